@@ -1,0 +1,119 @@
+"""The tree of errors. Exceptions are for "cannot go on"; a judgment that fails is a value.
+
+    EvenhandError
+    ├── UsageError          exit 2   a flag, suite or protocol is wrong; nothing was sent
+    ├── DataError           exit 3   a data file is wrong; nothing was sent
+    ├── ProviderRefused     exit 4   key, model or quota: trying again will not help
+    ├── StoppedEarly        exit 5   budget, deadline or provider down; run again to continue
+    ├── StoreError          exit 6   the store cannot be opened, is busy or is damaged
+    └── Interrupted         exit 130 Ctrl-C
+    CallError               raised by a judge for one call; becomes a failure in the engine
+    ├── CallLost            no usable answer: tried again, then `transport` or `timeout`
+    ├── CallRejected        this question cannot be answered: a failure at once
+    └── JudgeCrashed        the judge's process died: `judge_crash`
+    AskAgain                the endpoint refused a request's form; the judge now has another
+    NothingRecorded         a judge of recorded replies has none for this unit: it stays pending
+
+Each message says what happened, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from evenhand.judgment import Reason
+
+QUOTE_LIMIT = 200
+
+
+def quoted(value: object) -> str:
+    """`value` as it may stand in a message: cut at 200 characters, control characters shown."""
+    text = str(value)
+    cut = text if len(text) <= QUOTE_LIMIT else text[: QUOTE_LIMIT - 1] + "…"
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
+    return f'"{shown}"'
+
+
+class EvenhandError(Exception):
+    """An error that ends the command, with its exit code."""
+
+    exit_code: ClassVar[int] = 70
+
+    def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
+        super().__init__(what)
+        self.what, self.where, self.advice = what, where, advice
+
+    def __str__(self) -> str:
+        placed = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{placed}\n  {self.advice}" if self.advice else placed
+
+
+class UsageError(EvenhandError):
+    exit_code = 2
+
+
+class DataError(EvenhandError):
+    exit_code = 3
+
+
+class ProviderRefused(EvenhandError):
+    exit_code = 4
+
+
+class StoppedEarly(EvenhandError):
+    exit_code = 5
+
+
+class StoreError(EvenhandError):
+    exit_code = 6
+
+
+class Interrupted(EvenhandError):
+    exit_code = 130
+
+
+class CallError(Exception):
+    """One call that gave no reply. `reason` is the failure it becomes when nothing else helps."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason: Reason = reason
+
+
+class CallLost(CallError):
+    """Overload, reset, timeout, nonsense from a gateway: worth another attempt.
+
+    `billed` says that the request may have reached the model; `retry_after` is the pause in
+    seconds that the provider asked for.
+    """
+
+    def __init__(
+        self,
+        reason: Reason,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        billed: bool = False,
+    ) -> None:
+        super().__init__(reason, message)
+        self.retry_after, self.billed = retry_after, billed
+
+
+class CallRejected(CallError):
+    """The provider will not answer this question, now or later."""
+
+
+class AskAgain(Exception):
+    """The endpoint refused the form of a request. The judge has learnt another: the same question
+    may be sent again at once, as a request that counts like any other."""
+
+
+class NothingRecorded(Exception):
+    """There is no recorded reply for this unit, so there is no call and no failure."""
+
+
+class JudgeCrashed(CallError):
+    """The judge's own process died or hung on this question."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("judge_crash", message)

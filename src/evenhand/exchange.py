@@ -1,0 +1,101 @@
+"""Question and Reply: what passes through the one door, `ask`, between a protocol and a judge.
+
+Neither side knows the other: a protocol builds a Question and reads a Reply; a judge answers a
+Question with a Reply or raises one of the call errors of `evenhand.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from evenhand.limits import REASK_CHARS
+
+Role = Literal["system", "user", "assistant"]
+Finish = Literal["stop", "length", "filtered", "refused"]
+Style = Literal["full", "compact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of the conversation with a judge."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One request to a judge, complete but for the judge's own parameters.
+
+    `neutral` is the same prompt about empty content: a judge that decides by probabilities
+    measures its own prior on it. `order`, `round`, `repeat` and `reask` tell otherwise equal
+    prompts apart; `unit` names the unit to judges that hold recorded answers, and to no other.
+    """
+
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    neutral: tuple[Message, ...] | None = None
+    unit: str = ""
+    order: str = "12"
+    round: int = 1
+    repeat: int = 0
+    reask: int = 0
+
+    def again(self, reply: str, complaint: str) -> Question:
+        """The same conversation, continued with what was wrong in `reply`.
+
+        An empty turn is left out, which endpoints refuse, and an endless one is cut.
+        """
+        said = (Message("assistant", reply[:REASK_CHARS]),) if reply.strip() else ()
+        turns = (*self.messages, *said, Message("user", complaint))
+        return replace(self, messages=turns, reask=self.reask + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one call as the provider counted them; None where it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a judge said, raw. `odds` holds, where the judge decides by probabilities, the
+    log-probability of each option of each decided field, by its path in the reply."""
+
+    text: str
+    finish: Finish = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    odds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+Ask = Callable[[Question], Awaitable[Reply]]
+
+
+class Judge(Protocol):
+    """Whatever answers questions: one request a call, no retry, no cache, no pacing of its own."""
+
+    name: str
+    """As the suite names it: `openai/gpt-4.1-mini`, `embedded`."""
+    identity: Mapping[str, Any]
+    """All of it that can change an answer (provider, base URL, model or weights' hash, parameters);
+    never a key. It is hashed into every call's key."""
+    style: Style
+    """The prompts it is given: `compact` ones are short and come with `neutral`."""
+    slots: int | None
+    """Requests it takes at once; None for no limit of its own."""
+    caveat: str
+    """What must be said with every result of this judge; empty for most."""
+
+    async def answer(self, question: Question) -> Reply:
+        """Answer once, or raise one of the call errors, AskAgain or ProviderRefused."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and processes."""
+        ...

@@ -1,0 +1,72 @@
+"""Every numeric bound, with its reason. Nothing read from outside is taken without one."""
+
+from __future__ import annotations
+
+# A reply is a few kilobytes; a provider that sends megabytes is broken or hostile.
+REPLY_BYTES = 4 * 1024 * 1024
+# The body around it carries log-probabilities and metadata.
+BODY_BYTES = 8 * 1024 * 1024
+# A contract's own objects nest five deep; the JSON parser must not run out of stack.
+JSON_DEPTH = 64
+# Where a brace in prose never closes, the reader starts again after it; bounded, it stays linear.
+READER_RESTARTS = 8
+
+# One row of input: a book fits, a binary file mistaken for JSONL does not.
+LINE_BYTES = 32 * 1024 * 1024
+# Problems listed to a judge in one re-ask, and to a person in one message.
+PROBLEMS_SHOWN = 12
+
+# Evidence, as the contract has it.
+EVIDENCE_MIN, EVIDENCE_MAX = 1, 3
+# Longer than this is not "a short fragment": flagged.
+EVIDENCE_CHARS = 400
+# Notes longer than this are flagged.
+NOTES_CHARS = 300
+
+# Of a reply that broke the contract, so much is shown to the judge again.
+REASK_CHARS = 20_000
+# Re-asks after a breach of the contract.
+REPAIRS = 2
+REPAIRS_MAX = 10
+
+# Requests in flight when the suite does not say; an embedded judge takes one at a time.
+CONCURRENCY = 16
+CONCURRENCY_MAX = 4096
+REPEATS_MAX = 1000
+
+# Tokens a judge may write when the suite does not say: a rubric of ten dimensions fits.
+MAX_TOKENS = 2048
+
+# One attempt at a call, and the call with all its attempts, in seconds.
+ATTEMPT_SECONDS = 120.0
+CALL_SECONDS = 600.0
+# Attempts at one call; waiting between them is full jitter below these, in seconds.
+ATTEMPTS = 8
+BACKOFF_FIRST = 0.5
+BACKOFF_MOST = 60.0
+# A provider's Retry-After beyond this is "come back later": the run stops, resumable.
+RETRY_AFTER_MOST = 600.0
+# This many calls lost one after the other, none answered between them: the provider is down.
+LOST_IN_A_ROW = 12
+
+# Who waits for a turn within requests and tokens a minute looks again so often, in seconds.
+PACE_SECONDS = 0.2
+
+# Bytes bound tokens from above (a byte-level tokenizer never makes more); each message of a
+# conversation adds at most this many.
+TOKENS_A_MESSAGE = 16
+# More than this in one call is no count but a mistake; its price must fit 64 bits.
+TOKENS_MOST = 10**9
+
+# A commit waits so long for others to join it, in seconds: nothing beside the time of a call, and
+# with many calls in flight it saves most of the commits.
+GATHER_SECONDS = 0.003
+# Pages of the write-ahead log after which it is copied into the store.
+CHECKPOINT_PAGES = 8000
+# Rows read from the store, and written to it, at a time.
+PAGE_ROWS = 256
+BATCH_ROWS = 512
+
+# An embedded judge that says nothing for so long hangs, in seconds; loading may take a minute.
+EMBEDDED_ANSWER_SECONDS = 300.0
+EMBEDDED_LOAD_SECONDS = 180.0

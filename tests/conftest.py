@@ -1,0 +1,28 @@
+"""Options and profiles for all tests: `--long` makes crash, fuzz and soak runs longer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile(
+    "short", deadline=None, max_examples=40, derandomize=True, suppress_health_check=_SLOW_IS_FINE
+)
+settings.register_profile(
+    "long", deadline=None, max_examples=2000, suppress_health_check=_SLOW_IS_FINE
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="longer crash, fuzz and soak runs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("long" if config.getoption("--long") else "short")
+
+
+@pytest.fixture(scope="session")
+def long(pytestconfig: pytest.Config) -> bool:
+    """Whether this is the long form of the tests."""
+    return bool(pytestconfig.getoption("--long"))
