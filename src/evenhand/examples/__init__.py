@@ -1,0 +1,37 @@
+"""Bundled suites, one a protocol and language: what `init` writes and `demo` judges."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+SUITE = """\
+# What is judged, by whom, and how. Every key: docs/suite.md, or your editor with the schema.
+name = "{name}"
+protocol = "{protocol}"
+language = "{language}"         # ru | zh | ja | en
+data = ["samples.jsonl"]
+rubric = "rubric.json"
+seed = 7
+
+# A local model: no key, no network, for obvious cases and for trying things out.
+# For real decisions name a strong judge, e.g. "openai/gpt-4.1-mini" with OPENAI_API_KEY set.
+[[judges]]
+model = "embedded"
+
+[limits]
+concurrency = 16
+# budget_usd = "5.00"
+
+[store]
+url = "sqlite:evenhand.db"
+"""
+
+
+def example_files(protocol: str, language: str) -> dict[str, str]:
+    """The files of a bundled suite, by name."""
+    folder = resources.files("evenhand.examples") / protocol / language
+    suite = SUITE.format(
+        name=f"example-{protocol}-{language}", protocol=protocol, language=language
+    )
+    texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
+    return {"evenhand.toml": suite} | dict(sorted(texts.items()))

@@ -1,0 +1,115 @@
+"""Prompts: templates filled in one pass, judged text fenced so that it cannot close its fence.
+
+Inserted text is never evaluated and never altered. A fence carries a number derived from a hash
+of what it encloses; while a text of the prompt contains it, of all of them, longer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from evenhand.exchange import Message, Role
+
+_SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One section of a prompt, cut at its placeholders: literal, name, literal, name, ..."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Template:
+        return cls(tuple(_PLACEHOLDER.split(text.strip())))
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.parts[1::2])
+
+    def fill(self, values: Mapping[str, str]) -> str:
+        """The text with every placeholder replaced; a name without a value becomes nothing."""
+        filled = list(self.parts)
+        filled[1::2] = [values.get(name, "") for name in filled[1::2]]
+        return "".join(filled)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A judge prompt in one language: what it is told once, about each unit, and on a re-ask."""
+
+    system: Template | None
+    user: Template
+    again: Template
+
+    @classmethod
+    def parse(cls, text: str) -> Prompt:
+        """Read the sections of a prompt file; raises ValueError naming one that is missing."""
+        pieces = _SECTION.split(text)
+        sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+        for name in ("user", "again"):
+            if name not in sections:
+                raise ValueError(f"the prompt has no section <!-- {name} -->")
+        system = Template.parse(sections["system"]) if "system" in sections else None
+        return cls(system, Template.parse(sections["user"]), Template.parse(sections["again"]))
+
+    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
+        """The opening of the conversation about one unit."""
+        turns: list[tuple[Role, Template]] = [("user", self.user)]
+        if self.system:
+            turns.insert(0, ("system", self.system))
+        return tuple(Message(role, template.fill(values)) for role, template in turns)
+
+
+def fenced(blocks: Mapping[str, str]) -> dict[str, str]:
+    """Each text, unaltered, between marks that no text of the prompt contains.
+
+    Every block has a number of its own, so that a block that stays the same from prompt to prompt,
+    such as the rubric, stays the same to the letter.
+    """
+    joined = "\0".join(blocks.values())
+    return {name: _fence(name, text, joined) for name, text in blocks.items()}
+
+
+def _fence(name: str, text: str, joined: str) -> str:
+    number = fence_number(text, joined)
+    return f"[[{name} {number}]]\n{text}\n[[/{name} {number}]]"
+
+
+def fence_number(text: str, joined: str) -> str:
+    """Eight or more hexadecimal digits from the hash of `text` that `joined` does not contain.
+
+    A text can be made to contain its own short hash, or any hash of another text. Further numbers
+    are hashes of all texts together, each twice as long; no text can be made to contain those.
+    """
+    size = 4
+    number = _digest(text, size)
+    while number in joined:
+        size = min(2 * size, blake2b.MAX_DIGEST_SIZE)
+        number = _digest(f"{text}\0{joined}", size)
+    return number
+
+
+def _digest(text: str, size: int) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
+
+
+_HIDDEN = {
+    "tags": re.compile("[\U000e0001-\U000e007f]"),
+    "bidi": re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
+    "variation": re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2}"),
+    "zero_width": re.compile("[\u180e\u200b\u2060-\u2064\ufeff]|(?<=[!-~])[\u200c\u200d]"),
+}
+_FLAG_EMOJI = re.compile("\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f")
+
+
+def hidden_characters(text: str) -> list[str]:
+    """The kinds of invisible characters in `text` that could hide words from a reader."""
+    if text.isascii():
+        return []
+    plain = _FLAG_EMOJI.sub("", text)
+    return [kind for kind, pattern in _HIDDEN.items() if pattern.search(plain)]

@@ -1,0 +1,252 @@
+"""From a judge's text to one JSON object, or the kind of thing that is wrong with it.
+
+`read` is total: for any text or bytes it returns, never raises, and takes linear time. It never
+guesses: two different objects, a duplicate key, NaN or a cut-off text are told, not mended. What
+it does mend is wrapping only: code fences, reasoning tags, prose around exactly one object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from json import JSONDecodeError
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.judgment import Reason
+from evenhand.limits import JSON_DEPTH, READER_RESTARTS, REPLY_BYTES
+
+CODES: dict[str, Reason] = {
+    "not_json": "not_json",
+    "empty": "empty",
+    "refused": "refused",
+    "filtered": "filtered",
+    "truncated": "truncated",
+    "two_objects": "ambiguous",
+    "duplicate_key": "ambiguous",
+    "not_finite": "not_json",
+    "bad_text": "not_json",
+    "too_deep": "not_json",
+    "not_object": "schema",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One object; `wrapped` if something stood around it."""
+
+    value: dict[str, Any]
+    wrapped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """No single object: the kind of breach, and what it is about."""
+
+    kind: str
+    about: str = ""
+
+    @property
+    def code(self) -> Reason:
+        return CODES[self.kind]
+
+
+def read(reply: str | bytes) -> Found | Unreadable:
+    """The one JSON object in a reply, or why there is none."""
+    text = _text(reply)
+    if isinstance(text, Unreadable):
+        return text
+    bare = text.strip().removeprefix("\ufeff").lstrip()
+    if not bare:
+        return Unreadable("empty")
+    if whole := _whole(bare, wrapped=False):
+        return whole
+    spoken = bare if bare[0] == "{" else _without_thinking(bare)
+    if spoken is None:
+        return Unreadable("truncated")
+    return _whole(_unfenced(spoken), wrapped=True) or _among(spoken)
+
+
+def _text(reply: str | bytes) -> str | Unreadable:
+    if len(reply) > REPLY_BYTES:
+        return Unreadable("not_json")
+    try:
+        if isinstance(reply, bytes):
+            return reply.decode()
+        reply.encode()
+    except UnicodeError:
+        return Unreadable("bad_text")
+    return reply
+
+
+def _whole(text: str, *, wrapped: bool) -> Found | Unreadable | None:
+    """What a text that is JSON from its first letter on holds; None if it is not."""
+    value = _decode(text) if text[:1] in ("{", "[") else None
+    if isinstance(value, dict):
+        return Found(cast("dict[str, Any]", value), wrapped)
+    if isinstance(value, list):
+        return Unreadable("not_object")
+    return value if isinstance(value, Unreadable) and value.kind == "truncated" else None
+
+
+_FENCE = re.compile(r"```\w*+(.*)```", re.DOTALL)
+
+
+def _unfenced(text: str) -> str:
+    """The text within the code fence around all of it, if there is one."""
+    fence = _FENCE.fullmatch(text.strip())
+    return (fence[1] if fence else text).strip()
+
+
+_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
+_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
+
+
+def _without_thinking(text: str) -> str | None:
+    """The text after leading reasoning; None if the reasoning never ends.
+
+    Some chat templates swallow the opening tag, so a closing tag counts too if it cannot stand in
+    an object: before any brace, or beside a line break, which no JSON string holds.
+    """
+    opening = _THINKING.match(text)
+    closing = _THOUGHT.search(text)
+    if closing is None:
+        return None if opening else text
+    start, end = closing.span()
+    is_alone = "\n" in text[start - 1 : start] + text[end : end + 1]
+    if opening is None and "{" in text[:start] and not is_alone:
+        return text
+    return text[end:]
+
+
+def _among(text: str) -> Found | Unreadable:
+    """The one object among prose, fences and other braces."""
+    found: dict[str, dict[str, Any]] = {}
+    broken: list[Unreadable] = []
+    for region in _regions(text):
+        value = _decode(region)
+        if isinstance(value, dict):
+            known = cast("dict[str, Any]", value)
+            found[jsontext.dump(known)] = known
+        elif isinstance(value, Unreadable) and _JSON_LIKE.match(region):
+            broken.append(value)
+    if len(found) > 1 or (found and broken):
+        return Unreadable("two_objects")
+    if found:
+        return Found(next(iter(found.values())), wrapped=True)
+    if broken:
+        return broken[0]
+    return Unreadable("refused" if _refuses(text) else "not_json")
+
+
+_JSON_LIKE = re.compile(r'\{\s*+"')
+_BRACE = re.compile(r"\{(?!\s*+\{)")
+_MARK = re.compile(r'[{}"]')
+_STRING_REST = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
+
+def _regions(text: str) -> Iterator[str]:
+    """The outermost `{...}` stretches. A brace that holds but another brace is none.
+
+    A brace of prose that never closes is stepped over. After an object that never closes nothing
+    is looked for: all that follows may be part of it.
+    """
+    at, restarts = 0, 0
+    while (brace := _BRACE.search(text, at)) and restarts <= READER_RESTARTS:
+        start = brace.start()
+        end = _closing(text, start)
+        if end or _JSON_LIKE.match(text, start):
+            yield text[start:end]
+            at = end or len(text)
+        else:
+            restarts += 1
+            at = start + 1
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Where the brace at `start` closes, strings skipped."""
+    depth, at = 0, start
+    while mark := _MARK.search(text, at):
+        at = mark.end()
+        if mark[0] == '"':
+            rest = _STRING_REST.match(text, at)
+            if rest is None:
+                return None
+            at = rest.end()
+        else:
+            depth += 1 if mark[0] == "{" else -1
+            if depth == 0:
+                return at
+    return None
+
+
+_SURROGATE = re.compile(r"\\u[dD][89abcdefABCDEF]")
+
+
+def _decode(text: str) -> object:
+    """The JSON value of `text`, or the kind of breach."""
+    try:
+        value = jsontext.parse(text)
+    except ValueError as error:
+        return _breach(error, text)
+    if text.count("{") + text.count("[") > JSON_DEPTH and _depth(value) > JSON_DEPTH:
+        return Unreadable("too_deep")
+    if _SURROGATE.search(text) and not _is_text(value):
+        return Unreadable("bad_text")
+    return value
+
+
+# What may be left of a number, a name or an escape where a text breaks off.
+_STUMP = re.compile(r"[-+.eE\d]*|tr?u?|fa?l?s?|nu?l?|u[\da-fA-F]{0,4}")
+
+
+def _breach(error: ValueError, text: str) -> Unreadable:
+    message = str(error)
+    if isinstance(error, JSONDecodeError):
+        is_open = error.msg.startswith("Unterminated string")
+        is_whole = error.msg == "Extra data"  # what follows is no stump of it
+        is_cut = is_open or (not is_whole and _STUMP.fullmatch(text, error.pos))
+        return Unreadable("truncated" if is_cut else "not_json")
+    if message.endswith("stands twice"):
+        return Unreadable("duplicate_key", message.split('"', 1)[1].rsplit('"', 1)[0])
+    if message.endswith("is not a JSON number"):
+        return Unreadable("not_finite", message.split(maxsplit=1)[0])
+    return Unreadable("too_deep" if message == "nested too deeply" else "not_json")
+
+
+def _depth(value: object) -> int:
+    """How deep a value nests, without recursion."""
+    level, depth = [value], 0
+    while level and depth <= JSON_DEPTH:
+        depth += 1
+        level = [inner for outer in level for inner in _inside(outer)]
+    return depth
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(cast("dict[str, object]", value).values())
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _is_text(value: object) -> bool:
+    try:
+        jsontext.dump(value).encode()
+    except UnicodeError:
+        return False
+    return True
+
+
+_REFUSAL = re.compile(
+    r"(i(?:'|’| a)m (?:(?:very |so )?sorry|unable|not able)|i (?:cannot|can(?:'|’)t|won(?:'|’)t)\b"
+    r"|as an ai\b|я не могу|не могу (?:помочь|выполнить|оценить|ответить)|извините"
+    r"|прошу прощения|к сожалению, я"
+    r"|抱歉|对不起|我无法|我不能|申し訳|お手伝いできません|お答えできません|応じられません)",
+    re.IGNORECASE,
+)
+
+
+def _refuses(text: str) -> bool:
+    """A short reply without an object that opens with an apology."""
+    return len(text) <= 1000 and _REFUSAL.search(text[:200]) is not None

@@ -1,0 +1,257 @@
+"""The protocol kind `rubric`: one output scored on every dimension, each score backed by a quote.
+
+The judge sees question, output and rubric, never `meta`: code copies that into the result. What
+code knows it repairs and logs as a fix; what only the judge knows it asks again, with the exact
+list of what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
+
+from evenhand import jsontext
+from evenhand.exchange import Ask, Message, Question, Reply, Style
+from evenhand.judgment import Judgment, Problem, failure, verdict
+from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
+from evenhand.protocols.evidence import fragments
+from evenhand.protocols.render import Prompt, fenced, hidden_characters
+from evenhand.protocols.rubric_check import Checked, check_reply
+from evenhand.protocols.rubrics import Dimension, Rubric, parse_rubric
+from evenhand.protocols.words import Words
+from evenhand.units import Sample
+
+LOW_MARGIN = 0.05
+"""A score that so little probability more or less would have changed is flagged."""
+
+RATIONALE_CHARS = 160
+_BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
+
+
+class Form(NamedTuple):
+    """What every question under one rubric shares, made once. It holds its rubric, so that the
+    rubric's id stays its own."""
+
+    rubric: Rubric
+    shape: str
+    schema: dict[str, Any]
+    neutral: tuple[Message, ...] | None
+
+
+FORMS_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricProtocol:
+    """A rubric protocol in one language, with the settings that can change a verdict."""
+
+    prompts: Mapping[Style, Prompt]
+    words: Words
+    rubric: Rubric | None = None
+    expose_meta: bool = False
+    repairs: int = REPAIRS
+    use: tuple[str, ...] = ()
+    forms: dict[tuple[int, Style], Form] = field(default_factory=dict[Any, "Form"], compare=False)
+
+    async def judge(self, sample: Sample, ask: Ask, style: Style) -> Judgment:
+        """Ask, check, ask again for what only the judge knows; settle or fail."""
+        rubric = self.rubric_of(sample)
+        question = self.question(sample, rubric, style)
+        passes: list[Mapping[str, Any]] = []
+        while True:
+            reply = await ask(question)
+            checked = self.check(reply.text, sample, finish=reply.finish)
+            passes.append(_pass(question, reply, checked))
+            if checked.output is not None:
+                return self._settled(sample, reply, checked, passes)
+            if question.reask >= self.repairs:
+                first = checked.problems[0]
+                return failure(first.code, first.message, fixes=checked.fixes, passes=tuple(passes))
+            complaint = self.words.complaint(checked.problems[:PROBLEMS_SHOWN])
+            again = self.prompts[style].again.fill({"problems": complaint})
+            question = question.again(reply.text, again)
+
+    def check(self, text: str | bytes, sample: Sample, *, finish: str = "stop") -> Checked:
+        """The contract applied to one reply."""
+        return check_reply(
+            text, sample, self.rubric_of(sample), self.words, finish, exposed=self.expose_meta
+        )
+
+    def rubric_of(self, sample: Sample) -> Rubric:
+        """The sample's own rubric, else the suite's; the loader saw to it that there is one."""
+        if sample.rubric is not None:
+            return parse_rubric(jsontext.dump(sample.rubric))
+        assert self.rubric is not None, "a sample without a rubric passed the loader"
+        return self.rubric
+
+    def question(self, sample: Sample, rubric: Rubric, style: Style) -> Question:
+        """What the judge is asked about one sample."""
+        prompt = self.prompts[style]
+        form = self._form(prompt, rubric, style)
+        shape, schema = form.shape, form.schema
+        if self.expose_meta:
+            shape = jsontext.dump(_shape(rubric, sample.meta))
+            schema = _full_schema(rubric, sample.meta)
+        if style == "compact":
+            quotes = fragments(sample.model_output)
+            meta = sample.meta if self.expose_meta else None
+            schema = _compact_schema(rubric, quotes, self.words.no_evidence, meta)
+        return Question(
+            messages=prompt.messages(self._values(sample, rubric, shape)),
+            schema=schema,
+            neutral=form.neutral,
+            unit=sample.id,
+        )
+
+    def _form(self, prompt: Prompt, rubric: Rubric, style: Style) -> Form:
+        known = self.forms.get((id(rubric), style))
+        if known is not None:
+            return known
+        if len(self.forms) >= FORMS_KEPT:
+            self.forms.clear()
+        shape = jsontext.dump(_shape(rubric, None))
+        neutral = None
+        if style == "compact":
+            unknown = self.words.neutral
+            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
+            neutral = prompt.messages(self._values(blank, rubric, shape))
+        form = Form(rubric, shape, _full_schema(rubric, None), neutral)
+        self.forms[id(rubric), style] = form
+        return form
+
+    def _values(self, sample: Sample, rubric: Rubric, shape: str) -> dict[str, str]:
+        extras = {
+            _BLOCKS[name]: _as_text(sample.extras[name])
+            for name in self.use
+            if sample.extras.get(name)
+        }
+        if self.expose_meta:
+            extras["meta"] = jsontext.dump(sample.meta)
+        texts = {"question": sample.question, "answer": sample.model_output, "rubric": rubric.text}
+        values = fenced(texts | extras)
+        values["model_output"] = values["answer"]
+        values["extras"] = "\n".join(values[name] for name in extras)
+        values["shape"] = shape
+        if self.expose_meta:
+            values["extras"] += f"\n{self.words.copy_meta}"
+        return values
+
+    def _settled(
+        self, sample: Sample, reply: Reply, checked: Checked, passes: list[Mapping[str, Any]]
+    ) -> Judgment:
+        assert checked.output is not None
+        flags = [*checked.flags, *_low_margins(reply)]
+        seen = hidden_characters(sample.question + "\n" + sample.model_output)
+        flags += [f"hidden_characters:{kind}" for kind in seen]
+        return verdict(
+            checked.output,
+            evidence=checked.evidence,
+            fixes=checked.fixes,
+            flags=tuple(dict.fromkeys(flags)),
+            passes=tuple(passes),
+        )
+
+
+def _pass(question: Question, reply: Reply, checked: Checked) -> Mapping[str, Any]:
+    problems = [_told(problem) for problem in checked.problems[:PROBLEMS_SHOWN]]
+    made: dict[str, Any] = {"reask": question.reask, "problems": problems}
+    return made | {"odds": reply.odds} if reply.odds else made
+
+
+def _told(problem: Problem) -> dict[str, str]:
+    return {"code": problem.code, "path": problem.path, "message": problem.message}
+
+
+def _low_margins(reply: Reply) -> list[str]:
+    """Scores that a judge by probabilities nearly gave otherwise: where the median tips over."""
+    return [f"low_margin:{path}" for path, odds in reply.odds.items() if _margin(odds) < LOW_MARGIN]
+
+
+def _margin(odds: Mapping[str, float]) -> float:
+    """How far the probability up to some score is from one half, at the closest."""
+    likely = [math.exp(odds[score]) for score in sorted(odds, key=float)]
+    total = math.fsum(likely)
+    return min((abs(below / total - 0.5) for below in accumulate(likely[:-1])), default=1.0)
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else jsontext.dump(value)
+
+
+def _shape(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The reply as an example, with the rubric's own ids."""
+    scores = {
+        d.id: {"evidence": ["..."], "rationale": "...", "score": 0} for d in rubric.dimensions
+    }
+    shape: dict[str, Any] = {"scores": scores, "failure_tags": [], "notes": ""}
+    return shape if meta is None else {"meta": meta, **shape}
+
+
+def _full_schema(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    text = {"type": "string"}
+    dimensions = {
+        d.id: _object_of(
+            evidence={"type": "array", "items": text},
+            rationale=text,
+            score={"type": "number", "enum": d.scores},
+        )
+        for d in rubric.dimensions
+    }
+    tags = {"type": "array", "items": {"type": "string", "enum": ["A", "B", "C", "D", "E"]}}
+    reply = {"scores": _object_of(**dimensions), "failure_tags": tags, "notes": text}
+    return _object_of(**(reply if meta is None else {"meta": _schema_of(meta), **reply}))
+
+
+def _compact_schema(
+    rubric: Rubric, quotes: list[str], phrase: str, meta: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """For a judge that fills a form: quotes enumerated, nothing it cannot decide."""
+    none: dict[str, Any] = {"const": []}
+    if quotes:
+        items = {"enum": quotes, "x-quote": True}
+        evidence = {"type": "array", "items": items, "minItems": 1, "maxItems": 1}
+        rationale: dict[str, Any] = {"type": "string", "maxLength": RATIONALE_CHARS}
+    else:
+        evidence, rationale = none, {"const": phrase}
+    dimensions = {
+        d.id: _object_of(evidence=evidence, rationale=rationale, score=_labelled(d))
+        for d in rubric.dimensions
+    }
+    copied = {} if meta is None else {"meta": {"const": meta}}
+    scores = _object_of(**dimensions)
+    return _object_of(**copied, scores=scores, failure_tags=none, notes={"const": ""})
+
+
+def _labelled(dimension: Dimension) -> dict[str, Any]:
+    """The scores of a dimension, each with what it stands for."""
+    labels = {jsontext.dump(band.score): band.criteria for band in dimension.bands}
+    return {"enum": dimension.scores, "x-labels": labels}
+
+
+def _object_of(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _any_of(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    different = list({jsontext.dump(one): one for one in schemas}.values())
+    if len(different) > 1:
+        return {"anyOf": different}
+    return different[0] if different else {}
+
+
+def _schema_of(value: object) -> dict[str, Any]:
+    """A schema that a copy of `value` satisfies, in the strict form that endpoints take."""
+    if isinstance(value, Mapping):
+        return _object_of(**{str(k): _schema_of(v) for k, v in value.items()})
+    if isinstance(value, list):
+        return {"type": "array", "items": _any_of(map(_schema_of, cast("list[object]", value)))}
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+    return {"type": names.get(type(value), "number")}

@@ -1,0 +1,169 @@
+"""Rubrics: dimensions with bands, read from the contract's own form and shown to a judge.
+
+A rubric that parses has at least one dimension, unique ids, and in each dimension at least two
+bands with different scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from math import isfinite
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.errors import quoted
+
+Path = tuple[str | int, ...]
+
+
+class RubricError(ValueError):
+    """What is wrong with a rubric, and the path of keys that leads there."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One score and what earns it."""
+
+    score: int | float
+    criteria: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One thing a rubric asks about an output."""
+
+    id: str
+    name: str
+    scale: str
+    definition: str
+    bands: tuple[Band, ...]
+
+    @property
+    def scores(self) -> list[int | float]:
+        return [band.score for band in self.bands]
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """What an output is scored on."""
+
+    dimensions: tuple[Dimension, ...]
+    text: str
+    """As a judge reads it."""
+
+
+@lru_cache(maxsize=64)
+def parse_rubric(text: str) -> Rubric:
+    """The rubric of a JSON text; raises RubricError. Rows often repeat one rubric: it is kept."""
+    return build_rubric(jsontext.parse(text))
+
+
+def build_rubric(value: object) -> Rubric:
+    """The rubric of a parsed JSON or TOML value; raises RubricError."""
+    top = _object(value, (), "the rubric", {"dimensions"})
+    listed = _list(top.get("dimensions"), ("dimensions",), "dimensions")
+    dimensions = tuple(_dimension(d, ("dimensions", i)) for i, d in enumerate(listed))
+    seen: set[str] = set()
+    for index, dimension in enumerate(dimensions):
+        if dimension.id in seen:
+            raise RubricError(
+                ("dimensions", index, "id"), f'two dimensions have the id "{dimension.id}"'
+            )
+        seen.add(dimension.id)
+    return Rubric(dimensions, "\n".join(map(_shown, dimensions)))
+
+
+def _dimension(value: object, path: Path) -> Dimension:
+    known = {"id", "name", "scale", "definition", "bands"}
+    given = _object(value, path, "a dimension", known)
+    ident = _string(given.get("id"), (*path, "id"), "id")
+    listed = _list(given.get("bands"), (*path, "bands"), "bands")
+    bands = tuple(_band(b, (*path, "bands", i)) for i, b in enumerate(listed))
+    _differ(bands, path)
+    return Dimension(
+        id=ident,
+        name=_string(given.get("name", ident), (*path, "name"), "name"),
+        scale=_scale(given.get("scale", ""), (*path, "scale")),
+        definition=_string(given.get("definition"), (*path, "definition"), "definition"),
+        bands=bands,
+    )
+
+
+def _scale(value: object, path: Path) -> str:
+    """A text as it stands, anything else as JSON: `[1, 5]` is a scale too."""
+    try:
+        text = value if isinstance(value, str) else jsontext.dump(value)
+    except (TypeError, ValueError):
+        raise RubricError(path, '"scale" must be a text') from None
+    return _encodable(text, path, "scale")
+
+
+def _differ(bands: tuple[Band, ...], path: Path) -> None:
+    if len(bands) < 2:
+        raise RubricError((*path, "bands"), "a dimension needs at least two bands")
+    for index, band in enumerate(bands):
+        if band.score in [earlier.score for earlier in bands[:index]]:
+            where = (*path, "bands", index, "score")
+            raise RubricError(where, f"two bands have the score {jsontext.dump(band.score)}")
+
+
+def _band(value: object, path: Path) -> Band:
+    given = _object(value, path, "a band", {"score", "criteria"})
+    score = given.get("score")
+    if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
+        raise RubricError((*path, "score"), "a band's score must be a number")
+    return Band(score, _string(given.get("criteria"), (*path, "criteria"), "criteria"))
+
+
+def _object(value: object, path: Path, what: str, known: set[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise RubricError(path, f"{what} must be an object with {_listed(known)}")
+    given = cast("Mapping[str, Any]", value)
+    for key in given:
+        if key not in known:
+            raise RubricError((*path, key), f"{what} has no key {quoted(key)}{_meant(key, known)}")
+    return given
+
+
+def _meant(key: str, known: set[str]) -> str:
+    close = get_close_matches(key, sorted(known), n=1)
+    return f'; did you mean "{close[0]}"?' if close else f"; it has {_listed(known)}"
+
+
+def _listed(known: set[str]) -> str:
+    return ", ".join(sorted(known))
+
+
+def _list(value: object, path: Path, name: str) -> Sequence[object]:
+    if not isinstance(value, list) or not value:
+        raise RubricError(path, f'"{name}" must be a list with at least one entry')
+    return cast("list[object]", value)
+
+
+def _string(value: object, path: Path, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise RubricError(path, f'"{name}" must be a text that is not empty')
+    return _encodable(value, path, name)
+
+
+def _encodable(text: str, path: Path, name: str) -> str:
+    """A text that can be stored and sent: JSON can spell half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise RubricError(path, f'"{name}" is no Unicode text: {quoted(text)}') from None
+    return text
+
+
+def _shown(dimension: Dimension) -> str:
+    scale = f" [{dimension.scale}]" if dimension.scale else ""
+    head = f"- {dimension.id} ({dimension.name}){scale}: {dimension.definition}"
+    bands = [f"  {jsontext.dump(band.score)}: {band.criteria}" for band in dimension.bands]
+    return "\n".join([head, *bands])

@@ -1,0 +1,42 @@
+"""What a protocol says in one language beyond its prompt: fixed phrases, each breach in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from evenhand.errors import quoted
+from evenhand.judgment import Problem, Reason
+
+FIELDS = ("path", "value", "allowed", "quote", "phrase")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The phrases of one language. A problem is worded in English for people and logs, and in the
+    protocol's language for the judge."""
+
+    no_evidence: str
+    copy_meta: str
+    problems: Mapping[str, str]
+    types: Mapping[str, str]
+    neutral: Mapping[str, str]
+    """A question and an answer that nobody can judge."""
+    english: Mapping[str, str]
+
+    def problem(self, kind: str, code: Reason, path: str = "", **about: object) -> Problem:
+        """One breach, worded twice. What the judge quoted stands in quotation marks, what it wrote
+        as a value is shown as it wrote it."""
+        fields = dict.fromkeys(FIELDS, "") | {k: quoted(v)[1:-1] for k, v in about.items()}
+        path = quoted(path)[1:-1]
+        fields |= {"path": path, "quote": f'"{fields["quote"]}"'}
+        return Problem(
+            code=code,
+            path=path,
+            message=self.english[kind].format_map(fields),
+            told=self.problems[kind].format_map(fields),
+        )
+
+    def complaint(self, problems: Iterable[Problem]) -> str:
+        """The list of what is wrong, as the judge is told."""
+        return "\n".join(f"- {problem.told}" for problem in problems)

@@ -1,0 +1,228 @@
+"""The text that ships with the rubric protocol: prompts, words and examples in four languages."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from evenhand.limits import EVIDENCE_MAX, EVIDENCE_MIN, NOTES_CHARS
+from evenhand.units import META_FIELDS, sample_id
+
+LANGUAGES = ("en", "ru", "zh", "ja")
+PHRASES = {
+    "en": "no evidence found",
+    "ru": "свидетельств не найдено",
+    "zh": "未找到相关证据",
+    "ja": "該当する根拠なし",
+}
+PLACEHOLDERS = {
+    "system": set(),
+    "user": {"question", "model_output", "rubric", "extras", "shape"},
+    "again": {"problems"},
+}
+BLOCKS = ("question", "answer", "rubric", "reference", "context", "earlier")
+KINDS = {
+    "not_json",
+    "empty",
+    "refused",
+    "filtered",
+    "truncated",
+    "two_objects",
+    "duplicate_key",
+    "not_finite",
+    "bad_text",
+    "too_deep",
+    "not_object",
+    "key_missing",
+    "key_unknown",
+    "wrong_type",
+    "score_not_number",
+    "score_off_bands",
+    "evidence_count",
+    "evidence_blank",
+    "evidence_nowhere",
+    "evidence_from_question",
+    "evidence_from_rubric",
+    "evidence_unsaid",
+    "tag_unknown",
+    "meta_changed",
+    "table_instead",
+}
+# What a message is of no use without.
+NEEDED = {
+    "duplicate_key": {"value"},
+    "key_missing": {"path"},
+    "key_unknown": {"path"},
+    "wrong_type": {"path", "allowed"},
+    "score_not_number": {"path", "value"},
+    "score_off_bands": {"path", "value", "allowed"},
+    "evidence_count": {"path"},
+    "evidence_blank": {"path"},
+    "evidence_nowhere": {"path", "quote"},
+    "evidence_from_question": {"path", "quote"},
+    "evidence_from_rubric": {"path", "quote"},
+    "evidence_unsaid": {"path", "phrase"},
+    "tag_unknown": {"value", "allowed"},
+    "meta_changed": {"path"},
+}
+FIELDS = {
+    "path": "scores.on_task.evidence[0]",
+    "value": "4",
+    "allowed": "1, 3, 5",
+    "quote": "a {quote} with {braces}",
+    "phrase": "no evidence found",
+}
+
+HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\r\t]")
+
+ROOT = files("evenhand")
+BUILTIN = ROOT / "protocols" / "builtin" / "rubric"
+EXAMPLES = ROOT / "examples" / "rubric"
+
+each_language = pytest.mark.parametrize("language", LANGUAGES)
+
+
+def sections(language: str) -> dict[str, str]:
+    text = (BUILTIN / "prompts" / f"{language}.md").read_text("utf-8")
+    before, *parts = re.split(r"^<!-- (\w+) -->\n", text, flags=re.MULTILINE)
+    assert before == ""
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def words(language: str) -> dict[str, Any]:
+    return tomllib.loads((BUILTIN / "words" / f"{language}.toml").read_text("utf-8"))
+
+
+def samples(language: str) -> list[dict[str, Any]]:
+    text = (EXAMPLES / language / "samples.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def fields_of(template: str) -> set[str]:
+    return set(re.findall(r"\{(\w+)\}", template))
+
+
+@each_language
+def test_a_prompt_has_three_sections_with_the_same_placeholders_in_every_language(language):
+    found = sections(language)
+    assert list(found) == ["system", "user", "again"]
+    for name, text in found.items():
+        placeholders = re.findall(r"\{\{(.*?)\}\}", text)
+        assert sorted(placeholders) == sorted(PLACEHOLDERS[name]), name
+        assert "{" not in re.sub(r"\{\{\w+\}\}", "", text), name
+
+
+@each_language
+def test_the_instructions_are_repeated_after_the_data(language):
+    user = sections(language)["user"]
+    last_data = max(user.index(f"{{{{{name}}}}}") for name in PLACEHOLDERS["user"] - {"shape"})
+    after = user[last_data:]
+    assert PHRASES[language] in after
+    assert after.index("`evidence`") < after.index("`rationale`") < after.index("`score`")
+    assert after.rstrip().endswith("{{shape}}")
+
+
+@each_language
+def test_the_system_text_states_the_contract(language):
+    system = sections(language)["system"]
+    assert PHRASES[language] in system
+    for name in (*BLOCKS, "evidence", "rationale", "score", "failure_tags", "notes"):
+        assert f"`{name}`" in system, name
+    assert re.findall(r"^- ([A-Z])\b", system, flags=re.MULTILINE) == list("ABCDE")
+    assert str(NOTES_CHARS) in system
+
+
+@each_language
+def test_the_system_text_shows_no_fence_that_a_text_could_copy(language):
+    system = sections(language)["system"]
+    assert re.findall(r"\[\[.*?\]\]", system)
+    assert not re.search(r"[0-9a-f]{8}\]\]", system)
+
+
+def test_the_counts_written_into_the_prompts_are_those_of_the_contract():
+    assert (EVIDENCE_MIN, EVIDENCE_MAX, NOTES_CHARS) == (1, 3, 300)
+
+
+@each_language
+def test_the_words_have_the_same_keys_in_every_language(language):
+    found = words(language)
+    assert set(found) == {"no_evidence", "copy_meta", "problems", "types", "neutral"}
+    assert "meta" in found["copy_meta"]
+    assert set(found["problems"]) == KINDS
+    assert set(found["types"]) == {"object", "list", "text", "number"}
+    assert set(found["neutral"]) == {"question", "answer"}
+    assert found["no_evidence"] == PHRASES[language]
+
+
+@each_language
+def test_every_problem_can_be_told_and_names_what_it_is_about(language):
+    for kind, template in words(language)["problems"].items():
+        assert fields_of(template) == NEEDED.get(kind, set()), kind
+        told = template.format(**FIELDS)
+        assert told.strip() == told != "", kind
+        assert "\n" not in told, kind
+        for name in NEEDED.get(kind, set()):
+            assert FIELDS[name] in told, (kind, name)
+
+
+@each_language
+def test_a_quote_that_must_go_leaves_the_judge_the_phrase_for_none(language):
+    problems = words(language)["problems"]
+    for source in ("blank", "nowhere", "from_question", "from_rubric"):
+        assert PHRASES[language] in problems[f"evidence_{source}"], source
+
+
+@each_language
+def test_the_example_samples_are_rows_of_the_contract(language):
+    rows = samples(language)
+    assert len(rows) == 5
+    for row in rows:
+        assert list(row) == ["meta", "question", "model_output"]
+        assert tuple(row["meta"]) == META_FIELDS
+        assert row["question"].strip()
+        assert row["model_output"].strip()
+
+
+def test_the_example_samples_have_ids_of_their_own_across_all_languages():
+    ids = [sample_id(row) for language in LANGUAGES for row in samples(language)]
+    assert len(ids) == len(set(ids)) == 20
+
+
+@each_language
+def test_every_example_question_has_both_variants_of_one_model_to_compare(language):
+    metas = [row["meta"] for row in samples(language)]
+    for question in {meta["question_id"] for meta in metas}:
+        asked = {(m["model"], m["prompt_variant"]) for m in metas if m["question_id"] == question}
+        assert {("model-a", "v1"), ("model-a", "v2")} <= asked
+    texts = {(row["meta"]["question_id"], row["question"]) for row in samples(language)}
+    assert len(texts) == 2
+
+
+@each_language
+def test_the_example_rubric_has_two_dimensions_of_three_bands(language):
+    rubric = json.loads((EXAMPLES / language / "rubric.json").read_text("utf-8"))
+    assert list(rubric) == ["dimensions"]
+    assert [dimension["id"] for dimension in rubric["dimensions"]] == ["correct", "on_task"]
+    for dimension in rubric["dimensions"]:
+        assert list(dimension) == ["id", "name", "scale", "definition", "bands"]
+        assert [band["score"] for band in dimension["bands"]] == [1, 3, 5]
+        assert all(band["criteria"].strip() for band in dimension["bands"])
+
+
+@each_language
+def test_shipped_text_holds_no_hidden_characters(language):
+    shipped = [
+        BUILTIN / "prompts" / f"{language}.md",
+        BUILTIN / "words" / f"{language}.toml",
+        EXAMPLES / language / "samples.jsonl",
+        EXAMPLES / language / "rubric.json",
+    ]
+    for path in shipped:
+        text = path.read_text("utf-8")
+        assert HIDDEN.findall(text) == [], path.name
+        assert text.endswith("\n"), path.name
