@@ -1,0 +1,157 @@
+"""Dotted names: `meta.model` is the field `model` of the object `meta`.
+
+Flat columns become nested objects and nested objects flat columns; a name with an empty part
+(`a..b`) is one plain name. `Moves` renames fields as a suite's `[columns]` says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from evenhand.data.files import did_you_mean
+from evenhand.errors import DataError, quoted
+
+Parts = tuple[str, ...]
+
+_ABSENT = object()
+_NAMES_KEPT = 1000
+
+
+def parts_of(name: str) -> Parts:
+    """The keys that a dotted name goes through."""
+    parts = tuple(name.split("."))
+    return parts if all(parts) else (name,)
+
+
+def require_columns(names: list[str], where: str) -> None:
+    """Refuse columns that cannot stand beside each other in one row."""
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise DataError(
+            f"the column {quoted(twice)} stands twice", where=where, advice="rename one of them"
+        )
+    clash = parent_among(names)
+    if clash:
+        raise DataError(
+            f"the column {quoted(clash[1])} would stand inside the column {quoted(clash[0])}",
+            where=where,
+            advice="rename one of them",
+        )
+
+
+def parent_among(names: Iterable[str]) -> tuple[str, str] | None:
+    """Two of the names, the first an object for the second and a value itself."""
+    known = dict.fromkeys(names)
+    for name in known:
+        parts = parts_of(name)
+        for length in range(1, len(parts)):
+            above = ".".join(parts[:length])
+            if above in known:
+                return above, name
+    return None
+
+
+def nested(paths: list[Parts], values: Iterable[Any]) -> dict[str, Any]:
+    """One row of nested objects from one row of flat columns."""
+    row: dict[str, Any] = {}
+    for path, value in zip(paths, values, strict=True):
+        holder = row
+        for part in path[:-1]:
+            holder = holder.setdefault(part, {})
+        holder[path[-1]] = value
+    return row
+
+
+def flattened(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The columns of one row: objects opened, lists as they are, empty objects left out."""
+    for key, value in row.items():
+        if isinstance(value, dict | Mapping):  # dict first: the abstract test is slow
+            yield from flattened(cast("Mapping[str, Any]", value), f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+class Moves:
+    """Fields to move: target name to source name, both dotted. The rest of a row stays."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self._moves = [(parts_of(target), source) for target, source in columns.items()]
+
+    def apply(self, row: dict[str, Any], where: str) -> dict[str, Any]:
+        """Move the fields of `row` in place. A source may feed two targets, or swap with one."""
+        found = [(target, _path_in(row, source)) for target, source in self._moves]
+        taken = [(target, path, _at(row, path)) for target, path in found if path]
+        for _, path, _ in taken:
+            _remove(row, path)
+        for target, _, value in taken:
+            _place(row, target, value, where)
+        return row
+
+    def require_sources(self, rows: Iterable[dict[str, Any]], where: str) -> None:
+        """Refuse a source that no row has. Reads only as far as it must."""
+        wanted = {source for _, source in self._moves}
+        seen: dict[str, None] = {}
+        for row in rows:
+            wanted = {source for source in wanted if not _path_in(row, source)}
+            if not wanted:
+                return
+            if len(seen) < _NAMES_KEPT:
+                seen.update(dict.fromkeys(_names(row)))
+        if seen:
+            raise _no_source(min(wanted), list(seen), where)
+
+
+def _no_source(source: str, seen: list[str], where: str) -> DataError:
+    there = f"the rows have: {', '.join(quoted(name) for name in seen[:12])}"
+    near = did_you_mean(source, seen)
+    return DataError(
+        f"no row has the column {quoted(source)} that [columns] names",
+        where=where,
+        advice=f"{near} {there}".strip(),
+    )
+
+
+def _names(row: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in row.items():
+        yield prefix + key
+        if isinstance(value, dict):
+            yield from _names(cast("dict[str, Any]", value), f"{prefix}{key}.")
+
+
+def _path_in(row: dict[str, Any], name: str) -> Parts | None:
+    """Where `name` stands in the row: as one plain key, else through nested objects."""
+    if name in row:
+        return (name,)
+    path = parts_of(name)
+    return None if _at(row, path) is _ABSENT else path
+
+
+def _at(row: dict[str, Any], path: Parts) -> Any:
+    value: Any = row
+    for part in path:
+        if not isinstance(value, dict):
+            return _ABSENT
+        value = cast("dict[str, Any]", value).get(part, _ABSENT)
+    return value
+
+
+def _remove(row: dict[str, Any], path: Parts) -> None:
+    holder = _at(row, path[:-1])
+    if isinstance(holder, dict):
+        cast("dict[str, Any]", holder).pop(path[-1], None)
+
+
+def _place(row: dict[str, Any], path: Parts, value: Any, where: str) -> None:
+    holder = row
+    for part in path[:-1]:
+        inner = holder.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise DataError(
+                f"{quoted('.'.join(path))} cannot be placed: {quoted(part)} is not an object",
+                where=where,
+                advice=f"map {quoted(part)} to another name under [columns] too",
+            )
+        holder = cast("dict[str, Any]", inner)
+    holder[path[-1]] = value

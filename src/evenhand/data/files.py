@@ -1,0 +1,109 @@
+"""Data files by their ending, and how they are opened.
+
+A path that cannot be used at all is a `UsageError` before any row is read; the ending alone, in
+any case of letters, decides the format.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import io
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Literal, cast
+
+from evenhand.errors import UsageError, quoted
+
+Format = Literal["jsonl", "json", "csv", "parquet"]
+
+ENDINGS: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+}
+
+
+def is_gzipped(path: Path) -> bool:
+    """Whether the name says gzip."""
+    return path.suffix.lower() == ".gz"
+
+
+def format_of(path: Path) -> Format:
+    """The format that the ending names."""
+    inner = path.with_suffix("") if is_gzipped(path) else path
+    found = ENDINGS.get(inner.suffix.lower())
+    if found is None:
+        raise UsageError(
+            f"{quoted(path)} has an ending that is not known",
+            advice=f"known endings: {' '.join(ENDINGS)}, each also with .gz after it",
+        )
+    return found
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Advice that names the nearest of `known`, or nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {quoted(near[0])}?" if near else ""
+
+
+def require_file(path: Path) -> None:
+    """Refuse a path that is missing or is a folder."""
+    if path.is_dir():
+        held = sorted(p.name for p in path.iterdir() if _has_known_ending(p))
+        advice = f"name a file in it: {', '.join(held[:8])}" if held else "name a data file"
+        raise UsageError(f"{quoted(path)} is a folder", advice=advice)
+    if not path.exists():
+        require_folder(path.parent)
+        siblings = sorted(p.name for p in path.parent.iterdir() if p.is_file())
+        raise UsageError(
+            f"there is no file {quoted(path)}", advice=did_you_mean(path.name, siblings)
+        )
+
+
+def require_folder(folder: Path) -> None:
+    """Refuse a folder that does not exist."""
+    if folder.is_dir():
+        return
+    above = folder.parent
+    siblings = sorted(p.name for p in above.iterdir() if p.is_dir()) if above.is_dir() else []
+    raise UsageError(
+        f"there is no folder {quoted(folder)}", advice=did_you_mean(folder.name, siblings)
+    )
+
+
+@contextmanager
+def opened(path: Path) -> Generator[io.BufferedReader]:
+    """The bytes of a file, unpacked where its name says gzip."""
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise UsageError(f"{quoted(path)} cannot be opened: {error.strerror}") from None
+    with file:
+        if not is_gzipped(path):
+            yield file
+            return
+        # Buffered once more: readline then runs in C, not through GzipFile's Python method.
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            yield io.BufferedReader(unpacked, 1 << 17)
+
+
+@contextmanager
+def packed(file: IO[bytes], path: Path) -> Generator[IO[bytes]]:
+    """Where to write the bytes of a file: packed where its name says gzip, without a time stamp."""
+    if not is_gzipped(path):
+        yield file
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as pack:
+        yield cast("IO[bytes]", pack)
+
+
+def _has_known_ending(path: Path) -> bool:
+    try:
+        format_of(path)
+    except UsageError:
+        return False
+    return True

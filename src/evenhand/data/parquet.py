@@ -1,0 +1,170 @@
+"""Parquet, through pyarrow, which is imported only here and only when needed.
+
+A row that comes out holds JSON values alone. Columns that go in are flat: a column is typed when
+all its values are of one scalar type (whole numbers and fractions together are fractions), else it
+is text, with JSON for what is not text.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import gzip
+import math
+import shutil
+import tempfile
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from io import BufferedReader
+from itertools import islice
+from typing import IO, Any, Literal
+
+from evenhand import limits
+from evenhand.data.columns import nested, parts_of, require_columns
+from evenhand.data.jsonrows import Numbered
+from evenhand.errors import DataError, UsageError, quoted
+from evenhand.jsontext import Spelled, dump
+
+Kind = Literal["none", "bool", "int", "long", "float", "text"]
+"""`int` is exact as a fraction too, `long` is not."""
+
+_EXACT = 2**53
+"""Up to here a fraction holds every whole number."""
+_JOINED: dict[frozenset[Kind], Kind] = {
+    frozenset(("int", "long")): "long",
+    frozenset(("int", "float")): "float",
+}
+_GROUP_ROWS = 2048
+
+
+def require_pyarrow() -> tuple[Any, Any]:
+    """pyarrow and pyarrow.parquet."""
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise UsageError(
+            "Parquet files need pyarrow, which is not installed",
+            advice='pip install "evenhand[parquet]"',
+        ) from None
+
+
+def read_parquet(file: BufferedReader, name: str) -> Iterator[Numbered]:
+    """The rows of a Parquet file, numbered from 1; dotted columns are nested."""
+    arrow, parquet = require_pyarrow()
+    with _seekable(file) as whole:
+        try:
+            table = parquet.ParquetFile(whole)
+            columns: list[str] = table.schema_arrow.names
+            require_columns(columns, name)
+            paths, number = [parts_of(column) for column in columns], 0
+            for batch in table.iter_batches(batch_size=limits.BATCH_ROWS):
+                for cells in _records(batch):
+                    number += 1
+                    yield nested(paths, _values(cells, f"{name}:{number}")), number
+        except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"not a sound Parquet file: {quoted(error)[1:-1]}",
+                where=name,
+                advice="the file looks cut off or damaged: copy or export it again",
+            ) from None
+
+
+def _records(batch: Any) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+@contextmanager
+def _seekable(file: BufferedReader) -> Generator[IO[bytes]]:
+    """The file itself, or a temporary one of what gzip unpacks: the index is at the end."""
+    if not isinstance(file.raw, gzip.GzipFile):
+        yield file
+        return
+    with tempfile.TemporaryFile() as whole:
+        shutil.copyfileobj(file, whole)
+        whole.seek(0)
+        yield whole
+
+
+def _values(cells: Iterable[Any], where: str) -> list[Any]:
+    return [cell if type(cell) is str else _json_value(cell, where) for cell in cells]
+
+
+def _json_value(value: Any, where: str) -> Any:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case dict():
+            return {str(key): _json_value(inner, where) for key, inner in value.items()}
+        case list() | tuple():
+            return [_json_value(inner, where) for inner in value]
+        case decimal.Decimal() if value.is_finite():
+            return Spelled(str(value))
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case _:
+            raise DataError(
+                f"{quoted(value)} ({type(value).__name__}) has no JSON form",
+                where=where,
+                advice="convert the column to text or numbers, missing values to null",
+            )
+
+
+def kind_of(value: Any) -> Kind:
+    """The type of column that `value` asks for."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "bool"
+        case int() if abs(value) <= _EXACT:
+            return "int"
+        case int() if -(2**63) <= value < 2**63:
+            return "long"
+        case float() if math.isfinite(value):
+            return "float"
+        case _:
+            return "text"
+
+
+def joined_kind(one: Kind, other: Kind) -> Kind:
+    """The type of column that holds both kinds without loss."""
+    if other in (one, "none"):
+        return one
+    if one == "none":
+        return other
+    return _JOINED.get(frozenset((one, other)), "text")
+
+
+def write_parquet(file: IO[bytes], kinds: dict[str, Kind], rows: Iterable[dict[str, Any]]) -> None:
+    """Write the rows, null where a row has no such column."""
+    arrow, parquet = require_pyarrow()
+    types = [(name, _arrow_type(arrow, kind)) for name, kind in kinds.items()]
+    schema, left = arrow.schema(types), iter(rows)
+    with parquet.ParquetWriter(file, schema) as writer:
+        while group := list(islice(left, _GROUP_ROWS)):
+            columns = [[_cell(row.get(n), kind) for row in group] for n, kind in kinds.items()]
+            arrays = [arrow.array(c, t) for c, (_, t) in zip(columns, types, strict=True)]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+
+
+def _arrow_type(arrow: Any, kind: Kind) -> Any:
+    match kind:
+        case "bool":
+            return arrow.bool_()
+        case "int" | "long":
+            return arrow.int64()
+        case "float":
+            return arrow.float64()
+        case "none" | "text":
+            return arrow.string()
+
+
+def _cell(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    if kind == "float":
+        return float(value)
+    return dump(value) if kind == "text" and not isinstance(value, str) else value

@@ -1,0 +1,154 @@
+"""CSV: a header, then a row of strings a record; commas, double quotes, UTF-8.
+
+A spreadsheet runs a cell that starts with `=`, `+`, `-`, `@`, TAB or CR as a formula. A text cell
+(or header) that does is written with `'` before it, and so is one with such a character after one
+or more `'`; reading takes one `'` off again, so that every text comes back as it was. Numbers are
+no formulas and are written bare.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from typing import IO, Any
+
+from evenhand import limits
+from evenhand.data import encoding
+from evenhand.data.columns import nested, parts_of, require_columns
+from evenhand.data.jsonrows import Numbered, too_long
+from evenhand.errors import DataError, quoted
+from evenhand.jsontext import dump
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")
+
+
+def guarded(text: str) -> str:
+    """`text` as a cell that no spreadsheet runs."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """The text that was guarded."""
+    return cell[1:] if cell.startswith("'") and _GUARDED.match(cell) else cell
+
+
+class _Lines:
+    """The lines of a CSV file as text; a record of several lines is bounded as a whole."""
+
+    def __init__(self, file: BufferedReader, name: str) -> None:
+        self._file, self._name = file, name
+        self._number, self._taken = 0, 0
+        self.start = 1
+
+    @property
+    def where(self) -> str:
+        """The line on which the record being read starts."""
+        return f"{self._name}:{self.start}"
+
+    def begin(self) -> None:
+        """A new record starts with the next line."""
+        self.start, self._taken = self._number + 1, 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(limits.LINE_BYTES + 1)
+        if not line:
+            raise StopIteration
+        self._number += 1
+        self._taken += len(line)
+        if self._taken > limits.LINE_BYTES:
+            raise too_long(self.where)
+        here = f"{self._name}:{self._number}"
+        if self._number == 1:
+            line = encoding.first_bytes(line, here)
+        return encoding.decoded(line, here)
+
+
+def read_table(file: BufferedReader, name: str) -> Iterator[Numbered]:
+    """The rows of a CSV file; dotted columns are nested. Blank lines are passed over."""
+    # The module's own bound on a cell is 128 KB and can only be set for the process.
+    csv.field_size_limit(max(csv.field_size_limit(), limits.LINE_BYTES))
+    lines = _Lines(file, name)
+    records = csv.reader(lines, strict=True)
+    header = _header(_record(records, lines), lines.where)
+    paths, width = [parts_of(name) for name in header], len(header)
+    while cells := _record(records, lines):
+        if len(cells) != width:
+            raise _ragged(header, cells, lines.where)
+        yield nested(paths, map(unguarded, cells)), lines.start
+
+
+def _record(records: Iterator[list[str]], lines: _Lines) -> list[str]:
+    """The next record that is not blank; none at the end of the file."""
+    try:
+        lines.begin()
+        while not (cells := next(records)):
+            lines.begin()
+        return cells
+    except StopIteration:
+        return []
+    except csv.Error as error:
+        raise _not_csv(str(error), lines.where) from None
+
+
+def _header(cells: list[str], where: str) -> list[str]:
+    names = [unguarded(cell) for cell in cells]
+    blank = next((i for i, name in enumerate(names, 1) if not name.strip()), 0)
+    if blank:
+        raise DataError(
+            f"the header has no name for column {blank}",
+            where=where,
+            advice="the first line must name every column (pandas: to_csv(..., index=False))",
+        )
+    if len(names) == 1 and re.search(r"[;\t]", names[0]):
+        raise DataError(
+            f"the header is one column, {quoted(names[0])}: the cells are not separated by commas",
+            where=where,
+            advice="save the table with commas between the cells",
+        )
+    require_columns(names, where)
+    return names
+
+
+def _ragged(header: list[str], cells: list[str], where: str) -> DataError:
+    return DataError(
+        f"a row of {len(cells)}, where the header has {len(header)} columns",
+        where=where,
+        advice='a cell that holds a comma, quote or line break must stand in "..."',
+    )
+
+
+def _not_csv(problem: str, where: str) -> DataError:
+    if "unexpected end" in problem:
+        what, advice = "a quote that opens here is never closed", "close it; the file may be cut"
+    elif "new-line" in problem:
+        what = "a carriage return without a line feed, outside quotes"
+        advice = "save the file with LF or CRLF line ends"
+    else:
+        what, advice = f"not CSV: {problem}", 'a quote inside a quoted cell is written twice, ""'
+    return DataError(what, where=where, advice=advice)
+
+
+def write_table(file: IO[bytes], columns: list[str], rows: Iterable[dict[str, Any]]) -> None:
+    """Write a header and the rows, an empty cell where a row has no such column."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
+    # With CRLF as its line end the writer quotes both CR and LF inside cells, on every Python.
+    writer = csv.writer(text, lineterminator="\r\n")
+    if columns:
+        writer.writerow(map(guarded, columns))
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in columns])
+    text.flush()
+    text.detach()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return guarded(value) if isinstance(value, str) else dump(value)

@@ -1,0 +1,76 @@
+"""The mapping of other layouts' names onto ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.data import rows, write
+from evenhand.errors import DataError
+
+
+def _read(folder: Path, held: list[dict[str, Any]], columns: dict[str, str]) -> list[Any]:
+    path = folder / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, held)))
+    return [row.value for row in rows(path, columns)]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet", "csv.gz"])
+def test_mapped_fields_are_moved_and_the_rest_stays(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    write(path, [{"model_name": "m", "info": {"a": "x", "b": "y"}, "kept": "k"}])
+    columns = {"meta.model": "model_name", "model_output": "info.a"}
+    assert [row.value for row in rows(path, columns)] == [
+        {"info": {"b": "y"}, "kept": "k", "meta": {"model": "m"}, "model_output": "x"}
+    ]
+
+
+def test_fields_may_swap_and_one_may_feed_two(tmp_path: Path) -> None:
+    columns = {"a": "b", "b": "a", "c.d": "a"}
+    assert _read(tmp_path, [{"a": 1, "b": 2}], columns) == [{"a": 2, "b": 1, "c": {"d": 1}}]
+
+
+def test_a_plain_key_with_a_dot_is_found_before_a_nested_one(tmp_path: Path) -> None:
+    held = [{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 2}}]
+    assert _read(tmp_path, held, {"c": "a.b"}) == [{"a": {"b": 2}, "c": 1}, {"a": {}, "c": 2}]
+
+
+def test_a_mapped_value_replaces_the_field_it_is_named_after(tmp_path: Path) -> None:
+    assert _read(tmp_path, [{"a": 1, "b": None}], {"a": "b"}) == [{"a": None}]
+
+
+def test_a_source_that_only_some_rows_have_is_fine(tmp_path: Path) -> None:
+    held = [{"a": 1}, {"b": 2}]
+    assert _read(tmp_path, held, {"c": "b"}) == [{"a": 1}, {"c": 2}]
+
+
+def test_a_source_that_no_row_has_is_refused_before_the_first_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"answer":1,"meta":{"model_name":2}}\n{"answer":3}\n')
+    with pytest.raises(DataError) as caught:
+        next(rows(path, {"model_output": "anwser"}))
+    assert 'did you mean "answer"?' in caught.value.advice
+    with pytest.raises(DataError) as caught:
+        next(rows(path, {"meta.model": "meta.modelname"}))
+    assert 'did you mean "meta.model_name"?' in caught.value.advice
+
+
+def test_a_missing_column_of_a_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer\nq,a\n")
+    with pytest.raises(DataError, match='"reply"'):
+        list(rows(path, {"model_output": "reply"}))
+
+
+def test_an_empty_file_is_called_empty_though_columns_are_mapped(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no rows"):
+        _read(tmp_path, [], {"a": "b"})
+
+
+def test_a_target_inside_something_that_is_no_object_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'"meta" is not an object') as caught:
+        _read(tmp_path, [{"meta": "text", "m": 1}], {"meta.model": "m"})
+    assert caught.value.where.endswith("a.jsonl:1")

@@ -1,0 +1,71 @@
+"""Text that is not UTF-8 is refused, and its encoding named where it can be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evenhand.data import rows
+from evenhand.data.encoding import guess
+from evenhand.errors import DataError
+
+RUSSIAN = "Почему небо голубое? Свет рассеивается в воздухе, и синий сильнее всего. Ёлка — «да»."
+CHINESE = "为什么天空是蓝色的？因为阳光在空气中散射，蓝光散射得最多。模型的回答很好。"
+JAPANESE = (
+    "空はなぜ青いのですか。太陽の光が大気で散乱し、青い光が一番強く散らばるからです。カタカナ"
+)
+FRENCH = (
+    "Pourquoi le ciel est-il bleu ? Parce que la lumière est diffusée, à l'évidence, où ça gêne."
+)
+GERMAN = "Warum ist der Himmel blau? Größe, Übung, Mäuse und schöne Straßen."
+
+ENCODED = [
+    (RUSSIAN, "cp1251", "cp1251"),
+    (CHINESE, "gb18030", "gb18030"),
+    (JAPANESE, "shift_jis", "shift_jis"),
+    (FRENCH, "latin-1", "latin-1"),
+    (GERMAN, "latin-1", "latin-1"),
+    *((text, "utf-16-le", "UTF-16LE") for text in (RUSSIAN, FRENCH)),
+    (CHINESE, "utf-16-be", "UTF-16BE"),
+    (RUSSIAN, "utf-16", "UTF-16"),
+    (JAPANESE, "utf-32", "UTF-32"),
+]
+LAYOUTS = [
+    ("a.jsonl", '{{"question":"{0}"}}\n{{"question":"{0}"}}\n'),
+    ("a.json", '[{{"question":"{0}"}}]'),
+    ("a.csv", 'question,model\n"{0}",m\n'),
+]
+
+
+@pytest.mark.parametrize(("name", "layout"), LAYOUTS)
+@pytest.mark.parametrize(("text", "codec", "named"), ENCODED)
+def test_the_likely_encoding_is_named(
+    tmp_path: Path, name: str, layout: str, text: str, codec: str, named: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(layout.format(text).encode(codec))
+    with pytest.raises(DataError) as caught:
+        list(rows(path))
+    assert f"looks like {named}" in caught.value.what
+    assert "iconv" in caught.value.advice
+    assert caught.value.where in (f"{path}:1", f"{path}:2")
+
+
+def test_the_line_with_the_wrong_bytes_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"a":"мир"}\n'.encode() + '{"a":"мир и дом"}\n'.encode("cp1251"))
+    with pytest.raises(DataError, match=r"a\.jsonl:2: not UTF-8 text \(0xEC at byte 7"):
+        list(rows(path))
+
+
+@pytest.mark.parametrize("text", ["Да", "Нет, не так.", "Ответ модели верный", "Это ложь"])
+def test_short_russian_text_is_told(text: str) -> None:
+    assert guess(f'{{"a":"{text}"}}'.encode("cp1251")) == "cp1251"
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\x81\x20\x82\x20", b"a\xff\xfe\xfd\xd0\xc0", bytes(range(128, 256))]
+)
+def test_bytes_that_fit_nothing_are_not_guessed_at(raw: bytes) -> None:
+    assert guess(raw) is None

@@ -1,0 +1,81 @@
+"""Rows of CSV files, and what is said about bad ones."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from evenhand.data import rows
+from evenhand.errors import DataError
+
+
+def _file(folder: Path, content: str, name: str = "a.csv") -> Path:
+    path = folder / name
+    raw = content.encode()
+    path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.CSV"])
+def test_cells_are_strings_and_dotted_columns_are_nested(tmp_path: Path, name: str) -> None:
+    content = "question,meta.model,meta.run.id,score\nq,m,1,1.50\n,,,\n"
+    assert [row.value for row in rows(_file(tmp_path, content, name))] == [
+        {"question": "q", "meta": {"model": "m", "run": {"id": "1"}}, "score": "1.50"},
+        {"question": "", "meta": {"model": "", "run": {"id": ""}}, "score": ""},
+    ]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+    path = _file(tmp_path, '\ufeff"a",b\r\n1,"x\r\ny"\r\n')
+    assert [row.value for row in rows(path)] == [{"a": "1", "b": "x\r\ny"}]
+
+
+def test_a_row_stands_where_it_starts_though_cells_hold_line_breaks(tmp_path: Path) -> None:
+    path = _file(tmp_path, '"a\nb",c\n"1\n2\n3",x\n\n4,y\n')
+    assert [row.where for row in rows(path)] == [f"{path}:3", f"{path}:7"]
+
+
+def test_a_long_answer_fits_a_cell(tmp_path: Path) -> None:
+    (row,) = rows(_file(tmp_path, "a\n" + "x" * 500_000 + "\n"))
+    assert len(row.value["a"]) == 500_000
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "says"),
+    [
+        (",question\n0,q\n", 1, "no name for column 1"),
+        ("a, ,b\n1,2,3\n", 1, "no name for column 2"),
+        ("a,b,a\n1,2,3\n", 1, '"a" stands twice'),
+        ("meta,meta.model\n1,2\n", 1, '"meta.model" would stand inside'),
+        ("a;b\n1;2\n", 1, "not separated by commas"),
+        ("a\tb\n1\t2\n", 1, "not separated by commas"),
+        ('a,b\n"1\n\n",2\n3\n', 5, "a row of 1, where the header has 2"),
+        ('a,b\n1,2\n"x\ny",2,3\n', 3, "a row of 3"),
+        ('a,b\n1,2\n3,"open\n4,5\n', 3, "never closed"),
+        ('a,b\n"x"y,2\n', 2, "not CSV"),
+        ("a,b\r1,2\r", 1, "carriage return"),
+    ],
+)
+def test_a_bad_table_is_named_with_line_and_fault(
+    tmp_path: Path, content: str, line: int, says: str
+) -> None:
+    path = _file(tmp_path, content)
+    with pytest.raises(DataError) as caught:
+        list(rows(path))
+    assert caught.value.where == f"{path}:{line}"
+    assert says in caught.value.what
+    assert caught.value.advice
+
+
+def test_a_header_alone_holds_no_rows(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no rows"):
+        list(rows(_file(tmp_path, "a,b\n")))
+
+
+def test_the_mark_against_formulas_is_taken_off(tmp_path: Path) -> None:
+    path = _file(tmp_path, "a,b,c,d\n'=1+1,''-x,'quoted',''plain\n")
+    assert [row.value for row in rows(path)] == [
+        {"a": "=1+1", "b": "'-x", "c": "'quoted'", "d": "''plain"}
+    ]

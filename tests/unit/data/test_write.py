@@ -1,0 +1,158 @@
+"""Files written whole or not at all, and what tables look like."""
+
+from __future__ import annotations
+
+import csv
+import stat
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from evenhand.data import rows, write
+from evenhand.errors import DataError, UsageError
+from evenhand.jsontext import parse
+
+ENDINGS = ["jsonl", "json", "csv", "parquet"]
+ALL_ENDINGS = [*ENDINGS, *(f"{ending}.gz" for ending in ENDINGS)]
+
+
+def _breaking() -> Iterator[dict[str, Any]]:
+    yield {"a": 1}
+    raise RuntimeError("the rows end badly")
+
+
+@pytest.mark.parametrize("ending", ALL_ENDINGS)
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    path.write_text("old")
+    with pytest.raises(RuntimeError, match="end badly"):
+        write(path, _breaking())
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ALL_ENDINGS)
+def test_rows_are_counted_and_the_same_rows_give_the_same_bytes(
+    tmp_path: Path, ending: str
+) -> None:
+    held = [{"a": "x", "b": {"c": 1}}, {"a": "y"}]
+    one, other = tmp_path / f"one.{ending}", tmp_path / f"other.{ending}"
+    assert write(one, iter(held)) == write(other, held) == 2
+    assert one.read_bytes() == other.read_bytes()
+    assert len(list(rows(one))) == 2
+    assert sorted(tmp_path.iterdir()) == [one, other]
+
+
+@pytest.mark.parametrize("ending", ALL_ENDINGS)
+def test_no_rows_make_a_file_without_rows(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    assert write(path, []) == 0
+    with pytest.raises(DataError, match="no rows"):
+        list(rows(path))
+
+
+def test_a_written_file_has_the_usual_rights_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    usual, target, link = tmp_path / "usual", tmp_path / "target.jsonl", tmp_path / "a.jsonl"
+    usual.touch()
+    link.symlink_to(target)
+    write(link, [{"a": 1}])
+    assert link.is_symlink()
+    assert target.read_text() == '{"a":1}\n'
+    assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_a_full_or_closed_disk_is_a_usage_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(UsageError, match="No space left"):
+        write(tmp_path / "a.jsonl", [{}])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("value", [float("nan"), "\ud800", [float("inf")]])
+def test_what_json_cannot_hold_is_refused_with_the_row(
+    tmp_path: Path, ending: str, value: Any
+) -> None:
+    with pytest.raises(DataError, match="row 2"):
+        write(tmp_path / f"a.{ending}", [{"a": "x"}, {"a": value}])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_has_the_columns_of_all_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    write(path, [{"a": {"b": "x", "e": {}}, "l": [1, {"m": "é"}]}, {"c": True, "n": parse("1.50")}])
+    with path.open(newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["a.b", "l", "c", "n"],
+            ["x", '[1,{"m":"é"}]', "", ""],
+            ["", "", "true", "1.50"],
+        ]
+
+
+def test_an_object_that_is_null_in_some_rows_has_no_column_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    write(path, [{"output": None, "r": None}, {"output": {"score": 1}, "r": None}])
+    assert path.read_bytes() == b"r,output.score\r\n,\r\n,1\r\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("held", [[{"a": 1}, {"a": {"b": 2}}], [{"a.b": 1, "a": {"b": 2}}]])
+def test_rows_that_make_no_table_are_refused(
+    tmp_path: Path, ending: str, held: list[dict[str, Any]]
+) -> None:
+    with pytest.raises(DataError, match="do not make a table"):
+        write(tmp_path / f"a.{ending}", held)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'=", "'\t", "''="])
+def test_no_text_cell_starts_a_formula_but_numbers_stay_numbers(tmp_path: Path, start: str) -> None:
+    path = tmp_path / "a.csv"
+    write(path, [{f"{start}h": f"{start}1", "n": -5}])
+    with path.open(newline="") as file:
+        assert list(csv.reader(file)) == [[f"'{start}h", "n"], [f"'{start}1", "-5"]]
+
+
+@pytest.mark.parametrize(
+    ("values", "type_name", "stored"),
+    [
+        ([1, 2, None], "int64", [1, 2, None]),
+        ([1, 2.5], "double", [1.0, 2.5]),
+        ([parse("1.50"), 3], "double", [1.5, 3.0]),
+        ([2**53 + 1, 1], "int64", [2**53 + 1, 1]),
+        ([2**53 + 1, 0.5], "string", ["9007199254740993", "0.5"]),
+        ([2**70], "string", [str(2**70)]),
+        ([True, None], "bool", [True, None]),
+        ([True, 1], "string", ["true", "1"]),
+        (["x", 1, [1]], "string", ["x", "1", "[1]"]),
+        ([None], "string", [None]),
+    ],
+)
+def test_a_parquet_column_is_typed_by_all_its_values(
+    tmp_path: Path, values: list[Any], type_name: str, stored: list[Any]
+) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, [{"a": {"b": value}} for value in values])
+    column = pq.read_table(path).column("a.b")
+    assert str(column.type) == type_name
+    assert column.to_pylist() == stored
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "jsonl.gz"])
+def test_memory_stays_steady_however_many_rows(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    tracemalloc.start()
+    try:
+        write(path, ({"i": str(i), "text": "x" * 1000} for i in range(10_000)))
+        assert sum(1 for _ in rows(path)) == 10_000
+        assert tracemalloc.get_traced_memory()[1] < 4 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
