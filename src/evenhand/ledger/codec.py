@@ -1,0 +1,71 @@
+"""Judgments and calls as rows, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand import jsontext
+from evenhand.exchange import Reply, Usage
+from evenhand.judgment import Evidence, Fix, Judgment
+from evenhand.ledger.keys import digest
+from evenhand.ledger.store import Call, StoredJudgment
+
+CALL_COLUMNS = (
+    "key, run, judge, reply, finish, model, odds, input_tokens, output_tokens, cached_tokens, cost"
+)
+
+
+def call_row(call: Call, at: str) -> tuple[Any, ...]:
+    """The columns of `calls`, the digest of the reply and the time last."""
+    reply, usage = call.reply, call.reply.usage
+    odds = jsontext.compact(reply.odds) if reply.odds else ""
+    return (
+        *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds),
+        *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
+        *(digest(reply.text), at),
+    )
+
+
+def row_call(row: tuple[Any, ...]) -> Call:
+    """The call of a row of CALL_COLUMNS."""
+    key, run, judge, text, finish, model, odds, input_tokens, output_tokens, cached, cost = row
+    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
+    known = jsontext.parse(odds) if odds else {}
+    return Call(
+        key, run, judge, Reply(text=text, finish=finish, usage=usage, model=model, odds=known), cost
+    )
+
+
+def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:
+    """The columns of `judgments`."""
+    judgment = stored.judgment
+    body = {
+        "output": judgment.output,
+        "detail": judgment.detail,
+        "evidence": [[e.dimension, e.start, e.end, e.match] for e in judgment.evidence],
+        "fixes": [[fix.code, fix.path] for fix in judgment.fixes],
+        "flags": judgment.flags,
+        "passes": judgment.passes,
+        "calls": stored.calls,
+    }
+    return (
+        *(stored.unit, stored.judge, stored.repeat, judgment.status, judgment.reason, stored.basis),
+        *(len(stored.calls), stored.reasks, jsontext.dump(body)),
+    )
+
+
+def row_judgment(row: tuple[Any, ...]) -> StoredJudgment:
+    """The judgment of a row of unit, judge, repeat, status, reason, basis, reasks, body."""
+    unit, judge, repeat, status, reason, basis, reasks, text = row
+    body = jsontext.parse(text)
+    judgment = Judgment(
+        status=status,
+        reason=reason,
+        output=body["output"],
+        detail=body["detail"],
+        evidence=tuple(Evidence(*one) for one in body["evidence"]),
+        fixes=tuple(Fix(*one) for one in body["fixes"]),
+        flags=tuple(body["flags"]),
+        passes=tuple(body["passes"]),
+    )
+    return StoredJudgment(unit, judge, repeat, basis, tuple(body["calls"]), reasks, judgment)

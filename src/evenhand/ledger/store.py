@@ -1,0 +1,183 @@
+"""What every store can do, whatever database is behind it, and the records that pass through.
+
+Durability: when the future of `record` or `reserve` is done, the row survives a crash of the
+process and of the machine. Judgments are written with the next such commit: they can always be
+recomputed from the calls.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from evenhand.exchange import Reply
+from evenhand.judgment import Judgment
+
+
+class Call(NamedTuple):
+    """One reply with its key, who paid, and the price in picodollars (None: unknown)."""
+
+    key: str
+    run: str
+    judge: str
+    reply: Reply
+    cost: int | None
+
+
+class IncomingUnit(NamedTuple):
+    """A unit as read from a data file: its id, where it stood, its JSON text."""
+
+    id: str
+    origin: str
+    body: str
+
+
+class StoredUnit(NamedTuple):
+    """A unit as kept in the store; `digest` changes when its content does."""
+
+    no: int
+    id: str
+    digest: str
+    body: str
+
+
+class StoredJudgment(NamedTuple):
+    """A judgment as kept: of which unit, by which judge, from which calls."""
+
+    unit: int
+    judge: int
+    repeat: int
+    basis: str
+    calls: tuple[str, ...]
+    reasks: int
+    judgment: Judgment
+
+
+class RunRow(NamedTuple):
+    """A run: its manifest, when it was made and last started."""
+
+    id: str
+    name: str
+    manifest: Mapping[str, Any]
+    created: str
+    started: str
+    starts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The units a command is about: those of its own intake (`start`), or all of the run (None)."""
+
+    run: str
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How a scope stands. planned = verdicts + failures + pending, by construction."""
+
+    planned: int
+    verdicts: int
+    failures: Mapping[str, int]
+    calls: int
+    reasks: int
+
+    @property
+    def pending(self) -> int:
+        return self.planned - self.verdicts - sum(self.failures.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run has cost: picodollars of known prices, open reservations, tokens."""
+
+    cost: int
+    reserved: int
+    unpriced: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+class Store(Protocol):
+    """One writer at a time a run; any number of readers."""
+
+    def claim(self, run: str) -> AbstractContextManager[None]:
+        """Hold the run for this process; raises StoreError if another process judges it."""
+        ...
+
+    def begin(
+        self, run: str, name: str, manifest: Mapping[str, Any], units: Iterable[IncomingUnit]
+    ) -> Scope:
+        """Start the run with these units: all of it or, on any error, nothing is noted; raises
+        DataError on an id that repeats."""
+        ...
+
+    def set_aside(self, scope: Scope, kept: Sequence[str]) -> None:
+        """Make failures pending whose reason is not one of `kept`. Their replies stay in the
+        ledger, but no longer answer their questions: those can be asked again."""
+        ...
+
+    def open_work(
+        self, scope: Scope, judge: int, repeat: int, tag: str, again: Sequence[str]
+    ) -> Iterator[StoredUnit]:
+        """Units without a standing judgment by this judge, in order, read page by page.
+
+        A judgment stands if its basis is `tag` and the unit's digest, and its reason is not one of
+        `again`.
+        """
+        ...
+
+    def units(self, scope: Scope) -> Iterator[StoredUnit]: ...
+
+    def find(self, key: str, *, aside: bool = False) -> Call | None:
+        """The first reply recorded under a key; one that was set aside only where it is asked for
+        and there is no other."""
+        ...
+
+    def record(self, call: Call, attempt: str = "") -> Future[None]:
+        """Keep a reply, and close its attempt's reservation; done when durable."""
+        ...
+
+    def reserve(self, run: str, key: str, attempt: str, amount: int) -> Future[None]:
+        """Note money that a call may cost, before it is sent; done when durable."""
+        ...
+
+    def release(self, key: str, attempt: str) -> None:
+        """Close a reservation that cost nothing."""
+        ...
+
+    def settle(self, judgment: StoredJudgment) -> None:
+        """Keep a judgment, replacing the one before."""
+        ...
+
+    def forget(self, unit: int, judge: int, repeat: int) -> None:
+        """Drop a judgment: the unit is pending again."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until everything handed over is durable."""
+        ...
+
+    def counts(self, scope: Scope, judgments_per_unit: int, tag: str) -> Counts: ...
+
+    def spent(self, run: str) -> Spent: ...
+
+    def runs(self) -> list[RunRow]:
+        """All runs, the one started last first."""
+        ...
+
+    def judgments(
+        self, scope: Scope, tag: str, unit: str | None = None
+    ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
+        """The judgments that stand, in the order of the units; of one unit, if it is named."""
+        ...
+
+    def verify(self) -> list[str]:
+        """What is wrong with the store, in words; empty if nothing."""
+        ...
+
+    def close(self) -> None: ...
