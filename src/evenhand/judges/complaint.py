@@ -1,0 +1,205 @@
+"""What a provider says is wrong with a request, and what that means for the run.
+
+The one place where statuses and wordings become errors of `evenhand.errors`. The wordings are
+those of OpenAI, Azure, vLLM, llama.cpp, Ollama, Gemini, Groq, OpenRouter, DeepSeek, Alibaba,
+Zhipu and Moonshot; an unknown one falls back on its status. No text of a provider is kept that
+was not scrubbed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
+from evenhand.judges.http import Answered
+
+# A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here.
+TEXT_CHARS = 4000
+
+_OVERFLOW = re.compile(
+    r"context.{0,12}(length|window|size|limit)|maximum context|context_length_exceeded"
+    r"|(prompt|input|request|messages?)\b.{0,30}\btoo (long|large)|reduce the length"
+    r"|input token count.{0,40}exceeds|exceeds? (the )?max\w* (input|prompt|number of tokens)"
+    r"|tokens must be reduced|range of input length|tokens? (count|limit).{0,20}exceed",
+    re.IGNORECASE | re.DOTALL,
+)
+_FILTERED = re.compile(
+    r"content[_ -]?(filter|policy|management)|responsible_?ai|safety|moderation|\bflagged\b"
+    r"|data_?inspection|inappropriate content|prohibited[_ ]content|usage polic"
+    r"|considered high risk|unsafe|敏感|不安全|违规",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ](quota|balance|credit|fund)|billing_(hard|not|limit)|credit balance"
+    r"|exceeded your current quota|out of credits"
+    r"|account.{0,20}(deactivated|suspended)|access_terminated|arrears|payment required",
+    re.IGNORECASE,
+)
+_BUSY = frozenset((408, 409, 425, 429))
+# The gateway gave up waiting; the model behind it may have answered.
+_GAVE_UP = frozenset((408, 504, 524))
+_ROUTES = frozenset((404, 405, 410))
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """An error answer: its status, its scrubbed text, and the parameter it names, if any."""
+
+    status: int
+    text: str
+    param: str = ""
+
+    @property
+    def overflow(self) -> bool:
+        """The question does not fit the model."""
+        return self.status == 413 or _OVERFLOW.search(self.text) is not None
+
+    @property
+    def filtered(self) -> bool:
+        """The provider's filter stopped the question."""
+        return _FILTERED.search(self.text) is not None
+
+    @property
+    def quota(self) -> bool:
+        """Nothing is left to pay with. Gemini speaks of quota when only a minute is full."""
+        return "RESOURCE_EXHAUSTED" not in self.text and _QUOTA.search(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Who was asked for what: the names that an advice needs."""
+
+    key_name: str
+    model: str
+    base_url: str
+    has_key: bool
+
+
+def complaint(answered: Answered, scrub: Callable[[str], str], status: int = 0) -> Complaint:
+    """The complaint in an error answer, whatever its form; of another status, if one is given."""
+    status = status or answered.status
+    if 300 <= status < 400:
+        return Complaint(status, scrub(answered.headers.get("Location", "")))
+    text, param = answered.body.decode(errors="replace"), ""
+    try:
+        said, param = _said(json.loads(text))
+    except (ValueError, RecursionError):
+        said = ""
+    # Scrubbed once decoded, for escapes can hide a key; and before the cut, which can halve it.
+    return Complaint(status, scrub(said or text)[:TEXT_CHARS], scrub(param))
+
+
+def _said(found: Any) -> tuple[str, str]:
+    """The text of a decoded error, and the parameter it names; empty where it holds none."""
+    if is_list(found) and found:
+        found = found[0]
+    error: Any = found.get("error", found) if is_object(found) else None
+    if isinstance(error, str):
+        return error, ""
+    return ": ".join(_sayings(error)), _param(error)
+
+
+def _param(error: Any) -> str:
+    param = error.get("param") if is_object(error) else None
+    return param if isinstance(param, str) else ""
+
+
+def _sayings(error: Any) -> Iterator[str]:
+    """The parts of an error object that say something; never the input it echoes."""
+    if not is_object(error):
+        return
+    for name in ("message", "msg", "detail", "code", "type", "status", "param", "loc"):
+        value = error.get(name)
+        if isinstance(value, str | int) and value:
+            yield str(value)
+        elif is_list(value) and name == "loc":
+            yield ".".join(map(str, value))
+        elif is_list(value):
+            for part in value[:8]:
+                yield from _sayings(part)
+
+
+def carried_status(error: Any) -> int:
+    """The HTTP status that an error object inside a 200 carries; 0 for none."""
+    for name in ("code", "status", "status_code"):
+        value = error.get(name) if is_object(error) else None
+        if isinstance(value, str) and value.isdecimal() and len(value) == 3:
+            value = int(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return 0
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a decoded JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a decoded JSON value is an array."""
+    return isinstance(value, list)
+
+
+def error_for(
+    said: Complaint, place: Place, *, pause: float | None, proven: bool
+) -> CallError | ProviderRefused:
+    """The error that `said` amounts to. `proven` says that this judge has answered before."""
+    status, words = said.status, f"HTTP {said.status}: {quoted(said.text)}"
+    if 300 <= status < 400:
+        return _redirected(place, said)
+    if status in (400, 403, 429) and said.quota:
+        return ProviderRefused(f"the quota is used up: {words}", advice=_billing(place))
+    if status <= 500 and said.overflow and _too_big(said):
+        return CallRejected("context_overflow", f"the question does not fit the model: {words}")
+    if status in _BUSY or status >= 500 or status < 300:
+        billed = status in _GAVE_UP or status < 300
+        return CallLost("transport", words, retry_after=pause, billed=billed)
+    if said.filtered and status not in (401, 402, 404):
+        return CallRejected("filtered", f"the provider's filter stopped the question: {words}")
+    return _refused(said, place, words, proven)
+
+
+def _too_big(said: Complaint) -> bool:
+    """A 429 is about size only where it says that waiting does not help."""
+    return said.status != 429 or "must be reduced" in said.text
+
+
+def _refused(
+    said: Complaint, place: Place, words: str, proven: bool
+) -> CallError | ProviderRefused:
+    if said.status in (401, 403):
+        return ProviderRefused(f"the key is not accepted: {words}", advice=_key(place))
+    if said.status == 402:
+        return ProviderRefused(f"nothing is left to pay with: {words}", advice=_billing(place))
+    if said.status in _ROUTES:
+        return ProviderRefused(f"no such model or address: {words}", advice=_route(place))
+    if proven:
+        return CallRejected("transport", f"the provider refuses this question: {words}")
+    return ProviderRefused(f"the provider refuses the request: {words}", advice=_route(place))
+
+
+def _redirected(place: Place, said: Complaint) -> ProviderRefused:
+    target = quoted(said.text.partition("?")[0])
+    return ProviderRefused(
+        f"{place.base_url} redirects to {target} (HTTP {said.status}); "
+        "keys are not sent to another host",
+        advice="Set base_url to the address that answers itself.",
+    )
+
+
+def _key(place: Place) -> str:
+    if not place.has_key:
+        return f"Set {place.key_name} in the environment or in .env; none was sent."
+    return f"Check {place.key_name}, and that it is a key for {place.base_url}."
+
+
+def _billing(place: Place) -> str:
+    return f"Check the plan and balance behind {place.key_name}; then run again to continue."
+
+
+def _route(place: Place) -> str:
+    return f"Check the model {quoted(place.model)} and base_url {quoted(place.base_url)}."

@@ -1,0 +1,96 @@
+"""What one OpenAI-compatible endpoint turned out to take of the request's optional parts.
+
+A dialect only ever narrows: json_schema, then json_object, then no format; a parameter is dropped
+or renamed once. So asking again at once after a narrowing always ends. It is no part of a judge's
+identity: the question stays the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evenhand.judges.complaint import Complaint
+
+SCHEMA, OBJECT, PLAIN = 0, 1, 2
+_FORMAT = (
+    r"response[_ ]?format|json[_ ]?schema|response_?(json_?)?schema|json[_ ]?object|json mode"
+    r"|structured[_ -]?output|guided[_ ]?(json|decoding)|grammar|additionalProperties"
+    r"|output_?(format|config)"
+)
+# The first thing named is what is refused; later names are usually a list of what is allowed.
+_NAMED = re.compile(
+    rf"(?P<format>{_FORMAT})|(?P<tokens>\bmax_(completion_)?tokens\b)"
+    r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)",
+    re.IGNORECASE,
+)
+# A value out of range is the user's to mend; only a parameter that is not taken is dropped.
+_NOT_TAKEN = re.compile(
+    r"unsupported|not supported?|n't support|does not support|unknown|unrecogni[sz]ed|unexpected"
+    r"|not (permitted|allowed|available|accepted)|only the default|extra (inputs|fields)"
+    r"|deprecated|cannot be used|incompatible|not compatible",
+    re.IGNORECASE,
+)
+_REASONING = re.compile(r"(.*/)?(o\d|gpt-([5-9]|\d\d))")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Which of the optional parts are sent, and under what name."""
+
+    mode: int = SCHEMA
+    tokens: str = "max_tokens"
+    renamed: bool = False
+    temperature: bool = True
+    seed: bool = True
+
+    def narrowed(self, said: Complaint) -> Dialect | None:
+        """This dialect less the part that `said` refuses; None where it refuses no such part."""
+        named = _NAMED.search(said.param) or _NAMED.search(said.text)
+        if named is None or said.overflow or said.filtered:
+            return None
+        if named["format"]:
+            takes = said.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
+            return replace(self, mode=self.mode + 1) if takes else None
+        if said.status not in (400, 422) or not _NOT_TAKEN.search(said.text):
+            return None
+        return self._without(named)
+
+    def _without(self, named: re.Match[str]) -> Dialect | None:
+        if named["tokens"]:
+            renamed = named["tokens"].lower() == self.tokens and not self.renamed
+            return replace(self, tokens=_other(self.tokens), renamed=True) if renamed else None
+        if named["temperature"]:
+            return replace(self, temperature=False) if self.temperature else None
+        return replace(self, seed=False) if self.seed else None
+
+    def joined(self, other: Dialect) -> Dialect:
+        """What is left when both narrowings, learned by calls side by side, hold."""
+        return Dialect(
+            mode=max(self.mode, other.mode),
+            tokens=other.tokens if other.renamed else self.tokens,
+            renamed=self.renamed or other.renamed,
+            temperature=self.temperature and other.temperature,
+            seed=self.seed and other.seed,
+        )
+
+
+def dialect_for(model: str) -> Dialect:
+    """The dialect to start with: reasoning models take `max_completion_tokens` alone."""
+    return Dialect(tokens="max_completion_tokens") if _REASONING.match(model) else Dialect()
+
+
+def response_format(mode: int, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The `response_format` of a request, if it has one."""
+    if schema is None or mode == PLAIN:
+        return None
+    if mode == OBJECT:
+        return {"type": "json_object"}
+    asked = {"name": "reply", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": asked}
+
+
+def _other(tokens: str) -> str:
+    return "max_completion_tokens" if tokens == "max_tokens" else "max_tokens"

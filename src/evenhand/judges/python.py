@@ -1,0 +1,181 @@
+"""A judge that is the user's own function: `python/module:function`.
+
+    async def f(messages, schema, params) -> str
+
+`messages` is a list of `{"role", "content"}`, `params` has temperature, max_tokens, seed, round,
+order, repeat and reask. The function may raise the call errors of `evenhand.errors`; whatever else
+goes wrong in it costs one call and never the run. The text of its module is part of its identity.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from evenhand import limits
+from evenhand.errors import (
+    CallError,
+    CallLost,
+    EvenhandError,
+    JudgeCrashed,
+    UsageError,
+    quoted,
+)
+from evenhand.exchange import Question, Reply, Style
+from evenhand.judges.sampling import sampling, storable
+
+ADVICE = "Name it as python/module:function; the module lies in the suite's folder or is installed."
+
+
+class PythonJudge:
+    """The user's function. It is imported when the judge is made, never before."""
+
+    style: Style = "full"
+    slots: int | None = None
+    caveat: str = ""
+
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        *,
+        folder: Path,
+        temperature: float | None = None,
+        max_tokens: int = limits.MAX_TOKENS,
+        seed: int | None = None,
+        attempt_seconds: float = limits.ATTEMPT_SECONDS,
+    ) -> None:
+        self.name = name
+        self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
+        self._seconds = attempt_seconds
+        module, self._function = _found(target, folder)
+        self._file = module.__file__ or ""
+        self.identity: Mapping[str, Any] = {
+            "provider": "python",
+            "function": target,
+            "source": _source_hash(self._file),
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            "seed": seed,
+        }
+
+    async def answer(self, question: Question) -> Reply:
+        """What the function returns, or JudgeCrashed with where it went wrong."""
+        messages = [{"role": m.role, "content": m.content} for m in question.messages]
+        clock = asyncio.timeout(self._seconds)
+        try:
+            async with clock:
+                text = await self._called(messages, question.schema, self._params(question))
+        except (CallError, EvenhandError):
+            raise
+        except Exception as error:
+            if isinstance(error, TimeoutError) and clock.expired():
+                said = f"{self.name} did not return within {self._seconds:g} s"
+                raise CallLost("timeout", said, billed=True) from None
+            raise JudgeCrashed(self._crash(error)) from error
+        if not isinstance(text, str):
+            raise JudgeCrashed(f"{self.name} returned {type(text).__name__}, not str")
+        return Reply(text=storable(text), model=self.name)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def _called(self, *arguments: Any) -> Any:
+        """The function's result; one that is not async runs in a thread."""
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(*arguments)
+        result = await asyncio.to_thread(self._function, *arguments)
+        return await result if inspect.isawaitable(result) else result
+
+    def _params(self, question: Question) -> dict[str, Any]:
+        temperature, seed = sampling(question, self._temperature, self._seed)
+        return {
+            "temperature": temperature,
+            "max_tokens": self._max_tokens,
+            "seed": seed,
+            "round": question.round,
+            "order": question.order,
+            "repeat": question.repeat,
+            "reask": question.reask,
+        }
+
+    def _crash(self, error: Exception) -> str:
+        said = f"{type(error).__name__}: {quoted(error)}"
+        return f"{self.name} failed at {_location(error, self._file)}: {said}"
+
+
+def _found(target: str, folder: Path) -> tuple[ModuleType, Callable[..., Any]]:
+    name, _, function = target.partition(":")
+    if not all(part.isidentifier() for part in (*name.split("."), function)):
+        raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
+    module = _imported(name, folder)
+    found = getattr(module, function, None)
+    if not callable(found):
+        fault = f"there is no function {quoted(function)}"
+        raise UsageError(fault, where=module.__file__ or name, advice=ADVICE)
+    return module, found
+
+
+def _imported(name: str, folder: Path) -> ModuleType:
+    place = str(folder.resolve())
+    if place not in sys.path:
+        sys.path.insert(0, place)
+    file = Path(place, f"{name}.py")
+    try:
+        return _loaded(name, file) if file.is_file() else importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            fault = f"there is no module {quoted(name)}"
+            raise UsageError(fault, where=place, advice=ADVICE) from None
+        raise _unimportable(error, file) from error
+    except (Exception, SystemExit) as error:
+        raise _unimportable(error, file) from error
+
+
+def _loaded(name: str, file: Path) -> ModuleType:
+    """The suite's own file, even where a module of that name was imported for another suite."""
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(file):
+        return known
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _unimportable(error: BaseException, file: Path) -> UsageError:
+    said = f"the module cannot be imported: {type(error).__name__}: {quoted(error)}"
+    return UsageError(said, where=_location(error, str(file)), advice="Correct it, and run again.")
+
+
+def _location(error: BaseException, file: str) -> str:
+    """`file:line` where `error` arose: the deepest line of the user's own file, if one is in it."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == file]
+    deepest = (own or list(frames))[-1]
+    return f"{deepest.filename}:{deepest.lineno}"
+
+
+def _source_hash(file: str) -> str:
+    try:
+        data = Path(file).read_bytes()
+    except OSError:
+        return ""
+    return f"blake2b:{hashlib.blake2b(data, digest_size=32).hexdigest()}"

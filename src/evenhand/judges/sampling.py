@@ -1,0 +1,31 @@
+"""What all judges share: how a question is drawn in later rounds and repeats, and what text of
+a reply can be kept. Pure functions: the same question always gives the same parameters."""
+
+from __future__ import annotations
+
+from evenhand.exchange import Question
+
+# A later round must be able to come out differently.
+LATER_ROUNDS_TEMPERATURE = 0.7
+# Keeps the seeds of repeats and rounds apart; there are never so many rounds.
+SEEDS_A_REPEAT = 1000
+
+
+def sampling(
+    question: Question, temperature: float | None, seed: int | None
+) -> tuple[float | None, int | None]:
+    """Temperature and seed of one question: raised, and new, from the second round on."""
+    if temperature is not None and question.round > 1:
+        temperature = max(temperature, LATER_ROUNDS_TEMPERATURE)
+    if seed is not None:
+        seed += SEEDS_A_REPEAT * question.repeat + question.round - 1
+    return temperature, seed
+
+
+def storable(text: str) -> str:
+    """`text` with lone surrogates, which no store and no file takes, replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from evenhand.errors import AskAgain
+from evenhand.exchange import Message, Question, Reply
+from evenhand.judges.openai import OpenAIJudge
+
+KEY = "sk-test-0123456789abcdefghij/+XYZ"
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["evidence", "rationale", "score"],
+    "properties": {
+        "evidence": {"type": "array", "items": {"type": "string"}},
+        "rationale": {"type": "string"},
+        "score": {"enum": [1, 2, 3]},
+    },
+}
+
+
+class PatientJudge(OpenAIJudge):
+    """Asks again at once where the judge says so, as the engine does."""
+
+    async def answer(self, question: Question) -> Reply:
+        while True:
+            with suppress(AskAgain):
+                return await super().answer(question)
+
+
+MakeJudge = Callable[..., OpenAIJudge]
+
+
+def question(prompt: str = "Judge this.", **rest: Any) -> Question:
+    messages = (Message("system", "You judge."), Message("user", prompt))
+    asked: dict[str, Any] = {"schema": SCHEMA, "unit": "u1", **rest}
+    return Question(messages=messages, **asked)
+
+
+@pytest.fixture
+async def judge() -> AsyncIterator[MakeJudge]:
+    """Makes judges, and closes them."""
+    made: list[OpenAIJudge] = []
+
+    def make(base_url: str | None = None, **rest: Any) -> OpenAIJudge:
+        settings: dict[str, Any] = {
+            "name": "openai/test-model",
+            "model": "test-model",
+            "temperature": 0.0,
+            "max_tokens": 256,
+            "seed": None,
+            "extra": {},
+            "environment": {"OPENAI_API_KEY": KEY},
+            "attempt_seconds": 10.0,
+        }
+        made.append(PatientJudge(base_url=base_url, **{**settings, **rest}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        await each.close()

@@ -1,0 +1,228 @@
+"""The door itself: where it goes, what it reads, and what it leaves alone."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import zlib
+from collections.abc import Mapping
+
+import pytest
+from yarl import URL
+
+from evenhand import limits
+from evenhand.errors import CallLost, UsageError
+from evenhand.judges.http import Door, base_url, is_loopback, proxy_for
+from tests.provider import Provider, completion, flooding, sending
+
+
+def door(url: str, *, seconds: float = 10.0, environment: Mapping[str, str] | None = None) -> Door:
+    target = URL(url) / "chat" / "completions"
+    return Door(target, secret=None, environment=environment or {}, seconds=seconds)
+
+
+async def posted(provider: Provider, body: bytes = b"{}") -> bytes:
+    opened = door(provider.url)
+    try:
+        return (await opened.post(body)).body
+    finally:
+        await opened.close()
+
+
+# Reading
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**16, 2**17 + 1, limits.BODY_BYTES])
+async def test_a_body_of_any_allowed_size_is_read_whole(size: int) -> None:
+    async with Provider(sending(b"x" * size)) as provider:
+        assert await posted(provider) == b"x" * size
+
+
+async def test_one_byte_too_many_is_refused() -> None:
+    async with Provider(sending(b"x" * (limits.BODY_BYTES + 1))) as provider:
+        with pytest.raises(CallLost, match="the rest was not read"):
+            await posted(provider)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("gzip", gzip.compress(b"well")),
+        ("GZIP", gzip.compress(b"well")),
+        ("deflate", zlib.compress(b"well")),
+        ("identity", b"well"),
+    ],
+)
+async def test_a_packed_body_is_unpacked(encoding: str, packed: bytes) -> None:
+    async with Provider(sending(packed, headers={"Content-Encoding": encoding})) as provider:
+        assert await posted(provider) == b"well"
+
+
+async def test_a_small_body_that_unpacks_to_a_large_one_is_refused() -> None:
+    bomb = gzip.compress(bytes(limits.BODY_BYTES * 4))
+    assert len(bomb) < 2**16
+    async with Provider(sending(bomb, headers={"Content-Encoding": "gzip"})) as provider:
+        with pytest.raises(CallLost, match="the rest was not read"):
+            await posted(provider)
+
+
+async def test_a_packed_body_that_ends_early_is_no_answer() -> None:
+    half = gzip.compress(completion("well"))[:-20]
+    async with Provider(sending(half, headers={"Content-Encoding": "gzip"})) as provider:
+        with pytest.raises(CallLost, match="ends early"):
+            await posted(provider)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"garbage\r\n\r\n",
+        b"\x16\x03\x01\x00",
+        b"HTTP/2 200\r\n\r\n",
+        b"HTTP/1.1 99999 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nX: 0123456789\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"0123456789" * 9999 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: 0123456789\r\n" * 9999 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0123456789zz\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}",
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: \x000123456789\r\nContent-Length: 2\r\n\r\n{}",
+    ],
+)
+async def test_what_is_no_http_is_lost_and_not_quoted(raw: bytes) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(64)
+        writer.write(raw)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        opened = door(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        with pytest.raises(CallLost) as lost:
+            await opened.post(b"{}")
+        await opened.close()
+    assert (lost.value.reason, lost.value.billed) == ("transport", True)
+    assert "0123456789" not in str(lost.value)
+
+
+async def test_connections_are_kept_after_answers_and_dropped_after_floods() -> None:
+    async with Provider([sending(b"1"), sending(b"2"), flooding(20), sending(b"3")]) as provider:
+        opened = door(provider.url)
+        await opened.post(b"{}")
+        await opened.post(b"{}")
+        with pytest.raises(CallLost):
+            await opened.post(b"{}")
+        await opened.post(b"{}")
+        await opened.close()
+    ports = [call.peer for call in provider.calls]
+    assert ports[0] == ports[1] == ports[2] != ports[3]
+
+
+async def test_a_host_that_takes_no_connection_is_a_timeout_that_cost_nothing() -> None:
+    with socket.socket() as listener:
+        # A full backlog: further connections are neither taken nor refused.
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        with socket.socket() as first, socket.socket() as second:
+            for filler in (first, second):
+                filler.setblocking(False)
+                filler.connect_ex(address)
+            opened = door(f"http://127.0.0.1:{address[1]}", seconds=0.15)
+            with pytest.raises(CallLost) as lost:
+                await opened.post(b"{}")
+            await opened.close()
+    assert lost.value.reason == "timeout"
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+        (" https://api.openai.com/v1/ ", "https://api.openai.com/v1"),
+        ("http://localhost:8000", "http://localhost:8000"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
+        ("https://gateway.test/a%2Fb/v1", "https://gateway.test/a%2Fb/v1"),
+    ],
+)
+def test_a_base_url_is_tidied(text: str, url: str) -> None:
+    assert str(base_url(text, where="base_url")) == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api.openai.com/v1",
+        "ftp://host/v1",
+        "file:///etc/passwd",
+        "http://",
+        "http://host:port/v1",
+        "http://user:hidden@host:port/v1",
+        "http://user:x#hidden@host/v1",
+        f"http://{'a' * 70}.test/v1",
+        "http://a..test/v1",
+        "https://user:hidden@host/v1",
+        "https://hidden@host/v1",
+        "https://host/v1?key=hidden",
+        "https://host/v1#hidden",
+        "",
+    ],
+)
+def test_what_is_no_base_url_is_refused_without_showing_secrets(text: str) -> None:
+    with pytest.raises(UsageError, match="base_url") as raised:
+        base_url(text, where="base_url")
+    assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "[::1]", "a.localhost"])
+def test_this_machine_is_known(host: str) -> None:
+    assert is_loopback(URL(f"http://{host}:80/v1"))
+
+
+@pytest.mark.parametrize("host", ["localhost.evil.test", "127.0.0.1.evil.test", "10.0.0.1"])
+def test_other_machines_are_not_this_one(host: str) -> None:
+    assert not is_loopback(URL(f"http://{host}/v1"))
+
+
+# Proxies
+
+
+async def test_a_request_goes_through_the_proxy_that_the_environment_names() -> None:
+    async with Provider(sending(b"by proxy")) as proxy:
+        environment = {"http_proxy": proxy.url.removesuffix("/v1")}
+        opened = door("http://host.test/v1", environment=environment)
+        answered = await opened.post(b"{}")
+        await opened.close()
+    assert answered.body == b"by proxy"
+    assert proxy.calls[0].headers["Host"] == "host.test"
+
+
+@pytest.mark.parametrize(
+    ("url", "environment"),
+    [
+        ("http://host.test/v1", {}),
+        ("http://host.test/v1", {"https_proxy": "http://proxy:1"}),
+        ("http://host.test/v1", {"http_proxy": "http://proxy:1", "no_proxy": "host.test"}),
+        ("http://host.test/v1", {"http_proxy": "http://proxy:1", "NO_PROXY": ".test, other"}),
+        ("http://host.test/v1", {"http_proxy": "http://proxy:1", "no_proxy": "*"}),
+        ("http://127.0.0.1:8000/v1", {"http_proxy": "http://proxy:1"}),
+    ],
+)
+def test_no_proxy_is_used_where_none_is_meant(url: str, environment: dict[str, str]) -> None:
+    assert proxy_for(URL(url), environment) is None
+
+
+def test_a_proxy_may_be_named_without_its_scheme() -> None:
+    assert proxy_for(URL("https://h.test/"), {"HTTPS_PROXY": "p:1"}) == "http://p:1"
+
+
+def test_a_proxy_of_another_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match="http and https"):
+        proxy_for(URL("https://h.test/"), {"https_proxy": "socks5://p:1"})

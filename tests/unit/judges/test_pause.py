@@ -1,0 +1,81 @@
+"""Retry-After in all its spellings."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.judges.pause import ABSURD_SECONDS, retry_after
+
+DATE = "Sun, 15 Nov 2026 20:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "20"}, 20.0),
+        ({"Retry-After": " 20 "}, 20.0),
+        ({"Retry-After": "0"}, 0.0),
+        ({"Retry-After": "1.5"}, 1.5),
+        ({"Retry-After": "-1"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "1e300"}, None),
+        ({"Retry-After": "1763236800"}, None),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": ""}, None),
+        ({"Retry-After": "٣"}, None),
+        ({"Retry-After": "Sun, 15 Nov 2026 20:01:00 GMT", "Date": DATE}, 60.0),
+        ({"Retry-After": "Sunday, 15-Nov-26 20:01:00 GMT", "Date": DATE}, 60.0),
+        ({"Retry-After": "Sun, 15 Nov 2026 19:00:00 GMT", "Date": DATE}, 0.0),
+        ({"Retry-After": "Sun, 15 Nov 9999 19:00:00 GMT", "Date": DATE}, None),
+        ({"Retry-After": "Sun, 99 Nov 2026 19:00:00 GMT", "Date": DATE}, None),
+        ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
+        ({"retry-after-ms": "x", "Retry-After": "2"}, 2.0),
+        ({"x-ratelimit-reset-requests": "6m0s"}, 360.0),
+        ({"x-ratelimit-reset-tokens": "20ms"}, 0.02),
+        ({"x-ratelimit-reset-tokens": "1h2m3.5s"}, 3723.5),
+        ({"x-ratelimit-reset-tokens": "1d0h"}, 86400.0),
+        ({"x-ratelimit-reset-tokens": "soon 3s"}, None),
+        ({"x-ratelimit-reset-tokens": "99999d"}, None),
+        ({"x-ratelimit-reset-requests": "8h", "x-ratelimit-reset-tokens": "2s"}, 2.0),
+        ({"x-ratelimit-reset-requests": "8h", "Retry-After": "3"}, 3.0),
+    ],
+)
+def test_a_pause_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(429, headers) == seconds
+
+
+def test_the_exhausted_limit_is_the_one_to_wait_for() -> None:
+    headers = {
+        "x-ratelimit-reset-requests": "60s",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-tokens": "2s",
+        "x-ratelimit-remaining-tokens": "90000",
+    }
+    assert retry_after(429, headers) == 60.0
+
+
+def test_the_reset_of_a_limit_counts_on_a_429_alone() -> None:
+    assert retry_after(503, {"x-ratelimit-reset-requests": "6m0s"}) is None
+
+
+def test_a_date_without_the_providers_clock_is_measured_by_ours() -> None:
+    later = email.utils.formatdate(time.time() + 3600, usegmt=True)
+    pause = retry_after(429, {"Retry-After": later})
+    assert pause is not None
+    assert 3000 < pause <= 3600
+
+
+@given(text=st.text(), date=st.none() | st.text())
+def test_whatever_stands_there_the_pause_is_sane(text: str, date: str | None) -> None:
+    names = ("Retry-After", "retry-after-ms", "x-ratelimit-reset-tokens")
+    for name in names:
+        headers = {name: text} if date is None else {name: text, "Date": date}
+        pause = retry_after(429, headers)
+        assert pause is None or 0 <= pause <= ABSURD_SECONDS

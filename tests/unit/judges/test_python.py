@@ -1,0 +1,190 @@
+"""The user's own function as a judge."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import CallLost, JudgeCrashed, ProviderRefused, UsageError
+from evenhand.exchange import Judge
+from evenhand.judges.python import PythonJudge
+from tests.unit.judges.conftest import SCHEMA, question
+
+
+@pytest.fixture(autouse=True)
+def _imports_are_undone() -> Iterator[None]:
+    modules, path = dict(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - set(modules):
+        del sys.modules[name]
+
+
+def judge(folder: Path, source: str, target: str = "mine:judge", **rest: Any) -> PythonJudge:
+    (folder / "mine.py").write_text(source, encoding="utf-8")
+    return PythonJudge(f"python/{target}", target, folder=folder, **rest)
+
+
+async def test_the_function_gets_messages_schema_and_params(tmp_path: Path) -> None:
+    source = """
+seen = []
+async def judge(messages, schema, params):
+    seen.append((messages, schema, params))
+    return "well"
+"""
+    made: Judge = judge(tmp_path, source, temperature=0.0, max_tokens=9, seed=7)
+    reply = await made.answer(question("Judge.", order="21", round=2, repeat=3, reask=1))
+    await made.close()
+    assert (reply.text, reply.finish) == ("well", "stop")
+    [(messages, schema, params)] = sys.modules["mine"].seen
+    assert messages[1] == {"role": "user", "content": "Judge."}
+    assert schema == SCHEMA
+    assert params == {
+        "temperature": 0.7,
+        "max_tokens": 9,
+        "seed": 3008,
+        "round": 2,
+        "order": "21",
+        "repeat": 3,
+        "reask": 1,
+    }
+
+
+async def test_a_function_that_is_not_async_runs_in_a_thread(tmp_path: Path) -> None:
+    source = """
+import threading
+def judge(messages, schema, params):
+    return str(threading.current_thread() is threading.main_thread())
+"""
+    assert (await judge(tmp_path, source).answer(question())).text == "False"
+
+
+async def test_a_callable_object_is_a_function_too(tmp_path: Path) -> None:
+    source = """
+class J:
+    async def __call__(self, messages, schema, params):
+        return "well"
+judge = J()
+"""
+    assert (await judge(tmp_path, source).answer(question())).text == "well"
+
+
+async def test_modules_beside_it_can_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "beside_it.py").write_text("TEXT = 'well'")
+    source = "import beside_it\nasync def judge(m, s, p): return beside_it.TEXT"
+    assert (await judge(tmp_path, source).answer(question())).text == "well"
+
+
+async def test_a_module_in_a_package_is_found(tmp_path: Path) -> None:
+    (tmp_path / "pack_of_mine").mkdir()
+    (tmp_path / "pack_of_mine" / "part.py").write_text("async def f(m, s, p): return 'well'")
+    made = PythonJudge("python/x", "pack_of_mine.part:f", folder=tmp_path)
+    assert (await made.answer(question())).text == "well"
+
+
+async def test_each_suite_has_its_own_module_of_one_name(tmp_path: Path) -> None:
+    texts: list[str] = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        made = judge(tmp_path / name, f"async def judge(m, s, p): return {name!r}")
+        texts.append((await made.answer(question())).text)
+    assert texts == ["one", "two"]
+
+
+def test_another_text_of_the_module_is_another_identity(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "c").mkdir()
+    one = judge(tmp_path / "a", "def judge(m, s, p): return '1'")
+    same = judge(tmp_path / "b", "def judge(m, s, p): return '1'")
+    other = judge(tmp_path / "c", "def judge(m, s, p): return '2'")
+    assert one.identity == same.identity != other.identity
+
+
+# What goes wrong in the call
+
+
+async def test_an_exception_is_a_crash_with_its_message_and_place(tmp_path: Path) -> None:
+    source = "import json\nasync def judge(m, s, p):\n    return json.loads('oops')\n"
+    with pytest.raises(JudgeCrashed) as crashed:
+        await judge(tmp_path, source).answer(question())
+    assert f"{tmp_path / 'mine.py'}:3" in str(crashed.value)
+    assert "JSONDecodeError" in str(crashed.value)
+
+
+async def test_what_is_no_string_is_a_crash(tmp_path: Path) -> None:
+    with pytest.raises(JudgeCrashed, match="returned dict, not str"):
+        await judge(tmp_path, "async def judge(m, s, p): return {}").answer(question())
+
+
+async def test_too_few_arguments_are_a_crash(tmp_path: Path) -> None:
+    with pytest.raises(JudgeCrashed, match="TypeError"):
+        await judge(tmp_path, "async def judge(m): return ''").answer(question())
+
+
+async def test_a_function_that_hangs_is_a_timeout(tmp_path: Path) -> None:
+    source = "import asyncio\nasync def judge(m, s, p): await asyncio.Event().wait()"
+    with pytest.raises(CallLost) as lost:
+        await judge(tmp_path, source, attempt_seconds=0.05).answer(question())
+    assert lost.value.reason == "timeout"
+
+
+async def test_a_timeout_of_its_own_is_a_crash(tmp_path: Path) -> None:
+    with pytest.raises(JudgeCrashed, match="TimeoutError"):
+        await judge(tmp_path, "async def judge(m, s, p): raise TimeoutError").answer(question())
+
+
+async def test_a_function_may_raise_the_call_errors_itself(tmp_path: Path) -> None:
+    source = """
+from evenhand.errors import CallLost, ProviderRefused
+async def lost(m, s, p): raise CallLost("transport", "later", retry_after=3)
+async def refused(m, s, p): raise ProviderRefused("no key")
+"""
+    with pytest.raises(CallLost, match="later"):
+        await judge(tmp_path, source, "mine:lost").answer(question())
+    with pytest.raises(ProviderRefused, match="no key"):
+        await judge(tmp_path, source, "mine:refused").answer(question())
+
+
+async def test_a_lone_surrogate_becomes_storable(tmp_path: Path) -> None:
+    made = judge(tmp_path, "async def judge(m, s, p): return chr(0xD83D)")
+    assert (await made.answer(question())).text == "\ufffd"
+
+
+# What goes wrong before
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "word"),
+    [
+        ("x = 1\nraise RuntimeError('oops')", 2, "oops"),
+        ("x = 1\n\ndef judge(:", 3, "SyntaxError"),
+        ("import no_such_module_anywhere", 1, "no_such_module_anywhere"),
+        ("raise SystemExit(3)", 1, "SystemExit"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_told_with_its_line(
+    tmp_path: Path, source: str, line: int, word: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        judge(tmp_path, source)
+    assert raised.value.where == f"{tmp_path / 'mine.py'}:{line}"
+    assert word in str(raised.value)
+    assert "mine" not in sys.modules
+
+
+def test_a_missing_module_or_function_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no module"):
+        judge(tmp_path, "", "absent_module:judge")
+    with pytest.raises(UsageError, match="no function"):
+        judge(tmp_path, "judge = 3")
+
+
+@pytest.mark.parametrize("target", ["mine", "mine:", ":judge", "mine:judge()", "../mine:judge", ""])
+def test_a_name_that_is_no_function_is_told(tmp_path: Path, target: str) -> None:
+    with pytest.raises(UsageError, match="module:function"):
+        judge(tmp_path, "", target)
