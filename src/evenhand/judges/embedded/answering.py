@@ -1,0 +1,81 @@
+"""One question answered by a loaded model: prior, choices, texts, in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from evenhand import jsontext
+from evenhand.exchange import Finish, Message, Reply, Usage
+from evenhand.judges.embedded.options import Session, Written
+from evenhand.judges.embedded.priors import Priors
+from evenhand.judges.embedded.runtime import Sampling
+from evenhand.judges.embedded.walk import (
+    Choice,
+    Odds,
+    Schema,
+    SpentError,
+    Walk,
+    choices,
+    corrected,
+    measured,
+)
+
+
+class Host(Protocol):
+    """A loaded model, as far as answering needs it."""
+
+    def session(self, messages: Sequence[Message], sampling: Sampling) -> CountedSession: ...
+
+
+class CountedSession(Session, Protocol):
+    """A session that knows how long its prompt is."""
+
+    prompt: tuple[int, ...]
+
+
+def answered(host: Host, priors: Priors, asked: Mapping[str, Any]) -> Reply:
+    """The reply to a question as it came over the pipe."""
+    sampling = Sampling(temperature=float(asked["temperature"]), seed=int(asked["seed"]))
+    messages, schema, budget = _messages(asked["messages"]), asked["schema"], asked["max_tokens"]
+    if schema is None:
+        return _plain(host.session(messages, sampling), int(budget))
+    wanted = tuple(choices(schema))
+    prior = _prior(host, priors, asked["neutral"], wanted)
+    session = host.session(messages, sampling)
+    odds = corrected(measured(session, wanted), prior, wanted)
+    return _walked(session, schema, wanted, odds, int(budget))
+
+
+def _prior(host: Host, priors: Priors, neutral: Any, wanted: Sequence[Choice]) -> Odds | None:
+    if not neutral or not wanted:
+        return None
+    said = _messages(neutral)
+    return priors.of(said, wanted, lambda: measured(host.session(said, Sampling()), wanted))
+
+
+def _walked(
+    session: CountedSession, schema: Schema, wanted: Sequence[Choice], odds: Odds, budget: int
+) -> Reply:
+    walk = Walk(session, odds, budget)
+    finish: Finish = "stop"
+    try:
+        text = jsontext.dump(walk.value(schema))
+    except SpentError:
+        text, finish = "", "length"
+    named = {".".join(c.path): dict(zip(c.labels, odds[c.path], strict=True)) for c in wanted}
+    return Reply(text=text, finish=finish, usage=_usage(session, walk.written), odds=named)
+
+
+def _plain(session: CountedSession, budget: int) -> Reply:
+    written: Written = session.write((), limit=budget, grammar="")
+    finish: Finish = "stop" if written.ended else "length"
+    return Reply(text=written.text, finish=finish, usage=_usage(session, written.tokens))
+
+
+def _usage(session: CountedSession, written: int) -> Usage:
+    return Usage(input_tokens=len(session.prompt), output_tokens=written)
+
+
+def _messages(said: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
+    return tuple(Message(turn["role"], turn["content"]) for turn in said)

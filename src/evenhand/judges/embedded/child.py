@@ -1,0 +1,89 @@
+"""The child process: one model, one JSON object a line in, one or more out.
+
+In: `{"load": {...}}` once, then `{"ask": {...}}` at a time. Out: `{"beat": true}` as a sign of life
+while it works, then `{"ready": ...}`, `{"reply": ...}`, `{"overflow": ...}`, `{"unfit": ...}` or
+`{"failed": ...}`. The real standard output is kept for these lines alone; whatever else prints goes
+to standard error. When standard input closes, the process ends at once, in the middle of anything:
+a parent that was killed leaves nobody behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+def main() -> None:
+    """Serve the parent until it is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    out = _own_stdout()
+
+    def tell(line: dict[str, Any]) -> None:
+        out.write(json.dumps(line) + "\n")
+        out.flush()
+
+    _serve(_lines(sys.stdin), tell)
+
+
+def _serve(lines: Iterator[dict[str, Any]], tell: Tell) -> None:
+    from evenhand.judges.embedded.answering import answered
+    from evenhand.judges.embedded.runtime import TooLongError
+    from evenhand.judges.embedded.walk import SchemaError
+
+    host, priors = _loaded(next(lines)["load"], tell)
+    tell({"ready": {"context": host.context}})
+    for line in lines:
+        try:
+            tell({"reply": asdict(answered(host, priors, line["ask"]))})
+        except TooLongError as error:
+            tell({"overflow": str(error)})
+        except SchemaError as error:
+            tell({"unfit": str(error)})
+
+
+def _loaded(wanted: dict[str, Any], tell: Tell) -> Any:
+    from evenhand.judges.embedded.priors import Priors
+    from evenhand.judges.embedded.runtime import Runtime, Threads
+
+    try:
+        threads = Threads(**wanted["threads"])
+        host = Runtime(Path(wanted["path"]), threads, lambda: tell({"beat": True}))
+    except Exception as error:
+        tell({"failed": f"{type(error).__name__}: {error}"})
+        os._exit(1)
+    return host, Priors(wanted["model"], Path(wanted["priors"]))
+
+
+def _own_stdout() -> TextIO:
+    """The pipe to the parent, taken away from everyone else in this process."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(own, "w", encoding="utf-8")
+
+
+def _lines(source: TextIO) -> Iterator[dict[str, Any]]:
+    """What the parent says. A thread reads it, so that its end is noticed during any work."""
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in source:
+            waiting.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield json.loads(waiting.get())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""The model itself: xllamacpp's server inside this process, spoken to over its own loopback door.
+
+Only the child process imports this. One request at a time; the first request of a session computes
+its prompt afresh and the later ones reuse that, so every value depends on the session alone. The
+chat template inside the weights is replaced before it could be parsed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib
+import json
+import os
+import secrets
+import urllib.parse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evenhand.exchange import Message
+from evenhand.judges.embedded import template
+from evenhand.judges.embedded.options import Candidate, Tokens, Written
+
+# A prompt of 7,000 tokens takes minutes on a small machine; longer ones are refused.
+CONTEXT = 8192
+# Kept free behind the prompt for what is written there.
+ROOM = 1024
+# Tokens computed in one request, so that a long prompt shows signs of life.
+STRIDE = 1024
+# Candidates listed for the next token; an option beyond them is as unlikely as the last of them.
+LISTED = 256
+ANY_ASCII = "root ::= [ -~]"
+
+
+class TooLongError(Exception):
+    """A prompt that is longer than the model's context."""
+
+
+class ServerError(Exception):
+    """The server answered a request with an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How free text is drawn; choices are never drawn."""
+
+    temperature: float = 0.0
+    seed: int = 0
+
+
+class Threads(NamedTuple):
+    """Threads for a whole prompt, and for one token after the other."""
+
+    prompt: int
+    token: int
+
+
+class Runtime:
+    """A loaded model."""
+
+    def __init__(self, path: Path, threads: Threads, beat: Callable[[], None]) -> None:
+        self._key = secrets.token_hex(16)
+        self._server = _started(path, threads, self._key)
+        self._beat = beat
+        self._host = urllib.parse.urlsplit(str(self._server.listening_address)).netloc
+        self._tokenise = lru_cache(maxsize=4096)(self._tokenised)
+        self._form = template.chosen(self._tokenise)
+        self._start = self._first_tokens()
+        self.context = self._context()
+
+    def session(self, messages: Sequence[Message], sampling: Sampling) -> ServerSession:
+        """A session on a prompt; raises TooLongError when the prompt is too long."""
+        tokens = template.prompt(messages, self._form, self._tokenise, self._start)
+        if len(tokens) > self.context - ROOM:
+            most = self.context - ROOM
+            raise TooLongError(f"the prompt has {len(tokens)} tokens, the model takes {most}")
+        return ServerSession(self, tokens, sampling)
+
+    def tokens(self, text: str) -> Tokens:
+        """Text as tokens, none of them special."""
+        return self._tokenise(text, False)
+
+    def complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One completion."""
+        reply = self._request("POST", "/completion", request)
+        self._beat()
+        return reply
+
+    def _tokenised(self, text: str, special: bool) -> Tokens:
+        if not text:
+            return ()
+        whole = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+        asked = {"content": whole, "add_special": False, "parse_special": special}
+        return tuple(self._request("POST", "/tokenize", asked)["tokens"])
+
+    def _first_tokens(self) -> Tokens:
+        """What the vocabulary wants at the very beginning, unless a turn begins with it anyway."""
+        found = self._request("POST", "/tokenize", {"content": "", "add_special": True})["tokens"]
+        opening = self._tokenise(self._form.turn.format(role="user"), True)
+        return () if tuple(found) == opening[:1] else tuple(found)
+
+    def _context(self) -> int:
+        meta = self._request("GET", "/v1/models", None)["data"][0]["meta"]
+        return min(CONTEXT, int(meta["n_ctx_train"]))
+
+    def _request(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        # http.client, because it knows no proxies: prompts must not leave the machine.
+        door = http.client.HTTPConnection(self._host)
+        try:
+            headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+            sent = None if body is None else json.dumps(body).encode()
+            door.request(method, path, sent, headers)
+            answer = door.getresponse()
+            reply: dict[str, Any] = json.loads(answer.read().decode("utf-8", "replace"))
+        finally:
+            door.close()
+        if answer.status != http.HTTPStatus.OK:
+            raise _error(reply)
+        return reply
+
+
+@dataclass(slots=True)
+class ServerSession:
+    """One prompt before a loaded model; implements `options.Session`."""
+
+    runtime: Runtime
+    prompt: Tokens
+    sampling: Sampling
+    fresh: bool = field(default=True)
+
+    def tokens(self, text: str) -> Tokens:
+        return self.runtime.tokens(text)
+
+    def following(self, after: Tokens) -> list[Candidate]:
+        asked: dict[str, Any] = {"n_predict": 1, "n_probs": LISTED, "temperature": 0.0}
+        found = self._complete(after, **asked).get("completion_probabilities")
+        if not found:
+            # The server lists nothing when the next token is half a character: ask for a whole
+            # one. What it lists is what the model said before any grammar.
+            asked["grammar"] = ANY_ASCII
+            found = self._complete(after, **asked).get("completion_probabilities")
+        listed = found[0]["top_logprobs"] if found else []
+        return [Candidate(c["id"], str(c["token"]), float(c["logprob"])) for c in listed]
+
+    def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Written:
+        reply = self._complete(
+            after,
+            n_predict=limit,
+            grammar=grammar,
+            temperature=self.sampling.temperature,
+            seed=self.sampling.seed,
+        )
+        ended = reply["stop_type"] != "limit" and not reply["truncated"]
+        return Written(reply["content"], int(reply["tokens_predicted"]), ended)
+
+    def _complete(self, after: Tokens, **asked: Any) -> dict[str, Any]:
+        if self.fresh:
+            self._read_prompt()
+        return self._send(self.prompt + after, reuse=True, **asked)
+
+    def _read_prompt(self) -> None:
+        """Compute the prompt from nothing, so that no earlier question leaves a trace."""
+        for end in range(STRIDE, len(self.prompt) + STRIDE, STRIDE):
+            reuse = end > STRIDE
+            self._send(self.prompt[:end], reuse=reuse, n_predict=1, temperature=0.0)
+        self.fresh = False
+
+    def _send(self, tokens: Tokens, *, reuse: bool, **asked: Any) -> dict[str, Any]:
+        return self.runtime.complete({"prompt": tokens, "cache_prompt": reuse, **asked})
+
+
+def _started(path: Path, threads: Threads, key: str) -> Any:
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before the import: waiting must not spin
+    xllamacpp: Any = importlib.import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx, params.n_parallel = CONTEXT, 1
+    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = threads.token, threads.prompt
+    params.use_jinja, params.chat_template = False, "chatml"
+    params.ui, params.endpoint_slots, params.verbosity, params.cache_ram_mib = False, False, 1, 0
+    params.api_keys = [key]
+    params.offline, params.warmup = True, False
+    return xllamacpp.Server(params)
+
+
+def _error(reply: dict[str, Any]) -> Exception:
+    error: dict[str, Any] = reply.get("error", {})
+    message = str(error.get("message", reply))
+    if error.get("type") == "exceed_context_size_error":
+        return TooLongError(message)
+    return ServerError(message)
