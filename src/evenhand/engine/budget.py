@@ -1,0 +1,42 @@
+"""A hard cap in money. What a call may cost at most is reserved before it is sent; a reservation
+left open by a crash, or by an answer that never came, counts as spent."""
+
+from __future__ import annotations
+
+import asyncio
+
+from evenhand.engine.prices import usd
+from evenhand.errors import StoppedEarly
+
+
+class Budget:
+    """Picodollars that one run may spend; without a cap everything is let through."""
+
+    def __init__(self, cap: int | None = None, used: int = 0) -> None:
+        self.cap, self.used, self._held = cap, used, 0
+        self._freed = asyncio.Event()
+
+    async def hold(self, amount: int) -> None:
+        """Reserve, waiting for calls under way where they may free enough; else StoppedEarly."""
+        if self.cap is None:
+            return
+        while self.used + self._held + amount > self.cap:
+            if not self._held:
+                raise self._exhausted(amount)
+            self._freed.clear()
+            await self._freed.wait()
+        self._held += amount
+
+    def spend(self, amount: int, cost: int) -> None:
+        """Give a reservation back for what the call did cost."""
+        self._held -= amount
+        self.used += cost
+        self._freed.set()
+
+    def _exhausted(self, amount: int) -> StoppedEarly:
+        assert self.cap is not None
+        return StoppedEarly(
+            f"the budget of ${usd(self.cap)} is reached: ${usd(self.used)} spent or reserved,"
+            f" and the next call may cost ${usd(amount)}",
+            advice="Raise [limits] budget_usd and run again: nothing is paid for twice.",
+        )

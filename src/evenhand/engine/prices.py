@@ -1,0 +1,129 @@
+"""What a judge's tokens cost, in whole picodollars, and bounds on it before a call is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from evenhand.exchange import Message, Question, Reply, Usage
+from evenhand.jsontext import compact
+from evenhand.limits import TOKENS_A_MESSAGE, TOKENS_MOST
+
+PICO = 10**12
+# Providers that charge more for long prompts do so from 128,000 tokens or later.
+LONG_PROMPT = 128_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Picodollars a token; `long_*` where the prompt is long."""
+
+    input: int
+    output: int
+    cached: int
+    long_input: int
+    long_output: int
+
+    def cost(self, usage: Usage) -> int | None:
+        """The price of a call; None where the provider did not say how much it used."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        if usage.input_tokens >= LONG_PROMPT:
+            return self.bound(usage.input_tokens, usage.output_tokens)
+        fresh = usage.input_tokens - usage.cached_tokens
+        return (
+            fresh * self.input
+            + usage.cached_tokens * self.cached
+            + usage.output_tokens * self.output
+        )
+
+    def bound(self, input_tokens: int, output_tokens: int) -> int:
+        """The most that so many tokens can cost."""
+        long = input_tokens >= LONG_PROMPT
+        return input_tokens * (self.long_input if long else self.input) + output_tokens * (
+            self.long_output if long else self.output
+        )
+
+
+FREE = Price(input=0, output=0, cached=0, long_input=0, long_output=0)
+
+
+def token_bounds() -> Callable[[Question], int]:
+    """The function from a question to the most tokens it can have: a byte-level tokenizer never
+    makes more than bytes.
+
+    The schema counts, for providers put it into the prompt; the last one is measured once.
+    """
+    last: list[Any] = [None, 0]
+
+    def bound(question: Question) -> int:
+        if question.schema is not last[0]:
+            last[:] = question.schema, len(compact(question.schema).encode())
+        turns = [message.content.encode() for message in question.messages]
+        return int(last[1]) + sum(map(len, turns)) + TOKENS_A_MESSAGE * len(turns)
+
+    return bound
+
+
+def believed(reply: Reply) -> Reply:
+    """The reply; without its usage where that cannot be true, and would not fit a database."""
+    usage = reply.usage
+    counts = (usage.input_tokens or 0, usage.output_tokens or 0, usage.cached_tokens)
+    sane = max(counts) <= TOKENS_MOST and usage.cached_tokens <= counts[0]
+    return reply if sane else replace(reply, usage=Usage())
+
+
+def token_guess(messages: Iterable[Message]) -> int:
+    """About how many tokens a prompt has, for forecasts only: four ASCII letters or one other."""
+    return sum(_guess(message.content) + TOKENS_A_MESSAGE // 4 for message in messages)
+
+
+def _guess(text: str) -> int:
+    wide = 0 if text.isascii() else sum(not c.isascii() for c in text)
+    return (len(text) - wide) // 4 + wide
+
+
+def given_price(input_mtok: Decimal, output_mtok: Decimal) -> Price:
+    """The price of a suite: dollars a million tokens."""
+    paid, made = _pico(input_mtok), _pico(output_mtok)
+    return Price(input=paid, output=made, cached=paid, long_input=paid, long_output=made)
+
+
+def listed_price(provider: str, model: str) -> Price | None:
+    """The price in the kept table; None where the model is not listed."""
+    import genai_prices
+
+    def dollars(input_tokens: int = 0, output_tokens: int = 0, cached: int = 0) -> Decimal:
+        usage = genai_prices.Usage(
+            input_tokens=input_tokens, output_tokens=output_tokens, cache_read_tokens=cached
+        )
+        return genai_prices.calc_price(usage, model_ref=model, provider_id=provider).total_price
+
+    some, many = 1000, 10**6
+    try:
+        return Price(
+            input=_pico(dollars(some) * 1000),
+            output=_pico(dollars(0, some) * 1000),
+            cached=_pico(dollars(some, 0, some) * 1000),
+            long_input=_pico(dollars(many)),
+            long_output=_pico(dollars(many, many) - dollars(many)),
+        )
+    except LookupError:
+        return None
+
+
+def _pico(dollars_per_million: Decimal) -> int:
+    return int((Decimal(dollars_per_million) * PICO / 10**6).to_integral_value())
+
+
+def usd(pico: int) -> str:
+    """Picodollars as dollars, exactly, without trailing zeroes."""
+    text = f"{Decimal(pico) / PICO:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def dollars(pico: int) -> float:
+    """Picodollars as a JSON number of dollars."""
+    return float(Decimal(pico) / PICO)

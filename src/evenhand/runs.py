@@ -1,0 +1,341 @@
+"""What a command does with a run: judge it, settle it again, forecast it; and the summary of each.
+
+In every summary planned = verdicts + failures + pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from evenhand.app import Prepared, Recorded, Seat, budget_cap
+from evenhand.engine.ask import Counter, Door, Tally
+from evenhand.engine.budget import Budget
+from evenhand.engine.pace import Pace
+from evenhand.engine.prices import dollars, token_bounds, token_guess
+from evenhand.engine.retry import Retry
+from evenhand.engine.run import BASIS, Engine, Pool, Settling, settle
+from evenhand.engine.stop import Stop, Stopped
+from evenhand.errors import EvenhandError, StoppedEarly
+from evenhand.exchange import Question, Reply
+from evenhand.judgment import RETRIED_BY_NEXT_RUN
+from evenhand.ledger.keys import call_keys
+from evenhand.ledger.store import Call, Counts, Scope, Spent, Store, StoredJudgment, StoredUnit
+from evenhand.limits import BACKOFF_FIRST, BATCH_ROWS
+
+Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
+"""Shows progress while a run is judged: tally, judgments planned in all, and the switch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How a run stands after a command."""
+
+    run: str
+    scope: Scope
+    counts: Counts
+    spent: Spent
+    tally: Tally
+    stopped: EvenhandError | None = None
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        counts, spent = self.counts, self.spent
+        return {
+            "run": self.run,
+            "planned": counts.planned,
+            "verdicts": counts.verdicts,
+            "failures": dict(sorted(counts.failures.items())),
+            "pending": counts.pending,
+            "calls": self.tally.sent,
+            "cached": self.tally.cached,
+            "reasks": self.tally.reasks,
+            "cost_usd": None if spent.unpriced else dollars(spent.cost),
+            "spent_usd": None if self.tally.unpriced else dollars(self.tally.cost),
+            "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
+        }
+
+    @property
+    def failure_rate(self) -> float:
+        """Failures among what was judged."""
+        failed = sum(self.counts.failures.values())
+        return failed / (failed + self.counts.verdicts) if failed else 0.0
+
+
+def _quiet(tally: Tally, planned: int, stop: Stop) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a command says beyond the suite."""
+
+    limit: int | None = None
+    retry_failures: bool = False
+    watch: Watch = _quiet
+    notice: Callable[[str], None] = lambda said: None
+    backoff_first: float = BACKOFF_FIRST
+    """The longest first pause before a lost call is tried again, in seconds."""
+
+
+async def judge_run(prepared: Prepared, store: Store, options: Options | None = None) -> Summary:
+    """Judge what is open of a suite. Nothing is sent before all of the data was read and found
+    good. A stop is told in the summary, not raised: what was judged until then stands."""
+    options = options or Options()
+    async with aclosing(prepared):
+        with store.claim(prepared.run):
+            units = prepared.units(options.limit)
+            scope = store.begin(prepared.run, prepared.suite.file.name, prepared.manifest, units)
+            if options.retry_failures:
+                store.set_aside(scope, tuple(RETRIED_BY_NEXT_RUN))
+            return await _judged(prepared, store, scope, options)
+
+
+async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Options) -> Summary:
+    stop, tally = Stop(), Tally()
+    limits = prepared.suite.file.limits
+    before = store.counts(scope, prepared.judgments_per_unit, BASIS)
+    tally.cached, tally.verdicts = before.calls, before.verdicts
+    tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
+    spent = store.spent(prepared.run)
+    budget = Budget(budget_cap(prepared.suite), _used(prepared, spent))
+    pools = [
+        Pool(
+            index=index,
+            counter=_counter(prepared, seat, store, stop, budget, tally, options),
+            repeats=seat.spec.repeats,
+            width=min(limits.concurrency, seat.judge.slots or limits.concurrency),
+        )
+        for index, seat in enumerate(prepared.seats)
+    ]
+    engine = Engine(
+        kind=prepared.kind,
+        store=store,
+        scope=scope,
+        pools=pools,
+        stop=stop,
+        tally=tally,
+    )
+    with options.watch(tally, before.planned, stop):
+        await _in_time(engine, stop, limits.run_seconds)
+    counts = store.counts(scope, prepared.judgments_per_unit, BASIS)
+    return Summary(
+        run=prepared.run,
+        scope=scope,
+        counts=counts,
+        spent=store.spent(prepared.run),
+        tally=tally,
+        stopped=stop.cause,
+    )
+
+
+def _used(prepared: Prepared, spent: Spent) -> int:
+    """What a run has used of its budget. Calls from before their price was known count as the most
+    that the run's tokens can have cost."""
+    prices = [seat.price for seat in prepared.seats if seat.price and spent.unpriced]
+    bounds = [price.bound(spent.input_tokens, spent.output_tokens) for price in prices]
+    return spent.cost + spent.reserved + max(bounds, default=0)
+
+
+def _counter(
+    prepared: Prepared,
+    seat: Seat,
+    store: Store,
+    stop: Stop,
+    budget: Budget,
+    tally: Tally,
+    options: Options,
+) -> Counter:
+    limits = prepared.suite.file.limits
+    pace = Pace(stop, limits.requests_per_minute, limits.tokens_per_minute)
+    return Counter(
+        judge=seat.judge,
+        run=prepared.run,
+        store=store,
+        stop=stop,
+        pace=pace,
+        retry=Retry(
+            stop,
+            pace,
+            options.notice,
+            limits.call_seconds,
+            limits.attempt_seconds,
+            options.backoff_first,
+        ),
+        budget=budget,
+        price=seat.price,
+        max_tokens=seat.spec.max_tokens,
+        tally=tally,
+    )
+
+
+async def _in_time(engine: Engine, stop: Stop, seconds: float | None) -> None:
+    """Run to the end, or to the deadline of the run."""
+    late = StoppedEarly(
+        f"the run's time of {seconds} s is over",
+        advice="Run the same command again; it continues where it stopped.",
+    )
+    loop = asyncio.get_running_loop()
+    timer = loop.call_later(seconds, stop.throw, late) if seconds else None
+    try:
+        await engine.run()
+    finally:
+        if timer:
+            timer.cancel()
+
+
+async def settle_run(recorded: Recorded, store: Store) -> Summary:
+    """Recompute every judgment of a run from its stored replies, without a call. What would need
+    one becomes pending."""
+    run, tally = recorded.row.id, Tally()
+    scope = Scope(run)
+    with store.claim(run):
+        for index, judge in enumerate(recorded.judges):
+            door = _recorded_door(judge["identity"], store, tally)
+            for repeat in range(judge["repeats"]):
+                case = Settling(recorded.kind, index, repeat, judge["style"], judge["caveat"])
+                for unit in store.units(scope):
+                    try:
+                        store.settle(await settle(case, unit, door, tally))
+                    except Stopped:
+                        store.forget(unit.no, index, repeat)
+                    if unit.no % BATCH_ROWS == 0:
+                        await store.flush()
+        await store.flush()
+    counts = store.counts(scope, recorded.judgments_per_unit, BASIS)
+    return Summary(run=run, scope=scope, counts=counts, spent=store.spent(run), tally=tally)
+
+
+def _recorded_door(identity: Any, store: Store, tally: Tally) -> Door:
+    """`ask` over the ledger alone."""
+    key_of = call_keys(identity)
+
+    async def ask(question: Question) -> Call:
+        call = store.find(key_of(question), aside=True)
+        if call is None:
+            raise Stopped
+        tally.cached += 1
+        await asyncio.sleep(0)  # Ctrl-C is heard, and the store is seen anew
+        return call
+
+    return ask
+
+
+@dataclass(slots=True)
+class Forecast:
+    """What a run would send: calls, tokens, and the range of its price in picodollars."""
+
+    planned: int = 0
+    answered: int = 0
+    calls_least: int = 0
+    calls_most: int = 0
+    input_tokens: int = 0
+    output_tokens_most: int = 0
+    cost_least: int | None = 0
+    cost_most: int | None = 0
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "planned": self.planned,
+            "cached": self.answered,
+            "calls": {"least": self.calls_least, "most": self.calls_most},
+            "input_tokens": self.input_tokens,
+            "output_tokens_most": self.output_tokens_most,
+            "price_usd": {
+                "least": None if self.cost_least is None else dollars(self.cost_least),
+                "most": None if self.cost_most is None else dollars(self.cost_most),
+            },
+        }
+
+
+async def forecast(prepared: Prepared, store: Store | None, limit: int | None) -> Forecast:
+    """Everything a run would do up to its first call of each judgment, and no call."""
+    found = Forecast()
+    most, bound = 1 + prepared.suite.file.settings.repairs, token_bounds()
+    async with aclosing(prepared):
+        keys = [call_keys(seat.judge.identity) for seat in prepared.seats]
+        for unit in prepared.units(limit):
+            for seat, key_of in zip(prepared.seats, keys, strict=True):
+                question = await first_question(prepared, seat, unit.body)
+                for repeat in range(seat.spec.repeats):
+                    found.planned += 1
+                    key = key_of(replace(question, repeat=repeat))
+                    if store is not None and store.find(key):
+                        found.answered += 1
+                        found.calls_most += most - 1
+                    else:
+                        _add(found, seat, question, bound(question), most)
+    return found
+
+
+async def first_question(prepared: Prepared, seat: Seat, body: str) -> Question:
+    asked: list[Question] = []
+
+    async def ask(question: Question) -> Any:
+        asked.append(question)
+        raise Stopped
+
+    with suppress(Stopped):
+        await prepared.kind.judge(body, ask, seat.judge.style)
+    return asked[0]
+
+
+OUTPUT_GUESS = 200
+"""Tokens of a plain reply, for the lower end of a forecast."""
+
+
+def _add(found: Forecast, seat: Seat, question: Question, bound: int, most: int) -> None:
+    guess, written = token_guess(question.messages), seat.spec.max_tokens
+    found.calls_least += 1
+    found.calls_most += most
+    found.input_tokens += guess
+    found.output_tokens_most += written * most
+    if seat.price is None:
+        found.cost_least = found.cost_most = None
+    if found.cost_least is not None and found.cost_most is not None and seat.price:
+        found.cost_least += seat.price.bound(guess, min(OUTPUT_GUESS, written))
+        # Each re-ask sends the conversation again, with the reply before it.
+        sent = sum(bound + written * reask for reask in range(most))
+        found.cost_most += seat.price.bound(sent, written * most)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question as it was put, and the reply to it."""
+
+    key: str
+    question: Question
+    reply: Reply
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "reask": self.question.reask,
+            "messages": [asdict(message) for message in self.question.messages],
+            "reply": self.reply.text,
+            "finish": self.reply.finish,
+            "model": self.reply.model,
+            "odds": {path: dict(odds) for path, odds in self.reply.odds.items()},
+        }
+
+
+async def exchanges(
+    recorded: Recorded, store: Store, unit: StoredUnit, stored: StoredJudgment
+) -> list[Exchange]:
+    """The conversation behind one judgment, made again from the ledger: the keys prove that these
+    are the prompts that were sent."""
+    judge = recorded.judges[stored.judge]
+    door = _recorded_door(judge["identity"], store, Tally())
+    found: list[Exchange] = []
+
+    async def ask(question: Question) -> Reply:
+        call = await door(replace(question, repeat=stored.repeat))
+        found.append(Exchange(call.key, question, call.reply))
+        return call.reply
+
+    with suppress(Stopped):
+        await recorded.kind.judge(unit.body, ask, judge["style"])
+    return found

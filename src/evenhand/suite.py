@@ -1,0 +1,285 @@
+"""`evenhand.toml` to a Suite: one place of precedence, every error with file and line.
+
+Command line beats environment (`EVENHAND_...`) beats file beats default.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from evenhand import limits
+from evenhand.errors import UsageError, quoted
+
+Loc = tuple[str | int, ...]
+FILE = "evenhand.toml"
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _decimal(value: object) -> object:
+    return str(value) if isinstance(value, float) else value
+
+
+Money = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class PriceSpec(_Part):
+    """Dollars a million tokens."""
+
+    input: Money
+    output: Money
+
+
+class JudgeSpec(_Part):
+    """One `[[judges]]` entry."""
+
+    model: Annotated[str, Field(min_length=1)]
+    """`provider/model`, e.g. `openai/gpt-4.1-mini` or `embedded`."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
+    """0 unless given."""
+    repeats: Annotated[int, Field(ge=1, le=limits.REPEATS_MAX)] = 1
+    max_tokens: Annotated[int, Field(ge=1)] = limits.MAX_TOKENS
+    base_url: str | None = None
+    price: PriceSpec | None = None
+
+
+class Limits(_Part):
+    """`[limits]`: none of these changes a verdict, so none is part of the run."""
+
+    concurrency: Annotated[int, Field(ge=1, le=limits.CONCURRENCY_MAX)] = limits.CONCURRENCY
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+    budget_usd: Money | None = None
+    max_failure_rate: Annotated[float, Field(ge=0, le=1)] | None = None
+    attempt_seconds: Annotated[float, Field(gt=0)] = limits.ATTEMPT_SECONDS
+    call_seconds: Annotated[float, Field(gt=0)] = limits.CALL_SECONDS
+    run_seconds: Annotated[float, Field(gt=0)] | None = None
+
+
+class Settings(_Part):
+    """`[settings]`: what can change a verdict."""
+
+    repairs: Annotated[int, Field(ge=0, le=limits.REPAIRS_MAX)] = limits.REPAIRS
+    expose_meta: bool = False
+
+
+class StoreSpec(_Part):
+    """`[store]`."""
+
+    url: str = "sqlite:evenhand.db"
+
+
+class SuiteFile(_Part):
+    """The keys of `evenhand.toml`."""
+
+    name: Annotated[str, Field(min_length=1)] = "evenhand"
+    protocol: str
+    language: Literal["ru", "zh", "ja", "en"] = "en"
+    data: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
+    rubric: str | None = None
+    seed: int = 0
+    use: list[Literal["reference", "context", "messages"]] = []
+    judges: Annotated[list[JudgeSpec], Field(min_length=1)]
+    limits: Limits = Limits()
+    settings: Settings = Settings()
+    store: StoreSpec = StoreSpec()
+    columns: dict[str, str] = {}
+
+
+class Suite:
+    """A suite and the folder its paths are relative to."""
+
+    def __init__(self, file: SuiteFile, folder: Path, path: Path | None = None) -> None:
+        self.file, self.folder, self.path = file, folder, path
+
+    def resolve(self, name: str) -> Path:
+        return self.folder / name
+
+
+def load_suite(
+    path: Path, environment: Mapping[str, str], overrides: Mapping[str, Any] | None = None
+) -> Suite:
+    """Read a suite file, or the one in a folder; raises UsageError with file:line."""
+    path = path / FILE if path.is_dir() else path
+    text = _text(path)
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"not TOML: {error}", where=_toml_where(path, str(error))) from None
+    overrides, environ = overrides or {}, _from_environment(environment)
+    _merge(given, environ)
+    _merge(given, overrides)
+    try:
+        return Suite(SuiteFile.model_validate(given), path.parent, path)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if _holds(overrides, first["loc"]):
+            where = "the command line"
+        elif _holds(environ, first["loc"]):
+            where = "EVENHAND_" + "__".join(map(str, first["loc"])).upper()
+        else:
+            line = find_line(text, first["loc"])
+            where = f"{path}:{line}" if line else str(path)
+        raise _explained(first, where) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(
+            f"there is no suite file {quoted(path)}",
+            advice="Make one with: evenhand init",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the suite cannot be read: {error}", where=str(path)) from None
+
+
+def _toml_where(path: Path, message: str) -> str:
+    found = re.search(r"at line (\d+)", message)
+    return f"{path}:{found[1]}" if found else str(path)
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        known = into.get(key)
+        if isinstance(value, Mapping) and isinstance(known, dict):
+            _merge(cast("dict[str, Any]", known), cast("Mapping[str, Any]", value))
+        else:
+            into[key] = value
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """`EVENHAND_LIMITS__CONCURRENCY=8` as {"limits": {"concurrency": "8"}}."""
+    values: dict[str, Any] = {}
+    for variable, value in environment.items():
+        top, *rest = variable.removeprefix("EVENHAND_").lower().split("__")
+        if not variable.startswith("EVENHAND_"):
+            continue
+        if top not in SuiteFile.model_fields:
+            _no_table(variable, top, rest)
+            continue
+        nested: Any = value
+        for key in reversed(rest):
+            nested = {key: nested}
+        _merge(values, {top: nested})
+    return values
+
+
+def _no_table(variable: str, top: str, rest: list[str]) -> None:
+    """A variable that is no key of a suite may be anyone's, but not if it is one mistyped."""
+    close = get_close_matches(top, list(_PARTS), n=1, cutoff=0.75)
+    if rest and close:
+        meant = "__".join(["EVENHAND_" + close[0], *rest]).upper()
+        name = ".".join([top, *rest])
+        raise UsageError(f"unknown key {quoted(name)}; did you mean {meant}?", where=variable)
+
+
+def _holds(values: object, loc: Loc) -> bool:
+    """Whether `values` has something at `loc`."""
+    for part in loc:
+        try:
+            values = cast("Any", values)[part]
+        except (LookupError, TypeError):
+            return False
+    return True
+
+
+def _explained(first: ErrorDetails, where: str) -> UsageError:
+    """What is wrong, where it stands, and what was meant."""
+    loc = first["loc"]
+    name = ".".join(map(str, loc))
+    if loc in _NOT_YET:
+        return UsageError(f"the key {quoted(name)} is not supported yet", where=where)
+    if first["type"] == "extra_forbidden":
+        return UsageError(f"unknown key {quoted(name)}{_did_you_mean(loc)}", where=where)
+    if first["type"] == "missing":
+        return UsageError(f"the key {quoted(name)} is missing", where=where)
+    said = first["msg"][0].lower() + first["msg"][1:]
+    return UsageError(f"{name}: {said}, and is {quoted(first['input'])}", where=where)
+
+
+def _did_you_mean(loc: Loc) -> str:
+    known: Any = SuiteFile
+    for part in loc[:-1]:
+        if not isinstance(part, int):
+            known = _PARTS.get(part, SuiteFile)
+    close = get_close_matches(str(loc[-1]), list(known.model_fields), n=1, cutoff=0.5)
+    return f'; did you mean "{close[0]}"?' if close else f"; known: {', '.join(known.model_fields)}"
+
+
+_PARTS: dict[str, type[_Part]] = {
+    "judges": JudgeSpec,
+    "limits": Limits,
+    "settings": Settings,
+    "store": StoreSpec,
+    "price": PriceSpec,
+}
+
+_NOT_YET: frozenset[Loc] = frozenset({("prompt",), ("compare",)}) | {
+    ("settings", key) for key in ("max_rounds", "blind", "no_self_judging", "panel")
+}
+"""Keys of the specification that this version does not know."""
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_NAME = re.compile(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")
+_KEY = re.compile(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*=")
+
+
+def find_line(text: str, loc: Loc) -> int | None:
+    """The line where a key of a TOML text stands; its table's line, or none, where it does not."""
+    found = {path: line for line, path in _keys(text)}
+    while loc:
+        if loc in found:
+            return found[loc]
+        loc = loc[:-1]
+    return None
+
+
+def _keys(text: str) -> Iterator[tuple[int, Loc]]:
+    table: Loc = ()
+    counts: dict[Loc, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            *outer, last = _names(header[2])
+            table = ()
+            for name in outer:
+                table = _latest((*table, name), counts)
+            table = (*table, last)
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+            table = _latest(table, counts)
+            yield number, table
+        elif key := _KEY.match(line):
+            yield number, (*table, *_names(key[1]))
+
+
+def _latest(table: Loc, counts: Mapping[Loc, int]) -> Loc:
+    """A table, or the last one of an array of tables so far."""
+    return (*table, counts[table]) if table in counts else table
+
+
+def _names(dotted: str) -> list[str]:
+    return ["".join(found) for found in _NAME.findall(dotted)]
+
+
+def suite_schema() -> dict[str, Any]:
+    """The JSON Schema of the suite file, as shipped beside this module."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema"
+    } | SuiteFile.model_json_schema()

@@ -1,0 +1,196 @@
+"""Suites written into a folder, and the ways to judge them: in process, or as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evenhand.app import Prepared, find_run, open_store
+from evenhand.exchange import Question, Reply, Style, Usage
+from evenhand.results import full_rows
+from evenhand.runs import Options, Summary, judge_run
+from evenhand.suite import load_suite
+
+EVENHAND = str(Path(sys.executable).with_name("evenhand"))
+GOOD = {"model": "python/judge:good"}
+RUBRIC = {
+    "dimensions": [
+        {
+            "id": name,
+            "name": name.title(),
+            "scale": "1, 3, 5",
+            "definition": f"Is it {name}?",
+            "bands": [{"score": s, "criteria": f"{name} to degree {s}"} for s in (1, 3, 5)],
+        }
+        for name in ("correct", "clear")
+    ]
+}
+JUDGE = """
+import json, re
+ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+
+def reply(messages):
+    text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
+    given = {"evidence": [text[:20]], "rationale": "fits", "score": 3}
+    return json.dumps(
+        {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
+    )
+
+async def good(messages, schema, params):
+    return reply(messages)
+
+async def bad(messages, schema, params):
+    return "{}"
+
+async def crash(messages, schema, params):
+    raise RuntimeError("no luck")
+"""
+
+
+def samples(number: int, start: int = 0) -> list[dict[str, Any]]:
+    """Rows that differ from each other."""
+    return [
+        {"id": f"u{i}", "meta": {"model": "m", "n": i}, "question": f"Question {i}?"}
+        | {"model_output": f"Answer number {i} is long enough to be quoted."}
+        for i in range(start, start + number)
+    ]
+
+
+def write_rows(folder: Path, rows: list[dict[str, Any]], name: str = "samples.jsonl") -> None:
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_suite(
+    folder: Path,
+    units: int | list[dict[str, Any]] = 3,
+    *judges: Mapping[str, Any],
+    judge: str = JUDGE,
+    **rest: Any,
+) -> Path:
+    """A suite with its data, rubric and `judge.py`; `rest` are keys of the file and its tables."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_rows(folder, samples(units) if isinstance(units, int) else units)
+    (folder / "rubric.json").write_text(json.dumps(RUBRIC))
+    (folder / "judge.py").write_text(judge)
+    top = {"name": "test", "protocol": "rubric", "data": ["samples.jsonl"], "rubric": "rubric.json"}
+    tables = {k: v for k, v in rest.items() if isinstance(v, dict)}
+    top |= {k: v for k, v in rest.items() if k not in tables}
+    text = _table(top)
+    for one in judges or (GOOD,):
+        text += f"[[judges]]\n{_table(one)}"
+    for name, values in tables.items():
+        text += f"[{name}]\n{_table(values)}"
+    (folder / "evenhand.toml").write_text(text)
+    return folder
+
+
+def _table(values: Mapping[str, Any]) -> str:
+    return "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{k} = {_value(v)}" for k, v in value.items()) + " }"
+    return json.dumps(value)
+
+
+def at(url: str, **rest: Any) -> dict[str, Any]:
+    """A judge at the loopback provider."""
+    return {"model": "openai/test-model", "base_url": url, "max_tokens": 256, **rest}
+
+
+def prepared(folder: Path, environ: Mapping[str, str] | None = None, **overrides: Any) -> Prepared:
+    env = dict(environ or {})
+    return Prepared(load_suite(folder, env, overrides), env, lambda said: None)
+
+
+async def judged(
+    folder: Path | Prepared, environ: Mapping[str, str] | None = None, **options: Any
+) -> Summary:
+    """Judge a suite in this process, on the store it names."""
+    ready = folder if isinstance(folder, Prepared) else prepared(folder, environ)
+    store = open_store(ready.suite.file.store.url, ready.suite.folder)
+    try:
+        return await judge_run(ready, store, Options(**{"backoff_first": 0.001, **options}))
+    finally:
+        store.close()
+
+
+def stored(folder: Path, run: str = "latest") -> list[Mapping[str, Any]]:
+    """All that the store has about the judgments of a run."""
+    store = open_store("sqlite:evenhand.db", folder, must_exist=True)
+    try:
+        return list(full_rows(store, find_run(store, run)))
+    finally:
+        store.close()
+
+
+def evenhand(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command as a user calls it."""
+    return subprocess.run(
+        [EVENHAND, *arguments],
+        cwd=cwd,
+        env=environment(env),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """The command, under way."""
+    return subprocess.Popen(
+        [EVENHAND, *arguments],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("EVENHAND_", "OPENAI_"))}
+    return kept | {"COLUMNS": "120"} | dict(more or {})
+
+
+class Scripted:
+    """A judge in this process: `answer` decides, `asked` holds every question."""
+
+    name, caveat, slots = "scripted", "", None
+    style: Style = "full"
+
+    def __init__(self, answer: Callable[[Question], Awaitable[Reply]]) -> None:
+        self.identity: Mapping[str, Any] = {"provider": "scripted"}
+        self.asked: list[Question] = []
+        self._answer = answer
+
+    async def answer(self, question: Question) -> Reply:
+        self.asked.append(question)
+        return await self._answer(question)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def seated(ready: Prepared, judge: Any) -> Prepared:
+    """The suite with `judge` in the place of its first."""
+    ready.seats[0] = replace(ready.seats[0], judge=judge)
+    return ready
+
+
+def good_reply(question: Question, usage: Usage | None = None) -> Reply:
+    """What the contract asks for, without evidence."""
+    given = {"evidence": [], "rationale": "no evidence found", "score": 3}
+    scores = {"correct": given, "clear": given}
+    text = json.dumps({"scores": scores, "failure_tags": [], "notes": ""})
+    return Reply(text=text, usage=usage or Usage(input_tokens=50, output_tokens=10))

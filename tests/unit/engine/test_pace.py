@@ -1,0 +1,100 @@
+"""Requests and tokens a minute are never exceeded, in whatever window of 60 seconds."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.engine.pace import Pace
+from evenhand.engine.retry import Retry
+from evenhand.engine.stop import Stop
+from evenhand.errors import CallLost, StoppedEarly
+from evenhand.exchange import Reply
+from tests.unit.engine.virtual import Clock, VirtualStop
+
+# (pause before asking, tokens reserved, tokens really used)
+REQUESTS = st.lists(
+    st.tuples(st.floats(0, 90), st.integers(1, 100), st.integers(0, 100)), min_size=1, max_size=40
+)
+
+
+def most_in_a_minute(sent: list[tuple[float, int]]) -> int:
+    """The naive twin: the fullest half-open minute that begins with a request."""
+    return max(sum(n for at, n in sent if begin <= at < begin + 60 - 1e-6) for begin, _ in sent)
+
+
+@given(REQUESTS, st.integers(1, 30), st.integers(100, 400))
+def test_no_minute_holds_more_than_is_allowed(
+    requests: list[tuple[float, int, int]], a_minute: int, tokens: int
+) -> None:
+    clock = Clock()
+    sent: list[tuple[float, int]] = []
+
+    async def ask(pace: Pace, pause: float, bound: int, used: int) -> None:
+        await clock.sleep(pause)
+        entry = await pace.admit(bound)
+        assert entry is not None
+        entry.tokens = min(used, bound)
+        sent.append((clock.now, entry.tokens))
+
+    async def all_of_them() -> None:
+        pace = Pace(VirtualStop(clock), a_minute, tokens, clock)
+        await clock.run(*(ask(pace, *request) for request in requests))
+
+    asyncio.run(all_of_them())
+    assert len(sent) == len(requests)
+    assert most_in_a_minute([(at, 1) for at, _ in sent]) <= a_minute
+    assert most_in_a_minute(sent) <= tokens
+
+
+async def test_without_limits_nobody_waits() -> None:
+    pace = Pace(Stop())
+    assert [await pace.admit(10**9) for _ in range(3)] == [None, None, None]
+
+
+async def test_a_request_that_never_fits_is_told() -> None:
+    with pytest.raises(StoppedEarly, match="tokens_per_minute"):
+        await Pace(Stop(), tokens_per_minute=100).admit(101)
+
+
+async def test_retry_after_holds_every_caller_of_the_judge_to_the_second() -> None:
+    clock = Clock()
+    stop = VirtualStop(clock)
+    pace = Pace(stop, clock=clock)
+    retry = Retry(stop, pace, lambda said: None, 600, 120)
+    sent: list[float] = []
+
+    async def answer(_: object) -> Reply:
+        sent.append(clock.now)
+        if len(sent) == 1:
+            raise CallLost("transport", "busy", retry_after=17)
+        return Reply(text="")
+
+    async def later() -> None:
+        await clock.sleep(5)
+        await retry.until_answered(lambda: pace.admit(1), answer)
+
+    first = retry.until_answered(lambda: pace.admit(1), answer)
+    await clock.run(first, later(), later())
+    assert sent == [1000, 1017, 1017, 1017]
+
+
+async def test_a_corrected_count_makes_room_before_the_minute_is_over() -> None:
+    clock = Clock()
+    begun = clock.now
+    pace = Pace(VirtualStop(clock), tokens_per_minute=100, clock=clock)
+
+    async def first() -> None:
+        entry = await pace.admit(90)
+        assert entry is not None
+        await clock.sleep(1)
+        entry.tokens = 10
+
+    async def second() -> None:
+        await pace.admit(50)
+        assert clock.now < begun + 2
+
+    await clock.run(first(), second())

@@ -1,0 +1,287 @@
+"""The suite file: who wins, and where what is wrong stands."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import limits
+from evenhand.errors import UsageError
+from evenhand.suite import Suite, find_line, load_suite, suite_schema
+
+SUITE = """\
+name = "mine"
+protocol = "rubric"
+data = ["samples.jsonl"]
+
+[[judges]]
+model = "embedded"
+
+[[judges]]
+model = "openai/x"
+repeats = 2
+
+[limits]
+concurrency = 8
+budget_usd = "5.00"
+"""
+
+
+def load(folder: Path, text: str = SUITE, overrides: Any = None, **environment: str) -> Suite:
+    (folder / "evenhand.toml").write_text(text, encoding="utf-8")
+    return load_suite(folder / "evenhand.toml", environment, overrides)
+
+
+def test_a_suite_is_read_and_what_it_does_not_say_has_its_default(tmp_path):
+    file = load(tmp_path).file
+    assert (file.name, file.protocol, file.data) == ("mine", "rubric", ["samples.jsonl"])
+    assert [judge.repeats for judge in file.judges] == [1, 2]
+    assert file.limits.budget_usd == Decimal("5.00")
+    assert (file.language, file.seed, file.rubric, file.use) == ("en", 0, None, [])
+    assert (file.settings.repairs, file.settings.expose_meta) == (limits.REPAIRS, False)
+    assert file.store.url == "sqlite:evenhand.db"
+
+
+def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default(tmp_path):
+    bare = SUITE.replace("concurrency = 8\n", "")
+    wins = {"EVENHAND_LIMITS__CONCURRENCY": "9"}
+    over = {"limits": {"concurrency": 10}}
+    found = [
+        load(tmp_path, bare),
+        load(tmp_path),
+        load(tmp_path, **wins),
+        load(tmp_path, bare, **wins),
+        load(tmp_path, SUITE, over, **wins),
+    ]
+    expected = [limits.CONCURRENCY, 8, 9, 9, 10]
+    assert [suite.file.limits.concurrency for suite in found] == expected
+    assert {suite.file.limits.budget_usd for suite in found} == {Decimal("5.00")}
+
+
+def test_judges_of_the_command_line_replace_those_of_the_file(tmp_path):
+    found = load(tmp_path, SUITE, {"judges": [{"model": "replay/x"}]})
+    assert [judge.model for judge in found.file.judges] == ["replay/x"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "read"),
+    [
+        ("EVENHAND_NAME", "other", lambda file: file.name),
+        ("EVENHAND_DATA", "b.jsonl", lambda file: file.data[0]),
+        ("EVENHAND_STORE__URL", "sqlite:b.db", lambda file: file.store.url),
+        (
+            "EVENHAND_SETTINGS__EXPOSE_META",
+            "true",
+            lambda file: str(file.settings.expose_meta).lower(),
+        ),
+    ],
+)
+def test_any_key_can_come_from_the_environment(tmp_path, variable, value, read):
+    assert read(load(tmp_path, **{variable: value}).file) == value
+
+
+def test_variables_that_are_no_key_of_a_suite_are_left_alone(tmp_path):
+    found = load(
+        tmp_path,
+        EVENHAND_HOME="x",
+        EVENHAND_MODELS="m",
+        EVENHAND_EMBEDDED_THREADS="2",
+        EVENHAND_LIMIT="3",
+        EVENHAND_OTHER__TOOL="4",
+        NAME="y",
+        evenhand_name="z",
+        HOME="/root",
+    )
+    assert found.file.name == "mine"
+
+
+def test_a_folder_stands_for_the_file_in_it_and_paths_are_relative_to_it(tmp_path):
+    load(tmp_path)
+    suite = load_suite(tmp_path, {})
+    assert suite.path == tmp_path / "evenhand.toml"
+    assert suite.resolve("a.jsonl") == tmp_path / "a.jsonl"
+
+
+def test_one_data_file_may_stand_without_a_list_and_a_byte_order_mark_is_no_harm(tmp_path):
+    text = "\ufeff" + SUITE.replace('["samples.jsonl"]', '"samples.jsonl"')
+    assert load(tmp_path, text).file.data == ["samples.jsonl"]
+
+
+WRONG = {
+    "unknown at the top": ("seed_ = 1\n" + SUITE, 1, 'unknown key "seed_"; did you mean "seed"?'),
+    "unknown, like nothing": (
+        "zzzzzz = 1\n" + SUITE,
+        1,
+        'unknown key "zzzzzz"; known: name, proto',
+    ),
+    "a key named like a function": ("functions = 1\n" + SUITE, 1, 'unknown key "functions"'),
+    "unknown in limits": (
+        SUITE + "concurency = 4\n",
+        15,
+        'unknown key "limits.concurency"; did you mean "concurrency"?',
+    ),
+    "unknown in the second judge": (
+        SUITE.replace("repeats = 2", "repeat = 2"),
+        10,
+        'unknown key "judges.1.repeat"; did you mean "repeats"?',
+    ),
+    "unknown table": (
+        SUITE + "[limit]\nx = 1\n",
+        15,
+        'unknown key "limit"; did you mean "limits"?',
+    ),
+    "unknown in a table of a judge": (
+        SUITE.replace("repeats = 2", "[judges.price]\ninput = 1\noutput = 2\nouput = 3"),
+        13,
+        'unknown key "judges.1.price.ouput"; did you mean "output"?',
+    ),
+    "unknown in an inline table": (
+        SUITE.replace("repeats = 2", "price = { input = 1, output = 2, out = 3 }"),
+        10,
+        'unknown key "judges.1.price.out"; did you mean "output"?',
+    ),
+    "not yet at the top": (
+        'prompt = "x.md"\n' + SUITE,
+        1,
+        'the key "prompt" is not supported yet',
+    ),
+    "a table not yet": (
+        SUITE + '[compare]\nby = "meta.model"\n',
+        15,
+        'the key "compare" is not supported yet',
+    ),
+    "not yet in settings": (
+        SUITE + "[settings]\nmax_rounds = 3\n",
+        16,
+        'the key "settings.max_rounds" is not supported yet',
+    ),
+    "missing": (SUITE.replace('protocol = "rubric"\n', ""), None, 'the key "protocol" is missing'),
+    "missing in a judge": (
+        SUITE.replace('model = "openai/x"\n', ""),
+        8,
+        'the key "judges.1.model" is missing',
+    ),
+    "a word for a number": (
+        SUITE.replace("= 8", '= "many"'),
+        13,
+        "limits.concurrency: input should be a valid integer",
+    ),
+    "out of bounds": (SUITE.replace("= 8", "= 0"), 13, "limits.concurrency: input should be great"),
+    "a list for a text": (SUITE.replace('"mine"', "[]"), 1, "name: input should be a valid string"),
+    "no data": (SUITE.replace('["samples.jsonl"]', "[]"), 3, "data: value should have at least 1"),
+    "language": (
+        'language = "fr"\n' + SUITE,
+        1,
+        "language: input should be 'ru', 'zh', 'ja' or 'en'",
+    ),
+    "money": (
+        SUITE.replace('"5.00"', '"much"'),
+        14,
+        "limits.budget_usd: input should be a valid dec",
+    ),
+    "not finite": (SUITE.replace('"5.00"', "nan"), 14, "limits.budget_usd: "),
+    "a column": (
+        SUITE + '[columns]\n"meta.model" = 5\n',
+        16,
+        "columns.meta.model: input should be",
+    ),
+    "bad TOML": (SUITE + "what is this\n", 15, "not TOML: "),
+    "a key twice": ('name = "a"\n' + SUITE, 2, "not TOML: Cannot overwrite a value"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told_with_file_and_line(tmp_path, name):
+    text, line, said = WRONG[name]
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, text)
+    path = tmp_path / "evenhand.toml"
+    assert caught.value.where == (f"{path}:{line}" if line else str(path))
+    assert caught.value.what.startswith(said)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("EVENHAND_LIMITS__CONCURRENCY", "many", "limits.concurrency: input should be a valid int"),
+        ("EVENHAND_LIMITS__CONCURENCY", "8", 'unknown key "limits.concurency"; did you mean'),
+        ("EVENHAND_LANGUAGE", "fr", "language: input should be"),
+        (
+            "EVENHAND_LIMIT__CONCURRENCY",
+            "8",
+            'unknown key "limit.concurrency"; did you mean EVENHAND_LIMITS__CONCURRENCY?',
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
+    tmp_path, variable, value, said
+):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, **{variable: value})
+    assert (caught.value.where, caught.value.what[: len(said)]) == (variable, said)
+
+
+def test_what_is_wrong_on_the_command_line_is_not_blamed_on_the_file(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, SUITE, {"judges": [{"model": ""}]}, EVENHAND_SEED="x")
+    assert str(caught.value).startswith("EVENHAND_SEED: seed: ")
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, SUITE, {"judges": [{"model": ""}]})
+    assert str(caught.value).startswith("the command line: judges.0.model: ")
+
+
+def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path):
+    with pytest.raises(UsageError, match="there is no suite file") as caught:
+        load_suite(tmp_path, {})
+    assert "evenhand init" in str(caught.value)
+    (tmp_path / "evenhand.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_suite(tmp_path, {})
+
+
+RUBRIC = """\
+[[dimensions]]
+id = "a"
+  [[dimensions.bands]]
+  score = 1
+  [[dimensions.bands]]
+  score = 2
+
+[[ dimensions ]]  # the second
+id = "b"
+[[dimensions.bands]]
+"score" = 1
+[x.'y.z']
+k.l . m = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("loc", "line"),
+    [
+        (("dimensions",), None),
+        (("dimensions", 0), 1),
+        (("dimensions", 0, "bands", 1), 5),
+        (("dimensions", 0, "bands", 1, "score"), 6),
+        (("dimensions", 1, "id"), 9),
+        (("dimensions", 1, "bands", 0, "score"), 11),
+        (("dimensions", 1, "bands", 0, "criteria"), 10),
+        (("dimensions", 1, "definition"), 8),
+        (("x", "y.z", "k", "l", "m"), 13),
+        (("nowhere",), None),
+        ((), None),
+    ],
+)
+def test_a_key_of_a_toml_text_has_its_line(loc, line):
+    assert find_line(RUBRIC, loc) == line
+
+
+def test_the_schema_describes_every_key_of_the_file():
+    schema = suite_schema()
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"name", "protocol", "data", "judges", "limits", "store"} <= set(schema["properties"])
+    assert schema["additionalProperties"] is False
