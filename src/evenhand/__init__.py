@@ -1,0 +1,39 @@
+"""Judge the answers of language models with other language models, and trust the result.
+
+    scores = evenhand.score(question, output, rubric=rubric, judge="openai/gpt-4.1-mini")
+    run = evenhand.run("evenhand.toml"); run.judgments()
+
+Importing this package loads no optional dependency, reads no file and opens no connection.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenhand.api import Run, run, run_async, score, score_async
+    from evenhand.errors import EvenhandError
+    from evenhand.judgment import Judgment
+
+__all__ = [
+    "EvenhandError",
+    "Judgment",
+    "Run",
+    "run",
+    "run_async",
+    "score",
+    "score_async",
+]
+
+_HOMES = {"EvenhandError": "evenhand.errors", "Judgment": "evenhand.judgment"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
+    return getattr(import_module(_HOMES.get(name, "evenhand.api")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,155 @@
+"""The package from Python: score one output, or run a suite. The sync forms are a thin edge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from evenhand import jsontext
+from evenhand.app import Prepared, environment, find_run, open_store, read_rubric_file
+from evenhand.engine.run import BASIS
+from evenhand.errors import DataError, UsageError, quoted
+from evenhand.judgment import Judgment
+from evenhand.ledger.keys import run_id
+from evenhand.ledger.store import IncomingUnit, Scope
+from evenhand.protocols.samples import RowError
+from evenhand.results import full_rows
+from evenhand.runs import Options, Summary, judge_run
+from evenhand.suite import Suite, SuiteFile, load_suite
+
+T = TypeVar("T")
+
+
+async def score_async(
+    question: str,
+    output: str,
+    *,
+    rubric: Mapping[str, Any] | str | Path,
+    judge: str = "embedded",
+    language: str = "en",
+    meta: Mapping[str, Any] | None = None,
+    store: str = "sqlite::memory:",
+    **judge_settings: Any,
+) -> Judgment:
+    """Score one output on every dimension of a rubric; the evidence is verified.
+
+    `rubric` is the rubric itself or the path of a .json or .toml file. `judge_settings` are the
+    keys of a `[[judges]]` entry, such as `base_url` or `max_tokens`. With a `store` that is a
+    file, the same question is never paid for twice. A failure is a value: see `.status`.
+    """
+    value = rubric if isinstance(rubric, Mapping) else read_rubric_file(Path(rubric))
+    row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
+    file = _file(language=language, judges=[{"model": judge, **judge_settings}])
+    prepared = _OneUnit(Suite(file, Path()), row)
+    opened = open_store(store)
+    try:
+        summary = await judge_run(prepared, opened)
+        if summary.stopped:
+            raise summary.stopped
+        for _, stored in opened.judgments(Scope(prepared.run), BASIS, prepared.unit):
+            return stored.judgment
+        raise prepared.nothing_recorded()
+    finally:
+        opened.close()
+
+
+def _file(**given: Any) -> SuiteFile:
+    """The suite of one question; raises UsageError."""
+    try:
+        return SuiteFile.model_validate(
+            {"name": "score", "protocol": "rubric", "data": ["-"], **given}
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{name}: {first['msg']}, and is {quoted(first['input'])}") from None
+
+
+class _OneUnit(Prepared):
+    """A suite whose data is one row in memory. Its content is part of the run's identity: questions
+    that are asked at the same time are runs of their own."""
+
+    def __init__(self, suite: Suite, row: Mapping[str, Any]) -> None:
+        super().__init__(suite, environment(), lambda said: None)
+        try:
+            self._sample, self.body = self.kind.read(row)
+        except RowError as error:
+            raise UsageError(str(error)) from None
+        self.unit = jsontext.dump([self._sample, self.body])
+
+    @cached_property
+    def run(self) -> str:
+        return run_id({**self.manifest["identity"], "unit": self.unit})
+
+    def units(self, limit: int | None = None) -> Iterator[IncomingUnit]:
+        yield IncomingUnit(self.unit, "score()", self.body)
+
+    def nothing_recorded(self) -> DataError:
+        """Only a judge of recorded replies leaves a question open."""
+        return DataError(
+            f"{quoted(self.seats[0].judge.name)} has no reply for unit {quoted(self._sample)}",
+            advice="The unit is named by `meta`, as in a data file; record a reply under it.",
+        )
+
+
+class Run:
+    """A run that was carried out, and the store that keeps it."""
+
+    def __init__(self, summary: Summary, store_url: str, folder: Path) -> None:
+        self.summary = summary.json()
+        self.id = summary.run
+        self.stopped = summary.stopped
+        self._url, self._folder = store_url, folder
+
+    def judgments(self) -> list[Mapping[str, Any]]:
+        """Every judgment with all that is known about it, failures included."""
+        store = open_store(self._url, self._folder, must_exist=True)
+        try:
+            return list(full_rows(store, find_run(store, self.id)))
+        finally:
+            store.close()
+
+
+async def run_async(
+    suite: str | Path = "evenhand.toml", *, limit: int | None = None, **overrides: Any
+) -> Run:
+    """Judge what is open of a suite. `overrides` are keys of the suite file, e.g. `seed=3`."""
+    prepared = _prepared(Path(suite), overrides)
+    url, folder = prepared.suite.file.store.url, prepared.suite.folder
+    store = open_store(url, folder)
+    try:
+        return Run(await judge_run(prepared, store, Options(limit=limit)), url, folder)
+    finally:
+        store.close()
+
+
+def _prepared(path: Path, overrides: Mapping[str, Any]) -> Prepared:
+    environ = environment(path if path.is_dir() else path.parent)
+    return Prepared(load_suite(path, environ, overrides), environ, lambda said: None)
+
+
+def score(question: str, output: str, **settings: Any) -> Judgment:
+    """As `score_async`, and waits."""
+    return _wait(score_async(question, output, **settings))
+
+
+def run(suite: str | Path = "evenhand.toml", **settings: Any) -> Run:
+    """As `run_async`, and waits."""
+    return _wait(run_async(suite, **settings))
+
+
+def _wait(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    work.close()
+    raise UsageError(
+        "this was called inside a running event loop",
+        advice="Use the async form there: await evenhand.score_async(...), run_async(...)",
+    )

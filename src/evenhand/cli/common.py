@@ -1,0 +1,81 @@
+"""Options that several commands share, and how they print."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from evenhand.app import Recorded, environment, find_run, open_store
+from evenhand.errors import UsageError
+from evenhand.ledger.store import Store
+from evenhand.suite import FILE, StoreSpec, load_suite
+
+T = TypeVar("T")
+
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    help="The store, e.g. sqlite:evenhand.db. Default: that of ./evenhand.toml.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON alone on stdout.")
+run_argument = click.argument("run", default="latest")
+
+
+def store_at(url: str | None) -> Store:
+    """The store a command reads: named, else that of the suite here, else the default."""
+    return open_store(url or _store_here(), must_exist=True)
+
+
+def _store_here() -> str:
+    if Path(FILE).exists():
+        return load_suite(Path(FILE), environment()).file.store.url
+    return StoreSpec().url
+
+
+def store_flag(url: str, folder: Path) -> str:
+    """What the next command has to say to read this store; nothing if it would find it anyway."""
+    seen = _seen(url, folder)
+    with suppress(UsageError):
+        if seen == _seen(_store_here(), Path()):
+            return ""
+    return f" --store {shlex.quote(seen)}"
+
+
+def _seen(url: str, folder: Path) -> str:
+    """A store of a suite in `folder`, as named from here."""
+    scheme, _, rest = url.partition(":")
+    if scheme != "sqlite" or rest == ":memory:":
+        return url
+    path, here = (folder / rest.removeprefix("//")).resolve(), Path.cwd()
+    return f"sqlite:{path.relative_to(here) if path.is_relative_to(here) else path}"
+
+
+def recorded(url: str | None, run: str) -> tuple[Store, Recorded]:
+    """A store and a run in it."""
+    store = store_at(url)
+    try:
+        return store, find_run(store, run)
+    except BaseException:
+        store.close()
+        raise
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def notice(said: str) -> None:
+    """A line about what is going on, on stderr."""
+    click.echo(said, err=True)
+
+
+def wait(work: Coroutine[Any, Any, T]) -> T:
+    """The result of asynchronous work."""
+    return asyncio.run(work)

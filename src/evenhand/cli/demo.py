@@ -1,0 +1,110 @@
+"""`evenhand demo`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from evenhand.app import Prepared, environment, find_run, open_store
+from evenhand.cli.common import notice, wait
+from evenhand.cli.models import get_model
+from evenhand.cli.watch import Watcher
+from evenhand.engine.run import BASIS
+from evenhand.examples import example_files
+from evenhand.judges.embedded import models
+from evenhand.ledger.store import Scope, Store
+from evenhand.protocols.load import LANGUAGES
+from evenhand.protocols.samples import load_sample
+from evenhand.report.terminal import (
+    answer_block,
+    console,
+    outcome_lines,
+    safe,
+    scores_table,
+    verdict_table,
+)
+from evenhand.results import full_row, score_values
+from evenhand.runs import Options, Summary, judge_run
+from evenhand.suite import load_suite
+
+SMALL = "smollm2-135m"
+HONEST = (
+    "A plausible wrong answer gets a good score from it two times in three. The quotes are "
+    "verified whatever the judge; for the scores name a strong one: evenhand init, evenhand run."
+)
+
+
+@click.command("demo")
+@click.option("--language", type=click.Choice(LANGUAGES), default="en", show_default=True)
+@click.option("--all", "every", is_flag=True, help="All four languages.")
+@click.option("--small", is_flag=True, help="The 135M model: quick to fetch, judges badly.")
+@click.option("--yes", is_flag=True, help="Fetch the model without asking.")
+@click.option("--store", metavar="URL", help="Keep the results, e.g. sqlite:demo.db.")
+def demo_command(language: str, every: bool, small: bool, yes: bool, store: str | None) -> int:
+    """Judge a few bundled answers, good, bad and tricky, with the embedded judge.
+
+    No key, and no network once the model is there: it is fetched once (1.1 GB; --small: 93 MB).
+    About two minutes a language on two idle cores.
+    """
+    name = SMALL if small else models.DEFAULT
+    if not _model_here(name, yes):
+        return 2
+    opened = open_store(store or "sqlite::memory:")
+    try:
+        codes = [_judge(lang, name, opened) for lang in (LANGUAGES if every else [language])]
+    finally:
+        opened.close()
+    return max(codes)
+
+
+def _model_here(name: str, yes: bool) -> bool:
+    """Fetch the model after asking; where nobody can be asked, fetch it."""
+    if models.find(name):
+        return True
+    size = models.named(name).download / 1e6
+    asked = f"The embedded judge needs the model {name} ({size:.0f} MB, once). Fetch it?"
+    if not yes and sys.stdin.isatty() and not click.confirm(asked, default=True, err=True):
+        click.echo("A smaller one: evenhand demo --small", err=True)
+        return False
+    get_model(name)
+    return True
+
+
+def _judge(language: str, model: str, store: Store) -> int:
+    with tempfile.TemporaryDirectory(prefix="evenhand-demo-") as folder:
+        for name, text in example_files("rubric", language).items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        judges = [{"model": f"embedded/{model}" if model != models.DEFAULT else "embedded"}]
+        suite = load_suite(Path(folder), {}, {"judges": judges})
+        prepared = Prepared(suite, environment(), notice)
+        watcher = Watcher("evenhand " + " ".join(sys.argv[1:]))
+        summary = wait(judge_run(prepared, store, Options(watch=watcher.watch)))
+    _print(store, summary, [seat.judge.caveat for seat in prepared.seats])
+    if summary.stopped:
+        raise summary.stopped
+    return 0 if summary.counts.verdicts == summary.counts.planned else 1
+
+
+def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:
+    out, recorded = console(), find_run(store, summary.run)
+    for unit, stored in store.judgments(Scope(summary.run), BASIS):
+        sample, row = load_sample(unit.body), full_row(recorded, unit, stored)
+        out.print()
+        out.rule(Text(safe(sample.id), style="bold"), align="left")
+        out.print(answer_block(sample.question, sample.model_output, row))
+        if row["output"] is None:
+            out.print(f"failed: {row['reason']}: {safe(row['detail'])}")
+        else:
+            out.print(verdict_table(row))
+    out.print()
+    out.print(scores_table(score_values(store, summary.scope)))
+    out.print()
+    out.print(outcome_lines(summary.json()))
+    out.print("\n~ is the mean of the model's own probabilities, finer than the score it leads to.")
+    for caveat in caveats:
+        out.print(f"Note: {caveat} {HONEST}")

@@ -1,0 +1,92 @@
+"""`evenhand doctor`."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from evenhand.app import environment, open_store
+from evenhand.cli.common import json_option, print_json
+from evenhand.errors import EvenhandError
+from evenhand.suite import FILE, load_suite
+
+State = Literal["ok", "absent", "look"]
+Finding = tuple[str, State, str]
+MARKS: dict[State, str] = {"ok": "ok  ", "absent": "--  ", "look": "LOOK"}
+"""What is absent is not needed for everything."""
+KEYS = ("OPENAI_API_KEY",)
+
+
+@click.command("doctor")
+@json_option
+def doctor_command(as_json: bool) -> int:
+    """Say what is installed, what is missing and how to get it. Sends nothing."""
+    findings = list(_findings())
+    all_well = all(state != "look" for _, state, _ in findings)
+    if as_json:
+        rows = [{"what": w, "ok": state != "look", "said": said} for w, state, said in findings]
+        print_json({"ok": all_well, "findings": rows})
+    else:
+        for what, state, said in findings:
+            click.echo(f"{MARKS[state]} {what}: {said}")
+    return 0 if all_well else 1
+
+
+def _findings() -> Iterator[Finding]:
+    yield "evenhand", "ok", f"{version('evenhand')} on Python {platform.python_version()}"
+    is_new = sqlite3.sqlite_version_info >= (3, 35)
+    yield "sqlite", "ok" if is_new else "look", sqlite3.sqlite_version
+    yield _extra("embedded judge", "xllamacpp", "embedded")
+    yield _extra("parquet files", "pyarrow", "parquet")
+    yield from _models()
+    environ = environment()
+    for key in KEYS:
+        if environ.get(key):
+            yield key, "ok", "set"
+        else:
+            yield key, "absent", "not set (needed for that provider only)"
+    yield from _suite(environ)
+
+
+def _extra(what: str, module: str, extra: str) -> Finding:
+    if find_spec(module) is None:
+        return what, "absent", f'not installed; to get it: pip install "evenhand[{extra}]"'
+    try:
+        return what, "ok", f"{module} {version(module)}"
+    except PackageNotFoundError:
+        return what, "ok", f"{module} is there"
+
+
+def _models() -> Iterator[Finding]:
+    from evenhand.judges.embedded import models
+
+    for model in models.catalogue():
+        found = models.find(model.name)
+        said = str(found) if found else f"not here; to get it: evenhand models get {model.name}"
+        yield f"model {model.name}", "ok" if found else "absent", said
+
+
+def _suite(environ: dict[str, str]) -> Iterator[Finding]:
+    if not Path(FILE).exists():
+        yield "suite", "absent", f"no {FILE} here; to make one: evenhand init"
+        return
+    try:
+        suite = load_suite(Path(FILE), environ)
+        yield "suite", "ok", f"{FILE}: {suite.file.name}"
+        if not Path(suite.file.store.url.partition(":")[2]).exists():
+            yield "store", "absent", f"{suite.file.store.url}: not made yet"
+            return
+        store = open_store(suite.file.store.url, suite.folder, must_exist=True)
+        try:
+            yield "store", "ok", f"{suite.file.store.url}: {len(store.runs())} runs"
+        finally:
+            store.close()
+    except EvenhandError as error:
+        yield "suite or store", "look", str(error)

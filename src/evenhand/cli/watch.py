@@ -1,0 +1,89 @@
+"""While a run is judged: progress on stderr, and what Ctrl-C does.
+
+On a terminal the line is redrawn in place; elsewhere a plain line is written now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from evenhand.engine.ask import Tally
+from evenhand.engine.progress import Progress
+from evenhand.engine.stop import Stop
+from evenhand.errors import Interrupted, quoted
+from evenhand.runs import Watch
+
+TERMINAL_SECONDS, PLAIN_SECONDS = 0.2, 10.0
+BAR = 20
+
+
+class Watcher:
+    """Draws progress, tells notices without spoiling it, and minds the signals of one command."""
+
+    def __init__(self, resume: str) -> None:
+        self._resume = resume
+        self._terminal = sys.stderr.isatty()
+        self._told: dict[str, int] = {}
+
+    def notice(self, said: str) -> None:
+        """Tell the first of its kind, then the 10th, the 100th and so on. Times and ids, which
+        hold digits, do not tell kinds apart."""
+        kind = re.sub(r"\w*\d[\w.,]*", "0", said)
+        count = self._told[kind] = self._told.get(kind, 0) + 1
+        if str(count).strip("0") == "1":
+            times = "" if count == 1 else f" ({count} times)"
+            self._write(f"{quoted(said)[1:-1]}{times}; trying again", end="\n")
+
+    @property
+    def watch(self) -> Watch:
+        return self._watched
+
+    @contextmanager
+    def _watched(self, tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
+        progress, loop = Progress(tally, planned), asyncio.get_running_loop()
+        ticking = loop.create_task(self._tick(progress))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, self._interrupted, stop)
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            self._write(self._line(progress), end="\n")
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with suppress(NotImplementedError, ValueError, RuntimeError):
+                    loop.remove_signal_handler(number)
+
+    def _interrupted(self, stop: Stop) -> None:
+        if isinstance(stop.cause, Interrupted):
+            self._write(f"left at once; to continue: {self._resume}", end="\n")
+            os._exit(Interrupted.exit_code)
+        stop.throw(Interrupted("interrupted", advice=f"To continue: {self._resume}"))
+        self._write("stopping: waiting for calls under way; Ctrl-C again leaves at once", end="\n")
+
+    async def _tick(self, progress: Progress) -> None:
+        while True:
+            if self._terminal:
+                self._write(self._line(progress))
+            await asyncio.sleep(TERMINAL_SECONDS if self._terminal else PLAIN_SECONDS)
+            if not self._terminal:
+                self._write(self._line(progress), end="\n")
+
+    def _line(self, progress: Progress) -> str:
+        if not self._terminal:
+            return progress.line()
+        filled = BAR * progress.done // max(1, progress.planned)
+        bar = "█" * filled + "░" * (BAR - filled)
+        return f"{bar} {progress.line()}"[: shutil.get_terminal_size().columns - 1]
+
+    def _write(self, line: str, end: str = "") -> None:
+        clear = "\r\x1b[2K" if self._terminal else ""
+        sys.stderr.write(f"{clear}{line}{end}")
+        sys.stderr.flush()

@@ -1,0 +1,140 @@
+"""Results as text for a terminal: tables that align with wide characters, at 80 columns and less.
+
+All judged text is hostile: control characters and direction marks are made visible, and nothing
+in it is read as markup.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that asks the terminal for nothing but its width and colours."""
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False, markup=False)
+
+
+def safe(text: object) -> str:
+    """Text with characters that could steer a terminal shown as escapes."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", str(text))
+
+
+def cut(text: object, most: int) -> str:
+    """One line of at most so many columns of a terminal."""
+    line = " ".join(safe(text).split())
+    return line if cell_len(line) <= most else set_cell_size(line, most - 1).rstrip() + "…"
+
+
+def table(*headers: str, right: Iterable[int] = ()) -> Table:
+    """An empty table; columns in `right` hold numbers."""
+    made = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+        header_style="bold",
+    )
+    for index, header in enumerate(headers):
+        made.add_column(header, justify="right" if index in set(right) else "left", overflow="fold")
+    return made
+
+
+def outcome_lines(
+    summary: Mapping[str, Any], details: Mapping[str, str] | None = None, width: int = 80
+) -> Text:
+    """How a run stands: what adds up to what was planned, and what it took. `details` says more of
+    a reason to fail, on one line of `width`."""
+    failures = sum(summary["failures"].values())
+    text = Text()
+    text.append(f"{summary['verdicts']}", style="bold")
+    text.append(f" verdicts + {failures} failures + {summary['pending']} pending")
+    text.append(f" = {summary['planned']} planned\n")
+    for reason, number in summary["failures"].items():
+        said = (details or {}).get(reason)
+        about = f"{reason}: {said}" if said else reason
+        text.append(f"  {cut(f'{number} x {about}', width - 2)}\n", style="yellow")
+    cost = summary["cost_usd"]
+    spent = "price unknown" if cost is None else f"${cost:.6g}"
+    text.append(
+        f"{summary['calls']} calls sent, {summary['cached']} from the ledger,"
+        f" {summary['reasks']} re-asks; {spent} in all"
+    )
+    return text
+
+
+def scores_table(scores: Mapping[tuple[str, str], Sequence[float]]) -> Table:
+    """Mean and spread of each dimension, by variant where there are several."""
+    variants = {variant for variant, _ in scores}
+    headers = ["dimension", "n", "mean", "scores"]
+    made = table(*(["variant", *headers] if len(variants) > 1 else headers), right=())
+    for (variant, dimension), values in sorted(scores.items()):
+        spread = ", ".join(f"{values.count(s)} x {_number(s)}" for s in sorted(set(values)))
+        row = [safe(dimension), str(len(values)), f"{sum(values) / len(values):.2f}", spread]
+        made.add_row(*([safe(variant), *row] if len(variants) > 1 else row))
+    return made
+
+
+def _number(score: float) -> str:
+    return f"{score:g}"
+
+
+def marked(output: str, spots: Sequence[tuple[int, int]]) -> Text:
+    """The judged text with its quoted evidence marked."""
+    text, at = Text(), 0
+    for start, end in sorted(spots):
+        if start < at:
+            continue
+        text.append(safe(output[at:start]))
+        text.append(safe(output[start:end]), style="black on yellow")
+        at = end
+    text.append(safe(output[at:]))
+    return text
+
+
+def answer_block(question: str, output: str, row: Mapping[str, Any]) -> Table:
+    """What was asked, and the answer with its evidence marked; `row` is a full export row."""
+    block = Table.grid(padding=(0, 1))
+    block.add_column(style="bold")
+    block.add_column(overflow="fold")
+    block.add_row("Q", Text(safe(question)))
+    block.add_row("A", marked(output, [(one["start"], one["end"]) for one in row["evidence"]]))
+    return block
+
+
+def verdict_table(row: Mapping[str, Any]) -> Table:
+    """Scores with their quotes, where those stand, and the reasons."""
+    made, means = table("dimension", "score", "evidence [where], reason"), _means(row)
+    for dimension, given in row["output"]["scores"].items():
+        places = [one for one in row["evidence"] if one["dimension"] == dimension]
+        text = Text()
+        for quote, place in zip(given["evidence"], places, strict=True):
+            how = "" if place["match"] == "exact" else f", {place['match']}"
+            text.append(f"“{safe(quote)}” [{place['start']}:{place['end']}{how}]\n")
+        text.append(safe(given["rationale"]), style="dim")
+        mean = f"\n~{means[dimension]:.1f}" if dimension in means else ""
+        made.add_row(safe(dimension), f"{given['score']}{mean}", text)
+    return made
+
+
+def _means(row: Mapping[str, Any]) -> dict[str, float]:
+    """The mean of each score under the odds of a judge that decides by probabilities."""
+    odds = row["passes"][-1].get("odds", {}) if row["passes"] else {}
+    found: dict[str, float] = {}
+    for path, given in odds.items():
+        likely = {float(score): math.exp(value) for score, value in given.items()}
+        mean = sum(score * share for score, share in likely.items()) / sum(likely.values())
+        found[path.removeprefix("scores.").removesuffix(".score")] = mean
+    return found

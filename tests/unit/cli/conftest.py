@@ -1,0 +1,49 @@
+"""The command line called in this process, through the same `main` as the console script."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from evenhand.cli.main import main
+
+
+class Said(NamedTuple):
+    """How a command ended and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """All of stdout, which must be one JSON value and nothing else."""
+        return json.loads(self.out)
+
+
+CallCommand = Callable[..., Said]
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CallCommand:
+    """Calls `evenhand ...` in tmp_path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def called(*arguments: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["evenhand", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        assert isinstance(left.value.code, int)
+        return Said(left.value.code, out, err)
+
+    return called

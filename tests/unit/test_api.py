@@ -1,0 +1,115 @@
+"""The package from Python: score and run, sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenhand
+from tests import provider as p
+from tests.suites import RUBRIC, at, write_suite
+
+QUESTION, OUTPUT = "How many?", "There are exactly seven of them."
+
+
+def settings(provider: p.Provider) -> dict[str, Any]:
+    given = at(provider.url)
+    return {"judge": given.pop("model"), "rubric": RUBRIC, **given}
+
+
+async def test_score_gives_a_judgment_with_evidence() -> None:
+    async with p.Provider() as provider:
+        found = await evenhand.score_async(QUESTION, OUTPUT, meta={"n": 1}, **settings(provider))
+    assert found.status == "verdict"
+    assert found.output is not None
+    assert found.output["meta"] == {"n": 1}
+    quote = found.output["scores"]["correct"]["evidence"][0]
+    assert OUTPUT[found.evidence[0].start : found.evidence[0].end] == quote
+
+
+async def test_a_failure_is_a_value() -> None:
+    async with p.Provider(p.saying("{}")) as provider:
+        found = await evenhand.score_async(QUESTION, OUTPUT, **settings(provider))
+    assert (found.status, found.reason, found.output) == ("failure", "schema", None)
+
+
+async def test_a_refusal_is_raised() -> None:
+    async with p.Provider(p.failing(401)) as provider:
+        with pytest.raises(evenhand.EvenhandError, match="key is not accepted"):
+            await evenhand.score_async(QUESTION, OUTPUT, **settings(provider))
+
+
+async def test_a_store_that_is_a_file_is_asked_first(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path / 'scores.db'}"
+    async with p.Provider() as provider:
+        for output in (OUTPUT, OUTPUT, "Another."):
+            await evenhand.score_async(QUESTION, output, store=store, **settings(provider))
+    assert len(provider.calls) == 2
+
+
+async def test_repeats_give_the_first_judgment() -> None:
+    async with p.Provider() as provider:
+        found = await evenhand.score_async(QUESTION, OUTPUT, repeats=2, **settings(provider))
+    assert found.status == "verdict"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"language": "fr"}, {"temperature": "hot"}, {"max_tokns": 5}, {"rubric": {}}]
+)
+async def test_what_is_wrong_is_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(evenhand.EvenhandError):
+        await evenhand.score_async(
+            QUESTION, OUTPUT, **{"judge": "openai/m", "rubric": RUBRIC, **wrong}
+        )
+
+
+def test_the_sync_forms_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_suite(tmp_path, 3)
+    (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
+    run = evenhand.run(tmp_path, limit=2)
+    assert run.summary["verdicts"] == 2
+    assert [row["unit"] for row in run.judgments()] == ["u0", "u1"]
+    monkeypatch.chdir(tmp_path)
+    found = evenhand.score(QUESTION, OUTPUT, rubric="rubric.json", judge="python/judge:good")
+    assert found.status == "verdict"
+
+
+async def test_run_async_takes_keys_of_the_suite(tmp_path: Path) -> None:
+    write_suite(tmp_path, 2)
+    first = await evenhand.run_async(tmp_path / "evenhand.toml")
+    other = await evenhand.run_async(tmp_path, seed=3)
+    assert first.id != other.id
+    assert first.stopped is None
+    assert {row["status"] for row in first.judgments()} == {"verdict"}
+
+
+async def test_inside_a_running_loop_the_sync_forms_say_what_to_use(tmp_path: Path) -> None:
+    with pytest.raises(evenhand.EvenhandError, match="score_async"):
+        evenhand.score(QUESTION, OUTPUT, rubric=RUBRIC)
+    with pytest.raises(evenhand.EvenhandError, match="run_async"):
+        evenhand.run(tmp_path)
+
+
+async def test_outputs_scored_at_the_same_time_share_a_store(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path / 'scores.db'}"
+    async with p.Provider() as provider:
+        asked = [
+            evenhand.score_async(QUESTION, f"{OUTPUT} {n}", store=store, **settings(provider))
+            for n in range(3)
+        ]
+        found = await asyncio.gather(*asked)
+    assert [one.status for one in found] == ["verdict"] * 3
+
+
+async def test_a_reply_that_was_not_recorded_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_text('{"unit": "elsewhere", "reply": "{}"}\n')
+    with pytest.raises(evenhand.EvenhandError, match='no reply for unit "r1') as caught:
+        await evenhand.score_async(
+            QUESTION, OUTPUT, rubric=RUBRIC, judge=f"replay/{path}", meta={"run_id": "r1"}
+        )
+    assert "replies.jsonl" in str(caught.value)
