@@ -1,0 +1,220 @@
+"""kill -9 at any moment: nothing recorded is lost, nothing is paid twice beyond what was in flight.
+
+A real process against a provider in a process of its own. Afterwards the same command runs again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.crash.watching import counts, ended, kept, until
+from tests.provider import child
+from tests.suites import JUDGE, at, evenhand, samples, started, write_suite
+
+UNITS = 160
+
+
+def finished(folder: Path, planned: int) -> dict[str, object]:
+    """Run the same command to its end: everything is settled and all is well."""
+    done = evenhand("run", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, object] = json.loads(done.stdout)
+    assert (told["planned"], told["verdicts"], told["pending"]) == (planned, planned, 0)
+    assert evenhand("store", "verify", cwd=folder).returncode == 0
+    return told
+
+
+def _reached(url: str, calls: int) -> bool:
+    return bool(counts(url)["calls"] >= calls)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 64])
+def test_killed_at_random_moments(tmp_path: Path, concurrency: int, long: bool) -> None:
+    kills, chance = 25 if long else 3, random.Random(concurrency)
+    with child(delay=0.01) as url:
+        write_suite(tmp_path, UNITS, at(url), limits={"concurrency": concurrency})
+        allowed, recorded = 0, kept(tmp_path)
+        for _ in range(kills):
+            before = counts(url)["calls"]
+            moment = before + chance.randrange(2 * UNITS // kills)
+            process = started("run", "--json", cwd=tmp_path)
+            if until(partial(_reached, url, moment), process):
+                process.kill()
+                allowed += concurrency
+            ended(process)
+            now = kept(tmp_path)
+            assert recorded.items() <= now.items(), "a recorded reply is lost or altered"
+            recorded = now
+        finished(tmp_path, UNITS)
+        seen = counts(url)
+        assert kept(tmp_path).keys() >= recorded.keys()
+        assert len(seen["by_request"]) == UNITS
+        assert seen["calls"] - UNITS <= allowed
+        # Once more: it is all there.
+        assert finished(tmp_path, UNITS)["calls"] == 0
+        assert counts(url)["calls"] == seen["calls"]
+
+
+def test_killed_while_the_provider_holds_its_answers(tmp_path: Path) -> None:
+    """Every call in flight is lost, and only those; their reservations count as spent."""
+    price = {"input": 1, "output": 1}
+    with child("never") as url:
+        limits = {"concurrency": 8, "budget_usd": "1"}
+        write_suite(tmp_path, 20, at(url, price=price), limits=limits)
+        process = started("run", cwd=tmp_path)
+        assert until(lambda: counts(url)["calls"] == 8, process)
+        process.kill()
+        ended(process)
+    shown = json.loads(evenhand("runs", "--json", cwd=tmp_path).stdout)["runs"][0]
+    assert (shown["planned"], shown["pending"], shown["cost_usd"]) == (20, 20, 0)
+    reserved = _reserved(tmp_path)
+    assert reserved > 0
+    # A budget that the reservations have used up lets nothing through; a raised one does.
+    cap = str(reserved / 10**12)
+    stopped = evenhand("run", cwd=tmp_path, env={"EVENHAND_LIMITS__BUDGET_USD": cap})
+    assert (stopped.returncode, "budget" in stopped.stderr) == (5, True), stopped.stderr
+    assert _reserved(tmp_path) == reserved
+
+
+def _reserved(folder: Path) -> int:
+    from evenhand.app import find_run, open_store
+
+    store = open_store("sqlite:evenhand.db", folder)
+    try:
+        return store.spent(find_run(store, "latest").row.id).reserved
+    finally:
+        store.close()
+
+
+KILLING = (
+    JUDGE
+    + """
+import asyncio, os, pathlib, signal
+
+LOG, DEAD = pathlib.Path("log"), pathlib.Path("dead")
+
+def count():
+    with LOG.open("a") as log:
+        log.write(".")
+    return len(LOG.read_text())
+
+def die():
+    DEAD.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def before(messages, schema, params):
+    if count() == 5 and not DEAD.exists():
+        die()
+    return reply(messages)
+
+async def after(messages, schema, params):
+    if count() == 5 and not DEAD.exists():
+        asyncio.get_running_loop().call_soon(die)
+    return reply(messages)
+
+async def at_reask(messages, schema, params):
+    count()
+    if params["reask"] and not DEAD.exists():
+        die()
+    return reply(messages) if params["reask"] else "{}"
+
+async def last(messages, schema, params):
+    if count() == 12 and not DEAD.exists():
+        asyncio.get_running_loop().call_soon(die)
+    return reply(messages)
+"""
+)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 64])
+@pytest.mark.parametrize(
+    ("point", "calls"), [("before", 12), ("after", 12), ("at_reask", 24), ("last", 12)]
+)
+def test_killed_at_a_named_point(tmp_path: Path, point: str, calls: int, concurrency: int) -> None:
+    judge = {"model": f"python/judge:{point}"}
+    write_suite(tmp_path, 12, judge, judge=KILLING, limits={"concurrency": concurrency})
+    killed = evenhand("run", cwd=tmp_path)
+    assert killed.returncode == -9, killed.stderr
+    before = kept(tmp_path)
+    finished(tmp_path, 12)
+    assert before.items() <= kept(tmp_path).items()
+    assert len((tmp_path / "log").read_text()) <= calls + concurrency
+
+
+def _opened(pipe: Path, ends: list[int]) -> bool:
+    """Whether somebody reads the pipe; then its other end is in `ends`."""
+    try:
+        ends.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    os.set_blocking(ends[0], True)
+    return True
+
+
+def test_killed_while_the_data_is_read(tmp_path: Path) -> None:
+    """A data file that has not ended yet: nothing of it is noted, nothing was sent."""
+    write_suite(tmp_path, 3)
+    rows = "".join(json.dumps(row) + "\n" for row in samples(2000))
+    (tmp_path / "samples.jsonl").unlink()
+    os.mkfifo(tmp_path / "samples.jsonl")
+    process = started("run", cwd=tmp_path)
+    ends: list[int] = []
+    assert until(partial(_opened, tmp_path / "samples.jsonl", ends), process)
+    with os.fdopen(ends[0], "w") as pipe:
+        pipe.write(rows)
+        pipe.flush()
+        process.kill()
+        ended(process)
+    (tmp_path / "samples.jsonl").unlink()
+    (tmp_path / "samples.jsonl").write_text(rows[: rows.index("\n", 500) + 1])
+    shown = json.loads(evenhand("runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert shown == []
+    assert evenhand("run", cwd=tmp_path).returncode == 0
+
+
+HOLDING = (
+    JUDGE
+    + """
+import asyncio, pathlib
+
+async def holding(messages, schema, params):
+    pathlib.Path("began").touch()
+    while pathlib.Path("hold").exists():
+        await asyncio.sleep(0.01)
+    return reply(messages)
+"""
+)
+
+
+def test_a_second_process_is_refused_while_the_first_lives(tmp_path: Path) -> None:
+    write_suite(tmp_path, 3, {"model": "python/judge:holding"}, judge=HOLDING)
+    (tmp_path / "hold").touch()
+    first = started("run", cwd=tmp_path)
+    assert until((tmp_path / "began").exists, first)
+    second = evenhand("run", cwd=tmp_path)
+    assert (second.returncode, f"pid {first.pid}" in second.stderr) == (6, True), second.stderr
+    settle = evenhand("settle", cwd=tmp_path)
+    assert settle.returncode == 6
+    # Others may look.
+    assert evenhand("runs", cwd=tmp_path).returncode == 0
+    first.kill()
+    ended(first)
+    (tmp_path / "hold").unlink()
+    finished(tmp_path, 3)
+    assert not (tmp_path / "evenhand.db-locks").exists()
+
+
+def test_two_runs_share_a_store(tmp_path: Path) -> None:
+    """Different runs in one file, judged at the same time."""
+    for name in ("one", "two"):
+        write_suite(tmp_path / name, 60, name=name, store={"url": "sqlite:../shared.db"})
+    processes = [started("run", "--json", cwd=tmp_path / name) for name in ("one", "two")]
+    told = [json.loads(ended(process)[1]) for process in processes]
+    assert [one["verdicts"] for one in told] == [60, 60]
+    assert evenhand("store", "verify", "--store", "sqlite:shared.db", cwd=tmp_path).returncode == 0
