@@ -169,7 +169,9 @@ class _Child:
             self._process.stdin.write((json.dumps(line) + "\n").encode())
             await self._process.stdin.drain()
             while True:
-                said = await asyncio.wait_for(self._line(), silence)
+                # Not wait_for: in Python 3.11 it can swallow a cancellation.
+                async with asyncio.timeout(silence):
+                    said = await self._line()
                 if "beat" not in said:
                     return said
         except TimeoutError:
