@@ -100,7 +100,6 @@ class Prepared:
         provider, model = split_name(spec.model)
         options = JudgeOptions(
             name=spec.model,
-            model=model,
             base_url=spec.base_url,
             temperature=spec.temperature,
             max_tokens=spec.max_tokens,

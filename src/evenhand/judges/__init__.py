@@ -16,7 +16,6 @@ class JudgeOptions:
     """What a suite says about one judge, and where it runs."""
 
     name: str
-    model: str
     base_url: str | None
     temperature: float | None
     max_tokens: int

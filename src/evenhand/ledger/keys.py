@@ -24,7 +24,6 @@ from typing import Any
 from evenhand.exchange import Question
 
 CALL_TAG = "call1-blake2b:"
-RUN_TAG = "run1-blake2b"
 
 canonical = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False

@@ -68,7 +68,7 @@ class GroupWriter:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        # Lazy rows may close a reservation whose call is in this turn: they go first.
+        # Lazy rows first: none of them rests on a row of this turn, which is not durable yet.
         group, self._lazy, self._turn = self._lazy + self._turn, [], []
         if group:
             self._queue.put(group)
