@@ -32,6 +32,7 @@ class Question:
     `neutral` is the same prompt about empty content: a judge that decides by probabilities
     measures its own prior on it. `order`, `round`, `repeat` and `reask` tell otherwise equal
     prompts apart; `unit` names the unit to judges that hold recorded answers, and to no other.
+    `seat` is which judge of a relay is asked.
     """
 
     messages: tuple[Message, ...]
@@ -42,6 +43,7 @@ class Question:
     round: int = 1
     repeat: int = 0
     reask: int = 0
+    seat: int = 0
 
     def again(self, reply: str, complaint: str) -> Question:
         """The same conversation, continued with what was wrong in `reply`.
@@ -65,13 +67,15 @@ class Usage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """What a judge said, raw. `odds` holds, where the judge decides by probabilities, the
-    log-probability of each option of each decided field, by its path in the reply."""
+    log-probability of each option of each decided field, by its path in the reply. `sampling` is
+    what of temperature and seed was really sent."""
 
     text: str
     finish: Finish = "stop"
     usage: Usage = Usage()
     model: str = ""
     odds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    sampling: Mapping[str, float] = field(default_factory=dict)
 
 
 Ask = Callable[[Question], Awaitable[Reply]]

@@ -66,9 +66,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
-    """The outcome for one unit: a verdict with its output, or a failure with its reason."""
+    """The outcome for one unit: a verdict with its output, a failure with its reason, or the word
+    that this judge was left out of it."""
 
-    status: Literal["verdict", "failure"]
+    status: Literal["verdict", "failure", "left_out"]
     output: Mapping[str, Any] | None = None
     reason: Reason | None = None
     detail: str = ""
@@ -86,3 +87,8 @@ def verdict(output: Mapping[str, Any], **rest: Any) -> Judgment:
 def failure(reason: Reason, detail: str, **rest: Any) -> Judgment:
     """A judgment that could not be had, and why."""
     return Judgment(status="failure", reason=reason, detail=detail, **rest)
+
+
+def left_out(detail: str, **rest: Any) -> Judgment:
+    """No judgment: this judge must not judge this unit."""
+    return Judgment(status="left_out", detail=detail, **rest)

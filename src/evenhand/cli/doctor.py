@@ -21,7 +21,13 @@ State = Literal["ok", "absent", "look"]
 Finding = tuple[str, State, str]
 MARKS: dict[State, str] = {"ok": "ok  ", "absent": "--  ", "look": "LOOK"}
 """What is absent is not needed for everything."""
-KEYS = ("OPENAI_API_KEY",)
+KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+)
 
 
 @click.command("doctor")

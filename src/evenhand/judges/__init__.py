@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from evenhand.errors import UsageError, quoted
 from evenhand.exchange import Judge
@@ -24,11 +25,18 @@ class JudgeOptions:
     folder: Path
     environment: Mapping[str, str]
     notify: Callable[[str], None]
+    probabilities: bool = False
 
 
 def open_judge(options: JudgeOptions) -> Judge:
     """The judge a name stands for; raises UsageError for one that is unknown or not installed."""
     provider, model = split_name(options.name)
+    if options.probabilities and provider in WITHOUT_PROBABILITIES:
+        raise UsageError(
+            f"{provider} gives no log-probabilities",
+            where=f"[[judges]] {options.name}",
+            advice="Remove `probabilities = true` for this judge, or choose another provider.",
+        )
     return PROVIDERS[provider](options, model)
 
 
@@ -47,20 +55,43 @@ def split_name(name: str) -> tuple[str, str]:
     )
 
 
-def _openai(options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.openai import OpenAIJudge
+def _chat(service: str) -> Callable[[JudgeOptions, str], Judge]:
+    """The judges of a service that speaks OpenAI's protocol."""
 
-    return OpenAIJudge(
-        name=options.name,
-        model=model,
-        base_url=options.base_url,
-        temperature=options.temperature,
-        max_tokens=options.max_tokens,
-        seed=options.seed,
-        extra={},
-        environment=options.environment,
-        attempt_seconds=options.attempt_seconds,
-    )
+    def opened(options: JudgeOptions, model: str) -> Judge:
+        from evenhand.judges import services
+        from evenhand.judges.openai import OpenAIJudge
+
+        chosen = getattr(services, service)
+        return OpenAIJudge(service=chosen, extra={}, **_remote(options, model))
+
+    return opened
+
+
+def _anthropic(options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.anthropic import AnthropicJudge
+
+    return AnthropicJudge(**_remote(options, model))
+
+
+def _google(options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.google import GoogleJudge
+
+    return GoogleJudge(**_remote(options, model))
+
+
+def _remote(options: JudgeOptions, model: str) -> dict[str, Any]:
+    return {
+        "name": options.name,
+        "model": model,
+        "base_url": options.base_url,
+        "temperature": options.temperature,
+        "max_tokens": options.max_tokens,
+        "seed": options.seed,
+        "environment": options.environment,
+        "attempt_seconds": options.attempt_seconds,
+        "probabilities": options.probabilities,
+    }
 
 
 def _embedded(options: JudgeOptions, model: str) -> Judge:
@@ -98,9 +129,15 @@ def _python(options: JudgeOptions, model: str) -> Judge:
     )
 
 
+WITHOUT_PROBABILITIES = frozenset({"anthropic", "python", "replay"})
 PROVIDERS: dict[str, Callable[[JudgeOptions, str], Judge]] = {
     "embedded": _embedded,
-    "openai": _openai,
+    "openai": _chat("OPENAI"),
+    "anthropic": _anthropic,
+    "google": _google,
+    "openrouter": _chat("OPENROUTER"),
+    "ollama": _chat("OLLAMA"),
+    "azure": _chat("AZURE"),
     "replay": _replay,
     "python": _python,
 }

@@ -1,9 +1,9 @@
 """What a provider says is wrong with a request, and what that means for the run.
 
 The one place where statuses and wordings become errors of `evenhand.errors`. The wordings are
-those of OpenAI, Azure, vLLM, llama.cpp, Ollama, Gemini, Groq, OpenRouter, DeepSeek, Alibaba,
-Zhipu and Moonshot; an unknown one falls back on its status. No text of a provider is kept that
-was not scrubbed.
+those of OpenAI, Anthropic, Azure, vLLM, llama.cpp, Ollama, Gemini, Groq, OpenRouter, DeepSeek,
+Alibaba, Zhipu and Moonshot; an unknown one falls back on its status. No text of a provider is kept
+that was not scrubbed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
 from evenhand.judges.http import Answered
+from evenhand.judges.pause import span
 
 # A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here.
 TEXT_CHARS = 4000
@@ -36,9 +37,11 @@ _FILTERED = re.compile(
 _QUOTA = re.compile(
     r"insufficient[_ ](quota|balance|credit|fund)|billing_(hard|not|limit)|credit balance"
     r"|exceeded your current quota|out of credits"
+    r"|reached your specified .{0,16}limit"
     r"|account.{0,20}(deactivated|suspended)|access_terminated|arrears|payment required",
     re.IGNORECASE,
 )
+_BAD_KEY = re.compile(r"API_KEY_INVALID|API key (not valid|expired)", re.IGNORECASE)
 _BUSY = frozenset((408, 409, 425, 429))
 # The gateway gave up waiting; the model behind it may have answered.
 _GAVE_UP = frozenset((408, 504, 524))
@@ -47,11 +50,13 @@ _ROUTES = frozenset((404, 405, 410))
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """An error answer: its status, its scrubbed text, and the parameter it names, if any."""
+    """An error answer: its status, its scrubbed text, the parameter it names and the pause it asks
+    for in its body, if any."""
 
     status: int
     text: str
     param: str = ""
+    pause: float | None = None
 
     @property
     def overflow(self) -> bool:
@@ -65,8 +70,14 @@ class Complaint:
 
     @property
     def quota(self) -> bool:
-        """Nothing is left to pay with. Gemini speaks of quota when only a minute is full."""
-        return "RESOURCE_EXHAUSTED" not in self.text and _QUOTA.search(self.text) is not None
+        """Nothing is left to pay with. Gemini speaks of quota when only a minute is full, too."""
+        minute = "RESOURCE_EXHAUSTED" in self.text and "PerDay" not in self.text
+        return not minute and _QUOTA.search(self.text) is not None
+
+    @property
+    def bad_key(self) -> bool:
+        """The key is refused; Gemini says so with a 400."""
+        return self.status in (401, 403) or _BAD_KEY.search(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,28 +90,46 @@ class Place:
     has_key: bool
 
 
-def complaint(answered: Answered, scrub: Callable[[str], str], status: int = 0) -> Complaint:
-    """The complaint in an error answer, whatever its form; of another status, if one is given."""
-    status = status or answered.status
+def complaint(answered: Answered, scrub: Callable[[str], str]) -> Complaint:
+    """The complaint in an error answer, whatever its form."""
+    status = answered.status
     if 300 <= status < 400:
         return Complaint(status, scrub(answered.headers.get("Location", "")))
-    text, param = answered.body.decode(errors="replace"), ""
+    text = answered.body.decode(errors="replace")
     try:
-        said, param = _said(json.loads(text))
+        found = json.loads(text)
     except (ValueError, RecursionError):
-        said = ""
-    # Scrubbed once decoded, for escapes can hide a key; and before the cut, which can halve it.
-    return Complaint(status, scrub(said or text)[:TEXT_CHARS], scrub(param))
-
-
-def _said(found: Any) -> tuple[str, str]:
-    """The text of a decoded error, and the parameter it names; empty where it holds none."""
+        found = None
     if is_list(found) and found:
         found = found[0]
-    error: Any = found.get("error", found) if is_object(found) else None
-    if isinstance(error, str):
-        return error, ""
-    return ": ".join(_sayings(error)), _param(error)
+    error = found.get("error", found) if is_object(found) else None
+    return _complaint(error, status, scrub, text)
+
+
+def carried(found: Any, status: int, scrub: Callable[[str], str]) -> Complaint | None:
+    """The complaint inside a 200, as a whole or in its first choice; None where it holds none."""
+    if not is_object(found):
+        return None
+    choices = found.get("choices")
+    choice: Any = choices[0] if is_list(choices) and choices else None
+    error = found.get("error") or (choice.get("error") if is_object(choice) else None)
+    if not error:
+        return None
+    return _complaint(error, _carried_status(error) or status, scrub, str(error))
+
+
+def _complaint(error: Any, status: int, scrub: Callable[[str], str], text: str) -> Complaint:
+    said = error if isinstance(error, str) else ": ".join(_sayings(error))
+    # Scrubbed once decoded, for escapes can hide a key; and before the cut, which can halve it.
+    words, param = scrub(said or text)[:TEXT_CHARS], scrub(_param(error))
+    return Complaint(status, words, param, _pause(error))
+
+
+def _pause(error: Any) -> float | None:
+    """The `retryDelay` among the details of an error of Gemini."""
+    details = error.get("details") if is_object(error) else None
+    delays = [d.get("retryDelay") for d in details if is_object(d)] if is_list(details) else []
+    return next((span(delay) for delay in delays if isinstance(delay, str)), None)
 
 
 def _param(error: Any) -> str:
@@ -108,22 +137,31 @@ def _param(error: Any) -> str:
     return param if isinstance(param, str) else ""
 
 
-def _sayings(error: Any) -> Iterator[str]:
+_SAYING = (
+    *("message", "msg", "detail", "code", "type", "status", "param", "loc"),
+    # Gemini: which key or quota; OpenRouter: what the host behind it said.
+    *("reason", "quotaId", "raw", "details", "violations", "metadata"),
+)
+
+
+def _sayings(error: Any, depth: int = 4) -> Iterator[str]:
     """The parts of an error object that say something; never the input it echoes."""
-    if not is_object(error):
+    if not is_object(error) or not depth:
         return
-    for name in ("message", "msg", "detail", "code", "type", "status", "param", "loc"):
+    for name in _SAYING:
         value = error.get(name)
         if isinstance(value, str | int) and value:
             yield str(value)
         elif is_list(value) and name == "loc":
             yield ".".join(map(str, value))
+        elif is_object(value) and name == "metadata":
+            yield from _sayings(value, depth - 1)
         elif is_list(value):
             for part in value[:8]:
-                yield from _sayings(part)
+                yield from _sayings(part, depth - 1)
 
 
-def carried_status(error: Any) -> int:
+def _carried_status(error: Any) -> int:
     """The HTTP status that an error object inside a 200 carries; 0 for none."""
     for name in ("code", "status", "status_code"):
         value = error.get(name) if is_object(error) else None
@@ -171,7 +209,7 @@ def _too_big(said: Complaint) -> bool:
 def _refused(
     said: Complaint, place: Place, words: str, proven: bool
 ) -> CallError | ProviderRefused:
-    if said.status in (401, 403):
+    if said.bad_key:
         return ProviderRefused(f"the key is not accepted: {words}", advice=_key(place))
     if said.status == 402:
         return ProviderRefused(f"nothing is left to pay with: {words}", advice=_billing(place))

@@ -1,4 +1,4 @@
-"""What one OpenAI-compatible endpoint turned out to take of the request's optional parts.
+"""What one endpoint turned out to take of the request's optional parts.
 
 A dialect only ever narrows: json_schema, then json_object, then no format; a parameter is dropped
 or renamed once. So asking again at once after a narrowing always ends. It is no part of a judge's
@@ -18,18 +18,20 @@ SCHEMA, OBJECT, PLAIN = 0, 1, 2
 _FORMAT = (
     r"response[_ ]?format|json[_ ]?schema|response_?(json_?)?schema|json[_ ]?object|json mode"
     r"|structured[_ -]?output|guided[_ ]?(json|decoding)|grammar|additionalProperties"
-    r"|output_?(format|config)"
+    r"|output[_ ]?(format|config)|schema (is too complex|produces)|schema in GenerationConfig"
 )
+# The most that any protocol lists, and what those that list fewer usually allow.
+MOST_LOGPROBS, FEW_LOGPROBS = 20, 5
 # The first thing named is what is refused; later names are usually a list of what is allowed.
 _NAMED = re.compile(
     rf"(?P<format>{_FORMAT})|(?P<tokens>\bmax_(completion_)?tokens\b)"
-    r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)",
+    r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)|(?P<logprobs>\w*logprobs?\b)",
     re.IGNORECASE,
 )
 # A value out of range is the user's to mend; only a parameter that is not taken is dropped.
 _NOT_TAKEN = re.compile(
     r"unsupported|not supported?|n't support|does not support|unknown|unrecogni[sz]ed|unexpected"
-    r"|not (permitted|allowed|available|accepted)|only the default|extra (inputs|fields)"
+    r"|not (permitted|allowed|available|accepted|enabled)|only the default|extra (inputs|fields)"
     r"|deprecated|cannot be used|incompatible|not compatible",
     re.IGNORECASE,
 )
@@ -45,6 +47,7 @@ class Dialect:
     renamed: bool = False
     temperature: bool = True
     seed: bool = True
+    logprobs: int = 0
 
     def narrowed(self, said: Complaint) -> Dialect | None:
         """This dialect less the part that `said` refuses; None where it refuses no such part."""
@@ -54,9 +57,17 @@ class Dialect:
         if named["format"]:
             takes = said.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
             return replace(self, mode=self.mode + 1) if takes else None
+        if named["logprobs"]:
+            return self._with_fewer_logprobs(said)
         if said.status not in (400, 422) or not _NOT_TAKEN.search(said.text):
             return None
         return self._without(named)
+
+    def _with_fewer_logprobs(self, said: Complaint) -> Dialect | None:
+        if not self.logprobs or said.status not in (400, 403, 422, 500, 501):
+            return None
+        none = _NOT_TAKEN.search(said.text) or self.logprobs <= FEW_LOGPROBS
+        return replace(self, logprobs=0 if none else FEW_LOGPROBS)
 
     def _without(self, named: re.Match[str]) -> Dialect | None:
         if named["tokens"]:
@@ -74,6 +85,7 @@ class Dialect:
             renamed=self.renamed or other.renamed,
             temperature=self.temperature and other.temperature,
             seed=self.seed and other.seed,
+            logprobs=min(self.logprobs, other.logprobs),
         )
 
 

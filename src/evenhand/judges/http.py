@@ -51,9 +51,12 @@ class Door:
         seconds: float,
         key_header: str = "Authorization",
         key_prefix: str = "Bearer ",
+        headers: Mapping[str, str] | None = None,
+        most_bytes: int = limits.BODY_BYTES,
     ) -> None:
         self._url, self._secret, self._seconds = url, secret, seconds
         self._key_header, self._key_prefix = key_header, key_prefix
+        self._own_headers, self._most_bytes = headers or {}, most_bytes
         self._proxy = proxy_for(url, environment)
         self._session: aiohttp.ClientSession | None = None
 
@@ -97,6 +100,7 @@ class Door:
             "Accept": "application/json",
             "Accept-Encoding": "gzip",
             "User-Agent": "evenhand",
+            **self._own_headers,
         }
         if self._secret is not None:
             origin = str(self._url.origin())
@@ -106,13 +110,13 @@ class Door:
     async def _exchange(self, session: aiohttp.ClientSession, body: bytes) -> Answered:
         response = await session.post(self._url, data=body, allow_redirects=False)
         try:
-            data = await _read(response)
+            data = await _read(response, self._most_bytes)
         except BaseException:
             response.close()
             raise
         encoding = response.headers.get("Content-Encoding")
         if encoding is not None:
-            data = _unpacked(data, encoding.strip())
+            data = _unpacked(data, encoding.strip(), self._most_bytes)
         return Answered(response.status, response.headers, data)
 
     def _lost(self, error: Exception) -> CallError | ProviderRefused:
@@ -153,7 +157,7 @@ def _untrusted(host: str, error: Exception) -> ProviderRefused:
     )
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     content = response.content
     first = await content.readany()
     if content.at_eof():
@@ -162,12 +166,12 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     while part := await content.readany():
         parts.append(part)
         size += len(part)
-        if size > limits.BODY_BYTES:
-            raise _too_large()
+        if size > most:
+            raise _too_large(most)
     return b"".join(parts)
 
 
-def _unpacked(data: bytes, encoding: str) -> bytes:
+def _unpacked(data: bytes, encoding: str, most: int) -> bytes:
     """`data` without its Content-Encoding. Raises _UnreadableError."""
     if encoding.lower() not in ENCODINGS:
         raise _UnreadableError(f"the unknown Content-Encoding {quoted(encoding)}")
@@ -175,18 +179,18 @@ def _unpacked(data: bytes, encoding: str) -> bytes:
         return data
     unpacker = zlib.decompressobj(GZIP_OR_ZLIB)
     try:
-        plain = unpacker.decompress(data, limits.BODY_BYTES + 1)
+        plain = unpacker.decompress(data, most + 1)
     except zlib.error:
         raise _UnreadableError(f"a body that is not {encoding}") from None
-    if len(plain) > limits.BODY_BYTES:
-        raise _too_large()
+    if len(plain) > most:
+        raise _too_large(most)
     if not unpacker.eof:
         raise _UnreadableError(f"a body whose {encoding} ends early")
     return plain
 
 
-def _too_large() -> _UnreadableError:
-    return _UnreadableError(f"more than {limits.BODY_BYTES} bytes; the rest was not read")
+def _too_large(most: int) -> _UnreadableError:
+    return _UnreadableError(f"more than {most} bytes; the rest was not read")
 
 
 EXAMPLE = "It looks like https://host/v1; a key stands in the environment, not in the URL."
@@ -201,7 +205,8 @@ def base_url(text: str, *, where: str) -> URL:
         url, fault = URL(), "is not a URL"
     if fault:
         raise UsageError(f"{_shown(text)} {fault}", where=where, advice=EXAMPLE)
-    path = url.raw_path.rstrip("/").removesuffix("/chat/completions")
+    path = url.raw_path.rstrip("/")
+    path = path.removesuffix("/chat/completions").removesuffix("/messages")
     return url.with_path(path, encoded=True)
 
 

@@ -63,13 +63,13 @@ def _reset(headers: Mapping[str, str]) -> float | None:
     spans = {
         kind: seconds
         for kind in ("requests", "tokens")
-        if (seconds := _span(headers.get(f"x-ratelimit-reset-{kind}"))) is not None
+        if (seconds := span(headers.get(f"x-ratelimit-reset-{kind}"))) is not None
     }
     spent = [spans[kind] for kind in spans if headers.get(f"x-ratelimit-remaining-{kind}") == "0"]
     return max(spent) if spent else min(spans.values(), default=None)
 
 
-def _span(text: str | None) -> float | None:
+def span(text: str | None) -> float | None:
     """`6m0s`, `1.5s`, `20ms` in seconds."""
     parts = _SPAN.findall(text or "")
     if not parts or "".join(n + unit for n, unit in parts) != text:

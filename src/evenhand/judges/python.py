@@ -71,10 +71,12 @@ class PythonJudge:
     async def answer(self, question: Question) -> Reply:
         """What the function returns, or JudgeCrashed with where it went wrong."""
         messages = [{"role": m.role, "content": m.content} for m in question.messages]
+        params = self._params(question)
+        drawn = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
         clock = asyncio.timeout(self._seconds)
         try:
             async with clock:
-                text = await self._called(messages, question.schema, self._params(question))
+                text = await self._called(messages, question.schema, params)
         except (CallError, EvenhandError):
             raise
         except Exception as error:
@@ -84,7 +86,7 @@ class PythonJudge:
             raise JudgeCrashed(self._crash(error)) from error
         if not isinstance(text, str):
             raise JudgeCrashed(f"{self.name} returned {type(text).__name__}, not str")
-        return Reply(text=storable(text), model=self.name)
+        return Reply(text=storable(text), model=self.name, sampling=drawn)
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -11,16 +11,17 @@ from evenhand.ledger.keys import digest
 from evenhand.ledger.store import Call, StoredJudgment
 
 CALL_COLUMNS = (
-    "key, run, judge, reply, finish, model, odds, input_tokens, output_tokens, cached_tokens, cost"
+    "key, run, judge, reply, finish, model, odds, sampling,"
+    " input_tokens, output_tokens, cached_tokens, cost"
 )
 
 
 def call_row(call: Call, at: str) -> tuple[Any, ...]:
     """The columns of `calls`, the digest of the reply and the time last."""
     reply, usage = call.reply, call.reply.usage
-    odds = jsontext.compact(reply.odds) if reply.odds else ""
+    odds, sampling = (jsontext.compact(it) if it else "" for it in (reply.odds, reply.sampling))
     return (
-        *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds),
+        *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds, sampling),
         *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
         *(digest(reply.text), at),
     )
@@ -28,12 +29,16 @@ def call_row(call: Call, at: str) -> tuple[Any, ...]:
 
 def row_call(row: tuple[Any, ...]) -> Call:
     """The call of a row of CALL_COLUMNS."""
-    key, run, judge, text, finish, model, odds, input_tokens, output_tokens, cached, cost = row
-    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
-    known = jsontext.parse(odds) if odds else {}
-    return Call(
-        key, run, judge, Reply(text=text, finish=finish, usage=usage, model=model, odds=known), cost
+    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row
+    reply = Reply(
+        text=text,
+        finish=finish,
+        usage=Usage(input_tokens=tokens[0], output_tokens=tokens[1], cached_tokens=cached),
+        model=model,
+        odds=jsontext.parse(odds) if odds else {},
+        sampling=jsontext.parse(sampling) if sampling else {},
     )
+    return Call(key, run, judge, reply, cost)
 
 
 def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:

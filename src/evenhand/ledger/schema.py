@@ -72,4 +72,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE INDEX reservations_of_run ON reservations (run);
         """,
     ),
+    ("0002_sampling", "ALTER TABLE calls ADD COLUMN sampling TEXT NOT NULL DEFAULT ''"),
 )

@@ -38,7 +38,7 @@ _IN_SCOPE = "u.run=? AND u.start=ifnull(?, u.start)"
 _JUDGED = "SELECT {} FROM judgments j JOIN units u ON u.no=j.unit WHERE " + _IN_SCOPE
 _STANDING = _JUDGED + " AND j.basis=?||u.digest"
 
-_RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _FIND = f"SELECT {CALL_COLUMNS} FROM calls WHERE key=? AND aside IS NULL ORDER BY no LIMIT 1"
 _FIND_ANY = f"SELECT {CALL_COLUMNS} FROM calls WHERE key=? ORDER BY aside IS NOT NULL, no LIMIT 1"
 _SETTLE = "INSERT OR REPLACE INTO judgments VALUES (?,?,?,?,?,?,?,?,?)"
@@ -270,14 +270,17 @@ class SqliteStore:
     def counts(self, scope: Scope, judgments_per_unit: int, tag: str) -> Counts:
         place = (scope.run, scope.start)
         [(units,)] = self._rows(f"SELECT COUNT(*) FROM units u WHERE {_IN_SCOPE}", place)
-        columns = "j.reason, COUNT(*), SUM(j.calls), SUM(j.reasks)"
-        rows = self._rows(f"{_STANDING.format(columns)} GROUP BY j.reason", (*place, tag))
+        columns = "j.status, j.reason, COUNT(*), SUM(j.calls), SUM(j.reasks)"
+        grouped = f"{_STANDING.format(columns)} GROUP BY j.status, j.reason"
+        rows = self._rows(grouped, (*place, tag))
+        left_out = sum(number for status, _, number, *_ in rows if status == "left_out")
         return Counts(
-            planned=units * judgments_per_unit,
-            verdicts=sum(number for reason, number, _, _ in rows if reason is None),
-            failures={reason: number for reason, number, _, _ in rows if reason is not None},
-            calls=sum(calls for _, _, calls, _ in rows),
-            reasks=sum(reasks for _, _, _, reasks in rows),
+            planned=units * judgments_per_unit - left_out,
+            verdicts=sum(number for status, _, number, *_ in rows if status == "verdict"),
+            failures={reason: number for _, reason, number, *_ in rows if reason is not None},
+            calls=sum(row[3] for row in rows),
+            reasks=sum(row[4] for row in rows),
+            left_out=left_out,
         )
 
     def spent(self, run: str) -> Spent:

@@ -77,13 +77,15 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How a scope stands. planned = verdicts + failures + pending, by construction."""
+    """How a scope stands. planned = verdicts + failures + pending, by construction; what a judge
+    was left out of is not planned."""
 
     planned: int
     verdicts: int
     failures: Mapping[str, int]
     calls: int
     reasks: int
+    left_out: int = 0
 
     @property
     def pending(self) -> int:

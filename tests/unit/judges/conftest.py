@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.errors import AskAgain
-from evenhand.exchange import Message, Question, Reply
+from evenhand.exchange import Judge, Message, Question, Reply
+from evenhand.judges import JudgeOptions, open_judge
 from evenhand.judges.openai import OpenAIJudge
 
 KEY = "sk-test-0123456789abcdefghij/+XYZ"
@@ -63,3 +65,46 @@ async def judge() -> AsyncIterator[MakeJudge]:
     yield make
     for each in made:
         await each.close()
+
+
+OpenJudge = Callable[..., Judge]
+CHOICE = {
+    "type": "object",
+    "properties": {
+        "explanation": {"type": "string"},
+        "winner": {"type": "string", "enum": ["A", "B", "tie"]},
+    },
+    "required": ["explanation", "winner"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[OpenJudge]:
+    """Opens judges by name, as a suite does, and closes them."""
+    made: list[Judge] = []
+
+    def open_by_name(name: str, base_url: str | None = None, **rest: Any) -> Judge:
+        settings: dict[str, Any] = {
+            "temperature": 0.0,
+            "max_tokens": 256,
+            "seed": 7,
+            "attempt_seconds": 10.0,
+            "folder": Path(),
+            "environment": {},
+            "notify": print,
+        }
+        options = JudgeOptions(name=name, base_url=base_url, **{**settings, **rest})
+        made.append(open_judge(options))
+        return made[-1]
+
+    yield open_by_name
+    for each in made:
+        await each.close()
+
+
+async def answered(judge: Judge, asked: Question | None = None) -> Reply:
+    """The reply of a judge that is asked again where it says so, as the engine does."""
+    while True:
+        with suppress(AskAgain):
+            return await judge.answer(asked or question())

@@ -10,7 +10,8 @@ import pytest
 
 from evenhand.errors import CallLost, CallRejected, ProviderRefused, UsageError
 from evenhand.exchange import Judge, Message, Question, Usage
-from evenhand.judges.openai import OLLAMA, OpenAIJudge
+from evenhand.judges.openai import OpenAIJudge
+from evenhand.judges.services import OLLAMA
 from tests.provider import (
     Call,
     Provider,

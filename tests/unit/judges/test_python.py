@@ -40,6 +40,7 @@ async def judge(messages, schema, params):
     reply = await made.answer(question("Judge.", order="21", round=2, repeat=3, reask=1))
     await made.close()
     assert (reply.text, reply.finish) == ("well", "stop")
+    assert reply.sampling == {"temperature": 0.7, "seed": 3008}
     [(messages, schema, params)] = sys.modules["mine"].seen
     assert messages[1] == {"role": "user", "content": "Judge."}
     assert schema == SCHEMA
@@ -52,6 +53,12 @@ async def judge(messages, schema, params):
         "repeat": 3,
         "reask": 1,
     }
+
+
+async def test_a_parameter_that_is_not_set_is_not_recorded(tmp_path: Path) -> None:
+    made = judge(tmp_path, "async def judge(messages, schema, params): return str(params['seed'])")
+    reply = await made.answer(question())
+    assert (reply.text, reply.sampling) == ("None", {})
 
 
 async def test_a_function_that_is_not_async_runs_in_a_thread(tmp_path: Path) -> None:

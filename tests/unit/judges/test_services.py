@@ -1,0 +1,414 @@
+"""The services that speak chat completions: where each is, and what is its own, on loopback."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from evenhand import limits
+from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, UsageError
+from evenhand.exchange import Usage
+from evenhand.judges import PROVIDERS
+from evenhand.judges.services import ollama_url
+from tests.dialects import Endpoint, encoded, listed
+from tests.provider import Behaviour, completion, failing, saying, sending
+from tests.unit.judges.conftest import CHOICE, KEY, SCHEMA, OpenJudge, answered, question
+
+CHAT = ("openai", "openrouter", "ollama", "azure")
+PATHS = {"azure": "/openai/v1", "ollama": "/v1", "openai": "/v1", "openrouter": "/api/v1"}
+KEYS = {name: f"{name.upper()}_API_KEY" for name in CHAT} | {"azure": "AZURE_OPENAI_API_KEY"}
+
+
+def base(endpoint: Endpoint, name: str) -> str:
+    return endpoint.url + PATHS[name]
+
+
+async def raised(opened: OpenJudge, name: str, behaviour: Behaviour) -> Exception:
+    async with Endpoint(behaviour) as endpoint:
+        judge = opened(f"{name}/m", base(endpoint, name), environment={KEYS[name]: KEY})
+        with pytest.raises((CallError, ProviderRefused)) as error:
+            await answered(judge)
+    assert KEY not in str(error.value)
+    return error.value
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", CHAT)
+async def test_the_request(opened: OpenJudge, name: str) -> None:
+    async with Endpoint(saying("well")) as endpoint:
+        judge = opened(f"{name}/some/m:1b", base(endpoint, name), environment={KEYS[name]: KEY})
+        reply = await answered(judge)
+    call = endpoint.calls[0]
+    assert endpoint.path() == f"{PATHS[name]}/chat/completions"
+    header = "api-key" if name == "azure" else "Authorization"
+    sent = {h: call.headers[h] for h in ("api-key", "Authorization") if h in call.headers}
+    assert sent == {header: KEY if name == "azure" else f"Bearer {KEY}"}
+    assert call.body == {
+        "model": "some/m:1b",
+        "messages": [
+            {"role": "system", "content": "You judge."},
+            {"role": "user", "content": "Judge this."},
+        ],
+        "max_tokens": 256,
+        "temperature": 0.0,
+        "seed": 7,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "strict": True, "schema": SCHEMA},
+        },
+    }
+    assert judge.identity["provider"] == name
+    assert reply.usage == Usage(input_tokens=900, output_tokens=200, cached_tokens=128)
+    assert reply.sampling == {"temperature": 0.0, "seed": 7}
+
+
+@pytest.mark.parametrize("name", CHAT)
+async def test_what_was_not_sent_is_not_recorded(opened: OpenJudge, name: str) -> None:
+    said = "Unsupported value: 'temperature' does not support 0.7 with this model."
+    script = [failing(400, said, param="temperature"), saying("well")]
+    async with Endpoint(script) as endpoint:
+        judge = opened(f"{name}/m", base(endpoint, name))
+        reply = await answered(judge, question(round=2, repeat=1))
+    assert endpoint.calls[0].body["temperature"] == 0.7
+    assert reply.sampling == {"seed": 1008}
+    assert endpoint.calls[1].body["seed"] == 1008
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "environment", "address"),
+    [
+        ("openrouter", None, {}, "https://openrouter.ai/api/v1"),
+        ("openrouter", None, {"OPENROUTER_BASE_URL": "http://g.test/v1"}, "http://g.test/v1"),
+        ("ollama", None, {}, "http://127.0.0.1:11434/v1"),
+        ("ollama", None, {"OLLAMA_HOST": "0.0.0.0"}, "http://127.0.0.1:11434/v1"),
+        ("ollama", None, {"OLLAMA_HOST": "box.test:9999"}, "http://box.test:9999/v1"),
+        ("ollama", None, {"OLLAMA_HOST": "https://box.test/o/"}, "https://box.test/o/v1"),
+        (
+            "ollama",
+            None,
+            {"OLLAMA_BASE_URL": "http://b.test", "OLLAMA_HOST": "x"},
+            "http://b.test/v1",
+        ),
+        ("ollama", "http://b.test:1/v1", {"OLLAMA_HOST": "x"}, "http://b.test:1/v1"),
+        ("azure", None, {"AZURE_OPENAI_ENDPOINT": "https://r.test/"}, "https://r.test/openai/v1"),
+        ("azure", "https://r.test/openai/v1/", {}, "https://r.test/openai/v1"),
+        (
+            "azure",
+            "https://r.test",
+            {"OPENAI_API_VERSION": "2024-10-21"},
+            "https://r.test/openai/deployments/m?api-version=2024-10-21",
+        ),
+        (
+            "azure",
+            "https://r.test/openai/v1",
+            {"AZURE_OPENAI_API_VERSION": "2024-10-21"},
+            "https://r.test/openai/v1",
+        ),
+        ("openai", None, {"OPENAI_API_VERSION": "2024-10-21"}, "https://api.openai.com/v1"),
+        ("openai", "http://host.test", {}, "http://host.test"),
+    ],
+)
+async def test_the_address(
+    opened: OpenJudge, name: str, given: str | None, environment: dict[str, str], address: str
+) -> None:
+    judge = opened(f"{name}/m", given, environment=environment)
+    assert judge.identity["base_url"] == address
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        (":1234", "http://127.0.0.1:1234"),
+        ("0.0.0.0:1234", "http://127.0.0.1:1234"),
+        ("[::]:1234", "http://127.0.0.1:1234"),
+        ("[::1]", "http://[::1]:11434"),
+        ("box/path", "http://box:11434/path"),
+        ("http://0.0.0.0:1", "http://127.0.0.1:1"),
+        ("https://box", "https://box"),
+    ],
+)
+def test_ollama_hosts_in_all_their_spellings(text: str, url: str) -> None:
+    assert ollama_url(text) == url
+
+
+@pytest.mark.parametrize("name", [*CHAT, "anthropic", "google"])
+async def test_an_address_with_a_password_is_refused_and_not_shown(
+    opened: OpenJudge, name: str
+) -> None:
+    with pytest.raises(UsageError, match="carries a user name") as error:
+        opened(f"{name}/m", "https://user:hunter22@host.test")
+    assert "hunter22" not in str(error.value)
+
+
+def test_every_provider_of_the_specification_is_there() -> None:
+    remote = {"openai", "anthropic", "google", "openrouter", "ollama", "azure"}
+    assert set(PROVIDERS) >= remote | {"embedded", "replay", "python"}
+
+
+# Azure
+
+
+def test_azure_without_an_address_is_refused_at_opening(opened: OpenJudge) -> None:
+    with pytest.raises(UsageError, match="AZURE_OPENAI_ENDPOINT"):
+        opened("azure/m")
+
+
+async def test_azure_with_a_dated_version_is_asked_at_the_deployment(opened: OpenJudge) -> None:
+    environment = {"AZURE_OPENAI_API_VERSION": "2024-10-21", "AZURE_OPENAI_API_KEY": KEY}
+    async with Endpoint(saying("well")) as endpoint:
+        await answered(opened("azure/my gpt", endpoint.url, environment=environment))
+    path = "/openai/deployments/my%20gpt/chat/completions?api-version=2024-10-21"
+    assert endpoint.path() == path
+    assert endpoint.calls[0].headers["api-key"] == KEY
+
+
+async def test_a_filter_of_azure_concerns_one_question(opened: OpenJudge) -> None:
+    error = {
+        "message": "The response was filtered due to the prompt triggering a policy.",
+        "code": "content_filter",
+        "param": "prompt",
+        "innererror": {"code": "ResponsibleAIPolicyViolation"},
+    }
+    rejected = await raised(opened, "azure", encoded({"error": error}, 400))
+    assert isinstance(rejected, CallRejected)
+    assert rejected.reason == "filtered"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        (
+            encoded({"error": {"code": "401", "message": "Access denied"}}, 401),
+            "AZURE_OPENAI_API_KEY",
+        ),
+        (encoded({"error": {"code": "DeploymentNotFound", "message": "no"}}, 404), "no such model"),
+    ],
+)
+async def test_what_azure_refuses_for_good(
+    opened: OpenJudge, behaviour: Behaviour, words: str
+) -> None:
+    error = await raised(opened, "azure", behaviour)
+    assert isinstance(error, ProviderRefused)
+    assert words in str(error)
+
+
+# OpenRouter
+
+
+async def test_the_host_behind_openrouter_is_recorded_with_the_model(opened: OpenJudge) -> None:
+    body = json.loads(completion("well", reasoning="hm")) | {"provider": "DeepInfra"}
+    async with Endpoint(encoded(body)) as endpoint:
+        reply = await answered(opened("openrouter/m", base(endpoint, "openrouter")))
+    assert (reply.text, reply.model) == ("well", "test-model via DeepInfra")
+
+
+def in_choice(**error: Any) -> Behaviour:
+    body = json.loads(completion("half", finish="error"))
+    body["choices"][0]["error"] = error
+    return encoded(body)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "words"),
+    [
+        (in_choice(code=502, message="Upstream is down"), CallLost, "HTTP 502"),
+        (in_choice(code=401, message="Bad key upstream"), ProviderRefused, "Bad key upstream"),
+        (encoded({"error": {"code": 429, "message": "Slow down"}}), CallLost, "Slow down"),
+        (encoded({"error": {"code": 402, "message": "No credits"}}, 402), ProviderRefused, "pay"),
+        (
+            encoded(
+                {"error": {"code": 403, "message": "m requires moderation: input flagged"}}, 403
+            ),
+            CallRejected,
+            "filter",
+        ),
+        (
+            encoded(
+                {
+                    "error": {
+                        "code": 400,
+                        "message": "Provider returned error",
+                        "metadata": {
+                            "raw": '{"message": "maximum context length is 10 tokens"}',
+                            "provider_name": "Azure",
+                            "flagged_input": "the judged text",
+                        },
+                    }
+                },
+                400,
+            ),
+            CallRejected,
+            "does not fit",
+        ),
+    ],
+)
+async def test_errors_of_openrouter(
+    opened: OpenJudge, behaviour: Behaviour, kind: type[Exception], words: str
+) -> None:
+    error = await raised(opened, "openrouter", behaviour)
+    assert isinstance(error, kind)
+    assert words in str(error)
+    assert "the judged text" not in str(error)
+
+
+async def test_what_the_host_behind_openrouter_refuses_is_adapted_to(opened: OpenJudge) -> None:
+    error = {
+        "message": "Provider returned error",
+        "code": 400,
+        "metadata": {"raw": "response_format json_schema is not supported", "provider_name": "X"},
+    }
+    async with Endpoint([encoded({"error": error}, 400), saying("well")]) as endpoint:
+        await answered(opened("openrouter/m", base(endpoint, "openrouter")))
+    formats = [call.body["response_format"]["type"] for call in endpoint.calls]
+    assert formats == ["json_schema", "json_object"]
+
+
+async def test_an_error_nested_without_end_is_read_to_a_depth(opened: OpenJudge) -> None:
+    error: dict[str, Any] = {"message": "deep words"}
+    for _ in range(200):
+        error = {"message": "words", "details": [error]}
+    lost = await raised(opened, "openrouter", encoded({"error": error}, 500))
+    assert isinstance(lost, CallLost)
+    assert str(lost).count("words") == 4
+
+
+# Ollama
+
+
+async def test_ollama_needs_no_key_and_names_a_missing_model(opened: OpenJudge) -> None:
+    error = {"message": 'model "m" not found, try pulling it first', "type": "not_found_error"}
+    async with Endpoint([saying("well"), encoded({"error": error}, 404)]) as endpoint:
+        judge = opened("ollama/m", environment={"OLLAMA_HOST": endpoint.url})
+        await answered(judge)
+        with pytest.raises(ProviderRefused, match="try pulling it first"):
+            await answered(judge)
+    assert endpoint.path() == "/v1/chat/completions"
+    assert "Authorization" not in endpoint.calls[0].headers
+
+
+# Probabilities
+
+STEPS = (
+    ('{"explanation": "так 好", "winner": "', {}),
+    ("B", {"B": math.log(0.5), "A": math.log(0.4), "tie": math.log(0.1)}),
+    ('"}', {}),
+)
+REPLY = "".join(token for token, _ in STEPS)
+
+
+def scored(logprobs: Any = None, **changed: Any) -> Behaviour:
+    body = json.loads(completion(REPLY, **changed))
+    body["choices"][0]["logprobs"] = listed(*STEPS) if logprobs is None else logprobs
+    return encoded(body)
+
+
+@pytest.mark.parametrize("name", CHAT)
+async def test_probabilities_are_asked_for_and_become_odds(opened: OpenJudge, name: str) -> None:
+    async with Endpoint(scored()) as endpoint:
+        judge = opened(f"{name}/m", base(endpoint, name), probabilities=True)
+        reply = await answered(judge, question(schema=CHOICE))
+    body = endpoint.calls[0].body
+    assert (body["logprobs"], body["top_logprobs"]) == (True, 20)
+    assert judge.identity["probabilities"] is True
+    shares = {option: round(math.exp(n), 3) for option, n in reply.odds["winner"].items()}
+    assert shares == {"A": 0.4, "B": 0.5, "tie": 0.1}
+
+
+async def test_without_the_setting_none_are_asked_for(opened: OpenJudge) -> None:
+    async with Endpoint(saying(REPLY)) as endpoint:
+        judge = opened("openai/m", base(endpoint, "openai"))
+        reply = await answered(judge, question(schema=CHOICE))
+    assert not {"logprobs", "top_logprobs"} & set(endpoint.calls[0].body)
+    assert "probabilities" not in judge.identity
+    assert reply.odds == {}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "asked"),
+    [
+        (failing(400, "Unsupported parameter: 'logprobs'", param="logprobs"), [20, None]),
+        (failing(403, "You are not allowed to request logprobs from this model"), [20, None]),
+        (failing(400, "'logprobs' is not supported with reasoning models"), [20, None]),
+        (failing(400, "top_logprobs must be between 0 and 5", param="top_logprobs"), [20, 5]),
+        (failing(422, "Input should be less than or equal to 8: top_logprobs"), [20, 5]),
+    ],
+)
+async def test_an_endpoint_that_lists_fewer_or_none_is_adapted_to(
+    opened: OpenJudge, refusal: Behaviour, asked: list[int | None]
+) -> None:
+    async with Endpoint([refusal, saying(REPLY)]) as endpoint:
+        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
+        reply = await answered(judge, question(schema=CHOICE))
+    assert [call.body.get("top_logprobs") for call in endpoint.calls] == asked
+    assert reply.odds == {}
+    assert judge.identity["probabilities"] is True
+
+
+async def test_an_endpoint_that_never_takes_them_is_asked_three_times_at_most(
+    opened: OpenJudge,
+) -> None:
+    odd = failing(400, "Invalid value for top_logprobs")
+    async with Endpoint(odd) as endpoint:
+        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
+        with pytest.raises(ProviderRefused):
+            await answered(judge)
+    assert [call.body.get("top_logprobs") for call in endpoint.calls] == [20, 5, None]
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        3,
+        {},
+        {"content": None},
+        {"content": [3]},
+        {"content": [{"token": REPLY, "logprob": 0}]},
+        {"content": [{"token": REPLY, "logprob": "x", "top_logprobs": []}]},
+        {"content": [{"token": REPLY, "logprob": 0, "top_logprobs": [], "bytes": 10**12}]},
+        {"content": [{"token": "x", "logprob": 0, "top_logprobs": [], "bytes": [999]}]},
+        {"content": [{"token": 3, "logprob": 0, "top_logprobs": []}]},
+        {"content": [{"token": "other", "logprob": 0, "top_logprobs": []}]},
+    ],
+)
+async def test_lists_that_are_not_in_order_give_no_odds(opened: OpenJudge, logprobs: Any) -> None:
+    async with Endpoint(scored(logprobs)) as endpoint:
+        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
+        reply = await answered(judge, question(schema=CHOICE))
+    assert (reply.text, reply.odds) == (REPLY, {})
+
+
+async def test_long_lists_are_read_to_the_end(opened: OpenJudge) -> None:
+    """Two thousand tokens, printed as OpenAI prints them."""
+    reply = json.dumps({"explanation": "word " * 2000, "winner": "A"})
+    alternatives = {f"other{n}": -9.0 for n in range(19)}
+    words = [("word ", {"word ": -0.1, **alternatives})] * 2000
+    last = ("A", {"A": math.log(0.9), "B": math.log(0.1)})
+    steps = [('{"explanation": "', {}), *words, ('", "winner": "', {}), last, ('"}', {})]
+    body = json.loads(completion(reply))
+    body["choices"][0]["logprobs"] = listed(*steps)
+    raw = json.dumps(body, indent=2).encode()
+    assert len(raw) > limits.BODY_BYTES
+    async with Endpoint(sending(raw)) as endpoint:
+        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
+        scored_reply = await answered(judge, question(schema=CHOICE))
+        with pytest.raises(CallLost, match=str(limits.BODY_BYTES)):
+            await answered(opened("openai/m", base(endpoint, "openai")))
+    assert scored_reply.odds["winner"]["A"] > scored_reply.odds["winner"]["B"]
+
+
+async def test_a_reply_that_was_cut_has_no_odds(opened: OpenJudge) -> None:
+    async with Endpoint(scored(finish="length")) as endpoint:
+        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
+        assert (await answered(judge, question(schema=CHOICE))).odds == {}
+
+
+@pytest.mark.parametrize("name", ["anthropic/m", "python/m:f", "replay/f.jsonl"])
+def test_judges_that_give_no_probabilities_say_so_at_opening(opened: OpenJudge, name: str) -> None:
+    with pytest.raises(UsageError, match="gives no log-probabilities"):
+        opened(name, probabilities=True)
