@@ -62,7 +62,7 @@ def read(reply: str | bytes) -> Found | Unreadable:
         return Unreadable("empty")
     if whole := _whole(bare, wrapped=False):
         return whole
-    spoken = bare if bare[0] == "{" else _without_thinking(bare)
+    spoken = bare if bare[0] == "{" else without_thinking(bare)
     if spoken is None:
         return Unreadable("truncated")
     return _whole(_unfenced(spoken), wrapped=True) or _among(spoken)
@@ -103,7 +103,7 @@ _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.I
 _THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
 
 
-def _without_thinking(text: str) -> str | None:
+def without_thinking(text: str) -> str | None:
     """The text after leading reasoning; None if the reasoning never ends.
 
     Some chat templates swallow the opening tag, so a closing tag counts too if it cannot stand in

@@ -1,0 +1,163 @@
+"""How a text says who wrote it, in four languages, as patterns over lower-case text.
+
+An introduction is found forward, from its first word over words that may stand in it to where a
+name would begin; what follows the name then decides. So nothing is searched twice.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _run(words: str, between: str, *, letters: str = "") -> str:
+    """Any number of these words, each whole."""
+    whole = f"(?![{letters}])" if letters else ""
+    return rf"(?:(?:{words}){whole}(?:{between})*+)*+"
+
+
+_SPACE = r"[\s,:;(\"“«*_—–-]"
+
+_VERB = r"(?:developed|created|made|trained|built|designed|provided|released|fine-tuned|engineered)"
+_TEAM = r"company|team|researchers|engineers|scientists|people|folks"
+_BY = rf"{_VERB}(?:\s+and\s+{_VERB})?\s+(?:by|at)(?:\s+the)?(?:\s+(?:{_TEAM}))?(?:\s+(?:at|of))?"
+_ENGLISH = _run(
+    rf"{_BY}|(?:ai|model|assistant|chat\s?bot|bot|llm)(?:\s+(?:from|by|of))?|an?|the|your|just|only"
+    r"|actually|simply|really|indeed|specifically|currently|called|named|known\s+as|based\s+on"
+    r"|powered\s+by|built\s+on|running\s+on|(?:version|instance)\s+of|artificial|intelligence|large"
+    r"|language|multimodal|virtual|helpful|friendly|harmless|honest|conversational|advanced|powerful"
+    r"|digital|generative|neural|network|new|like|such\s+as",
+    _SPACE,
+    letters="a-z",
+)
+_MADE = r"(?:создан|разработан|обучен|натренирован|сделан)"
+_RUSSIAN = _run(
+    rf"{_MADE}(?:н?ая|н?ый|н?ое|а|о)?|(?:создал|разработал|обучил)[аи]?|компани(?:я|ей|и)"
+    r"|команд(?:а|ой)|специалистами|это|всего|лишь|просто|являюсь|именно|ваш|твой|больш(?:ая|ой)"
+    r"|языков(?:ая|ой)|модел(?:ь|ью)|нейросет(?:ь|ью)|нейронная|сеть|чат-?бот(?:ом)?|бот"
+    r"|(?:ии-?)?(?:ассистент|помощник)(?:ом)?|ии|искусственный|интеллект|виртуальный|голосовой"
+    r"|генеративная|по\s+имени|под\s+названием|от|на\s+основе|на\s+базе",
+    _SPACE,
+    letters="а-яё",
+)
+_CHINESE = _run(
+    "一个|一款|一种|一名|由|来自|基于|名为|叫做?|人工智能|智能|超?大规模|大型?|语言|模型|助手|助理|聊天|机器人"
+    "|ai|的|[您你]的|被|虚拟",
+    r"[\s,\"“「]",
+)
+_JAPANESE = _run(
+    "人工知能|大規模|言語|モデル|アシスタント|ai|チャットボット|の|である|という|対話型|生成",
+    r"[\s、,「]",
+)
+
+_CLAUSE = r"[.!?:;,(\"“*_>—–\n]"
+_I = (
+    r"(?<![a-z'])(?<!if )i(?:\s+am|'m|\s+was|,?\s+as|\s+run\s+on)|(?<![a-z])my\s+name\s+is"
+    r"|(?<![a-z])call\s+me"
+)
+_AS = rf"(?:\A|(?<={_CLAUSE})|(?<={_CLAUSE}\s)|(?<=\s\s)|(?<=\band )|(?<=\bbut )|(?<=speaking ))as"
+_YA = r"(?<![а-яё])(?<!если )(?:я|меня\s+зовут|меня(?=\s+(?:созд|разраб|обуч))|мо[её]\s+имя)"
+INTRODUCTION = re.compile(
+    rf"(?P<am>(?:{_I})\s++{_ENGLISH}"
+    rf"|(?:{_YA})(?![а-яё]){_SPACE}*+{_RUSSIAN}"
+    r"|(?<!如果)(?<!假如)(?<!假设)我(?:(?:就|只|其实|确实)?(?:是|叫|名叫)|的名字(?:是|叫)|由|被|来自)"
+    rf"\s*+{_CHINESE})"
+    rf"|(?P<as>{_AS}\s++{_ENGLISH}"
+    rf"|(?<![а-яё])как\s++{_RUSSIAN}"
+    rf"|(?:作为|身为)\s*+{_CHINESE})"
+    rf"|(?P<ja>(?:私|わたし|わたくし|僕|ぼく)(?:は|の名前は)[、,]?\s*+{_JAPANESE})"
+)
+
+_ZH_MODEL = r"(?:ai|人工智能|超?大?(?:型|规模)?(?:语言)?模型|(?:智能)?助手|助理|聊天机器人)"
+_JA_MODEL = r"(?:ai|人工知能|(?:大規模)?(?:言語)?モデル|アシスタント|チャットボット)"
+_ZH_MAKES = (
+    r"(?:公司|团队|实验室|集团|旗下)?(?:自主|独立|所|精心)?"
+    r"(?:开发|训练|研发|创造|创建|打造|推出|研制|设计|构建)(?![者人师])"
+)
+_JA_MAKES = (
+    r"社?(?:が|によって|により|の手で)(?:独自に)?"
+    r"(?:開発|訓練|作成|トレーニング|学習|構築|設計|提供|作)"
+)
+_CLOSED = r"[)\]*_\"”»」』]*+"
+_AFTER_AM = re.compile(
+    rf"{_CLOSED}\s*+(?:\Z|[,.!?;:(—–、。]|-\s)|{_CLOSED}\n"
+    r"|\s+(?:an?|the|and|from|by|here|developed|trained|created|made|built|speaking|model|ai"
+    r"|assistant|language|large|от|разработ[а-я]*+|созда[а-я]*+|модель|нейросеть)(?![a-zа-яё])"
+    rf"|的?{_ZH_MODEL}|由|我|{_ZH_MAKES}"
+)
+# Between commas, another word on the name before the text goes on as "I".
+_ASIDE = r"(?:,(?!\s*так)(?:[^,.!?\n]|\.(?=\d))*+(?=,))?"
+_AFTER_AS = re.compile(
+    rf"(?:\s+(?:model|ai|assistant|language))*+{_CLOSED}(?:\s*\([^()\n]{{0,60}}\))?{_ASIDE},?\s*+"
+    r"(?:(?:i|my|я|мне|меня|у\s+меня|мой|моя)(?![a-zа-яё])|我)"
+    rf"|\s*+(?:\Z|[,。(]\s*+(?![a-zа-яё])|我|的?{_ZH_MODEL}|{_ZH_MAKES}[一-龥]{{0,12}}?{_ZH_MODEL})"
+)
+_AFTER_KAK = re.compile(rf"{_CLOSED}(?:\s+от\s+\S++)?\s*+(?:,(?!\s*так)|\Z)")
+_JA_SELF = (
+    rf"(?:{_JA_MAKES}[ぁ-んァ-ヶー一-龠]{{0,12}}?|の){_JA_MODEL}(?:アシスタント|モデル)?"
+    r"(?:です|として|である|\Z)"
+)
+_AFTER_JA = re.compile(
+    rf"\s*{_CLOSED}(?:\([^()\n]{{0,20}}\))?\s*+(?:です|である|でございます|だ(?![とろが])|と申し|といい"
+    rf"|と言い|と呼|という(?:名前の)?{_JA_MODEL}|。|\Z"
+    rf"|[、,]\s*[a-zぁ-んァ-ヶー一-龠 ]{{0,40}}?{_JA_MODEL}(?:です|である))|{_JA_SELF}"
+)
+_JA_MADE = re.compile(_JA_SELF)
+_TOSHITE = re.compile(rf"\s*{_CLOSED}として(?:[、,は]|の私|お|ご|私|回答|答|\Z)")
+
+
+def is_name(low: str, end: int, form: str, run: str) -> bool:
+    """Whether a text introduces itself by the name that ends at `end`."""
+    if form == "am":
+        return _AFTER_AM.match(low, end) is not None
+    if form == "as":
+        is_russian = run.startswith("как") and MODEL.search(run)
+        after = _AFTER_KAK.match(low, end) if is_russian else None
+        return (after or _AFTER_AS.match(low, end)) is not None
+    return (_AFTER_JA if form == "ja" else _TOSHITE).match(low, end) is not None
+
+
+MODEL = re.compile(
+    r"(?<![a-z])(?:ai|models?|chat ?bots?|assistants?|llms?)(?![a-z])|модел|нейросет|ассистент"
+    rf"|помощник|чат-?бот|{_ZH_MODEL}|{_JA_MODEL}"
+)
+_BY_END = re.compile(
+    rf"(?:(?<![a-z])(?:by|at|of|from|the|{_TEAM})|{_MADE}[а-яё]{{0,3}}|созда[а-я]*|разработа[а-я]*"
+    r"|обучил[аи]?|компани[а-я]+|команд[а-я]+|специалистами|(?<![а-яё])от|由|来自|被)[\s«\"(,]*\Z"
+)
+_OWN = re.compile(
+    r"(?:'s)?\s+(?:[a-z-]{1,20}\s+){0,3}?(?:ai|model|assistant|chat\s?bot)(?![a-z])"
+    rf"|{_ZH_MAKES}[一-龥]{{0,12}}?{_ZH_MODEL}|的{_ZH_MODEL}"
+)
+_ZH_MADE = re.compile(_ZH_MAKES)
+_OTHER = re.compile(r",?\s*+(?:it|they|this|that|the|он|она|оно|它)(?![a-zа-яё])")
+_GOES_ON = re.compile(r"[^,.!?\n]{0,30},?\s*(?:i|my)(?![a-z])")
+
+
+def is_maker(low: str, start: int, end: int, form: str, run: str) -> bool:
+    """Whether a text says that whoever is named from `start` to `end` made it."""
+    if form == "ja":
+        return _JA_MADE.match(low, end) is not None
+    if not form:
+        before = low[max(0, start - 2) : start].rstrip(" ")
+        is_first = start == 0 or before[-1:] in ("。", "\n", "!", "?")
+        return is_first and _JA_MADE.match(low, end) is not None
+    own = _OWN.match(low, end)
+    if form == "am":
+        return bool(_BY_END.search(run) or own or _ZH_MADE.match(low, end))
+    if _BY_END.search(run) and MODEL.search(run):
+        return not _OTHER.match(low, end)
+    is_chinese = own is not None and not own[0].isascii()
+    return own is not None and (is_chinese or _GOES_ON.match(low, own.end()) is not None)
+
+
+ARTICLE = re.compile(r"(?<![a-z])an?\s+\Z")
+SURNAME = re.compile(r"\s[A-ZА-ЯЁ][a-zа-яё]")
+BEFORE_SUBJECT = re.compile(r"[^.!?。\n]{0,60}[,、]\s?")
+MADE_BY = re.compile(
+    rf"(?<![a-z]){_BY}\s++"
+    rf"|(?<![а-яё]){_MADE}[а-яё]{{0,5}}(?:\s+(?:компани[а-я]+|командой|специалистами))?\s++[«\"]?|由"
+)
+MAKES = re.compile(rf"{_ZH_MAKES}的|{_JA_MAKES}")
+OWNS = re.compile(r"(?:'s|の|的|社の|公司的|旗下的?)?\s*[«\"“]?")
+OWNED = re.compile(r"\s*[»\"”]?\s*(?:\(|,?\s*(?:by|from|от)\s+)")
+SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|[。\n]")

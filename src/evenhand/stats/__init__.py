@@ -1,0 +1,1 @@
+"""What may be concluded: plain functions, values in, frozen results out."""

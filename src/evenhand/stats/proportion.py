@@ -1,0 +1,73 @@
+"""Shares with intervals: Wilson's score interval, and the same where trials come in clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from statistics import NormalDist
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """A share of `n` trials and its interval; without a trial it is None, anywhere from 0 to 1."""
+
+    value: float | None
+    low: float
+    high: float
+    n: float
+
+
+def wilson(successes: float, n: float, level: float = 0.95) -> Proportion:
+    """The share of successes with Wilson's score interval; halves count, as ties do."""
+    if not 0 <= successes <= n < inf or not 0 < level < 1:
+        raise ValueError(f"{successes} successes in {n} trials at level {level}")
+    if n == 0:
+        return Proportion(None, 0.0, 1.0, n)
+    low, high = _bounds(successes / n, n, level)
+    return Proportion(successes / n, low, high, n)
+
+
+def clustered(clusters: Iterable[tuple[float, float]], level: float = 0.95) -> Proportion:
+    """The share of hits in all trials, for clusters of (hits, trials) that may hang together.
+
+    The interval is Wilson's for as many independent trials as would vary as much as the clusters
+    do: at most the trials there are. Where the clusters cannot show how much they vary (all trials
+    came out alike, or there is one cluster), each counts once. With fewer than some twenty clusters
+    the interval is a little too narrow.
+    """
+    filled = [(hits, trials) for hits, trials in clusters if _valid(hits, trials)]
+    if not filled:
+        return wilson(0, 0, level)
+    total = sum(trials for _, trials in filled)
+    hits = sum(hits for hits, _ in filled)
+    low, high = _bounds(hits / total, _effective(filled, hits, total), level)
+    return Proportion(hits / total, low, high, total)
+
+
+def _valid(hits: float, trials: float) -> bool:
+    """Whether a cluster has trials at all."""
+    if not 0 <= hits <= trials < inf:
+        raise ValueError(f"{hits} hits in {trials} trials")
+    return trials > 0
+
+
+def _effective(clusters: Sequence[tuple[float, float]], hits: float, total: float) -> float:
+    """How many independent trials the clusters are worth, by linearised variance."""
+    count = len(clusters)
+    if count == 1 or hits in (0, total):
+        return min(total, count)
+    rate = hits / total
+    spread = sum((h - rate * t) ** 2 for h, t in clusters)
+    variance = spread / total**2 * count / (count - 1)
+    return min(total, rate * (1 - rate) / variance) if variance > 0 else total
+
+
+def _bounds(rate: float, n: float, level: float) -> tuple[float, float]:
+    square = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    middle = rate * n + square / 2
+    reach = sqrt(square * (rate * (1 - rate) * n + square / 4))
+    # The rate lies within, and at the ends the bound is exact, whatever the rounding.
+    low = max(0.0, min(rate, (middle - reach) / (n + square)))
+    high = min(1.0, max(rate, (middle + reach) / (n + square)))
+    return low, high
