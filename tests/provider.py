@@ -43,6 +43,7 @@ USAGE = {
 }
 NO_EVIDENCE = "no evidence found 未找到相关证据 свидетельств не найдено 該当する根拠なし"
 ANSWER = re.compile(r"\[\[answer ([0-9a-f]{8})\]\]\n(.*?)\n\[\[/answer \1\]\]", re.DOTALL)
+BLOCK = re.compile(r"\[\[(\w+) ([0-9a-f]+)\]\]\n(.*?)\n\[\[/\1 \2\]\]", re.DOTALL)
 FRAGMENT = re.compile(r"\S[^\n]{0,30}")
 
 
@@ -206,6 +207,33 @@ def _sample_type(schema: Any, root: Any, name: str, quote: str | None) -> Any:
     if kind == "string":
         return "" if name == "notes" else "fits" if quote else NO_EVIDENCE
     return {"boolean": False, "null": None}[kind]
+
+
+def shown(body: dict[str, Any]) -> dict[str, str]:
+    """The texts between fences in the opening of a conversation, by the name of the block."""
+    asked = next(message for message in body["messages"] if message["role"] == "user")
+    return {name: text for name, _, text in BLOCK.findall(asked["content"])}
+
+
+def comparing(decide: Callable[[Call], str]) -> Behaviour:
+    """Says which of two candidates is better, by every criterion: `A`, `B` or `tie`."""
+
+    async def behaviour(call: Call) -> web.StreamResponse:
+        winner = decide(call)
+        reply = valid_reply(call.body, call.schema)
+        for given in reply["criteria"].values():
+            given["mark"] = {"A": "A+", "B": "B+"}.get(winner, "tie")
+        reply["winner"] = winner
+        return web.Response(body=completion(json.dumps(reply)), content_type="application/json")
+
+    return behaviour
+
+
+def by_number(call: Call) -> str:
+    """The candidate with the greater number in its text."""
+    texts = shown(call.body)
+    first, second = (int(re.findall(r"\d+", texts[f"candidate_{i}"])[0]) for i in (1, 2))
+    return "tie" if first == second else "A" if first > second else "B"
 
 
 # Replies whose text is not in order: changes for `valid`
@@ -434,6 +462,8 @@ WRONG_CHARSET = sending(
 
 BEHAVIOURS: dict[str, Behaviour] = {
     "fast": valid(),
+    "first": comparing(lambda call: "A"),
+    "by-number": comparing(by_number),
     "fenced": valid(fenced),
     "thinking": valid(thinking),
     "fabricating": valid(quoting("words that stand nowhere in the answer")),

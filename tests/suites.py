@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,61 @@ async def crash(messages, schema, params):
     raise RuntimeError("no luck")
 """
 
+PAIR_JUDGE = """
+import hashlib, json, random, re
+BLOCK = re.compile(r"\\[\\[(\\w+) ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1 \\2\\]\\]", re.DOTALL)
+CRITERIA = ("C1", "C2", "C3", "C4", "C5")
+
+def blocks(messages):
+    return {name: text for name, _, text in BLOCK.findall(messages[-1]["content"])}
+
+def said(marks, winner, **more):
+    criteria = {
+        c: {"first_meets": True, "second_meets": False, "comment": "so", "mark": mark}
+        for c, mark in marks.items()
+    }
+    return json.dumps({"criteria": criteria, "explanation": "by the criteria", "winner": winner})
+
+def alike(winner):
+    mark = {"A": "A+", "B": "B+", "tie": "tie"}[winner]
+    return said(dict.fromkeys(CRITERIA, mark), winner)
+
+def better(messages):
+    "Which slot holds the greater number."
+    shown = blocks(messages)
+    first, second = (int(re.search(r"\\d+", shown[f"candidate_{i}"])[0]) for i in (1, 2))
+    return "tie" if first == second else "A" if first > second else "B"
+
+async def content(messages, schema, params):
+    return alike(better(messages))
+
+async def other(messages, schema, params):
+    return alike({"A": "B", "B": "A", "tie": "tie"}[better(messages)])
+
+async def first(messages, schema, params):
+    return alike("A")
+
+async def tie(messages, schema, params):
+    return alike("tie")
+
+async def coin(messages, schema, params):
+    told = json.dumps([messages, params["order"], params["round"], params["seed"]])
+    chance = random.Random(hashlib.blake2b(told.encode()).digest())
+    marks = {c: chance.choice(["A+", "B+", "tie"]) for c in CRITERIA}
+    return said(marks, chance.choice(["A", "B", "tie"]))
+
+async def late(messages, schema, params):
+    return alike("A") if params["round"] == 1 else alike(better(messages))
+
+async def bad(messages, schema, params):
+    return "{}"
+
+async def crash(messages, schema, params):
+    raise RuntimeError("no luck")
+"""
+CRITERIA = ("C1", "C2", "C3", "C4", "C5")
+CONTENT = {"model": "python/judge:content"}
+
 
 def samples(number: int, start: int = 0) -> list[dict[str, Any]]:
     """Rows that differ from each other."""
@@ -60,6 +115,23 @@ def samples(number: int, start: int = 0) -> list[dict[str, Any]]:
         | {"model_output": f"Answer number {i} is long enough to be quoted."}
         for i in range(start, start + number)
     ]
+
+
+def pairs(number: int, start: int = 0) -> list[dict[str, Any]]:
+    """Rows of two candidates of different worth, the number in its text: A, B, and ties in turn."""
+    worths = [(9, 2), (1, 7), (4, 4)]
+    return [
+        pair_row(f"p{i}", *worths[i % 3], topic=f"Topic {i}?") for i in range(start, start + number)
+    ]
+
+
+def pair_row(ident: str, *worths: int, topic: str = "Which?", **rest: Any) -> dict[str, Any]:
+    """A row of candidates, each with a number for its worth."""
+    candidates = [
+        {"id": f"c{i}", "text": f"{'An answer' if i % 2 else 'A reply'} worth {worth}."}
+        for i, worth in enumerate(worths, 1)
+    ]
+    return {"pair_id": ident, "topic": topic, "candidates": candidates, **rest}
 
 
 def write_rows(folder: Path, rows: list[dict[str, Any]], name: str = "samples.jsonl") -> None:
@@ -77,12 +149,35 @@ def write_suite(
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, samples(units) if isinstance(units, int) else units)
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
-    (folder / "judge.py").write_text(judge)
     top = {"name": "test", "protocol": "rubric", "data": ["samples.jsonl"], "rubric": "rubric.json"}
+    return _write(folder, top, judges or (GOOD,), judge, rest)
+
+
+def write_pairs(
+    folder: Path,
+    units: int | list[dict[str, Any]] = 3,
+    *judges: Mapping[str, Any],
+    judge: str = PAIR_JUDGE,
+    **rest: Any,
+) -> Path:
+    """The same for pairs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_rows(folder, pairs(units) if isinstance(units, int) else units, "pairs.jsonl")
+    top = {"name": "test", "protocol": "pairwise", "data": ["pairs.jsonl"]}
+    return _write(folder, top, judges or (CONTENT,), judge, rest)
+
+
+def _write(
+    folder: Path,
+    top: Mapping[str, Any],
+    judges: Sequence[Mapping[str, Any]],
+    judge: str,
+    rest: Mapping[str, Any],
+) -> Path:
+    (folder / "judge.py").write_text(judge)
     tables = {k: v for k, v in rest.items() if isinstance(v, dict)}
-    top |= {k: v for k, v in rest.items() if k not in tables}
-    text = _table(top)
-    for one in judges or (GOOD,):
+    text = _table({**top, **{k: v for k, v in rest.items() if k not in tables}})
+    for one in judges:
         text += f"[[judges]]\n{_table(one)}"
     for name, values in tables.items():
         text += f"[{name}]\n{_table(values)}"
@@ -91,7 +186,11 @@ def write_suite(
 
 
 def _table(values: Mapping[str, Any]) -> str:
-    return "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
+    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in values.items())
+
+
+def _key(name: str) -> str:
+    return f'"{name}"' if "." in name else name
 
 
 def _value(value: Any) -> str:
@@ -194,3 +293,14 @@ def good_reply(question: Question, usage: Usage | None = None) -> Reply:
     scores = {"correct": given, "clear": given}
     text = json.dumps({"scores": scores, "failure_tags": [], "notes": ""})
     return Reply(text=text, usage=usage or Usage(input_tokens=50, output_tokens=10))
+
+
+def pair_reply(
+    marks: Mapping[str, str] | str, winner: str | None = None, explanation: str = "so it is"
+) -> str:
+    """A reply of the shape that a pairwise prompt asks for; one mark stands for all criteria."""
+    given = dict.fromkeys(CRITERIA, marks) if isinstance(marks, str) else marks
+    value = {"first_meets": True, "second_meets": True, "comment": "so"}
+    criteria = {name: {**value, "mark": mark} for name, mark in given.items()}
+    said = winner or {"A+": "A", "B+": "B"}.get(next(iter(given.values())), "tie")
+    return json.dumps({"criteria": criteria, "explanation": explanation, "winner": said})

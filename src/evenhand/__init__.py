@@ -1,5 +1,6 @@
 """Judge the answers of language models with other language models, and trust the result.
 
+    verdict = evenhand.prefer(topic, first, second, judge="openai/gpt-4.1-mini", language="ru")
     scores = evenhand.score(question, output, rubric=rubric, judge="openai/gpt-4.1-mini")
     run = evenhand.run("evenhand.toml"); run.judgments()
 
@@ -12,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.api import Run, run, run_async, score, score_async
+    from evenhand.api import Run, prefer, prefer_async, run, run_async, score, score_async
     from evenhand.errors import EvenhandError
     from evenhand.judgment import Judgment
 
@@ -20,6 +21,8 @@ __all__ = [
     "EvenhandError",
     "Judgment",
     "Run",
+    "prefer",
+    "prefer_async",
     "run",
     "run_async",
     "score",

@@ -1,4 +1,4 @@
-"""The package from Python: score one output, or run a suite. The sync forms are a thin edge."""
+"""The package from Python: judge one unit, or run a suite. The sync forms are a thin edge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenhand.errors import DataError, UsageError, quoted
 from evenhand.judgment import Judgment
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.store import IncomingUnit, Scope
-from evenhand.protocols.samples import RowError
+from evenhand.protocols.rows import RowError
 from evenhand.results import full_rows
 from evenhand.runs import Options, Summary, judge_run
 from evenhand.suite import Suite, SuiteFile, load_suite
@@ -44,8 +44,40 @@ async def score_async(
     """
     value = rubric if isinstance(rubric, Mapping) else read_rubric_file(Path(rubric))
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
-    file = _file(language=language, judges=[{"model": judge, **judge_settings}])
-    prepared = _OneUnit(Suite(file, Path()), row)
+    file = _file("rubric", language, judge, judge_settings)
+    return await _judged(_OneUnit(Suite(file, Path()), row), store)
+
+
+async def prefer_async(
+    topic: str,
+    first: str,
+    second: str,
+    *,
+    judge: str = "embedded",
+    language: str = "en",
+    names: tuple[str, str] = ("first", "second"),
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    store: str = "sqlite::memory:",
+    **judge_settings: Any,
+) -> Judgment:
+    """Which of two answers to a topic is better, on content alone: both orders, and another round
+    where they contradict each other.
+
+    `.output["winner"]` is `A` (the first), `B`, `tie` or `uncertain`. `names` are the candidates'
+    own, e.g. their models; no judge sees them. `settings` are keys of `[settings]`, such as
+    `max_rounds`; the rest is as for `score_async`.
+    """
+    candidates = [
+        {"id": name, "text": text} for name, text in zip(names, (first, second), strict=True)
+    ]
+    row = {"pair_id": "pair", "topic": topic, "candidates": candidates}
+    more = {"settings": dict(settings or {}), "seed": seed}
+    file = _file("pairwise", language, judge, judge_settings, **more)
+    return await _judged(_OneUnit(Suite(file, Path()), row), store)
+
+
+async def _judged(prepared: _OneUnit, store: str) -> Judgment:
     opened = open_store(store)
     try:
         summary = await judge_run(prepared, opened)
@@ -58,12 +90,15 @@ async def score_async(
         opened.close()
 
 
-def _file(**given: Any) -> SuiteFile:
-    """The suite of one question; raises UsageError."""
+def _file(
+    protocol: str, language: str, judge: str, judge_settings: Mapping[str, Any], **more: Any
+) -> SuiteFile:
+    """The suite of one unit; raises UsageError."""
+    name = "prefer" if protocol == "pairwise" else "score"
+    given: dict[str, Any] = {"name": name, "protocol": protocol, "language": language}
+    given |= {"data": ["-"], "judges": [{"model": judge, **judge_settings}]}
     try:
-        return SuiteFile.model_validate(
-            {"name": "score", "protocol": "rubric", "data": ["-"], **given}
-        )
+        return SuiteFile.model_validate(given | more)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"]))
@@ -77,22 +112,23 @@ class _OneUnit(Prepared):
     def __init__(self, suite: Suite, row: Mapping[str, Any]) -> None:
         super().__init__(suite, environment(), lambda said: None)
         try:
-            self._sample, self.body = self.kind.read(row)
+            (unit,) = self.kind.read(row, 0)
         except RowError as error:
             raise UsageError(str(error)) from None
-        self.unit = jsontext.dump([self._sample, self.body])
+        self._named, self.body = unit.id, unit.body
+        self.unit = jsontext.dump([self._named, self.body])
 
     @cached_property
     def run(self) -> str:
         return run_id({**self.manifest["identity"], "unit": self.unit})
 
     def units(self, limit: int | None = None) -> Iterator[IncomingUnit]:
-        yield IncomingUnit(self.unit, "score()", self.body)
+        yield IncomingUnit(self.unit, "one unit", self.body)
 
     def nothing_recorded(self) -> DataError:
         """Only a judge of recorded replies leaves a question open."""
         return DataError(
-            f"{quoted(self.seats[0].judge.name)} has no reply for unit {quoted(self._sample)}",
+            f"{quoted(self.seats[0].judge.name)} has no reply for unit {quoted(self._named)}",
             advice="The unit is named by `meta`, as in a data file; record a reply under it.",
         )
 
@@ -131,6 +167,11 @@ async def run_async(
 def _prepared(path: Path, overrides: Mapping[str, Any]) -> Prepared:
     environ = environment(path if path.is_dir() else path.parent)
     return Prepared(load_suite(path, environ, overrides), environ, lambda said: None)
+
+
+def prefer(topic: str, first: str, second: str, **settings: Any) -> Judgment:
+    """As `prefer_async`, and waits."""
+    return _wait(prefer_async(topic, first, second, **settings))
 
 
 def score(question: str, output: str, **settings: Any) -> Judgment:

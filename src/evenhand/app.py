@@ -17,20 +17,29 @@ from typing import Any
 
 from evenhand import jsontext
 from evenhand.engine.prices import FREE, PICO, Price, given_price, listed_price
+from evenhand.engine.run import Bench
 from evenhand.errors import DataError, StoreError, UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.judges import JudgeOptions, open_judge, split_name
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.store import IncomingUnit, RunRow, Store
-from evenhand.protocols.kind import Kind, RubricKind
-from evenhand.protocols.load import Protocol, ProtocolError, load_protocol
+from evenhand.protocols.kind import Kind, PairwiseKind, RubricKind
+from evenhand.protocols.load import Protocol, ProtocolError, kind_named, load_protocol
+from evenhand.protocols.pairwise import PairwiseProtocol
+from evenhand.protocols.pairwise_form import read_criteria, read_max_rounds, read_priority
+from evenhand.protocols.rows import RowError
 from evenhand.protocols.rubric import RubricProtocol
 from evenhand.protocols.rubrics import RubricError, build_rubric
-from evenhand.protocols.samples import RowError
-from evenhand.suite import JudgeSpec, Suite, find_line
+from evenhand.suite import JudgeSpec, Settings, Suite, find_line
 
-COSTS_NOTHING = frozenset({"embedded", "python", "replay"})
+COSTS_NOTHING = frozenset({"embedded", "ollama", "python", "replay"})
 """Providers whose calls are not billed."""
+
+SETTINGS = {
+    "rubric": ("repairs", "expose_meta"),
+    "pairwise": ("repairs", "max_rounds", "blind", "no_self_judging", "panel"),
+}
+"""The settings that can change a verdict of each kind."""
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
@@ -89,10 +98,12 @@ class Prepared:
     ) -> None:
         self.suite = suite
         self.protocol = find_protocol(suite.file.protocol, suite.folder)
-        self.rubric = _read_rubric(suite)
+        self.settings = _settings(suite, self.protocol.kind)
+        self.rubric = _read_rubric(suite, self.protocol.kind)
         self.seats = [self._seat(spec, environ, notify) for spec in suite.file.judges]
         _known_prices(suite, self.seats)
         _different(self.seats)
+        _one_number_of_repeats(self.seats, self.settings)
 
     def _seat(
         self, spec: JudgeSpec, environ: Mapping[str, str], notify: Callable[[str], None]
@@ -103,6 +114,7 @@ class Prepared:
             base_url=spec.base_url,
             temperature=spec.temperature,
             max_tokens=spec.max_tokens,
+            probabilities=spec.probabilities,
             seed=self.suite.file.seed,
             attempt_seconds=self.suite.file.limits.attempt_seconds,
             folder=self.suite.folder,
@@ -122,7 +134,7 @@ class Prepared:
             "rubric": self.rubric,
             "judges": [{k: seat.entry[k] for k in ("identity", "repeats")} for seat in self.seats],
             "seed": file.seed,
-            "settings": file.settings.model_dump(mode="json") | {"use": file.use},
+            "settings": self.settings,
         }
         return {
             "identity": identity,
@@ -140,24 +152,30 @@ class Prepared:
         return kind_of(self.protocol, self.manifest["identity"])
 
     @property
+    def benches(self) -> list[Bench]:
+        return benches([seat.entry for seat in self.seats], self.settings)
+
+    @property
     def judgments_per_unit(self) -> int:
-        return sum(seat.spec.repeats for seat in self.seats)
+        return sum(bench.repeats for bench in self.benches)
 
     def units(self, limit: int | None = None) -> Iterator[IncomingUnit]:
         """The units of the data files, checked; raises DataError with file:line."""
         from evenhand.data.read import rows
 
-        taken = 0
+        taken = asked = 0
         for name in self.suite.file.data:
             for row in rows(self.suite.resolve(name), self.suite.file.columns):
                 if taken == limit:
                     return
-                taken += 1
                 try:
-                    ident, body = self.kind.read(row.value)
+                    units = self.kind.read(row.value, asked)
                 except RowError as error:
                     raise DataError(str(error), where=row.where) from None
-                yield IncomingUnit(ident, row.where, body)
+                for unit in units[: None if limit is None else limit - taken]:
+                    yield IncomingUnit(unit.id, row.where, unit.body)
+                    taken += 1
+                    asked += unit.is_asked
 
     async def aclose(self) -> None:
         for seat in self.seats:
@@ -173,13 +191,39 @@ class Recorded:
         self.judges: Sequence[Mapping[str, Any]] = row.manifest["judges"]
 
     @cached_property
-    def kind(self) -> Kind:
+    def protocol(self) -> Protocol:
         kept = self.row.manifest["protocol"]
-        return kind_of(load_protocol(kept["name"], kept["texts"]), self.identity)
+        return load_protocol(kept["name"], kept["texts"])
+
+    @cached_property
+    def kind(self) -> Kind:
+        return kind_of(self.protocol, self.identity)
+
+    @cached_property
+    def benches(self) -> list[Bench]:
+        return benches(self.judges, self.identity["settings"])
 
     @property
     def judgments_per_unit(self) -> int:
-        return sum(judge["repeats"] for judge in self.judges)
+        return sum(bench.repeats for bench in self.benches)
+
+
+def benches(judges: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> list[Bench]:
+    """Who judges each unit: every judge on its own, or all of them as one relay."""
+    relay = settings.get("panel") == "relay"
+    made: list[Bench] = []
+    for group in [list(judges)] if relay else [[judge] for judge in judges]:
+        made.append(
+            Bench(
+                index=len(made),
+                names=tuple(judge["name"] for judge in group),
+                styles=tuple(judge["style"] for judge in group),
+                caveat="\n".join(sorted({judge["caveat"] for judge in group} - {""})),
+                repeats=group[0]["repeats"],
+                turn=sum(bench.repeats for bench in made),
+            )
+        )
+    return made
 
 
 def find_run(store: Store, wanted: str) -> Recorded:
@@ -201,11 +245,34 @@ def kind_of(protocol: Protocol, identity: Mapping[str, Any]) -> Kind:
             f"the protocol {protocol.name} has no prompt in {quoted(identity['language'])}",
             advice=f"It speaks {', '.join(protocol.languages) or 'no language yet'}.",
         )
+    spoken, language = protocol.languages, identity["language"]
     try:
-        spoken = {one: _rubric_protocol(protocol, one, identity) for one in protocol.languages}
+        if protocol.kind == "pairwise":
+            pairwise = {one: _pairwise_protocol(protocol, one, identity) for one in spoken}
+            return PairwiseKind(pairwise, language, identity["seed"])
+        return RubricKind(
+            {one: _rubric_protocol(protocol, one, identity) for one in spoken}, language
+        )
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
-    return RubricKind(spoken, identity["language"])
+
+
+def _pairwise_protocol(
+    protocol: Protocol, language: str, identity: Mapping[str, Any]
+) -> PairwiseProtocol:
+    settings, criteria = identity["settings"], read_criteria(protocol, language)
+    return PairwiseProtocol(
+        prompts=protocol.prompts(language),
+        words=protocol.words(language),
+        criteria=criteria,
+        priority=read_priority(protocol, criteria),
+        max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
+        repairs=settings["repairs"],
+        use=tuple(settings["use"]),
+        blind=settings["blind"],
+        no_self_judging=settings["no_self_judging"],
+        tables=protocol.given.get("reply") == "table",
+    )
 
 
 def _rubric_protocol(
@@ -230,7 +297,8 @@ def builtin_protocols() -> list[str]:
 
 def find_protocol(name: str, folder: Path | None = None) -> Protocol:
     """A built-in protocol, or the one in a folder; raises UsageError with the file."""
-    if name in builtin_protocols():
+    is_builtin = name in builtin_protocols()
+    if is_builtin:
         root: Any = resources.files("evenhand.protocols") / "builtin" / name
     else:
         root = (folder or Path()) / name
@@ -240,10 +308,20 @@ def find_protocol(name: str, folder: Path | None = None) -> Protocol:
                 f"no protocol is called {quoted(name)}",
                 advice=f"Built in: {known}. Otherwise name a folder with a protocol.toml.",
             )
+    own = dict(_texts(root))
     try:
-        return load_protocol(name, dict(_texts(root)))
+        return load_protocol(name, {**_words(kind_named(own), is_own=not is_builtin), **own})
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{name}/{error.file}") from None
+
+
+def _words(kind: str, *, is_own: bool) -> dict[str, str]:
+    """What all kinds say alike; for a protocol of the user's own, also what its kind says."""
+    root = resources.files("evenhand.protocols")
+    found = dict(_texts(root / "common", "words/common/"))
+    if is_own:
+        found |= _texts(root / "builtin" / kind / "words", "words/kind/")
+    return found
 
 
 def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -255,11 +333,31 @@ def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
             yield name, entry.read_text(encoding="utf-8")
 
 
-def _read_rubric(suite: Suite) -> object:
+def _settings(suite: Suite, kind: str) -> dict[str, Any]:
+    """The settings of a suite that its kind has; raises UsageError for one that it has not."""
+    given, known = suite.file.settings.model_dump(mode="json"), SETTINGS[kind]
+    defaults = Settings().model_dump(mode="json")
+    for name, value in given.items():
+        if name not in known and value != defaults[name]:
+            raise UsageError(
+                f"the protocol kind {kind} has no setting {quoted(name)}",
+                where=str(suite.path or ""),
+                advice=f"It has: {', '.join(known)}.",
+            )
+    return {name: given[name] for name in known} | {"use": suite.file.use}
+
+
+def _read_rubric(suite: Suite, kind: str) -> object:
     """The rubric file of a suite, checked; None if the rows bring their own."""
     name = suite.file.rubric
     if name is None:
         return None
+    if kind == "pairwise":
+        raise UsageError(
+            "a pairwise suite has no rubric",
+            where=str(suite.path or ""),
+            advice="Take the key out; criteria stand in the protocol.",
+        )
     return read_rubric_file(suite.resolve(name))
 
 
@@ -321,6 +419,12 @@ def _different(seats: Sequence[Seat]) -> None:
                 f"the judge {quoted(seat.judge.name)} is named twice",
                 advice="To judge each unit several times, set repeats in its [[judges]] entry.",
             )
+
+
+def _one_number_of_repeats(seats: Sequence[Seat], settings: Mapping[str, Any]) -> None:
+    """A relay is one judgment, so it cannot be repeated more often by one of its judges."""
+    if settings.get("panel") == "relay" and len({seat.spec.repeats for seat in seats}) > 1:
+        raise UsageError("the judges of a relay must all have the same repeats")
 
 
 def budget_cap(suite: Suite) -> int | None:

@@ -29,6 +29,10 @@ REASK_CHARS = 20_000
 REPAIRS = 2
 REPAIRS_MAX = 10
 
+# Rounds of a pair, as the contract has it; more than some will not settle what some did not.
+MAX_ROUNDS = 3
+MAX_ROUNDS_MOST = 20
+
 # Requests in flight when the suite does not say; an embedded judge takes one at a time.
 CONCURRENCY = 16
 CONCURRENCY_MAX = 4096

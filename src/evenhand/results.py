@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 from evenhand.app import Recorded
 from evenhand.engine.run import BASIS
 from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
+from evenhand.protocols.kind import PairwiseKind
+from evenhand.protocols.pairs import load_pair
+from evenhand.protocols.verdict_table import header, line
+from evenhand.stats.pairwise import (
+    Front,
+    Judged,
+    PairFigures,
+    pair_figures,
+    panel_marks,
+    panel_winner,
+)
 
 
 def score_values(store: Store, scope: Scope) -> dict[tuple[str, str], list[float]]:
@@ -22,6 +34,42 @@ def score_values(store: Store, scope: Scope) -> dict[tuple[str, str], list[float
         for dimension, given in output["scores"].items():
             found.setdefault((variant, dimension), []).append(given["score"])
     return found
+
+
+def judged_pairs(store: Store, scope: Scope) -> Iterator[Judged]:
+    """Every pair of a scope with all its judgments."""
+    found = store.judgments(scope, BASIS)
+    for _, group in groupby(found, key=lambda one: one[0].no):
+        judgments = list(group)
+        pair = load_pair(judgments[0][0].body)
+        yield Judged(
+            pair.row,
+            pair.places,
+            pair.of,
+            (pair.first.id, pair.second.id),
+            [(stored.judge, stored.judgment) for _, stored in judgments],
+        )
+
+
+def figures_of_pairs(store: Store, scope: Scope) -> PairFigures:
+    """Wins, consistency and fronts of a scope of pairs."""
+    return pair_figures(judged_pairs(store, scope))
+
+
+def verdict_lines(store: Store, recorded: Recorded) -> Iterator[str]:
+    """The verdict table, one line a pair: what the majority says where several judged it."""
+    assert isinstance(recorded.kind, PairwiseKind)
+    yield header(recorded.kind.criteria)
+    for pair in judged_pairs(store, Scope(recorded.row.id)):
+        if not (verdicts := pair.verdicts):
+            continue
+        notes = verdicts[0]["notes"] if len(verdicts) == 1 else ""
+        yield line(verdicts[0]["pair_id"], panel_winner(pair), panel_marks(pair), notes)
+
+
+def fronts_of(store: Store, run: str) -> dict[str, Front]:
+    """The fronts of every topic with more than two candidates."""
+    return figures_of_pairs(store, Scope(run)).fronts
 
 
 def failure_details(store: Store, scope: Scope) -> dict[str, str]:
@@ -46,12 +94,17 @@ def full_rows(store: Store, recorded: Recorded) -> Iterator[Mapping[str, Any]]:
         yield full_row(recorded, unit, stored)
 
 
+def full_name(recorded: Recorded, stored: StoredJudgment) -> str:
+    """Who judged: a judge, or those of a relay in their order."""
+    return " > ".join(recorded.benches[stored.judge].names)
+
+
 def full_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> dict[str, Any]:
     """One judgment as `export --full` writes it."""
     judgment = stored.judgment
     return {
         "unit": unit.id,
-        "judge": recorded.judges[stored.judge]["name"],
+        "judge": full_name(recorded, stored),
         "repeat": stored.repeat,
         "status": judgment.status,
         "reason": judgment.reason,

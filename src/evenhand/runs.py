@@ -6,10 +6,10 @@ In every summary planned = verdicts + failures + pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.app import Prepared, Recorded, Seat, budget_cap
 from evenhand.engine.ask import Counter, Door, Tally
@@ -17,7 +17,7 @@ from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars, token_bounds, token_guess
 from evenhand.engine.retry import Retry
-from evenhand.engine.run import BASIS, Engine, Pool, Settling, settle
+from evenhand.engine.run import BASIS, Bench, Engine, Pool, routed, settle, sitting
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import EvenhandError, StoppedEarly
 from evenhand.exchange import Question, Reply
@@ -50,6 +50,7 @@ class Summary:
             "verdicts": counts.verdicts,
             "failures": dict(sorted(counts.failures.items())),
             "pending": counts.pending,
+            "left_out": counts.left_out,
             "calls": self.tally.sent,
             "cached": self.tally.cached,
             "reasks": self.tally.reasks,
@@ -102,14 +103,12 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
     tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
     spent = store.spent(prepared.run)
     budget = Budget(budget_cap(prepared.suite), _used(prepared, spent))
+    counters = [
+        _counter(prepared, seat, store, stop, budget, tally, options) for seat in prepared.seats
+    ]
     pools = [
-        Pool(
-            index=index,
-            counter=_counter(prepared, seat, store, stop, budget, tally, options),
-            repeats=seat.spec.repeats,
-            width=min(limits.concurrency, seat.judge.slots or limits.concurrency),
-        )
-        for index, seat in enumerate(prepared.seats)
+        Pool(bench=bench, counters=seated, width=_width(limits.concurrency, seated))
+        for bench, seated in _seated(prepared.benches, counters)
     ]
     engine = Engine(
         kind=prepared.kind,
@@ -130,6 +129,24 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
         tally=tally,
         stopped=stop.cause,
     )
+
+
+T = TypeVar("T")
+
+
+def _seated(benches: Sequence[Bench], judges: Sequence[T]) -> Iterator[tuple[Bench, Sequence[T]]]:
+    """Each bench with the judges that sit on it."""
+    seat = 0
+    for bench in benches:
+        yield bench, judges[seat : seat + len(bench.names)]
+        seat += len(bench.names)
+
+
+def _width(concurrency: int, seated: Sequence[Counter]) -> int:
+    """How many units are under way at once: a judge that takes few requests bounds its own bench,
+    but not a relay, in which it may never be asked."""
+    slots = seated[0].judge.slots if len(seated) == 1 else None
+    return min(concurrency, slots or concurrency)
 
 
 def _used(prepared: Prepared, spent: Spent) -> int:
@@ -193,15 +210,14 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
     run, tally = recorded.row.id, Tally()
     scope = Scope(run)
     with store.claim(run):
-        for index, judge in enumerate(recorded.judges):
-            door = _recorded_door(judge["identity"], store, tally)
-            for repeat in range(judge["repeats"]):
-                case = Settling(recorded.kind, index, repeat, judge["style"], judge["caveat"])
+        for bench, judges in _seated(recorded.benches, recorded.judges):
+            door = _recorded_doors(judges, store, tally)
+            for repeat in range(bench.repeats):
                 for unit in store.units(scope):
                     try:
-                        store.settle(await settle(case, unit, door, tally))
+                        store.settle(await settle(recorded.kind, bench, repeat, unit, door, tally))
                     except Stopped:
-                        store.forget(unit.no, index, repeat)
+                        store.forget(unit.no, bench.index, repeat)
                     if unit.no % BATCH_ROWS == 0:
                         await store.flush()
         await store.flush()
@@ -209,8 +225,13 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
     return Summary(run=run, scope=scope, counts=counts, spent=store.spent(run), tally=tally)
 
 
-def _recorded_door(identity: Any, store: Store, tally: Tally) -> Door:
+def _recorded_doors(judges: Sequence[Mapping[str, Any]], store: Store, tally: Tally) -> Door:
     """`ask` over the ledger alone."""
+    doors = [_recorded_door(judge["identity"], store, tally) for judge in judges]
+    return routed(doors, [None] * len(doors))
+
+
+def _recorded_door(identity: Any, store: Store, tally: Tally) -> Door:
     key_of = call_keys(identity)
 
     async def ask(question: Question) -> Call:
@@ -252,54 +273,51 @@ class Forecast:
 
 
 async def forecast(prepared: Prepared, store: Store | None, limit: int | None) -> Forecast:
-    """Everything a run would do up to its first call of each judgment, and no call."""
+    """Everything a run would do up to the first calls of each judgment, and no call."""
     found = Forecast()
-    most, bound = 1 + prepared.suite.file.settings.repairs, token_bounds()
+    most = (1 + prepared.suite.file.settings.repairs) * prepared.kind.rounds
+    bound, benches = token_bounds(), prepared.benches
     async with aclosing(prepared):
         keys = [call_keys(seat.judge.identity) for seat in prepared.seats]
         for unit in prepared.units(limit):
-            for seat, key_of in zip(prepared.seats, keys, strict=True):
-                question = await first_question(prepared, seat, unit.body)
-                for repeat in range(seat.spec.repeats):
+            for bench, seated in _seated(benches, list(zip(prepared.seats, keys, strict=True))):
+                seats = [seat for seat, _ in seated]
+                for repeat in range(bench.repeats):
                     found.planned += 1
-                    key = key_of(replace(question, repeat=repeat))
-                    if store is not None and store.find(key):
-                        found.answered += 1
-                        found.calls_most += most - 1
-                    else:
-                        _add(found, seat, question, bound(question), most)
+                    for question in prepared.kind.opening(unit.body, sitting(bench, repeat, _no)):
+                        _, key_of = seated[question.seat]
+                        key = key_of(replace(question, repeat=repeat))
+                        if store is not None and store.find(key):
+                            found.answered += 1
+                            found.calls_most += most - 1
+                        else:
+                            _add(found, seats, question, bound(question), most)
     return found
 
 
-async def first_question(prepared: Prepared, seat: Seat, body: str) -> Question:
-    asked: list[Question] = []
-
-    async def ask(question: Question) -> Any:
-        asked.append(question)
-        raise Stopped
-
-    with suppress(Stopped):
-        await prepared.kind.judge(body, ask, seat.judge.style)
-    return asked[0]
+async def _no(question: Question) -> Reply:
+    raise Stopped
 
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""
 
 
-def _add(found: Forecast, seat: Seat, question: Question, bound: int, most: int) -> None:
-    guess, written = token_guess(question.messages), seat.spec.max_tokens
+def _add(found: Forecast, seats: Sequence[Seat], question: Question, bound: int, most: int) -> None:
+    """One opening question to a bench; later rounds of a relay may go to its dearest judge."""
+    guess, written = token_guess(question.messages), max(seat.spec.max_tokens for seat in seats)
     found.calls_least += 1
     found.calls_most += most
     found.input_tokens += guess
     found.output_tokens_most += written * most
-    if seat.price is None:
+    first, prices = seats[question.seat].price, [seat.price for seat in seats if seat.price]
+    if first is None or len(prices) < len(seats):
         found.cost_least = found.cost_most = None
-    if found.cost_least is not None and found.cost_most is not None and seat.price:
-        found.cost_least += seat.price.bound(guess, min(OUTPUT_GUESS, written))
+    if found.cost_least is not None and found.cost_most is not None and first:
+        found.cost_least += first.bound(guess, min(OUTPUT_GUESS, written))
         # Each re-ask sends the conversation again, with the reply before it.
         sent = sum(bound + written * reask for reask in range(most))
-        found.cost_most += seat.price.bound(sent, written * most)
+        found.cost_most += max(price.bound(sent, written * most) for price in prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,13 +325,18 @@ class Exchange:
     """One question as it was put, and the reply to it."""
 
     key: str
+    judge: str
     question: Question
     reply: Reply
 
     def json(self) -> dict[str, Any]:
         return {
             "key": self.key,
+            "judge": self.judge,
+            "round": self.question.round,
+            "order": self.question.order,
             "reask": self.question.reask,
+            "sampling": dict(self.reply.sampling),
             "messages": [asdict(message) for message in self.question.messages],
             "reply": self.reply.text,
             "finish": self.reply.finish,
@@ -327,15 +350,16 @@ async def exchanges(
 ) -> list[Exchange]:
     """The conversation behind one judgment, made again from the ledger: the keys prove that these
     are the prompts that were sent."""
-    judge = recorded.judges[stored.judge]
-    door = _recorded_door(judge["identity"], store, Tally())
+    seated = dict(enumerate(_seated(recorded.benches, recorded.judges)))
+    bench, judges = seated[stored.judge]
+    door = _recorded_doors(judges, store, Tally())
     found: list[Exchange] = []
 
     async def ask(question: Question) -> Reply:
         call = await door(replace(question, repeat=stored.repeat))
-        found.append(Exchange(call.key, question, call.reply))
+        found.append(Exchange(call.key, call.judge, question, call.reply))
         return call.reply
 
     with suppress(Stopped):
-        await recorded.kind.judge(unit.body, ask, judge["style"])
+        await recorded.kind.judge(unit.body, sitting(bench, stored.repeat, ask))
     return found

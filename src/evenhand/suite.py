@@ -56,6 +56,8 @@ class JudgeSpec(_Part):
     max_tokens: Annotated[int, Field(ge=1)] = limits.MAX_TOKENS
     base_url: str | None = None
     price: PriceSpec | None = None
+    probabilities: bool = False
+    """Ask for log-probabilities, and keep the odds of what was decided."""
 
 
 class Limits(_Part):
@@ -76,6 +78,15 @@ class Settings(_Part):
 
     repairs: Annotated[int, Field(ge=0, le=limits.REPAIRS_MAX)] = limits.REPAIRS
     expose_meta: bool = False
+    """Rubric: send `meta` to the judge too."""
+    max_rounds: Annotated[int, Field(ge=1, le=limits.MAX_ROUNDS_MOST)] | None = None
+    """Pairwise: rounds a pair may take; the protocol's own number unless given."""
+    blind: Literal["flag", "mask"] = "flag"
+    """Pairwise: what is done about candidates that name their model."""
+    no_self_judging: bool = False
+    """Pairwise: leave out a judge that shares its family with a candidate."""
+    panel: Literal["each", "relay"] = "each"
+    """Pairwise: several judges each settle a pair, or take a round each."""
 
 
 class StoreSpec(_Part):
@@ -231,9 +242,7 @@ _PARTS: dict[str, type[_Part]] = {
     "price": PriceSpec,
 }
 
-_NOT_YET: frozenset[Loc] = frozenset({("prompt",), ("compare",)}) | {
-    ("settings", key) for key in ("max_rounds", "blind", "no_self_judging", "panel")
-}
+_NOT_YET: frozenset[Loc] = frozenset({("prompt",), ("compare",)})
 """Keys of the specification that this version does not know."""
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")

@@ -7,7 +7,7 @@ unless the suite exposes them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand import jsontext
@@ -41,3 +41,66 @@ def sample_id(row: Mapping[str, Any]) -> str:
 def _escaped(value: object) -> str:
     text = value if isinstance(value, str) else "" if value is None else jsontext.dump(value)
     return text.replace("%", "%25").replace("/", "%2F")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One answer of a pair. `id` and `model` are never shown to a judge."""
+
+    id: str
+    text: str
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two answers to one topic. `A` is `first`, as the row of the input file has them."""
+
+    id: str
+    topic: str
+    first: Candidate
+    second: Candidate
+    row: str
+    """The row's own id: several pairs share it where the row has more than two candidates."""
+    places: tuple[int, int] = (1, 2)
+    """Which candidates of the row these are, counted from one."""
+    of: int = 2
+    """How many candidates the row has."""
+    order: str = "12"
+    """Which order is asked first: `12`, or `21` with the second candidate shown first."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    language: str | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.first.text, self.second.text
+
+    def with_texts(self, first: str, second: str) -> Pair:
+        """The same pair with other texts."""
+        return replace(
+            self, first=replace(self.first, text=first), second=replace(self.second, text=second)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer to grade out of 100."""
+
+    id: str
+    task_name: str
+    prompt: str
+    answer: str
+    rubric: str | None = None
+    """The task's own rubric, Markdown or TOML; None where the suite brings one for all."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    language: str | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+def answer_id(row: Mapping[str, Any]) -> str:
+    """The id of an answer row: its `id`, else the task's name, with the model where it is known."""
+    if row.get("id") is not None:
+        return str(row["id"])
+    model = (row.get("meta") or {}).get("model")
+    return f"{row['task_name']}/{model}" if model else str(row["task_name"])

@@ -15,6 +15,8 @@ def test_the_public_names_are_these() -> None:
         "EvenhandError",
         "Judgment",
         "Run",
+        "prefer",
+        "prefer_async",
         "run",
         "run_async",
         "score",

@@ -153,10 +153,15 @@ WRONG = {
         15,
         'the key "compare" is not supported yet',
     ),
-    "not yet in settings": (
-        SUITE + "[settings]\nmax_rounds = 3\n",
+    "out of range in settings": (
+        SUITE + "[settings]\nmax_rounds = 0\n",
         16,
-        'the key "settings.max_rounds" is not supported yet',
+        "settings.max_rounds: input should be greater than or equal to 1",
+    ),
+    "no such choice": (
+        SUITE + '[settings]\npanel = "all"\n',
+        16,
+        "settings.panel: input should be 'each' or 'relay', and is \"all\"",
     ),
     "missing": (SUITE.replace('protocol = "rubric"\n', ""), None, 'the key "protocol" is missing'),
     "missing in a judge": (

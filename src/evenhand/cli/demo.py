@@ -13,50 +13,58 @@ from rich.text import Text
 from evenhand.app import Prepared, environment, find_run, open_store
 from evenhand.cli.common import notice, wait
 from evenhand.cli.models import get_model
+from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
 from evenhand.engine.run import BASIS
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
 from evenhand.ledger.store import Scope, Store
-from evenhand.protocols.load import LANGUAGES
-from evenhand.protocols.samples import load_sample
-from evenhand.report.terminal import (
-    answer_block,
-    console,
-    outcome_lines,
-    safe,
-    scores_table,
-    verdict_table,
-)
-from evenhand.results import full_row, score_values
+from evenhand.protocols.load import KINDS, LANGUAGES
+from evenhand.report.terminal import console, outcome_lines, safe
+from evenhand.results import full_row
 from evenhand.runs import Options, Summary, judge_run
 from evenhand.suite import load_suite
 
 SMALL = "smollm2-135m"
-HONEST = (
-    "A plausible wrong answer gets a good score from it two times in three. The quotes are "
-    "verified whatever the judge; for the scores name a strong one: evenhand init, evenhand run."
-)
+LEGEND = {
+    "rubric": "~ is the mean of the model's own probabilities, finer than the score it leads to.",
+    "pairwise": "Order 21 shows the second candidate first; marks and winners are mapped back."
+    " * marks a criterion on which the two orders differ.",
+}
+HONEST = {
+    "rubric": "A plausible wrong answer gets a good score from it two times in three. The quotes"
+    " are verified whatever the judge; for the scores name a strong one: evenhand init, evenhand"
+    " run.",
+    "pairwise": "It tells a right answer from a wrong one where that is easy; where it is not, its"
+    " two orders contradict each other, and the verdict says so.",
+}
 
 
 @click.command("demo")
 @click.option("--language", type=click.Choice(LANGUAGES), default="en", show_default=True)
 @click.option("--all", "every", is_flag=True, help="All four languages.")
+@click.option("--protocol", type=click.Choice(KINDS), help="One protocol; otherwise all of them.")
 @click.option("--small", is_flag=True, help="The 135M model: quick to fetch, judges badly.")
 @click.option("--yes", is_flag=True, help="Fetch the model without asking.")
 @click.option("--store", metavar="URL", help="Keep the results, e.g. sqlite:demo.db.")
-def demo_command(language: str, every: bool, small: bool, yes: bool, store: str | None) -> int:
+def demo_command(
+    language: str, every: bool, protocol: str | None, small: bool, yes: bool, store: str | None
+) -> int:
     """Judge a few bundled answers, good, bad and tricky, with the embedded judge.
 
     No key, and no network once the model is there: it is fetched once (1.1 GB; --small: 93 MB).
-    About two minutes a language on two idle cores.
+    A few minutes a language on two idle cores.
     """
     name = SMALL if small else models.DEFAULT
     if not _model_here(name, yes):
         return 2
     opened = open_store(store or "sqlite::memory:")
     try:
-        codes = [_judge(lang, name, opened) for lang in (LANGUAGES if every else [language])]
+        codes = [
+            _judge(kind, spoken, name, opened)
+            for kind in ([protocol] if protocol else KINDS)
+            for spoken in (LANGUAGES if every else [language])
+        ]
     finally:
         opened.close()
     return max(codes)
@@ -75,9 +83,9 @@ def _model_here(name: str, yes: bool) -> bool:
     return True
 
 
-def _judge(language: str, model: str, store: Store) -> int:
+def _judge(protocol: str, language: str, model: str, store: Store) -> int:
     with tempfile.TemporaryDirectory(prefix="evenhand-demo-") as folder:
-        for name, text in example_files("rubric", language).items():
+        for name, text in example_files(protocol, language).items():
             Path(folder, name).write_text(text, encoding="utf-8")
         judges = [{"model": f"embedded/{model}" if model != models.DEFAULT else "embedded"}]
         suite = load_suite(Path(folder), {}, {"judges": judges})
@@ -92,19 +100,23 @@ def _judge(language: str, model: str, store: Store) -> int:
 
 def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:
     out, recorded = console(), find_run(store, summary.run)
+    kind = recorded.protocol.kind
+    view = VIEWS[kind]
+    out.print()
+    out.rule(Text(f"{kind}: {recorded.protocol.about}"), align="left", characters="═")
     for unit, stored in store.judgments(Scope(summary.run), BASIS):
-        sample, row = load_sample(unit.body), full_row(recorded, unit, stored)
+        row = full_row(recorded, unit, stored)
         out.print()
-        out.rule(Text(safe(sample.id), style="bold"), align="left")
-        out.print(answer_block(sample.question, sample.model_output, row))
+        out.rule(Text(safe(unit.id), style="bold"), align="left")
+        for shown in view.unit(unit.body, row):
+            out.print(shown)
         if row["output"] is None:
             out.print(f"failed: {row['reason']}: {safe(row['detail'])}")
-        else:
-            out.print(verdict_table(row))
     out.print()
-    out.print(scores_table(score_values(store, summary.scope)))
+    for shown in view.figures(store, summary.scope):
+        out.print(shown)
     out.print()
     out.print(outcome_lines(summary.json()))
-    out.print("\n~ is the mean of the model's own probabilities, finer than the score it leads to.")
+    out.print(f"\n{LEGEND[kind]}")
     for caveat in caveats:
-        out.print(f"Note: {caveat} {HONEST}")
+        out.print(f"Note: {caveat} {HONEST[kind]}")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evenhand import jsontext
+from evenhand.app import Recorded
 from evenhand.cli.common import recorded, run_argument, store_option
-from evenhand.data.write import write
+from evenhand.data.write import write, write_text
 from evenhand.engine.run import BASIS
-from evenhand.ledger.store import Scope
-from evenhand.results import contract_objects, full_rows
+from evenhand.errors import UsageError, quoted
+from evenhand.ledger.store import Scope, Store
+from evenhand.results import contract_objects, fronts_of, full_rows, verdict_lines
 
 
 @click.command("export")
@@ -21,29 +26,62 @@ from evenhand.results import contract_objects, full_rows
     "--output",
     required=True,
     metavar="FILE",
-    help=".jsonl .json .csv .parquet; - for stdout.",
+    help=".jsonl .json .csv .parquet, pairs also .txt; - for stdout.",
 )
 @click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
+@click.option("--fronts", is_flag=True, help="Pairs: a row a topic with its front and pareto set.")
 @store_option
-def export_command(run: str, output: str, full: bool, store: str | None) -> None:
+def export_command(run: str, output: str, full: bool, fronts: bool, store: str | None) -> None:
     """Write the results of RUN to a file, by its ending.
 
     Without --full: the contract's own objects of all verdicts; failures are counted on stderr.
+    Pairs go into a .txt as the verdict table, one line a pair.
     """
+    if full and fronts:
+        raise click.UsageError("--full and --fronts exclude each other")
     opened, found = recorded(store, run)
     try:
-        rows = full_rows(opened, found) if full else contract_objects(opened, found.row.id)
-        if output == "-":
-            for row in rows:
-                click.echo(jsontext.dump(row))
-        else:
-            number = write(Path(output), rows)
-            click.echo(f"{number} rows written to {output}", err=True)
+        number = _write(output, opened, found, full, fronts)
         counts = opened.counts(Scope(found.row.id), found.judgments_per_unit, BASIS)
     finally:
         opened.close()
+    if output != "-":
+        click.echo(f"{number} rows written to {output}", err=True)
     left_out = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
     if left_out and not full:
         click.echo(f"left out: failures {', '.join(left_out)}", err=True)
     if counts.pending:
         click.echo(f"left out: {counts.pending} pending", err=True)
+
+
+def _write(output: str, store: Store, run: Recorded, full: bool, fronts: bool) -> int:
+    path = Path(output)
+    if path.suffix == ".txt":
+        _only_pairs(run, "a verdict table (.txt)")
+        if full or fronts:
+            raise UsageError("a verdict table holds verdicts alone", advice="Write .jsonl instead.")
+        return write_text(path, verdict_lines(store, run)) - 1
+    rows = _rows(store, run, full, fronts)
+    if output != "-":
+        return write(path, rows)
+    number = 0
+    for number, row in enumerate(rows, 1):  # noqa: B007
+        click.echo(jsontext.dump(row))
+    return number
+
+
+def _rows(store: Store, run: Recorded, full: bool, fronts: bool) -> Iterator[Mapping[str, Any]]:
+    if fronts:
+        _only_pairs(run, "a front")
+        return (
+            {"pair_id": row, **asdict(one)} for row, one in fronts_of(store, run.row.id).items()
+        )
+    return full_rows(store, run) if full else contract_objects(store, run.row.id)
+
+
+def _only_pairs(run: Recorded, what: str) -> None:
+    if run.protocol.kind != "pairwise":
+        raise UsageError(
+            f"run {quoted(run.row.id)} judged by the kind {run.protocol.kind}; {what} is of pairs",
+            advice="Write .jsonl, .json, .csv or .parquet.",
+        )

@@ -12,11 +12,12 @@ import click
 
 from evenhand.app import Prepared, environment, open_store
 from evenhand.cli.common import json_option, notice, print_json, store_flag, wait
+from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
 from evenhand.errors import StoreError, UsageError
 from evenhand.ledger.store import Store
-from evenhand.report.terminal import console, outcome_lines, safe, scores_table
-from evenhand.results import failure_details, score_values
+from evenhand.report.terminal import console, outcome_lines, safe
+from evenhand.results import failure_details
 from evenhand.runs import Options, Summary, forecast, judge_run
 from evenhand.suite import FILE, load_suite
 
@@ -105,16 +106,17 @@ def _exit_code(summary: Summary, prepared: Prepared, flag: str) -> int:
 
 
 def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_json: bool) -> None:
+    view = VIEWS[prepared.protocol.kind]
     if as_json:
-        print_json(summary.json())
+        print_json(summary.json() | view.json(store, summary.scope))
         return
     out, counts, scope = console(), summary.counts, summary.scope
     out.print(f"\nrun {summary.run}  {safe(prepared.suite.file.name)}")
     details = failure_details(store, scope) if counts.failures else {}
     out.print(outcome_lines(summary.json(), details, out.width))
-    if scores := score_values(store, scope):
-        out.print()
-        out.print(scores_table(scores))
+    out.print()
+    for shown in view.figures(store, scope):
+        out.print(shown)
     for caveat in sorted({seat.judge.caveat for seat in prepared.seats} - {""}):
         out.print(f"\nNote: {caveat}")
     if counts.verdicts or counts.failures:

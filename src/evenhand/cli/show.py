@@ -11,22 +11,14 @@ from rich.text import Text
 
 from evenhand.app import Recorded
 from evenhand.cli.common import json_option, print_json, recorded, store_at, store_option, wait
+from evenhand.cli.views import VIEWS
 from evenhand.engine.prices import dollars
 from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store
-from evenhand.protocols.samples import load_sample
-from evenhand.report.terminal import (
-    answer_block,
-    console,
-    cut,
-    safe,
-    scores_table,
-    table,
-    verdict_table,
-)
-from evenhand.results import full_row, score_values
+from evenhand.report.terminal import console, cut, safe, table
+from evenhand.results import full_name, full_row
 from evenhand.runs import Exchange, exchanges
 
 
@@ -103,9 +95,9 @@ def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -
 
 
 def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
-    about = _overview(store, run)
+    about, view, scope = _overview(store, run), VIEWS[run.protocol.kind], Scope(run.row.id)
     if as_json:
-        print_json(about)
+        print_json(about | view.json(store, scope))
         return
     out = console()
     for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
@@ -116,9 +108,9 @@ def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
         f"{'planned':17} {about['planned']} = {about['verdicts']} verdicts"
         f" + {failed} failures + {about['pending']} pending\n"
     )
-    if scores := score_values(store, Scope(run.row.id)):
-        out.print(scores_table(scores))
-        out.print()
+    for shown in view.figures(store, scope):
+        out.print(shown)
+    out.print()
     _print_units(out, store, run)
     for caveat in sorted({judge["caveat"] for judge in run.judges} - {""}):
         out.print(f"\nNote: {caveat}")
@@ -132,10 +124,11 @@ def _print_units(out: Console, store: Store, run: Recorded) -> None:
     several = run.judgments_per_unit > 1
     shown = table("unit", *(["judge"] if several else []), "result", "flags")
     for unit, stored in islice(found, UNITS_SHOWN):
-        judge = run.judges[stored.judge]["name"] + (f" #{stored.repeat}" if stored.repeat else "")
+        judge = full_name(run, stored) + (f" #{stored.repeat}" if stored.repeat else "")
         flags = [flag for flag in stored.judgment.flags if flag != "not_validated"]
         by = [safe(judge)] if several else []
-        shown.add_row(safe(unit.id), *by, _result(stored.judgment), safe(" ".join(flags)))
+        result = _result(run, stored.judgment)
+        shown.add_row(safe(unit.id), *by, result, safe(" ".join(flags)))
     if shown.rows:
         out.print(shown)
     if next(found, None):
@@ -143,12 +136,15 @@ def _print_units(out: Console, store: Store, run: Recorded) -> None:
         out.print(f"the first {UNITS_SHOWN}; all of them: {all_of_them}", soft_wrap=True)
 
 
-def _result(judgment: Judgment) -> Text:
-    if judgment.output is None:
-        failed = cut(f"failed: {judgment.reason}: {judgment.detail}", 200)
-        return Text(failed, style="yellow", no_wrap=True, overflow="ellipsis")
-    scores = judgment.output["scores"].items()
-    return Text(" ".join(f"{safe(name)} {given['score']}" for name, given in scores))
+def _result(run: Recorded, judgment: Judgment) -> Text:
+    if judgment.output is not None:
+        return VIEWS[run.protocol.kind].result(judgment.output)
+    said = _no_verdict(judgment.status, judgment.reason, judgment.detail)
+    return Text(cut(said, 200), style="yellow", no_wrap=True, overflow="ellipsis")
+
+
+def _no_verdict(status: str, reason: str | None, detail: str) -> str:
+    return f"failed: {reason}: {detail}" if status == "failure" else f"left out: {detail}"
 
 
 def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
@@ -173,7 +169,7 @@ def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
         return
     out = console()
     for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
-        _print_judgment(out, stored_unit.body, row, trace)
+        _print_judgment(out, run, stored_unit.body, row, trace)
 
 
 def load_unit(body: str) -> Any:
@@ -182,22 +178,21 @@ def load_unit(body: str) -> Any:
     return jsontext.parse(body)
 
 
-def _print_judgment(out: Console, body: str, row: dict[str, Any], trace: list[Exchange]) -> None:
-    sample = load_sample(body)
-    _heading(
-        out,
-        f"{sample.id}  by {row['judge']}" + (f", repeat {row['repeat']}" if row["repeat"] else ""),
-    )
-    out.print(answer_block(sample.question, sample.model_output, row))
+def _print_judgment(
+    out: Console, run: Recorded, body: str, row: dict[str, Any], trace: list[Exchange]
+) -> None:
+    repeat = f", repeat {row['repeat']}" if row["repeat"] else ""
+    _heading(out, f"{row['unit']}  by {row['judge']}{repeat}")
+    for shown in VIEWS[run.protocol.kind].unit(body, row):
+        out.print(shown)
     if row["output"] is None:
-        out.print(Text(f"failed: {row['reason']}: {safe(row['detail'])}", style="yellow"))
-    else:
-        out.print(verdict_table(row))
+        said = _no_verdict(row["status"], row["reason"], row["detail"])
+        out.print(Text(safe(said), style="yellow"))
     for name in ("fixes", "flags"):
         if row[name]:
             out.print(f"{name}: {', '.join(_named(one) for one in row[name])}")
     for number, one in enumerate(trace, 1):
-        _print_exchange(out, number, one)
+        _print_exchange(out, number, one, several=run.protocol.kind == "pairwise")
 
 
 def _heading(out: Console, text: str) -> None:
@@ -209,8 +204,11 @@ def _named(one: Any) -> str:
     return safe(one if isinstance(one, str) else f"{one['code']} {one['path']}".strip())
 
 
-def _print_exchange(out: Console, number: int, one: Exchange) -> None:
-    _heading(out, f"call {number}  {one.key}")
+def _print_exchange(out: Console, number: int, one: Exchange, several: bool) -> None:
+    place = f"round {one.question.round}, order {one.question.order}, " if several else ""
+    drawn = "".join(f", {name} {value:g}" for name, value in one.reply.sampling.items())
+    _heading(out, f"call {number}  {place}{one.judge}{drawn}")
+    out.print(Text(one.key, style="dim"))
     for message in one.question.messages[-2 if one.question.reask else 0 :]:
         out.print(Text(f"{message.role}:", style="bold"))
         out.print(Text(safe(message.content), style="dim"))

@@ -51,6 +51,15 @@ def write(path: Path, rows: Rows) -> int:
             return spool.count
 
 
+def write_text(path: Path, lines: Iterable[str]) -> int:
+    """Write lines of text as they are, each with its line break, and return how many."""
+    with _replacing(path) as raw, packed(raw, path) as file:
+        count = 0
+        for count, line in enumerate(lines, 1):  # noqa: B007
+            file.write(line.encode() + b"\n")
+        return count
+
+
 @contextmanager
 def _replacing(path: Path) -> Generator[IO[bytes]]:
     """A file that becomes `path` when the block ends well."""

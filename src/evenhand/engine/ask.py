@@ -36,6 +36,7 @@ class Tally:
     unpriced: int = 0
     verdicts: int = 0
     failures: int = 0
+    left_out: int = 0
 
 
 class _Ticket(NamedTuple):

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from evenhand.engine.ask import Counter, Door, Tally
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import CallError, NothingRecorded
-from evenhand.exchange import Question, Reply, Style
+from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, failure
-from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
+from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
+from evenhand.protocols.asking import Sitting
 from evenhand.protocols.kind import Kind
 
 BASIS = "contract1:"
@@ -25,13 +26,41 @@ the next run judges again from the ledger, at no cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
-    """One judge and the workers that ask it."""
+class Bench:
+    """A judge of a run, or the judges of its relay: who they are, and their place in the run."""
 
     index: int
-    counter: Counter
+    names: tuple[str, ...]
+    styles: tuple[Style, ...]
+    caveat: str
     repeats: int
+    turn: int
+    """How many judgments of each unit the benches before this one make."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """One bench and the workers that ask it."""
+
+    bench: Bench
+    counters: Sequence[Counter]
     width: int
+
+
+def routed(doors: Sequence[Door], slots: Sequence[int | None]) -> Door:
+    """One door to the judges of a bench, each with as many requests at once as it takes."""
+    if len(doors) == 1:
+        return doors[0]
+    turns = [asyncio.Semaphore(number) if number else None for number in slots]
+
+    async def ask(question: Question) -> Call:
+        async with AsyncExitStack() as held:
+            turn = turns[question.seat]
+            if turn is not None:
+                await held.enter_async_context(turn)
+            return await doors[question.seat](question)
+
+    return ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,69 +79,67 @@ class Engine:
         try:
             async with asyncio.TaskGroup() as group:
                 for pool in self.pools:
-                    work, door = self._work(pool), pool.counter.door()
+                    slots = [counter.judge.slots for counter in pool.counters]
+                    door = routed([counter.door() for counter in pool.counters], slots)
+                    work = self._work(pool.bench)
                     for _ in range(pool.width):
-                        group.create_task(self._worker(pool, work, door))
+                        group.create_task(self._worker(pool.bench, work, door))
         except* Exception as failed:
             raise failed.exceptions[0] from failed.exceptions[0].__cause__
         finally:
             await self.store.flush()
 
-    def _work(self, pool: Pool) -> Iterator[tuple[int, StoredUnit]]:
+    def _work(self, bench: Bench) -> Iterator[tuple[int, StoredUnit]]:
         again = tuple(RETRIED_BY_NEXT_RUN)
-        for repeat in range(pool.repeats):
-            for unit in self.store.open_work(self.scope, pool.index, repeat, BASIS, again):
+        for repeat in range(bench.repeats):
+            for unit in self.store.open_work(self.scope, bench.index, repeat, BASIS, again):
                 yield repeat, unit
 
-    async def _worker(self, pool: Pool, work: Iterator[tuple[int, StoredUnit]], door: Door) -> None:
+    async def _worker(
+        self, bench: Bench, work: Iterator[tuple[int, StoredUnit]], door: Door
+    ) -> None:
         for repeat, unit in work:
             if self.stop.thrown:
                 return
-            judge = pool.counter.judge
-            case = Settling(self.kind, pool.index, repeat, judge.style, judge.caveat)
             try:
-                self._keep(await settle(case, unit, door, self.tally))
+                self._keep(await settle(self.kind, bench, repeat, unit, door, self.tally))
             except Stopped:
                 return
             except NothingRecorded:
                 continue
 
     def _keep(self, stored: StoredJudgment) -> None:
-        if stored.judgment.status == "verdict":
-            self.tally.verdicts += 1
-        else:
-            self.tally.failures += 1
+        self.tally.verdicts += stored.judgment.status == "verdict"
+        self.tally.failures += stored.judgment.status == "failure"
+        self.tally.left_out += stored.judgment.status == "left_out"
         self.store.settle(stored)
 
 
-class Settling(NamedTuple):
-    """How a unit is to be judged: the kind, and the judge's place in the run."""
-
-    kind: Kind
-    judge: int
-    repeat: int
-    style: Style
-    caveat: str
-
-
-async def settle(case: Settling, unit: StoredUnit, door: Door, tally: Tally) -> StoredJudgment:
+async def settle(
+    kind: Kind, bench: Bench, repeat: int, unit: StoredUnit, door: Door, tally: Tally
+) -> StoredJudgment:
     """One unit's judgment, with the keys of the calls it rests on."""
     keys: list[str] = []
     reasks = 0
 
     async def ask(question: Question) -> Reply:
         nonlocal reasks
-        call = await door(replace(question, repeat=case.repeat) if case.repeat else question)
+        call = await door(replace(question, repeat=repeat) if repeat else question)
         keys.append(call.key)
         reasks += question.reask > 0
         tally.reasks += question.reask > 0
         return call.reply
 
     try:
-        judgment = await case.kind.judge(unit.body, ask, case.style)
+        judgment = await kind.judge(unit.body, sitting(bench, repeat, ask))
     except CallError as error:
         judgment = failure(error.reason, str(error))
-    if case.caveat:
+    if bench.caveat and keys:
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
     basis = BASIS + unit.digest
-    return StoredJudgment(unit.no, case.judge, case.repeat, basis, tuple(keys), reasks, judgment)
+    return StoredJudgment(unit.no, bench.index, repeat, basis, tuple(keys), reasks, judgment)
+
+
+def sitting(bench: Bench, repeat: int, ask: Ask) -> Sitting:
+    """A bench about to judge a unit."""
+    return Sitting(ask=ask, judges=bench.names, styles=bench.styles, turn=bench.turn + repeat)

@@ -9,9 +9,7 @@ SUITE = """\
 name = "{name}"
 protocol = "{protocol}"
 language = "{language}"         # ru | zh | ja | en
-data = ["samples.jsonl"]
-rubric = "rubric.json"
-seed = 7
+{data}seed = 7
 
 # A local model: no key, no network, for obvious cases and for trying things out.
 # For real decisions name a strong judge, e.g. "openai/gpt-4.1-mini" with OPENAI_API_KEY set.
@@ -27,11 +25,20 @@ url = "sqlite:evenhand.db"
 """
 
 
+DATA = {
+    "pairwise": 'data = ["pairs.jsonl"]\n',
+    "rubric": 'data = ["samples.jsonl"]\nrubric = "rubric.json"\n',
+}
+
+
 def example_files(protocol: str, language: str) -> dict[str, str]:
     """The files of a bundled suite, by name."""
     folder = resources.files("evenhand.examples") / protocol / language
     suite = SUITE.format(
-        name=f"example-{protocol}-{language}", protocol=protocol, language=language
+        name=f"example-{protocol}-{language}",
+        protocol=protocol,
+        language=language,
+        data=DATA[protocol],
     )
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
     return {"evenhand.toml": suite} | dict(sorted(texts.items()))

@@ -1,26 +1,48 @@
-"""What the engine needs of a protocol kind: read a unit, and judge it through `ask`."""
+"""What the engine needs of a protocol kind: read a row's units, and judge each through `ask`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from evenhand.exchange import Ask, Style
+from evenhand.exchange import Question
 from evenhand.judgment import Judgment
+from evenhand.protocols.asking import Sitting
+from evenhand.protocols.pairs import is_one_text, load_pair, pair_text, read_pairs
+from evenhand.protocols.pairwise import PairwiseProtocol
+from evenhand.protocols.rows import RowError
 from evenhand.protocols.rubric import RubricProtocol
-from evenhand.protocols.samples import RowError, load_sample, read_sample, sample_text
-from evenhand.units import Sample
+from evenhand.protocols.samples import load_sample, read_sample, sample_text
+from evenhand.units import Pair, Sample
+
+
+class UnitText(NamedTuple):
+    """A unit as it is stored; `is_asked` says that code alone cannot decide it."""
+
+    id: str
+    body: str
+    is_asked: bool = True
 
 
 class Kind(Protocol):
     """One kind of judging, ready for use. A new kind is one more class like this."""
 
-    def read(self, row: Mapping[str, Any]) -> tuple[str, str]:
-        """The id and the stored text of the unit in an input row; raises RowError."""
+    @property
+    def rounds(self) -> int:
+        """How often the questions that open a judgment may be asked in all."""
         ...
 
-    async def judge(self, body: str, ask: Ask, style: Style) -> Judgment:
+    def read(self, row: Mapping[str, Any], position: int) -> list[UnitText]:
+        """The units in an input row; raises RowError. `position` counts the units of the rows
+        before it that are asked about."""
+        ...
+
+    def opening(self, body: str, sitting: Sitting) -> list[Question]:
+        """What will be asked about a unit whatever the replies; nothing where code decides."""
+        ...
+
+    async def judge(self, body: str, sitting: Sitting) -> Judgment:
         """The judgment of a unit in its stored text."""
         ...
 
@@ -31,19 +53,68 @@ class RubricKind:
 
     languages: Mapping[str, RubricProtocol]
     default: str
+    rounds: int = 1
 
-    def read(self, row: Mapping[str, Any]) -> tuple[str, str]:
+    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
         has_rubric = self.languages[self.default].rubric is not None
         sample = read_sample(row, has_rubric=has_rubric)
-        if sample.language and sample.language not in self.languages:
-            known = ", ".join(self.languages)
-            raise RowError(f'the protocol speaks {known}, and "language" is {sample.language}')
-        return sample.id, sample_text(sample)
+        _check_language(sample.language, self.languages)
+        return [UnitText(sample.id, sample_text(sample))]
 
-    async def judge(self, body: str, ask: Ask, style: Style) -> Judgment:
+    def opening(self, body: str, sitting: Sitting) -> list[Question]:
         sample = load_sample(body)
-        return await self.of(sample).judge(sample, ask, style)
+        spoken = self.of(sample)
+        return [spoken.question(sample, spoken.rubric_of(sample), sitting.styles[0])]
+
+    async def judge(self, body: str, sitting: Sitting) -> Judgment:
+        sample = load_sample(body)
+        return await self.of(sample).judge(sample, sitting.ask, sitting.styles[0])
 
     def of(self, sample: Sample) -> RubricProtocol:
         """The protocol in the sample's own language, else the suite's."""
         return self.languages[sample.language or self.default]
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseKind:
+    """Pairwise judging in as many languages as the units have."""
+
+    languages: Mapping[str, PairwiseProtocol]
+    default: str
+    seed: int = 0
+
+    @property
+    def rounds(self) -> int:
+        return self.languages[self.default].max_rounds
+
+    @property
+    def criteria(self) -> list[str]:
+        """The ids of the criteria, which are the same in every language."""
+        return [criterion.id for criterion in self.languages[self.default].criteria]
+
+    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
+        pairs = read_pairs(row, position, self.seed)
+        _check_language(pairs[0].language, self.languages)
+        return [UnitText(pair.id, pair_text(pair), not is_one_text(pair)) for pair in pairs]
+
+    def opening(self, body: str, sitting: Sitting) -> list[Question]:
+        pair = load_pair(body)
+        spoken = self.of(pair)
+        shown, seats = spoken.shown(pair), spoken.seats(pair, sitting.judges)
+        if not seats or is_one_text(shown):
+            return []
+        return spoken.questions(shown, sitting, seat=seats[0])
+
+    async def judge(self, body: str, sitting: Sitting) -> Judgment:
+        pair = load_pair(body)
+        return await self.of(pair).judge(pair, sitting)
+
+    def of(self, pair: Pair) -> PairwiseProtocol:
+        """The protocol in the pair's own language, else the suite's."""
+        return self.languages[pair.language or self.default]
+
+
+def _check_language(language: str | None, spoken: Mapping[str, object]) -> None:
+    if language and language not in spoken:
+        known = ", ".join(spoken)
+        raise RowError(f'the protocol speaks {known}, and "language" is {language}')

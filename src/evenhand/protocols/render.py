@@ -7,10 +7,12 @@ of what it encloses; while a text of the prompt contains it, of all of them, lon
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
+from evenhand import jsontext
 from evenhand.exchange import Message, Role
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
@@ -65,28 +67,40 @@ class Prompt:
         return tuple(Message(role, template.fill(values)) for role, template in turns)
 
 
-def fenced(blocks: Mapping[str, str]) -> dict[str, str]:
-    """Each text, unaltered, between marks that no text of the prompt contains.
+_BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
+
+
+def extra_blocks(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, str]:
+    """What the suite shows beside the judged text, by the name of its block."""
+    return {_BLOCKS[name]: _as_text(extras[name]) for name in use if extras.get(name)}
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else jsontext.dump(value)
+
+
+def fenced(blocks: Mapping[str, str], size: int = 4) -> dict[str, str]:
+    """Each text, unaltered, between marks that no text of the prompt contains; their numbers have
+    `size` bytes or more.
 
     Every block has a number of its own, so that a block that stays the same from prompt to prompt,
     such as the rubric, stays the same to the letter.
     """
     joined = "\0".join(blocks.values())
-    return {name: _fence(name, text, joined) for name, text in blocks.items()}
+    return {name: _fence(name, text, joined, size) for name, text in blocks.items()}
 
 
-def _fence(name: str, text: str, joined: str) -> str:
-    number = fence_number(text, joined)
+def _fence(name: str, text: str, joined: str, size: int) -> str:
+    number = fence_number(text, joined, size)
     return f"[[{name} {number}]]\n{text}\n[[/{name} {number}]]"
 
 
-def fence_number(text: str, joined: str) -> str:
-    """Eight or more hexadecimal digits from the hash of `text` that `joined` does not contain.
+def fence_number(text: str, joined: str, size: int = 4) -> str:
+    """Hexadecimal digits from the hash of `text` that `joined` does not contain.
 
     A text can be made to contain its own short hash, or any hash of another text. Further numbers
     are hashes of all texts together, each twice as long; no text can be made to contain those.
     """
-    size = 4
     number = _digest(text, size)
     while number in joined:
         size = min(2 * size, blake2b.MAX_DIGEST_SIZE)

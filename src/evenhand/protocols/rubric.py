@@ -15,12 +15,15 @@ from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Ask, Message, Question, Reply, Style
-from evenhand.judgment import Judgment, Problem, failure, verdict
-from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
+from evenhand.judgment import Judgment, failure, verdict
+from evenhand.limits import REPAIRS
+from evenhand.protocols.asking import tries
+from evenhand.protocols.check import Checked
 from evenhand.protocols.evidence import fragments
-from evenhand.protocols.render import Prompt, fenced, hidden_characters
-from evenhand.protocols.rubric_check import Checked, check_reply
+from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters
+from evenhand.protocols.rubric_check import check_reply
 from evenhand.protocols.rubrics import Dimension, Rubric, parse_rubric
+from evenhand.protocols.schemas import object_of
 from evenhand.protocols.words import Words
 from evenhand.units import Sample
 
@@ -28,7 +31,6 @@ LOW_MARGIN = 0.05
 """A score that so little probability more or less would have changed is flagged."""
 
 RATIONALE_CHARS = 160
-_BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
 
 
 class Form(NamedTuple):
@@ -58,21 +60,20 @@ class RubricProtocol:
 
     async def judge(self, sample: Sample, ask: Ask, style: Style) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
-        rubric = self.rubric_of(sample)
-        question = self.question(sample, rubric, style)
-        passes: list[Mapping[str, Any]] = []
-        while True:
-            reply = await ask(question)
-            checked = self.check(reply.text, sample, finish=reply.finish)
-            passes.append(_pass(question, reply, checked))
-            if checked.output is not None:
-                return self._settled(sample, reply, checked, passes)
-            if question.reask >= self.repairs:
-                first = checked.problems[0]
-                return failure(first.code, first.message, fixes=checked.fixes, passes=tuple(passes))
-            complaint = self.words.complaint(checked.problems[:PROBLEMS_SHOWN])
-            again = self.prompts[style].again.fill({"problems": complaint})
-            question = question.again(reply.text, again)
+        question = self.question(sample, self.rubric_of(sample), style)
+        made = await tries(
+            ask,
+            question,
+            lambda reply: self.check(reply.text, sample, finish=reply.finish),
+            self.prompts[style],
+            self.words,
+            self.repairs,
+        )
+        last, passes = made[-1].checked, tuple(one.record for one in made)
+        if last.problems:
+            first = last.problems[0]
+            return failure(first.code, first.message, fixes=last.fixes, passes=passes)
+        return self._settled(sample, made[-1].reply, last, passes)
 
     def check(self, text: str | bytes, sample: Sample, *, finish: str = "stop") -> Checked:
         """The contract applied to one reply."""
@@ -123,11 +124,7 @@ class RubricProtocol:
         return form
 
     def _values(self, sample: Sample, rubric: Rubric, shape: str) -> dict[str, str]:
-        extras = {
-            _BLOCKS[name]: _as_text(sample.extras[name])
-            for name in self.use
-            if sample.extras.get(name)
-        }
+        extras = extra_blocks(sample.extras, self.use)
         if self.expose_meta:
             extras["meta"] = jsontext.dump(sample.meta)
         texts = {"question": sample.question, "answer": sample.model_output, "rubric": rubric.text}
@@ -140,7 +137,7 @@ class RubricProtocol:
         return values
 
     def _settled(
-        self, sample: Sample, reply: Reply, checked: Checked, passes: list[Mapping[str, Any]]
+        self, sample: Sample, reply: Reply, checked: Checked, passes: tuple[dict[str, Any], ...]
     ) -> Judgment:
         assert checked.output is not None
         flags = [*checked.flags, *_low_margins(reply)]
@@ -151,18 +148,8 @@ class RubricProtocol:
             evidence=checked.evidence,
             fixes=checked.fixes,
             flags=tuple(dict.fromkeys(flags)),
-            passes=tuple(passes),
+            passes=passes,
         )
-
-
-def _pass(question: Question, reply: Reply, checked: Checked) -> Mapping[str, Any]:
-    problems = [_told(problem) for problem in checked.problems[:PROBLEMS_SHOWN]]
-    made: dict[str, Any] = {"reask": question.reask, "problems": problems}
-    return made | {"odds": reply.odds} if reply.odds else made
-
-
-def _told(problem: Problem) -> dict[str, str]:
-    return {"code": problem.code, "path": problem.path, "message": problem.message}
 
 
 def _low_margins(reply: Reply) -> list[str]:
@@ -177,10 +164,6 @@ def _margin(odds: Mapping[str, float]) -> float:
     return min((abs(below / total - 0.5) for below in accumulate(likely[:-1])), default=1.0)
 
 
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else jsontext.dump(value)
-
-
 def _shape(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
     """The reply as an example, with the rubric's own ids."""
     scores = {
@@ -193,7 +176,7 @@ def _shape(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
 def _full_schema(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
     text = {"type": "string"}
     dimensions = {
-        d.id: _object_of(
+        d.id: object_of(
             evidence={"type": "array", "items": text},
             rationale=text,
             score={"type": "number", "enum": d.scores},
@@ -201,8 +184,8 @@ def _full_schema(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, An
         for d in rubric.dimensions
     }
     tags = {"type": "array", "items": {"type": "string", "enum": ["A", "B", "C", "D", "E"]}}
-    reply = {"scores": _object_of(**dimensions), "failure_tags": tags, "notes": text}
-    return _object_of(**(reply if meta is None else {"meta": _schema_of(meta), **reply}))
+    reply = {"scores": object_of(**dimensions), "failure_tags": tags, "notes": text}
+    return object_of(**(reply if meta is None else {"meta": _schema_of(meta), **reply}))
 
 
 def _compact_schema(
@@ -217,27 +200,18 @@ def _compact_schema(
     else:
         evidence, rationale = none, {"const": phrase}
     dimensions = {
-        d.id: _object_of(evidence=evidence, rationale=rationale, score=_labelled(d))
+        d.id: object_of(evidence=evidence, rationale=rationale, score=_labelled(d))
         for d in rubric.dimensions
     }
     copied = {} if meta is None else {"meta": {"const": meta}}
-    scores = _object_of(**dimensions)
-    return _object_of(**copied, scores=scores, failure_tags=none, notes={"const": ""})
+    scores = object_of(**dimensions)
+    return object_of(**copied, scores=scores, failure_tags=none, notes={"const": ""})
 
 
 def _labelled(dimension: Dimension) -> dict[str, Any]:
     """The scores of a dimension, each with what it stands for."""
     labels = {jsontext.dump(band.score): band.criteria for band in dimension.bands}
     return {"enum": dimension.scores, "x-labels": labels}
-
-
-def _object_of(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _any_of(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -250,7 +224,7 @@ def _any_of(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def _schema_of(value: object) -> dict[str, Any]:
     """A schema that a copy of `value` satisfies, in the strict form that endpoints take."""
     if isinstance(value, Mapping):
-        return _object_of(**{str(k): _schema_of(v) for k, v in value.items()})
+        return object_of(**{str(k): _schema_of(v) for k, v in value.items()})
     if isinstance(value, list):
         return {"type": "array", "items": _any_of(map(_schema_of, cast("list[object]", value)))}
     names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}

@@ -6,14 +6,13 @@ Deterministic and total: the same text gives the same result, and nothing here r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason
+from evenhand.judgment import Evidence
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
+from evenhand.protocols.check import Checked, Inspection
 from evenhand.protocols.evidence import locate
-from evenhand.protocols.reply import Unreadable, read
 from evenhand.protocols.rubrics import Dimension, Rubric
 from evenhand.protocols.words import Words
 from evenhand.units import Sample
@@ -21,18 +20,6 @@ from evenhand.units import Sample
 TAGS = ("A", "B", "C", "D", "E")
 _ASKED = ("scores", "failure_tags", "notes")
 _INNER = ("evidence", "rationale", "score")
-_CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a check found. `output` is there only when there is no problem."""
-
-    output: dict[str, Any] | None
-    problems: tuple[Problem, ...]
-    fixes: tuple[Fix, ...]
-    flags: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
 
 
 def check_reply(
@@ -46,77 +33,24 @@ def check_reply(
 ) -> Checked:
     """Hold one reply to the contract."""
     check = _Check(sample, rubric, words, exposed)
-    if finish in _CUT_OFF:
-        check.breach(_CUT_OFF[finish], _CUT_OFF[finish])
-        return check.done(None)
-    found = read(text)
-    if isinstance(found, Unreadable):
-        check.breach(found.kind, found.code, value=found.about)
-        return check.done(None)
-    if found.wrapped:
-        check.fix("unwrapped", "")
-    return check.done(check.reply(found.value))
+    value = check.object_in(text) if check.is_whole(finish) else None
+    return check.done(None if value is None else check.reply(value))
 
 
-@dataclass(slots=True)
-class _Check:
-    """One inspection, gathering what it finds."""
-
-    sample: Sample
-    rubric: Rubric
-    words: Words
-    exposed: bool
-    problems: list[Problem] = field(default_factory=list[Problem])
-    fixes: list[Fix] = field(default_factory=list[Fix])
-    flags: list[str] = field(default_factory=list[str])
-    evidence: list[Evidence] = field(default_factory=list[Evidence])
-
-    def breach(self, kind: str, code: Reason, path: str = "", **about: object) -> None:
-        self.problems.append(self.words.problem(kind, code, path, **about))
-
-    def fix(self, code: FixCode, path: str) -> None:
-        self.fixes.append(Fix(code, path))
-
-    def done(self, output: dict[str, Any] | None) -> Checked:
-        return Checked(
-            None if self.problems else output,
-            tuple(self.problems),
-            tuple(self.fixes),
-            tuple(self.flags),
-            tuple(self.evidence),
-        )
+class _Check(Inspection):
+    def __init__(self, sample: Sample, rubric: Rubric, words: Words, exposed: bool) -> None:
+        super().__init__(words)
+        self.sample, self.rubric, self.exposed = sample, rubric, exposed
 
     def reply(self, value: dict[str, Any]) -> dict[str, Any]:
         """The output object, in the contract's order."""
-        self._keys(value, _ASKED, "", allowed=("meta",))
+        self.keys(value, _ASKED, "", allowed=("meta",))
         return {
             "meta": self._meta(value),
             "scores": self._scores(value.get("scores", {})),
             "failure_tags": self._tags(value.get("failure_tags", [])),
             "notes": self._notes(value.get("notes", "")),
         }
-
-    def _keys(
-        self,
-        value: Mapping[str, Any],
-        wanted: tuple[str, ...],
-        path: str,
-        allowed: tuple[str, ...] = (),
-    ) -> None:
-        if value.keys() == set(wanted):
-            return
-        for key in wanted:
-            if key not in value:
-                self.breach("key_missing", "schema", f"{path}{key}")
-        for key in value:
-            if key not in wanted and key not in allowed:
-                self.breach("key_unknown", "schema", f"{path}{key}")
-
-    def _typed(self, value: object, kind: type, name: str, path: str) -> bool:
-        if isinstance(value, kind):
-            return True
-        self.breach("wrong_type", "schema", path, allowed=self.words.types[name])
-        return False
 
     def _meta(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """The sample's own meta, whatever came back; a judge that was shown it must copy it."""
@@ -129,20 +63,20 @@ class _Check:
         return self.sample.meta
 
     def _scores(self, value: object) -> dict[str, Any]:
-        if not self._typed(value, dict, "object", "scores"):
+        given = self.object_at(value, "scores")
+        if given is None:
             return {}
-        given = cast("dict[str, Any]", value)
-        self._keys(given, tuple(d.id for d in self.rubric.dimensions), "scores.")
+        self.keys(given, tuple(d.id for d in self.rubric.dimensions), "scores.")
         return {d.id: self._score(d, given[d.id]) for d in self.rubric.dimensions if d.id in given}
 
     def _score(self, dimension: Dimension, value: object) -> dict[str, Any]:
         path = f"scores.{dimension.id}"
-        if not self._typed(value, dict, "object", path):
+        given = self.object_at(value, path)
+        if given is None:
             return {}
-        given = cast("dict[str, Any]", value)
-        self._keys(given, _INNER, f"{path}.")
+        self.keys(given, _INNER, f"{path}.")
         rationale = given.get("rationale", "")
-        self._typed(rationale, str, "text", f"{path}.rationale")
+        self.typed(rationale, str, "text", f"{path}.rationale")
         quotes, score = [], None
         if "evidence" in given:
             quotes = self._quotes(dimension.id, given["evidence"], rationale, f"{path}.evidence")
@@ -164,7 +98,7 @@ class _Check:
         return None
 
     def _quotes(self, dimension: str, value: object, rationale: object, path: str) -> list[str]:
-        if not self._typed(value, list, "list", path):
+        if not self.typed(value, list, "list", path):
             return []
         given = cast("list[Any]", value)
         if not given:
@@ -181,7 +115,7 @@ class _Check:
             self.breach("evidence_unsaid", "evidence_missing", path, phrase=phrase)
 
     def _quote(self, dimension: str, quote: object, path: str) -> str:
-        if not self._typed(quote, str, "text", path):
+        if not self.typed(quote, str, "text", path):
             return ""
         sought = cast("str", quote)
         if not sought.strip():
@@ -205,7 +139,7 @@ class _Check:
         return "evidence_from_rubric" if locate(quote, self.rubric.text) else "evidence_nowhere"
 
     def _tags(self, value: object) -> list[str]:
-        if not self._typed(value, list, "list", "failure_tags"):
+        if not self.typed(value, list, "list", "failure_tags"):
             return []
         given = cast("list[Any]", value)
         unknown = [tag for tag in given if tag not in TAGS]
@@ -217,7 +151,7 @@ class _Check:
         return ordered
 
     def _notes(self, value: object) -> str:
-        if not self._typed(value, str, "text", "notes"):
+        if not self.typed(value, str, "text", "notes"):
             return ""
         notes = cast("str", value)
         if len(notes) > NOTES_CHARS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
@@ -16,13 +16,21 @@ class Words:
     """The phrases of one language. A problem is worded in English for people and logs, and in the
     protocol's language for the judge."""
 
-    no_evidence: str
-    copy_meta: str
     problems: Mapping[str, str]
     types: Mapping[str, str]
     neutral: Mapping[str, str]
-    """A question and an answer that nobody can judge."""
+    """A unit that nobody can judge."""
     english: Mapping[str, str]
+    phrases: Mapping[str, str] = field(default_factory=dict)
+    """What else a kind says, by name."""
+
+    @property
+    def no_evidence(self) -> str:
+        return self.phrases["no_evidence"]
+
+    @property
+    def copy_meta(self) -> str:
+        return self.phrases["copy_meta"]
 
     def problem(self, kind: str, code: Reason, path: str = "", **about: object) -> Problem:
         """One breach, worded twice. What the judge quoted stands in quotation marks, what it wrote

@@ -62,6 +62,8 @@ def outcome_lines(
     text.append(f"{summary['verdicts']}", style="bold")
     text.append(f" verdicts + {failures} failures + {summary['pending']} pending")
     text.append(f" = {summary['planned']} planned\n")
+    if summary.get("left_out"):
+        text.append(f"  {summary['left_out']} left out: the judge shares a candidate's family\n")
     for reason, number in summary["failures"].items():
         said = (details or {}).get(reason)
         about = f"{reason}: {said}" if said else reason

@@ -122,10 +122,12 @@ def test_doctor_looks_at_the_suite_and_its_store(call: CallCommand, tmp_path: Pa
 
 
 def test_protocols_are_listed_and_shown(call: CallCommand) -> None:
-    (rubric,) = call("protocols", "--json").json["protocols"]
-    assert (rubric["name"], set(rubric["languages"])) == ("rubric", {"ru", "zh", "ja", "en"})
-    assert "rubric" in call("protocols").out
-    assert "{{" in call("protocols", "show", "rubric", "--language", "ja").out
+    listed = call("protocols", "--json").json["protocols"]
+    assert [(one["name"], one["kind"]) for one in listed] == [("pairwise",) * 2, ("rubric",) * 2]
+    for one in listed:
+        assert set(one["languages"]) == {"ru", "zh", "ja", "en"}
+        assert one["name"] in call("protocols").out
+        assert "{{" in call("protocols", "show", one["name"], "--language", "ja").out
     assert call("protocols", "show", "rubrik").code == 2
 
 

@@ -22,6 +22,7 @@ SUMMARY = {
     "verdicts": int,
     "failures": dict,
     "pending": int,
+    "left_out": int,
     "calls": int,
     "cached": int,
     "reasks": int,

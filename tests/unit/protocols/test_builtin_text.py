@@ -95,7 +95,12 @@ def sections(language: str) -> dict[str, str]:
 
 
 def words(language: str) -> dict[str, Any]:
-    return tomllib.loads((BUILTIN / "words" / f"{language}.toml").read_text("utf-8"))
+    """The protocol's own words over those that all kinds share."""
+    own, shared = (
+        tomllib.loads((place / f"{language}.toml").read_text("utf-8"))
+        for place in (BUILTIN / "words", ROOT / "protocols" / "common")
+    )
+    return shared | own | {"problems": shared["problems"] | own["problems"]}
 
 
 def samples(language: str) -> list[dict[str, Any]]:
@@ -154,7 +159,7 @@ def test_the_words_have_the_same_keys_in_every_language(language):
     assert set(found) == {"no_evidence", "copy_meta", "problems", "types", "neutral"}
     assert "meta" in found["copy_meta"]
     assert set(found["problems"]) == KINDS
-    assert set(found["types"]) == {"object", "list", "text", "number"}
+    assert set(found["types"]) == {"object", "list", "text", "number", "boolean"}
     assert set(found["neutral"]) == {"question", "answer"}
     assert found["no_evidence"] == PHRASES[language]
 

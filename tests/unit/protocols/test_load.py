@@ -41,11 +41,11 @@ def broken(file: str, text: str | None) -> dict[str, str]:
     [
         ("protocol.toml", None, "the folder has no protocol.toml"),
         ("protocol.toml", "kind = ", "not TOML: "),
-        ("protocol.toml", 'kind = "poetry"', "kind must be one of rubric"),
+        ("protocol.toml", 'kind = "poetry"', "kind must be one of pairwise, rubric"),
         ("prompts/en.md", None, "the protocol has no such prompt"),
         ("prompts/en.md", "no sections", "the prompt has no section <!-- user -->"),
-        ("words/en.toml", None, "the protocol has no such file"),
-        ("words/en.toml", "[problems]", "the key 'no_evidence' is missing"),
+        ("words/en.toml", None, "the key 'neutral' is missing"),
+        ("words/en.toml", "[problems]", "the key 'neutral' is missing"),
     ],
 )
 def test_what_is_wrong_names_its_file(file, text, said):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Fix
 from evenhand.limits import EVIDENCE_CHARS, NOTES_CHARS
-from evenhand.protocols.rubric_check import Checked
+from evenhand.protocols.check import Checked
 from tests.unit.protocols.material import META, PHRASES, SAMPLE, good, protocol
 
 PROTOCOL = protocol()

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.app import find_protocol, kind_of
+from evenhand.protocols.asking import Sitting
 from evenhand.protocols.kind import RubricKind
-from evenhand.protocols.samples import RowError, load_sample, read_sample, sample_text
+from evenhand.protocols.rows import RowError
+from evenhand.protocols.samples import load_sample, read_sample, sample_text
 from tests.unit.protocols.material import RUBRIC_TEXT, Scripted, good
 
 RUBRIC = json.loads(RUBRIC_TEXT)
@@ -144,11 +146,11 @@ def kind() -> RubricKind:
 async def test_a_unit_is_judged_in_its_own_language():
     judging = kind()
     for language, phrase in (("ja", "該当する根拠なし"), (None, "no evidence found")):
-        ident, body = judging.read(row(language=language))
+        ((ident, body, _),) = judging.read(row(language=language))
         reply = good()
         for scored in reply["scores"].values():
             scored |= {"evidence": [], "rationale": phrase}
-        judgment = await judging.judge(body, Scripted([json.dumps(reply)]), "full")
+        judgment = await judging.judge(body, Sitting(ask=Scripted([json.dumps(reply)])))
         assert (ident, judgment.status) == ("r1/m/v1/e/q1", "verdict")
 
 

@@ -1,0 +1,90 @@
+"""How each protocol kind is shown: its figures, a judgment on one line, a unit in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from evenhand import jsontext
+from evenhand.ledger.store import Scope, Store
+from evenhand.protocols.samples import load_sample
+from evenhand.report.pairs import (
+    figures_table,
+    fronts_table,
+    pair_block,
+    pair_result,
+    passes_table,
+    standings_table,
+)
+from evenhand.report.terminal import answer_block, safe, scores_table, verdict_table
+from evenhand.results import figures_of_pairs, score_values
+
+
+class View(Protocol):
+    """What commands show of one kind."""
+
+    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
+        """What the judgments of a scope come to."""
+        ...
+
+    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
+        """The same for `--json`."""
+        ...
+
+    def result(self, output: Mapping[str, Any]) -> Text:
+        """A verdict on one line."""
+        ...
+
+    def unit(self, body: str, row: Mapping[str, Any]) -> Iterator[RenderableType]:
+        """A unit and its judgment; `row` is a full export row."""
+        ...
+
+
+class RubricView:
+    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
+        if scores := score_values(store, scope):
+            yield scores_table(scores)
+
+    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
+        return {}
+
+    def result(self, output: Mapping[str, Any]) -> Text:
+        scores = output["scores"].items()
+        return Text(" ".join(f"{safe(name)} {given['score']}" for name, given in scores))
+
+    def unit(self, body: str, row: Mapping[str, Any]) -> Iterator[RenderableType]:
+        sample = load_sample(body)
+        yield answer_block(sample.question, sample.model_output, row)
+        if row["output"] is not None:
+            yield verdict_table(row)
+
+
+class PairwiseView:
+    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
+        found = figures_of_pairs(store, scope)
+        if found.standings:
+            yield standings_table(found)
+            yield ""
+            yield figures_table(found)
+        if found.fronts:
+            yield ""
+            yield fronts_table(found)
+
+    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
+        return {"pairwise": figures_of_pairs(store, scope).json()}
+
+    def result(self, output: Mapping[str, Any]) -> Text:
+        return pair_result(output)
+
+    def unit(self, body: str, row: Mapping[str, Any]) -> Iterator[RenderableType]:
+        yield pair_block(jsontext.parse(body))
+        if row["output"] is not None:
+            yield passes_table(row)
+            if row["output"]["notes"]:
+                yield Text(safe(row["output"]["notes"]), style="dim")
+
+
+VIEWS: dict[str, View] = {"pairwise": PairwiseView(), "rubric": RubricView()}

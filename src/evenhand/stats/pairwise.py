@@ -1,0 +1,225 @@
+"""What the judgments of pairs come to: wins, how far the orders agree, and the fronts of topics.
+
+Figures about the judge (consistency, first slot, contradictions) are of first rounds only: a later
+round is asked because the first one was inconsistent. Passes of one pair are not independent of
+each other, so intervals treat the pair as the unit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from evenhand.judgment import Judgment
+from evenhand.stats.fronts import pareto, schwartz
+from evenhand.stats.proportion import Proportion, clustered
+
+OUTCOMES = ("A", "B", "tie", "uncertain")
+
+
+class Judged(NamedTuple):
+    """One pair with everything that judged it: (judge, judgment), failures included."""
+
+    row: str
+    places: tuple[int, int]
+    of: int
+    candidates: tuple[str, str]
+    judgments: Sequence[tuple[int, Judgment]]
+
+    @property
+    def verdicts(self) -> list[Mapping[str, Any]]:
+        return [one.output for _, one in self.judgments if one.output is not None]
+
+
+def majority(votes: Sequence[str], otherwise: str) -> str:
+    """What more than half of the votes say."""
+    for vote, number in Counter(votes).items():
+        if 2 * number > len(votes):
+            return vote
+    return otherwise
+
+
+@dataclass(slots=True)
+class Standing:
+    """How one candidate fared, over all panel verdicts of its pairs."""
+
+    wins: int = 0
+    losses: int = 0
+    ties: int = 0
+    uncertain: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The candidates of one topic that nothing speaks against."""
+
+    candidates: list[str]
+    front: list[str]
+    pareto: list[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class PairFigures:
+    """The figures of one run of pairs."""
+
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    settled: Counter[str] = field(default_factory=Counter[str])
+    standings: dict[str, Standing] = field(default_factory=dict[str, Standing])
+    panel: Counter[str] = field(default_factory=Counter[str])
+    consistency: Proportion
+    first_slot: Proportion
+    agreement: Proportion
+    first_rounds: int = 0
+    contradictions: Counter[str] = field(default_factory=Counter[str])
+    self_contradictions: int = 0
+    passes: int = 0
+    extra_calls: int = 0
+    fronts: dict[str, Front] = field(default_factory=dict[str, Front])
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        return {
+            "outcomes": {name: self.outcomes[name] for name in OUTCOMES},
+            "settled": dict(self.settled),
+            "candidates": {
+                name: {"wins": s.wins, "losses": s.losses, "ties": s.ties, "uncertain": s.uncertain}
+                for name, s in self.standings.items()
+            },
+            "panel": dict(self.panel),
+            "first_rounds": self.first_rounds,
+            "consistency": asdict(self.consistency),
+            "first_slot": asdict(self.first_slot),
+            "agreement": asdict(self.agreement),
+            "contradictions": dict(self.contradictions),
+            "self_contradictions": self.self_contradictions,
+            "passes": self.passes,
+            "extra_calls": self.extra_calls,
+            "fronts": {
+                row: {"candidates": one.candidates, "front": one.front, "pareto": one.pareto}
+                for row, one in self.fronts.items()
+            },
+        }
+
+
+def pair_figures(pairs: Iterable[Judged]) -> PairFigures:
+    """The figures of these pairs."""
+    counts = _Counts()
+    for pair in pairs:
+        counts.add(pair)
+    figures = counts.figures
+    figures.consistency = clustered(counts.agreeing)
+    figures.first_slot = clustered(counts.first_slots)
+    figures.agreement = clustered(counts.alike)
+    figures.fronts = {row: _front(pairs) for row, pairs in counts.topics.items()}
+    return figures
+
+
+class _Counts:
+    """What is counted pair by pair."""
+
+    def __init__(self) -> None:
+        none = clustered([])
+        self.figures = PairFigures(consistency=none, first_slot=none, agreement=none)
+        self.agreeing: list[tuple[int, int]] = []
+        self.first_slots: list[tuple[int, int]] = []
+        self.alike: list[tuple[int, int]] = []
+        self.topics: dict[str, list[Judged]] = {}
+
+    def add(self, pair: Judged) -> None:
+        figures, verdicts = self.figures, pair.verdicts
+        figures.outcomes.update(one["winner"] for one in verdicts)
+        figures.settled.update(one["settled"] for one in verdicts)
+        if verdicts:
+            winner = panel_winner(pair)
+            figures.panel[winner] += 1
+            self._stand(pair.candidates, winner)
+        self._passes(pair)
+        self.alike.append(_alike(pair))
+        if pair.of > 2:
+            self.topics.setdefault(pair.row, []).append(pair)
+
+    def _stand(self, candidates: tuple[str, str], winner: str) -> None:
+        for side, name in zip("AB", candidates, strict=True):
+            standing = self.figures.standings.setdefault(name, Standing())
+            standing.wins += winner == side
+            standing.losses += winner in "AB" and winner != side
+            standing.ties += winner == "tie"
+            standing.uncertain += winner == "uncertain"
+
+    def _passes(self, pair: Judged) -> None:
+        figures, agreeing, rounds, firsts, decided = self.figures, 0, 0, 0, 0
+        for _, judgment in pair.judgments:
+            figures.extra_calls += sum(one.get("round", 1) > 1 for one in judgment.passes)
+            made = [one for one in judgment.passes if "winner" in one]
+            figures.passes += len(made)
+            figures.self_contradictions += sum(bool(one["flags"]) for one in made)
+            for first, second in _first_round(made):
+                rounds += 1
+                agreeing += first["winner"] == second["winner"]
+                figures.contradictions.update(
+                    c for c, mark in first["marks"].items() if mark != second["marks"][c]
+                )
+                slots = [_slot(one) for one in (first, second)]
+                firsts += slots.count(1)
+                decided += len(slots) - slots.count(0)
+        figures.first_rounds += rounds
+        self.agreeing.append((agreeing, rounds))
+        self.first_slots.append((firsts, decided))
+
+
+def panel_winner(pair: Judged) -> str:
+    """What the majority of a pair's judgments say; without one it is uncertain."""
+    return majority([one["winner"] for one in pair.verdicts], "uncertain")
+
+
+def _first_round(made: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, Any]]:
+    first = [one for one in made if one["round"] == 1]
+    if len(first) == 2:
+        yield first[0], first[1]
+
+
+def _slot(made: Mapping[str, Any]) -> int:
+    """Which slot of a pass won, 1 or 2; 0 for a tie."""
+    return (
+        0 if made["winner"] == "tie" else 1 + ((made["winner"] == "A") != (made["order"] == "12"))
+    )
+
+
+def _alike(pair: Judged) -> tuple[int, int]:
+    """How many of the pairs of judges agree on this pair of answers."""
+    votes = [(judge, one.output["winner"]) for judge, one in pair.judgments if one.output]
+    both = [(a[1], b[1]) for a, b in combinations(votes, 2) if a[0] != b[0]]
+    return sum(one == other for one, other in both), len(both)
+
+
+def _front(pairs: Sequence[Judged]) -> Front:
+    """The fronts of one topic. A pair that is missing or failed beats and dominates nothing."""
+    names = {
+        place: name
+        for pair in pairs
+        for place, name in zip(pair.places, pair.candidates, strict=True)
+    }
+    beats: list[tuple[int, int]] = []
+    marks: dict[tuple[int, int], list[str]] = {}
+    for pair in pairs:
+        first, second = pair.places[0] - 1, pair.places[1] - 1
+        if not pair.verdicts:
+            continue
+        winner = panel_winner(pair)
+        beats += {"A": [(first, second)], "B": [(second, first)]}.get(winner, [])
+        marks[first, second] = panel_marks(pair)
+    size = pairs[0].of
+    return Front(
+        candidates=[names[place] for place in sorted(names)],
+        front=[names[i + 1] for i in schwartz(size, beats) if i + 1 in names],
+        pareto=[names[i + 1] for i in pareto(size, marks) if i + 1 in names],
+    )
+
+
+def panel_marks(pair: Judged) -> list[str]:
+    """Each criterion's mark by the majority of the judgments; without one a tie."""
+    settled = [one["criteria"] for one in pair.verdicts]
+    return [majority([one[c] for one in settled if c in one], "tie") for c in settled[0]]

@@ -1,0 +1,90 @@
+"""Runs of pairs for tests: judges by name, figures, settling again, and stopping on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evenhand.app import find_run, open_store
+from evenhand.engine.ask import Tally
+from evenhand.engine.stop import Stop
+from evenhand.errors import Interrupted
+from evenhand.exchange import Question, Reply
+from evenhand.ledger.store import Scope
+from evenhand.results import figures_of_pairs
+from evenhand.runs import Summary, settle_run
+from evenhand.stats.pairwise import PairFigures
+from tests.suites import (
+    judged,
+    prepared,
+)
+
+EXPECTED = ["A", "B", "tie"]
+
+
+def judge(name: str, **rest: Any) -> dict[str, Any]:
+    return {"model": f"python/judge:{name}", **rest}
+
+
+def figures(folder: Path, run: str = "latest") -> PairFigures:
+    store = open_store("sqlite:evenhand.db", folder, must_exist=True)
+    try:
+        return figures_of_pairs(store, Scope(find_run(store, run).row.id))
+    finally:
+        store.close()
+
+
+async def settled_again(folder: Path) -> Summary:
+    store = open_store("sqlite:evenhand.db", folder)
+    try:
+        return await settle_run(find_run(store, "latest"), store)
+    finally:
+        store.close()
+
+
+def check_sums(summary: Summary) -> None:
+    told = summary.json()
+    failed = sum(told["failures"].values())
+    assert told["planned"] == told["verdicts"] + failed + told["pending"]
+
+
+class Interrupting:
+    """Throws the switch, as Ctrl-C does, once so many replies were given."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    @contextmanager
+    def watch(self, tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
+        self.tally, self.stop = tally, stop
+        yield
+
+    def __call__(self) -> None:
+        if self.tally.sent == self.after:
+            self.stop.throw(Interrupted("interrupted"))
+
+
+async def interrupted(folder: Path, stop_after: int) -> tuple[Summary, Summary]:
+    """A run of one worker that is stopped after so many calls, and the same run to its end."""
+    interrupting, ready = Interrupting(stop_after), prepared(folder, limits={"concurrency": 1})
+    for seat in ready.seats:
+        seat.judge.answer = _counting(seat.judge.answer, interrupting)  # type: ignore[method-assign]
+    first = await judged(ready, watch=interrupting.watch)
+    assert first.stopped is not None
+    assert first.counts.failures == {}
+    check_sums(first)
+    again = await judged(prepared(folder, limits={"concurrency": 1}))
+    assert again.counts.pending == 0
+    check_sums(again)
+    return first, again
+
+
+def _counting(answer: Any, interrupting: Interrupting) -> Any:
+    async def counted(question: Question) -> Reply:
+        reply: Reply = await answer(question)
+        interrupting()
+        return reply
+
+    return counted

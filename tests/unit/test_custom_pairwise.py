@@ -1,0 +1,222 @@
+"""A pairwise protocol of the user's own: its criteria, priority and rounds, in one language."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import provider as p
+from tests.suites import at, evenhand, judged, pairs, stored, write_pairs
+
+PROTOCOL = """
+kind = "pairwise"
+about = "Recipes."
+priority = ["safety", "taste"]
+max_rounds = 2
+
+[[criteria]]
+id = "taste"
+en = "Does it sound tasty?"
+
+[[criteria]]
+id = "safety"
+en = "Is it safe to eat?"
+
+[[criteria]]
+id = "cost"
+en = "Is it cheap?"
+"""
+PROMPT = """<!-- user -->
+Compare two recipes for {{topic}}
+{{candidate_1}}
+{{candidate_2}}
+by
+{{criteria}}
+as {{shape}}
+<!-- again -->
+Wrong: {{problems}}
+"""
+JUDGE = """
+import json, re
+
+def said(marks, winner):
+    given = {"first_meets": True, "second_meets": True, "comment": ""}
+    criteria = {c: {**given, "mark": mark} for c, mark in marks.items()}
+    return json.dumps({"criteria": criteria, "explanation": "x", "winner": winner})
+
+async def conflict(messages, schema, params):
+    "The first candidate of the file is safer, the second tastier and cheaper."
+    own, other = ("A+", "B+") if params["order"] == "12" else ("B+", "A+")
+    return said({"taste": other, "safety": own, "cost": other}, "A")
+
+async def first(messages, schema, params):
+    return said(dict.fromkeys(("taste", "safety", "cost"), "A+"), "A")
+
+async def spoilt(messages, schema, params):
+    return said(dict.fromkeys(("taste", "safety", "cost"), "good"), "A")
+"""
+
+
+def folder_of(path: Path, protocol: str = PROTOCOL, prompt: str = PROMPT) -> str:
+    mine = path / "recipes"
+    (mine / "prompts").mkdir(parents=True)
+    (mine / "protocol.toml").write_text(protocol)
+    (mine / "prompts" / "en.md").write_text(prompt)
+    return "recipes"
+
+
+def judge(name: str) -> dict[str, Any]:
+    return {"model": f"python/judge:{name}"}
+
+
+async def test_its_priority_decides(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
+    await judged(tmp_path)
+    for row in stored(tmp_path):
+        output = row["output"]
+        assert (output["winner"], output["settled"]) == ("A", "stable")
+        assert output["criteria"] == {"taste": "B+", "safety": "A+", "cost": "B+"}
+
+
+async def test_its_number_of_rounds_holds_unless_the_suite_says_otherwise(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    for settings, most in (({}, 2), ({"max_rounds": 4}, 4)):
+        write_pairs(tmp_path, 1, judge("first"), judge=JUDGE, protocol="recipes", settings=settings)
+        summary = await judged(tmp_path)
+        assert stored(tmp_path, summary.run)[0]["output"]["rounds"] == most
+
+
+async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    async with p.Provider(p.comparing(p.by_number)) as provider:
+        write_pairs(tmp_path, 3, at(provider.url), protocol="recipes")
+        summary = await judged(tmp_path)
+    assert summary.counts.verdicts == 3
+    asked = provider.calls[0].body["messages"][-1]["content"]
+    assert "- safety: Is it safe to eat?" in asked
+    schema = provider.calls[0].schema
+    assert schema is not None
+    assert list(schema["properties"]["criteria"]["properties"]) == ["taste", "safety", "cost"]
+
+
+def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
+    assert evenhand("run", cwd=tmp_path).returncode == 0
+    assert evenhand("export", "latest", "-o", "v.txt", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "v.txt").read_text().splitlines() == [
+        "pair_id | winner | taste | safety | cost | notes",
+        "p0 | A | B+ | A+ | B+ | x",
+        "p1 | A | B+ | A+ | B+ | x",
+    ]
+    files = ("--units", "pairs.jsonl", "--replies", "v.txt")
+    checked = evenhand("check", "--protocol", "recipes", *files, cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    other = evenhand("check", "--protocol", "pairwise", *files, cwd=tmp_path)
+    assert (other.returncode, "v.txt:1" in other.stderr) == (3, True), other.stderr
+    write_pairs(tmp_path, 1, judge("spoilt"), judge=JUDGE, protocol="recipes")
+    assert evenhand("run", cwd=tmp_path).returncode == 0
+    (row,) = stored(tmp_path)
+    assert "is not a mark. Choose one of: A+, B+, tie" in row["detail"]
+
+
+def test_a_run_needs_its_folder_no_more(tmp_path: Path) -> None:
+    import shutil
+
+    folder_of(tmp_path)
+    write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
+    evenhand("run", cwd=tmp_path)
+    before = stored(tmp_path)
+    shutil.rmtree(tmp_path / "recipes")
+    settled = evenhand("settle", "latest", "--json", cwd=tmp_path)
+    assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 2)
+    assert stored(tmp_path) == before
+
+
+WRONG = {
+    "unknown criterion in priority": (
+        PROTOCOL.replace('["safety", "taste"]', '["safety", "smell"]'),
+        "priority names 'smell', which is no criterion; known: taste, safety, cost",
+    ),
+    "priority is no list": (PROTOCOL.replace('["safety", "taste"]', '"safety"'), "must be a list"),
+    "no text in the language": (
+        PROTOCOL.replace('en = "Is it cheap?"', 'ja = "安いか"'),
+        'criterion cost has no text in "en"',
+    ),
+    "no criteria": (PROTOCOL.partition("[[")[0], "needs [[criteria]]"),
+    "two of a name": (PROTOCOL.replace('id = "cost"', 'id = "taste"'), "two criteria are called"),
+    "no id": (PROTOCOL.replace('id = "cost"\n', ""), "criterion 3 needs an id"),
+    "an id that a table cannot hold": (PROTOCOL.replace('"cost"', '"a|b"'), "without |"),
+    "no rounds": (PROTOCOL.replace("max_rounds = 2", "max_rounds = 0"), "max_rounds must be"),
+    "rounds as text": (PROTOCOL.replace("= 2", '= "2"'), "max_rounds must be"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(
+    tmp_path: Path, name: str
+) -> None:
+    text, said = WRONG[name]
+    folder_of(tmp_path, text)
+    async with p.Provider(p.comparing(p.by_number)) as provider:
+        write_pairs(tmp_path, 2, at(provider.url), protocol="recipes")
+        done = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        assert provider.calls == []
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert said in done.stderr
+    assert "recipes/protocol.toml" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_a_language_it_does_not_speak_is_refused(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    rows = pairs(2)
+    rows[1]["language"] = "ja"
+    async with p.Provider(p.comparing(p.by_number)) as provider:
+        write_pairs(tmp_path, rows, at(provider.url), protocol="recipes")
+        in_data = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        write_pairs(tmp_path, 2, at(provider.url), protocol="recipes", language="ja")
+        in_suite = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        assert provider.calls == []
+    assert (in_data.returncode, "pairs.jsonl:2" in in_data.stderr) == (3, True), in_data.stderr
+    assert (in_suite.returncode, "It speaks en" in in_suite.stderr) == (2, True), in_suite.stderr
+
+
+async def test_without_a_priority_a_conflict_is_a_tie(tmp_path: Path) -> None:
+    folder_of(tmp_path, PROTOCOL.replace('priority = ["safety", "taste"]\n', ""))
+    write_pairs(tmp_path, 1, judge("conflict"), judge=JUDGE, protocol="recipes")
+    await judged(tmp_path)
+    (row,) = stored(tmp_path)
+    assert (row["output"]["winner"], row["flags"]) == ("tie", ["self_contradiction"])
+
+
+async def test_words_of_its_own_stand_over_those_of_the_kind(tmp_path: Path) -> None:
+    name = folder_of(tmp_path)
+    words = tmp_path / name / "words"
+    words.mkdir()
+    (words / "en.toml").write_text('[problems]\nmark_unknown = "{value} is no taste."\n')
+    write_pairs(tmp_path, 1, judge("spoilt"), protocol=name, judge=JUDGE)
+    await judged(tmp_path)
+    (row,) = stored(tmp_path)
+    assert row["detail"] == '"good" is no taste.'
+
+
+async def test_a_prompt_that_asks_for_a_table_line_gets_one(tmp_path: Path) -> None:
+    code = """
+async def table(messages, schema, params):
+    assert schema is None
+    own = "A" if params["order"] == "12" else "B"
+    line = f"x | {own} | {own}+ | tie | tie | because"
+    return f"```\\npair_id | winner | taste | safety | cost | notes\\n{line}\\n```"
+"""
+    name = folder_of(tmp_path, 'reply = "table"\n' + PROTOCOL)
+    write_pairs(tmp_path, 1, judge("table"), protocol=name, judge=code)
+    await judged(tmp_path)
+    (row,) = stored(tmp_path)
+    assert (row["output"]["winner"], row["output"]["notes"]) == ("A", "because")
+    assert row["output"]["criteria"] == {"taste": "A+", "safety": "tie", "cost": "tie"}
