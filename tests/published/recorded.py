@@ -1,0 +1,90 @@
+"""Recorded verdicts, asked for as a judge's replies: the adapter from published files to
+judgments. It says what a judge saw in which slot and nothing else; turning the orders back,
+comparing, settling and counting are the package's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from evenhand.app import find_protocol
+from evenhand.exchange import Question, Reply
+from evenhand.protocols.asking import Sitting
+from evenhand.protocols.pairs import read_pairs
+from evenhand.protocols.pairwise import PairwiseProtocol
+from evenhand.protocols.pairwise_form import Criterion
+from evenhand.stats.pairwise import Judged
+from evenhand.units import Pair
+
+MARKS = {"A": "A+", "B": "B+", "tie": "tie"}
+
+
+class Asked(NamedTuple):
+    """Which pass of which pair: what a record answers."""
+
+    pair: str
+    order: str
+    round: int = 1
+
+
+def topic(ident: object, *names: str) -> dict[str, Any]:
+    """An input row. Its texts stand for the judged ones, which settling never reads."""
+    candidates = [{"id": name, "text": f"what {name} answered"} for name in names]
+    return {"pair_id": str(ident), "topic": "as published", "candidates": candidates}
+
+
+def reply(slot: str) -> str:
+    """A judge that prefers a slot, `A` being the one it saw first. A record has a verdict and no
+    criteria, so the verdict is the only criterion."""
+    given = {"first_meets": True, "second_meets": True, "comment": "", "mark": MARKS[slot]}
+    return json.dumps({"criteria": {"overall": given}, "explanation": "", "winner": slot})
+
+
+def judged(
+    rows: Iterable[Mapping[str, Any]], replies: Mapping[Asked, str], max_rounds: int = 1
+) -> list[Judged]:
+    """Every pair of these rows, judged by what was recorded, in the order of the rows."""
+    pairs: list[Pair] = []
+    for row in rows:
+        # As in a run, every other pair is asked in the order 21 first.
+        pairs += read_pairs(row, position=len(pairs), seed=0)
+    return asyncio.run(_judged(pairs, replies, max_rounds))
+
+
+async def _judged(
+    pairs: Iterable[Pair], replies: Mapping[Asked, str], max_rounds: int
+) -> list[Judged]:
+    async def ask(question: Question) -> Reply:
+        return Reply(text=replies[Asked(question.unit, question.order, question.round)])
+
+    protocol, found = _protocol(max_rounds), list[Judged]()
+    for pair in pairs:
+        judgment = await protocol.judge(pair, Sitting(ask=ask))
+        names = (pair.first.id, pair.second.id)
+        found.append(Judged(pair.row, pair.places, pair.of, names, [(0, judgment)]))
+    return found
+
+
+def _protocol(max_rounds: int) -> PairwiseProtocol:
+    builtin = find_protocol("pairwise")
+    return PairwiseProtocol(
+        prompts=builtin.prompts("en"),
+        words=builtin.words("en"),
+        criteria=(Criterion("overall", "The better answer on the whole."),),
+        priority=(),
+        max_rounds=max_rounds,
+        repairs=0,
+    )
+
+
+def winner(one: Judged) -> str:
+    """The settled winner of a pair with one judge; `failure` where there is none."""
+    return one.verdicts[0]["winner"] if one.verdicts else "failure"
+
+
+def passes(one: Judged) -> dict[str, str]:
+    """The winner of each order's last pass, of the candidates of the row."""
+    return {made["order"]: made["winner"] for made in one.judgments[0][1].passes}
