@@ -1,10 +1,11 @@
 """What Evenhand costs on top of the bare requests: one run, side by side.
 
-A loopback server in a process of its own answers at once. The same samples go through the engine
-of `evenhand run` with the durable ledger, and the same request bodies through a bare aiohttp loop.
+A loopback server in a process of its own answers at once. The same units go through the engine of
+`evenhand run` with the durable ledger, and the same request bodies through a bare aiohttp loop. A
+sample is one call, a pair is two; figures are by call.
 
-    python bench/overhead.py                     5,000 samples, 64 and 256 wide
-    python bench/overhead.py --samples 100000 --widths 64
+    python bench/overhead.py                     5,000 calls of each protocol, 64 and 256 wide
+    python bench/overhead.py --protocols rubric --calls 100000 --widths 64
 """
 
 from __future__ import annotations
@@ -42,17 +43,34 @@ RUBRIC = {
 }
 
 
-def write_suite(folder: Path, samples: int, width: int, url: str) -> None:
-    """A suite of so many different samples of about 700 characters."""
+def sample(i: int) -> dict[str, Any]:
+    """An answer of about 700 characters, unlike all others."""
+    meta = {"run_id": "bench", "model": "m", "prompt_variant": "v1", "question_id": str(i)}
+    return {"meta": meta, "question": f"Question {i}?", "model_output": answer(i)}
+
+
+def pair(i: int) -> dict[str, Any]:
+    candidates = [{"id": name, "text": answer(2 * i + k)} for k, name in enumerate("ab")]
+    return {"pair_id": str(i), "topic": f"Question {i}?", "candidates": candidates, "meta": {}}
+
+
+def answer(i: int) -> str:
+    return " ".join(f"statement{(i * 31 + k) % 99991} holds." for k in range(30))
+
+
+ROWS = {"rubric": (sample, 1), "pairwise": (pair, 2)}
+"""How a unit is made, and how many calls it takes."""
+
+
+def write_suite(folder: Path, protocol: str, calls: int, width: int, url: str) -> None:
+    """A suite of different units that take so many calls."""
+    make, each = ROWS[protocol]
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
-    with (folder / "samples.jsonl").open("w") as out:
-        for i in range(samples):
-            words = " ".join(f"statement{(i * 31 + k) % 997} holds." for k in range(30))
-            meta = {"run_id": "bench", "model": "m", "prompt_variant": "v1", "question_id": str(i)}
-            row = {"meta": meta, "question": f"Question {i}?", "model_output": words}
-            out.write(json.dumps(row) + "\n")
+    with (folder / "units.jsonl").open("w") as out:
+        out.writelines(json.dumps(make(i)) + "\n" for i in range(calls // each))
+    rubric = 'rubric = "rubric.json"\n' if protocol == "rubric" else ""
     (folder / "evenhand.toml").write_text(
-        f'name = "bench"\nprotocol = "rubric"\ndata = ["samples.jsonl"]\nrubric = "rubric.json"\n'
+        f'name = "bench"\nprotocol = "{protocol}"\ndata = ["units.jsonl"]\n{rubric}'
         f'[[judges]]\nmodel = "openai/bench"\nbase_url = "{url}"\nmax_tokens = 512\n'
         f"price = {{ input = 0.4, output = 1.6 }}\n[limits]\nconcurrency = {width}\n"
     )
@@ -91,23 +109,19 @@ def evenhand_side(folder: Path) -> dict[str, float]:
 def bodies(folder: Path) -> list[bytes]:
     """The request bodies that Evenhand sends for the suite, made beforehand."""
     from evenhand.app import Prepared
-    from evenhand.runs import first_question
+    from evenhand.protocols.asking import Sitting
     from evenhand.suite import load_suite
 
+    async def nobody(question: Any) -> Any:
+        raise AssertionError
+
     prepared = Prepared(load_suite(folder, {}), {}, print)
-    seat = prepared.seats[0]
-
-    async def made() -> list[bytes]:
-        return [
-            _body(seat.judge, await first_question(prepared, seat, unit.body))
-            for unit in prepared.units()
-        ]
-
-    return asyncio.run(made())
-
-
-def _body(judge: Any, question: Any) -> bytes:
-    return judge._body(question, judge._dialect)
+    judge: Any = prepared.seats[0].judge
+    return [
+        judge._body(question, judge._dialect)
+        for unit in prepared.units()
+        for question in prepared.kind.opening(unit.body, Sitting(ask=nobody))
+    ]
 
 
 def bare_side(folder: Path, url: str, width: int) -> dict[str, float]:
@@ -146,28 +160,29 @@ def in_child(side: str, folder: Path, url: str, width: int) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def compare(samples: int, width: int, url: str) -> None:
+def compare(protocol: str, calls: int, width: int, url: str) -> None:
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_suite(folder, samples, width, url)
+        write_suite(folder, protocol, calls, width, url)
         for side in ("bare", "evenhand"):
             found[side] = in_child(side, folder, url, width)
         found["again, from the ledger"] = in_child("evenhand", folder, url, width)
     bare = found["bare"]["cpu"]
-    print(f"\n{samples} samples, {width} wide")
-    print(f"{'':24}{'judged/s':>10}{'CPU ms':>10}{'ratio':>8}{'peak MB':>9}{'wall s':>8}")
+    print(f"\n{protocol}, {calls} calls, {width} wide")
+    print(f"{'':24}{'calls/s':>10}{'CPU ms':>10}{'ratio':>8}{'peak MB':>9}{'wall s':>8}")
     for side, got in found.items():
-        each = 1000 * got["cpu"] / samples
+        each = 1000 * got["cpu"] / calls
         print(
-            f"{side:24}{samples / got['wall']:>10.0f}{each:>10.3f}{got['cpu'] / bare:>8.2f}"
+            f"{side:24}{calls / got['wall']:>10.0f}{each:>10.3f}{got['cpu'] / bare:>8.2f}"
             f"{got['peak_mb']:>9.0f}{got['wall']:>8.1f}"
         )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=5000)
+    parser.add_argument("--protocols", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--calls", type=int, default=5000)
     parser.add_argument("--widths", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--side", choices=["bare", "evenhand"])
     parser.add_argument("--folder", type=Path)
@@ -182,8 +197,9 @@ def main() -> None:
         from tests.provider import child
 
         with child("fast") as url:
-            for width in given.widths:
-                compare(given.samples, width, url)
+            for protocol in given.protocols:
+                for width in given.widths:
+                    compare(protocol, given.calls, width, url)
 
 
 if __name__ == "__main__":
