@@ -91,7 +91,8 @@ class RemoteJudge(ABC):
             "model": model,
             "temperature": temperature,
             "max_tokens": max_tokens,
-            "seed": seed,
+            # A seed that is never sent changes no answer, and must not make one paid for again.
+            **({"seed": seed} if dialect.seed else {}),
             **({"probabilities": True} if probabilities else {}),
         }
         self._place = Place(

@@ -16,17 +16,20 @@ from evenhand.errors import UsageError
 from evenhand.judges.http import base_url
 
 _VERSIONED = re.compile(r"/v\d\w*$")
-_HOST = re.compile(r"(?P<host>\[[^\]]*\]|[^:/]*)(?P<port>:\d+)?(?P<path>/.*)?")
-# Replaced, and bound to by nobody here.
-_ANYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
+_HOST = re.compile(
+    r"(?P<scheme>(?i:https?)://(?=[^:/]))?(?P<host>\[[^\]]*\]|[^:/]*)(?P<port>:\d+)?(?P<path>/.*)?"
+)
+# Where a server listens on all its addresses, with nothing to call by that name.
+_ANYWHERE = re.compile(r"(?:0\.0\.0\.0|\[[0:]+\])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """A service: its address, the names of its settings, and how it is shown the key.
 
-    `path` is added to an address that does not end in a version. `version_names` are settings
-    that ask for an older form of the address.
+    `path` is added to an address that does not end in a version; `surplus` is what one may end in
+    that is added anyway. `version_names` are settings that ask for an older form of the address.
     """
 
     provider: str
@@ -38,6 +41,7 @@ class Service:
     key_prefix: str = "Bearer "
     headers: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
+    surplus: str = ""
     version_names: tuple[str, ...] = ()
     spelled: Callable[[str], str] = str
 
@@ -47,9 +51,10 @@ def ollama_url(text: str) -> str:
     address that a server listens on, which is none to call."""
     found = _HOST.fullmatch(text)
     if found is None:
-        return text.replace("://0.0.0.0", "://127.0.0.1")
-    host = "127.0.0.1" if found["host"] in _ANYWHERE else found["host"]
-    return f"http://{host}{found['port'] or ':11434'}{found['path'] or ''}"
+        return text
+    host = "127.0.0.1" if _ANYWHERE.fullmatch(found["host"]) else found["host"]
+    port = found["port"] or ("" if found["scheme"] else ":11434")
+    return f"{found['scheme'] or 'http://'}{host}{port}{found['path'] or ''}"
 
 
 OPENAI: Final = Service(
@@ -80,6 +85,7 @@ AZURE: Final = Service(
     key_header="api-key",
     key_prefix="",
     path="/openai/v1",
+    surplus=r"/openai(?:/deployments(?:/[^/]*)?)?$",
     version_names=("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"),
 )
 ANTHROPIC: Final = Service(
@@ -100,6 +106,7 @@ GOOGLE: Final = Service(
     key_header="x-goog-api-key",
     key_prefix="",
     path="/v1beta",
+    surplus=r"(?:(?<=/v1)|(?<=/v1beta))/models$",
 )
 
 
@@ -113,10 +120,12 @@ def located(service: Service, given: str | None, environment: Mapping[str, str],
             advice=f"Set {service.url_names[0]} in the environment, or base_url in [[judges]].",
         )
     url = base_url(service.spelled(text.strip()), where=named)
+    if service.surplus:
+        url = url.with_path(re.sub(service.surplus, "", url.raw_path), encoded=True)
     if not service.path or _VERSIONED.search(url.raw_path):
         return url
     version = environment.get(first_set(environment, service.version_names), "").strip()
-    if version:
+    if _DATED.match(version):
         return (url / "openai" / "deployments" / model).with_query({"api-version": version})
     return url.with_path(url.raw_path.rstrip("/") + service.path, encoded=True)
 

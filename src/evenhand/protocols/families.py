@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, starmap
-from typing import Literal, cast
+from operator import attrgetter
+from typing import Literal, NamedTuple, cast
 
 from evenhand.protocols import introductions as said
 from evenhand.protocols.family_table import FAMILIES
@@ -25,11 +26,17 @@ MASK = "[model]"
 EMBEDDED = "qwen2.5-coder-1.5b"
 """The model behind the plain judge name `embedded`."""
 
+# Under a megabyte for ordinary texts, 25 for texts of nothing but names.
+TEXTS_KEPT = 64
+LONGEST_KEPT = 8_000
+
 Kind = Literal["names", "makers", "bare", "words", "firms"]
 KINDS: tuple[Kind, ...] = ("names", "makers", "bare", "words", "firms")
 
 _NO_MODEL = frozenset({"human", "replay", "python"})
 _ANY_MODEL = frozenset({"openai", "azure", "ollama", "openrouter", "embedded"})
+# What these are asked for is always a model's own name.
+_MODELS_OWN = frozenset({"ollama", "openrouter", "embedded"})
 _TUNED = frozenset(each.key for each in FAMILIES if each.is_tuned)
 
 
@@ -42,21 +49,38 @@ def family(name: str) -> str | None:
         return None
     # What these serve is anyone's model, so their name says nothing about it.
     told = rest if rest and provider in _ANY_MODEL else parts
-    return next(filter(None, map(_family_of, reversed(told))), None)
+    is_model = bool(rest) and provider in _MODELS_OWN
+    owners, words = _owners(), _id_words()
+    counted = {key: words[key] for key in words if is_model or owners[key].search(low)}
+    found = (_family_of(part, (_ids(), counted)) for part in reversed(told))
+    return next(filter(None, found), None)
 
 
 @cache
 def _ids() -> dict[str, re.Pattern[str]]:
-    return {
-        each.key: re.compile(rf"(?<![a-zа-яё])(?:{each.ids})(?![a-zа-яё])") for each in FAMILIES
-    }
+    return {each.key: _whole(each.ids) for each in FAMILIES}
 
 
-def _family_of(part: str) -> str | None:
+@cache
+def _id_words() -> dict[str, re.Pattern[str]]:
+    return {each.key: _whole(each.id_words) for each in FAMILIES if each.id_words}
+
+
+@cache
+def _owners() -> dict[str, re.Pattern[str]]:
+    return {each.key: _whole(each.owners or r"(?!)") for each in FAMILIES if each.id_words}
+
+
+def _whole(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![a-zа-яё])(?:{words})(?![a-zа-яё])")
+
+
+def _family_of(part: str, patterns: Sequence[Mapping[str, re.Pattern[str]]]) -> str | None:
     """The base named last, else the fine-tune named last."""
     found = [
         (key not in _TUNED, named.start(), key)
-        for key, pattern in _ids().items()
+        for each in patterns
+        for key, pattern in each.items()
         for named in pattern.finditer(part)
     ]
     return max(found)[2] if found else None
@@ -67,13 +91,13 @@ def masked(text: str, *, but: str = "") -> str:
 
     Whatever family `but` (the topic) names is what is talked about, and stays.
     """
-    kept = _Naming(but).spoken_of()
+    kept = _naming(but).spoken_of()
     # What the first pass masks may show the second that a firm stands for the maker of a model.
     return _masked_once(_masked_once(text, kept), kept)
 
 
 def _masked_once(text: str, kept: frozenset[str]) -> str:
-    naming = _Naming(text)
+    naming = _naming(text)
     pieces, at = [], 0
     for mention in naming.mentions:
         is_kept = mention.family in kept or mention.text in kept
@@ -87,7 +111,7 @@ def _masked_once(text: str, kept: frozenset[str]) -> str:
 
 def gives_itself_away(text: str) -> bool:
     """Whether the text says which model, or whose, its author is."""
-    naming = _Naming(text)
+    naming = _naming(text)
     return any(map(naming.is_self, naming.mentions))
 
 
@@ -165,11 +189,13 @@ def _mention() -> re.Pattern[str]:
 
 
 _HIDDEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
-_CLUSTER = re.compile("[^\u0300-\u036f\u3099\u309a][\u0300-\u036f\u3099\u309a]{0,8}|.", re.DOTALL)
-# What NFKC leaves as it is, or the table below turns into the same, one character for one.
+_MARKS = "\u0300-\u036f\u3099\u309a"
+_CLUSTER = re.compile(f"[^{_MARKS}][{_MARKS}]{{0,8}}|.", re.DOTALL)
+_HIDDEN_ALONE = re.compile(f"[{_HIDDEN}](?![{_MARKS}])")
+# All but what NFKC leaves as it is, or the table below turns into the same, one for one.
 _ODD = re.compile(
     r"[^\x00-\x7f\u0400-\u045f\u3001-\u3011\u3041-\u3096\u30a1-\u30fc\u4e00-\u9fff"
-    "“”‘’«»—–‐‑−，：；！？（）]"
+    "“”‘’«»—–‐‑−，：；！？（）]+"
 )
 _PLAINER = str.maketrans("‐‑−’，：；！？（）", "---',:;!?()")
 
@@ -178,10 +204,8 @@ class _Naming:
     """A text folded for searching, the names in it, and what is said about them."""
 
     def __init__(self, text: str) -> None:
-        self.shown = text
-        self.spans: Sequence[tuple[int, int]] | None = None
-        if _ODD.search(text):
-            self.shown, self.spans = _folded(text)
+        self.text = text
+        self.shown, self.odd = _folded(text)
         self.low = _lower(self.shown).translate(_PLAINER)
         self.mentions = tuple(self._find())
 
@@ -197,9 +221,18 @@ class _Naming:
 
     def original(self, mention: _Mention) -> tuple[int, int]:
         """Where a name stands in the text as it was."""
-        if self.spans is None:
-            return mention.start, mention.end
-        return self.spans[mention.start][0], self.spans[mention.end - 1][1]
+        return self._letter(mention.start)[0], self._letter(mention.end - 1)[1]
+
+    def _letter(self, at: int) -> tuple[int, int]:
+        """Where a letter of the folded text stands in the text as it was."""
+        place = bisect_right(self.odd, at, key=attrgetter("at")) - 1
+        if place < 0:
+            return at, at + 1
+        odd = self.odd[place]
+        if at >= odd.to:
+            return at - odd.to + odd.end, at - odd.to + odd.end + 1
+        start, end = _letters(self.text[odd.start : odd.end])[1][at - odd.at]
+        return odd.start + start, odd.start + end
 
     def spoken_of(self) -> frozenset[str]:
         """The families named, and every word that could be a name."""
@@ -216,13 +249,15 @@ class _Naming:
 
     def is_self(self, mention: _Mention) -> bool:
         """Whether the text introduces itself by this name, or as made by this maker."""
-        if mention.kind == "words" or (mention.kind == "bare" and self._is_person(mention)):
+        if mention.kind == "bare" and self._is_person(mention):
             return False
         form, run = self._introduced.get(mention.start, ("", ""))
+        if mention.kind == "words":
+            return said.is_called(self.low, mention.end, form, run)
         if mention.kind == "bare" and said.ARTICLE.search(run):  # a Gemini, by the stars
             return False
         if mention.kind in ("names", "bare"):
-            return said.is_name(self.low, mention.end, form, run)
+            return said.is_name(self.low, mention.start, mention.end, form, run)
         is_self = said.is_maker(self.low, mention.start, mention.end, form, run)
         return is_self and not (form == "as" and self._is_about_next(mention))
 
@@ -283,7 +318,46 @@ class _Naming:
         return frozenset(bisect_left(self._ends, each.start()) for each in found)
 
 
-def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _naming(text: str) -> _Naming:
+    """Kept for a while where the text is short: other pairs and judges soon bring it again."""
+    return _kept(text) if len(text) <= LONGEST_KEPT else _Naming(text)
+
+
+_kept = lru_cache(maxsize=TEXTS_KEPT)(_Naming)
+
+
+class _Odd(NamedTuple):
+    """A stretch that folding may alter: where it stands folded, and in the text as it was."""
+
+    at: int
+    to: int
+    start: int
+    end: int
+
+
+def _folded(text: str) -> tuple[str, list[_Odd]]:
+    """NFKC letter by letter without hidden characters; most of a text is that already."""
+    pieces: list[str] = []
+    odd: list[_Odd] = []
+    at = done = 0
+    for found in _ODD.finditer(text):
+        start = max(found.start() - 1, 0)  # the letter that a mark may stand on
+        folded = _fold(text[start : found.end()])
+        at += start - done
+        odd.append(_Odd(at, at + len(folded), start, found.end()))
+        pieces += [text[done:start], folded]
+        at, done = odd[-1].to, found.end()
+    return "".join([*pieces, text[done:]]) if odd else text, odd
+
+
+def _fold(stretch: str) -> str:
+    # A part of a normal text is normal: then only hidden characters are to be left out.
+    if unicodedata.is_normalized("NFKC", stretch):
+        return _HIDDEN_ALONE.sub("", stretch)
+    return _letters(stretch)[0]
+
+
+def _letters(text: str) -> tuple[str, list[tuple[int, int]]]:
     """NFKC letter by letter without hidden characters, and where each letter came from."""
     shown: list[str] = []
     spans: list[tuple[int, int]] = []

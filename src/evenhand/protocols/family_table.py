@@ -11,6 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _VERSION = r"[- ]?v?\d{1,2}(?:\.\d{1,2})?(?:o|b|k)?(?![a-z\d])"
+_SIZE = (
+    r"(?=[-_ .]?v?\d"
+    r"|[-_ ](?:instruct|chat|base|code|lite|mini|pro|max|ultra|large|small|medium|tiny)(?![a-z]))"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +25,9 @@ class Family:
     is_tuned: bool = False
     ids: str
     """In model identifiers, where a part between separators is enough."""
+    id_words: str = ""
+    """In identifiers, what may be anything else: it counts beside one of `owners` alone."""
+    owners: str = ""
     names: str = ""
     makers: str = ""
     bare: str = ""
@@ -30,14 +37,17 @@ class Family:
 
 def _family(key: str, ids: str, *, is_tuned: bool = False, **patterns: str) -> Family:
     filled = {kind: text.replace("#", _VERSION) for kind, text in patterns.items()}
-    return Family(key=key, ids=ids, is_tuned=is_tuned, **filled)
+    return Family(key=key, ids=ids.replace("#", _SIZE), is_tuned=is_tuned, **filled)
 
 
-# In the patterns of running text, # stands for a version.
+# In the patterns of running text # stands for a version; in `ids`, for one, or a size, to follow.
 FAMILIES = (
     _family(
         "openai",
-        r"chatgpt|gpt-?(?:\d[\d.]*[a-z]{0,2}|oss)|(?<!\d)o[134](?!\d)|davinci|codex|openai",
+        r"chatgpt|gpt-?(?:\d[\d.]*[a-z]{0,2}|oss)|davinci|codex|openai"
+        r"|(?<!\d)o[134][-_ ](?:mini|pro|preview|high|low|deep-research|20\d\d)",
+        id_words=r"(?<!\d)o[134](?!\d)",
+        owners=r"openai|azure",
         names=r"chat ?gpt|gpt-?\d(?:\.\d)?[a-z]{0,2}(?![a-z\d])|gpt \d(?:\.\d)?o?(?![a-z\d])"
         r"|gpt-oss|o[134]-(?:mini|pro|preview)|(?:text|code)-davinci-\d+|чат ?gpt|чатгпт",
         makers=r"openai|open ai|опенэйай",
@@ -53,7 +63,9 @@ FAMILIES = (
     ),
     _family(
         "google",
-        r"gemini|gemma|(?:med|code)?palm|bard|flan|google|deepmind",
+        r"gemini|gemma|(?:med|code)palm|palm#|bard|flan|deepmind|\Agoogle\Z",
+        id_words=r"palm",
+        owners=r"google",
         names=r"gemini[- ]?(?:\d\.\d|pro|ultra|nano|flash|advanced|ai)(?![a-z\d])|gemma#|palm[- ]2"
         r"|google bard|bard ai|flan-t5",
         makers=r"(?:google )?deepmind|google ai",
@@ -80,7 +92,7 @@ FAMILIES = (
     ),
     _family(
         "qwen",
-        r"qwen|qwq|qvq|tongyi|通义|千问|dashscope|alibaba",
+        r"qwen|qwq|qvq|tongyi|通义|千问|dashscope|\Aalibaba\Z",
         names=r"qwen|qwq-\d+b|tongyi ?qianwen|通义千问|千问|通義千問",
         makers=r"通义实验室|tongyi lab",
         bare=r"通义|tongyi",
@@ -118,21 +130,21 @@ FAMILIES = (
     _family("minimax", r"minimax|abab", names=r"abab\d\w*|minimax-\w+|海螺ai", makers=r"minimax"),
     _family(
         "doubao",
-        r"doubao|豆包|skylark|bytedance|seed-?oss",
+        r"doubao|豆包|skylark|seed-?oss|\Abytedance(?:-seed)?\Z",
         names=r"doubao|豆包(?:大模型|模型|ai)",
         bare=r"豆包",
         firms=r"字节跳动|bytedance|バイトダンス",
     ),
     _family(
         "hunyuan",
-        r"hunyuan|混元|tencent",
+        r"hunyuan|混元|\Atencent\Z",
         names=r"hunyuan|(?:腾讯)?混元(?:大模型|助手)|腾讯元宝",
         bare=r"混元",
         firms=r"腾讯|tencent|テンセント",
     ),
     _family(
         "ernie",
-        r"ernie|文心|wenxin|baidu",
+        r"ernie|文心|wenxin|\Abaidu\Z",
         names=r"ernie[- ](?:bot|\d\.\d|speed|lite)|文心一言|文心大模型|wenxin yiyan",
         bare=r"文心",
         firms=r"百度|baidu",
@@ -146,22 +158,41 @@ FAMILIES = (
     ),
     _family(
         "cohere",
-        r"command|c4ai|aya|cohere(?:labs|forai)?",
+        r"command[-_ ][ar](?![a-z])|command#|c4ai|aya#|aya[-_ ](?:expanse|vision)"
+        r"|cohere(?:labs|forai)?",
+        id_words=r"command|aya",
+        owners=r"cohere",
         names=r"command[- ]r(?:\+|-plus|7b)?|command-a(?:-\w+)?|aya[- ](?:23|101|expanse|vision)",
         makers=r"cohere",
         words=r"command|aya",
     ),
-    _family("phi", r"phi", names=r"phi-\d(?:\.\d)?", words=r"phi", firms=r"microsoft research"),
-    _family("falcon", r"falcon", names=r"falcon-?\d+b", words=r"falcon", makers=r"tii"),
+    _family(
+        "phi",
+        r"phi#",
+        id_words=r"phi",
+        owners=r"microsoft",
+        names=r"phi-\d(?:\.\d)?",
+        words=r"phi",
+        firms=r"microsoft research",
+    ),
+    _family(
+        "falcon",
+        r"falcon#|falcon-mamba",
+        id_words=r"falcon",
+        owners=r"tii(?:uae)?",
+        names=r"falcon-?\d+b",
+        words=r"falcon",
+        makers=r"tii",
+    ),
     _family(
         "gigachat",
-        r"giga ?chat|гигачат|sber(?:bank)?",
+        r"giga ?chat|гигачат|\Asber(?:bank)?\Z",
         names=r"giga ?chat|гига ?чат(?:ом|а|у|е)?",
         firms=r"сбер(?:банк)?(?:ом|а|у)?|sber(?:bank)?",
     ),
     _family(
         "yandex",
-        r"yandex(?:gpt)?|яндекс|алиса|alice",
+        r"yandex ?gpt|алиса|alice|\A(?:yandex|яндекс)\Z",
         names=r"yandex ?gpt|яндекс ?gpt|alice ai|алиса ai|алиса про",
         bare=r"алис(?:а|ы|е|у|ой)",
         firms=r"яндекс(?:ом|а|у|е)?|yandex",
@@ -177,13 +208,21 @@ FAMILIES = (
     _family("saiga", r"saiga|сайга", is_tuned=True, names=r"saiga[-_]\w+", words=r"saiga|сайга"),
     _family(
         "copilot",
-        r"copilot|bing",
+        r"copilot|bing[- ]?(?:chat|ai)",
         names=r"bing (?:chat|ai)|(?:microsoft|github) copilot",
         words=r"copilot",
         firms=r"microsoft|майкрософт|微软|マイクロソフト",
     ),
     _family("nemotron", r"nemotron", is_tuned=True, names=r"nemotron", firms=r"nvidia"),
-    _family("granite", r"granite", names=r"granite[- ]\d\.\d", words=r"granite", firms=r"ibm"),
+    _family(
+        "granite",
+        r"granite#",
+        id_words=r"granite",
+        owners=r"ibm(?:-granite)?",
+        names=r"granite[- ]\d\.\d",
+        words=r"granite",
+        firms=r"ibm",
+    ),
     _family(
         "ai2",
         r"olmo|tulu|tülu|allenai",
@@ -197,7 +236,10 @@ FAMILIES = (
     ),
     _family(
         "amazon",
-        r"nova|titan|amazon",
+        r"amazon[-_. ](?:nova|titan)|nova[- ](?:2-)?(?:micro|lite|pro|premier|canvas|sonic)"
+        r"|titan[- ](?:text|embed)|\Aamazon\Z",
+        id_words=r"nova|titan",
+        owners=r"amazon|aws|bedrock",
         names=r"amazon (?:nova|titan)|nova (?:micro|lite|premier)",
         words=r"nova|titan",
         firms=r"amazon|aws",
@@ -220,18 +262,39 @@ FAMILIES = (
     _family("smollm", r"smollm|smolvlm|huggingfacetb", names=r"smollm"),
     _family("reka", r"reka", names=r"reka[- ](?:core|flash|edge)", makers=r"reka ai"),
     _family(
-        "solar", r"solar|upstage", names=r"solar-(?:\d|pro|mini)\S{0,8}(?<!\W)", makers=r"upstage"
+        "solar",
+        r"solar#|upstage",
+        id_words=r"solar",
+        names=r"solar-(?:\d|pro|mini)\S{0,8}(?<!\W)",
+        makers=r"upstage",
     ),
     _family("exaone", r"exaone|lgai", names=r"exaone", makers=r"lg ai research"),
-    _family("bloom", r"bloomz?", names=r"bloomz|bloom-\d+b", words=r"bloom", makers=r"bigscience"),
+    _family(
+        "bloom",
+        r"bloomz|bloom#",
+        id_words=r"bloom",
+        owners=r"bigscience",
+        names=r"bloomz|bloom-\d+b",
+        words=r"bloom",
+        makers=r"bigscience",
+    ),
     _family("dolly", r"dolly", names=r"dolly[- ]v?2|dolly-\w+b", makers=r"databricks"),
-    _family("moss", r"moss", names=r"moss-\d\w*", words=r"moss", firms=r"复旦大学"),
+    _family(
+        "moss",
+        r"moss#|moss-moon",
+        id_words=r"moss",
+        owners=r"fnlp",
+        names=r"moss-\d\w*",
+        words=r"moss",
+        firms=r"复旦大学",
+    ),
     _family(
         "pangu", r"pangu", names=r"pangu[-σα]\S?|盘古大模型", bare=r"盘古", firms=r"华为|huawei"
     ),
     _family(
         "spark",
-        r"spark|星火|iflytek",
+        r"spark#|星火|iflytek",
+        id_words=r"spark",
         names=r"讯飞星火(?:认知)?(?:大模型)?|星火(?:认知)?大模型|iflytek spark|spark ?desk",
         bare=r"星火",
         words=r"spark",

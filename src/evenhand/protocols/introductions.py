@@ -54,17 +54,49 @@ _I = (
     r"(?<![a-z'])(?<!if )i(?:\s+am|'m|\s+was|,?\s+as|\s+run\s+on)|(?<![a-z])my\s+name\s+is"
     r"|(?<![a-z])call\s+me"
 )
-_AS = rf"(?:\A|(?<={_CLAUSE})|(?<={_CLAUSE}\s)|(?<=\s\s)|(?<=\band )|(?<=\bbut )|(?<=speaking ))as"
+_AS = (
+    rf"(?:\A|(?<={_CLAUSE})|(?<={_CLAUSE}\s)|(?<=\s\s)|(?<=\band )|(?<=\bbut )|(?<=speaking ))"
+    r"(?:as|being)"
+)
 _YA = r"(?<![а-яё])(?<!если )(?:я|меня\s+зовут|меня(?=\s+(?:созд|разраб|обуч))|мо[её]\s+имя)"
+# Greetings, where a text or a line begins.
+_HI_ENGLISH = (
+    r"(?:hi|hello|hey|greetings|good\s(?:morning|afternoon|evening|day))(?![a-z])"
+    r"(?:\s+(?:there|everyone|all|again|folks))?[\s,!.—–-]++"
+)
+_HI_RUSSIAN = (
+    r"(?:привет(?:ствую)?|здравствуй(?:те)?|добр(?:ый|ое|ого)\s(?:день|утро|вечер|дня))(?![а-яё])"
+    r"[\s,!.—–-]++"
+)
+_HI_CHINESE = r"(?:[你您]好|大家好|嗨|哈[喽啰])[\s,!。~]*+"
+_HI_JAPANESE = (
+    r"(?:こんにちは|こんばんは|おはよう(?:ございます)?|はじめまして|初めまして|どうも)[\s、,!。]*+"
+)
+_BEGIN = r"(?:\A|(?<=\n))\s*+"
+# Fewer words than after "I am": "This is like ChatGPT" is about another.
+_ROLE = _run(
+    r"your|the|ai|virtual|assistant|chat\s?bot|(?:large\s)?language\smodel", r"[\s,]", letters="a-z"
+)
+_ROLE_RUSSIAN = _run(
+    r"ваш|твой|виртуальный|голосовой|(?:ии-?)?(?:ассистент|помощник)|нейросеть|чат-?бот"
+    r"|языковая\sмодель",
+    r"[\s,]",
+    letters="а-яё",
+)
+_ROLE_CHINESE = _run("[您你]的|ai|智能|人工智能|助手|助理|聊天机器人", r"\s")
 INTRODUCTION = re.compile(
     rf"(?P<am>(?:{_I})\s++{_ENGLISH}"
     rf"|(?:{_YA})(?![а-яё]){_SPACE}*+{_RUSSIAN}"
     r"|(?<!如果)(?<!假如)(?<!假设)我(?:(?:就|只|其实|确实)?(?:是|叫|名叫)|的名字(?:是|叫)|由|被|来自)"
     rf"\s*+{_CHINESE})"
     rf"|(?P<as>{_AS}\s++{_ENGLISH}"
-    rf"|(?<![а-яё])как\s++{_RUSSIAN}"
+    rf"|(?<![а-яё])(?:как|будучи)\s++{_RUSSIAN}"
     rf"|(?:作为|身为)\s*+{_CHINESE})"
     rf"|(?P<ja>(?:私|わたし|わたくし|僕|ぼく)(?:は|の名前は)[、,]?\s*+{_JAPANESE})"
+    rf"|(?P<this>{_BEGIN}(?:(?:{_HI_ENGLISH})?+this\s+is\s++{_ROLE}"
+    rf"|(?:{_HI_RUSSIAN}это|(?:{_HI_RUSSIAN})?+(?:с\s+вами|на\s+связи|говорит))\s++{_ROLE_RUSSIAN}"
+    rf"|(?:{_HI_CHINESE}这里?是|这里是)\s*+{_ROLE_CHINESE}))"
+    rf"|(?P<hi>{_BEGIN}(?:{_HI_ENGLISH}|{_HI_RUSSIAN}|{_HI_CHINESE}|{_HI_JAPANESE}(?:こちらは)?))"
 )
 
 _ZH_MODEL = r"(?:ai|人工智能|超?大?(?:型|规模)?(?:语言)?模型|(?:智能)?助手|助理|聊天机器人)"
@@ -92,28 +124,74 @@ _AFTER_AS = re.compile(
     rf"|\s*+(?:\Z|[,。(]\s*+(?![a-zа-яё])|我|的?{_ZH_MODEL}|{_ZH_MAKES}[一-龥]{{0,12}}?{_ZH_MODEL})"
 )
 _AFTER_KAK = re.compile(rf"{_CLOSED}(?:\s+от\s+\S++)?\s*+(?:,(?!\s*так)|\Z)")
-_JA_SELF = (
-    rf"(?:{_JA_MAKES}[ぁ-んァ-ヶー一-龠]{{0,12}}?|の){_JA_MODEL}(?:アシスタント|モデル)?"
-    r"(?:です|として|である|\Z)"
+_JA_MADE_MODEL = (
+    rf"\s?(?:{_JA_MAKES}[ぁ-んァ-ヶー一-龠]{{0,12}}?|の){_JA_MODEL}(?:アシスタント|モデル)?"
 )
+_JA_SELF = rf"{_JA_MADE_MODEL}(?:です|として|である(?![a-z])|\Z)"
+_JA_ME = r"である(?:私|わたし|僕|ぼく)"
 _AFTER_JA = re.compile(
     rf"\s*{_CLOSED}(?:\([^()\n]{{0,20}}\))?\s*+(?:です|である|でございます|だ(?![とろが])|と申し|といい"
     rf"|と言い|と呼|という(?:名前の)?{_JA_MODEL}|。|\Z"
     rf"|[、,]\s*[a-zぁ-んァ-ヶー一-龠 ]{{0,40}}?{_JA_MODEL}(?:です|である))|{_JA_SELF}"
 )
 _JA_MADE = re.compile(_JA_SELF)
-_TOSHITE = re.compile(rf"\s*{_CLOSED}として(?:[、,は]|の私|お|ご|私|回答|答|\Z)")
+_JA_MADE_ME = re.compile(rf"{_JA_MADE_MODEL}{_JA_ME}")
+_TOSHITE = re.compile(
+    rf"\s*{_CLOSED}(?:として(?:[、,は]|の私|お|ご|私|回答|答|\Z)|{_JA_ME}|と申し)"
+)
+_STOP = rf"{_CLOSED}\s*+(?:\Z|\n|[.!。](?![a-z\d]))"
+_AFTER_THIS = re.compile(
+    rf"{_STOP}|\s+(?:here|speaking)(?![a-z]){_STOP}|,?\s+{_BY}(?![a-z])"
+    r"|,\s+(?:an?|the|your)\s+(?:[a-z-]{1,20}\s+){0,4}?(?:ai|model|assistant|chat\s?bot)(?![a-z])"
+    r"|,\s+(?:[а-яё-]{1,20}\s+){0,4}?(?:ии|модель|ассистент|помощник|нейросеть|чат-?бот)(?![а-яё])"
+    rf"|,\s*[一-龥]{{0,12}}?{_ZH_MODEL}"
+)
+_HERE = re.compile(
+    rf"\s+(?:here|на\s+связи)(?![a-zа-яё])(?:{_STOP}|,\s+(?:your|ready|happy|an?|ваш)(?![a-zа-яё])"
+    r"|\s+(?:to\s+help|at\s+your\s+service)(?![a-z]))"
+    rf"|\s*(?:在此|在这里|为[您你]服务)(?:{_STOP}|,)"
+)
+_DESU = re.compile(rf"\s*{_CLOSED}(?:です|でございます)(?![かがけ])")
+_FIRST = ' \n\t*_"“'
 
 
-def is_name(low: str, end: int, form: str, run: str) -> bool:
-    """Whether a text introduces itself by the name that ends at `end`."""
+def is_name(low: str, start: int, end: int, form: str, run: str) -> bool:
+    """Whether a text introduces itself by the name from `start` to `end`."""
     if form == "am":
         return _AFTER_AM.match(low, end) is not None
     if form == "as":
         is_russian = run.startswith("как") and MODEL.search(run)
         after = _AFTER_KAK.match(low, end) if is_russian else None
         return (after or _AFTER_AS.match(low, end)) is not None
-    return (_AFTER_JA if form == "ja" else _TOSHITE).match(low, end) is not None
+    if form == "ja":
+        return _AFTER_JA.match(low, end) is not None
+    if form == "this":
+        return _AFTER_THIS.match(low, end) is not None
+    if _TOSHITE.match(low, end) or is_signed(low, start, end):
+        return True
+    is_first = form == "hi" or (start < len(_FIRST) and not low[:start].strip(_FIRST))
+    here = _HERE.match(low, end) if is_first else None
+    return (here or (_DESU.match(low, end) if form == "hi" else None)) is not None
+
+
+_LAST = re.compile(rf"{_CLOSED}(?:\s*\([^()\n]*+\))?{_CLOSED}\.?\s*+\Z")
+_DASH = re.compile(r"(?:\n|(?<=[.!)])\s)\s*[*_]{0,2}(?:[—–]{1,2}|--)\s?[*_]{0,2}\Z")
+_ITEM = re.compile(r"\s*(?:[-—–•*]|\d{1,3}[.)])\s")
+_YORI = re.compile(r"\s?より\s*+\Z")
+_NO_END = ("?", ":", ",", ";", '"', "”", "»", "'", "」", "』")
+
+
+def is_signed(low: str, start: int, end: int) -> bool:
+    """Whether a text ends with the name as its signature: no item of a list, no source of a quote,
+    no answer to a question."""
+    if _YORI.match(low, end):
+        return low[max(0, start - 2) : start].rstrip(" ").endswith("\n")
+    dash = _DASH.search(low, max(0, start - 12), start) if _LAST.match(low, end) else None
+    if dash is None:
+        return False
+    body = low[: dash.start()].rstrip()
+    line = body.rpartition("\n")[2]
+    return bool(body) and not body.endswith(_NO_END) and not _ITEM.match(line)
 
 
 MODEL = re.compile(
@@ -129,15 +207,23 @@ _OWN = re.compile(
     rf"|{_ZH_MAKES}[一-龥]{{0,12}}?{_ZH_MODEL}|的{_ZH_MODEL}"
 )
 _ZH_MADE = re.compile(_ZH_MAKES)
+_RUSSIAN_MODEL = re.compile(
+    r"(?:модел|нейросет|ассистент|помощник|бот)[а-яё]*\s+(?:компании\s+)?\Z"
+)
+_YA_NEXT = re.compile(rf"{_CLOSED},\s*(?:я|мне|меня|у\s+меня|мой|моя)(?![а-яё])")
 _OTHER = re.compile(r",?\s*+(?:it|they|this|that|the|он|она|оно|它)(?![a-zа-яё])")
 _GOES_ON = re.compile(r"[^,.!?\n]{0,30},?\s*(?:i|my)(?![a-z])")
 
 
 def is_maker(low: str, start: int, end: int, form: str, run: str) -> bool:
     """Whether a text says that whoever is named from `start` to `end` made it."""
+    if form == "this":
+        return False
     if form == "ja":
         return _JA_MADE.match(low, end) is not None
-    if not form:
+    if _JA_MADE_ME.match(low, end):
+        return True
+    if form in ("", "hi"):
         before = low[max(0, start - 2) : start].rstrip(" ")
         is_first = start == 0 or before[-1:] in ("。", "\n", "!", "?")
         return is_first and _JA_MADE.match(low, end) is not None
@@ -146,18 +232,39 @@ def is_maker(low: str, start: int, end: int, form: str, run: str) -> bool:
         return bool(_BY_END.search(run) or own or _ZH_MADE.match(low, end))
     if _BY_END.search(run) and MODEL.search(run):
         return not _OTHER.match(low, end)
+    if _RUSSIAN_MODEL.search(run):
+        return _YA_NEXT.match(low, end) is not None
     is_chinese = own is not None and not own[0].isascii()
     return own is not None and (is_chinese or _GOES_ON.match(low, own.end()) is not None)
 
 
+_CALLED = re.compile(
+    r"(?:(?<![a-z])(?:called|named|known\s+as)|по\s+имени|под\s+названием|名为|叫做?)[\s\"“«*_]*\Z"
+)
+_JA_CALLED = re.compile(rf"\s*{_CLOSED}という(?:名前の)?{_JA_MODEL}")
+
+
+def is_called(low: str, end: int, form: str, run: str) -> bool:
+    """Whether a text calls itself a model by the word that ends at `end`."""
+    if form == "ja":
+        return _JA_CALLED.match(low, end) is not None
+    if form != "am" or not _CALLED.search(run):
+        return False
+    is_model = MODEL.search(run) or _ZH_CALLED.match(low, end)
+    return is_model is not None and _AFTER_AM.match(low, end) is not None
+
+
+_ZH_CALLED = re.compile(rf"\s*的{_ZH_MODEL}")
 ARTICLE = re.compile(r"(?<![a-z])an?\s+\Z")
 SURNAME = re.compile(r"\s[A-ZА-ЯЁ][a-zа-яё]")
 BEFORE_SUBJECT = re.compile(r"[^.!?。\n]{0,60}[,、]\s?")
 MADE_BY = re.compile(
     rf"(?<![a-z]){_BY}\s++"
+    r"|(?<![a-z])(?:ai|models?|assistants?|chat\s?bots?|llms?)\s+(?:by|from)\s++(?:the\s++)?"
+    rf"|(?:модел|нейросет|ассистент|помощник|чат-?бот)[а-яё]{{0,4}}\s++(?:от|компании)\s++[«\"]?"
     rf"|(?<![а-яё]){_MADE}[а-яё]{{0,5}}(?:\s+(?:компани[а-я]+|командой|специалистами))?\s++[«\"]?|由"
 )
-MAKES = re.compile(rf"{_ZH_MAKES}的|{_JA_MAKES}")
+MAKES = re.compile(rf"{_ZH_MAKES}的|{_JA_MAKES}|(?:公司)?的{_ZH_MODEL}|\s?の{_JA_MODEL}")
 OWNS = re.compile(r"(?:'s|の|的|社の|公司的|旗下的?)?\s*[«\"“]?")
 OWNED = re.compile(r"\s*[»\"”]?\s*(?:\(|,?\s*(?:by|from|от)\s+)")
 SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|[。\n]")

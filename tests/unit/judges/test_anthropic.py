@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, UsageError
 from evenhand.exchange import Usage
+from evenhand.ledger.keys import call_keys
 from tests.dialects import Endpoint, anthropic_error, encoded, message
 from tests.provider import EMPTY, HTML, Behaviour, redirecting
 from tests.unit.judges.conftest import KEY, SCHEMA, OpenJudge, answered, question
@@ -61,15 +62,20 @@ async def test_later_rounds_are_hotter_and_say_so(opened: OpenJudge) -> None:
     assert reply.sampling == {"temperature": 0.7}
 
 
-async def test_the_identity_keeps_the_seed_that_is_not_sent(opened: OpenJudge) -> None:
+async def test_the_identity_is_without_the_seed_that_is_never_sent(opened: OpenJudge) -> None:
     assert opened(NAME, environment=ENV).identity == {
         "provider": "anthropic",
         "base_url": "https://api.anthropic.com/v1",
         "model": "claude-test",
         "temperature": 0.0,
         "max_tokens": 256,
-        "seed": 7,
     }
+
+
+async def test_another_seed_asks_nothing_anew_but_rounds_and_repeats_do(opened: OpenJudge) -> None:
+    keys = [call_keys(opened(NAME, environment=ENV, seed=seed).identity) for seed in (7, 8, None)]
+    asked = [question(), question(round=2), question(repeat=1)]
+    assert len({key(one) for key in keys for one in asked}) == len(asked)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenhand.judges.embedded.models import DEFAULT, catalogue
-from evenhand.protocols.families import EMBEDDED, MASK, family, gives_itself_away, masked
+from evenhand.protocols.families import (
+    EMBEDDED,
+    LONGEST_KEPT,
+    MASK,
+    _Naming,
+    family,
+    gives_itself_away,
+    masked,
+)
 from evenhand.protocols.family_table import FAMILIES
 
 NAMES = {
@@ -79,6 +87,20 @@ def test_a_name_tells_its_family(key, name):
     assert family(name) == family(name.upper()) == key
 
 
+SURE = [("openai/o1", "openai"), ("openai:o3", "openai"), ("azure/o1", "openai")]
+SURE += [("openrouter/openai/o1", "openai"), ("o3-mini", "openai"), ("o1-2024-12-17", "openai")]
+SURE += [("o4-mini-deep-research", "openai"), ("amazon nova", "amazon"), ("amazon/nova", "amazon")]
+SURE += [("bedrock/nova", "amazon"), ("nova-lite", "amazon"), ("google/palm", "google")]
+SURE += [("google/next", "google"), ("ollama/phi", "phi"), ("microsoft/phi", "phi")]
+SURE += [("tiiuae/falcon-mamba-7b", "falcon"), ("openrouter/cohere/command", "cohere")]
+SURE += [("command-a", "cohere"), ("solar-pro", "solar"), ("ByteDance-Seed/x", "doubao")]
+
+
+@pytest.mark.parametrize(("name", "key"), SURE)
+def test_a_word_is_a_model_where_its_maker_or_version_says_so(name, key):
+    assert family(name) == key
+
+
 def test_every_family_is_tried():
     assert {each.key for each in FAMILIES} == set(NAMES)
 
@@ -88,6 +110,20 @@ OTHERS += ["human:Gemma", "replay/gpt-4.jsonl", "python/judges.gpt4:ask", "cgpt-
 OTHERS += ["philosophy", "yiping", "gpt4all-13b-snoozy", "astral-7b", "v2", "baseline"]
 OTHERS += ["promo1", "solarium", "commander", "llamafied", "embedded/mine.gguf"]
 OTHERS += ["ollama/custom", "", "/", ":::"]
+# Ordinary words and firms that make many things, with nothing beside them.
+OTHERS += ["o1", "o3", "option-o1", "o1/2", "run_o4", "nova", "titan", "nova-run", "amazon-reviews"]
+OTHERS += ["google-search", "yandex-search", "bing", "baidu-baike", "command", "phi", "falcon"]
+OTHERS += [
+    "spark",
+    "solar",
+    "bloom",
+    "moss",
+    "palm",
+    "granite",
+    "aya",
+    "openai/nova",
+    "azure/spark",
+]
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -283,6 +319,13 @@ def test_an_answer_that_merely_mentions_a_model_does_not(language, text):
         ("Microsoft Copilot, Command R+, o1-mini", "[model], [model], [model]"),
         ("I'm Claude, made by Anthropic.", "I'm [model], made by [model]."),
         ("an assistant developed by Google", "an assistant developed by [model]"),
+        ("ChatGPT is a chatbot by OpenAI", "[model] is a chatbot by [model]"),
+        ("ChatGPT — чат-бот от OpenAI", "[model] — чат-бот от [model]"),
+        ("Это модель компании Сбер", "Это модель компании [model]"),
+        ("ChatGPT是OpenAI的聊天机器人", "[model]是[model]的聊天机器人"),
+        ("ChatGPTはOpenAIのチャットボットです", "[model]は[model]のチャットボットです"),
+        ("I'm an assistant called Bard.", "I'm an assistant called [model]."),
+        ("… 🙂 café: G\u200bPT-4… e\u0301", "… 🙂 café: [model]… e\u0301"),
         ("通义千问和文心一言", "[model]和[model]"),
         ("阿里云的通义千问", "[model]的[model]"),
         ("我是由阿里云开发的模型", "我是由[model]开发的模型"),
@@ -307,6 +350,10 @@ def test_an_answer_that_merely_mentions_a_model_does_not(language, text):
         ("Яндекс и Сбер — компании. Алиса упала в нору.", None),
         ("豆包和星火，百川归海", None),
         ("阿里云的股票", None),
+        ("a book by OpenAI, a car from Google", None),
+        ("グーグルの株", None),
+        ("This is Claude Monet's garden", None),
+        ("Gemini here means the constellation", None),
         ("Line one\r\n\tﬁne ½ Å e\u0301 İ", None),
     ],
 )
@@ -328,60 +375,53 @@ def test_what_the_topic_is_about_stays(text, topic, hidden):
     assert masked(text, but=topic) == hidden
 
 
-PIECES = [
-    "I am ",
-    "As ",
-    "GPT-4",
-    "Claude",
-    "Claude 3 Opus",
-    "Gemini",
-    "OpenAI",
-    "Google",
-    "'s ",
-    ", ",
-]
+ODD = ["…", "é", "e\u0301", "\u0301" * 9, "🙂", "\u200b", "\u200b\u0301", "한", "ᄒ", "ᅡ", "ﬁ", "½"]
+ODD += ["İ", "か\u3099", "，", "‑", "ﷺ", "ς", "Ｇ", "gpt", "-4", " ", "х", "智"]
+
+
+def folded(text):
+    """Every letter by itself, with the marks on it, and no hidden ones: what folding stands for."""
+    letters = re.findall("(?s)[^\u0300-\u036f\u3099\u309a][\u0300-\u036f\u3099\u309a]{0,8}|.", text)
+    hidden = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+    return "".join(unicodedata.normalize("NFKC", one) for one in letters if one not in hidden)
+
+
+@given(st.lists(st.sampled_from(ODD), max_size=12).map("".join) | st.text(st.characters()))
+def test_folding_odd_stretches_alone_is_folding_every_letter(text):
+    plainer = str.maketrans("‐‑−’，：；！？（）", "---',:;!?()")
+    assert _Naming(text).shown.translate(plainer) == folded(text).translate(plainer)
+
+
+@given(st.lists(st.sampled_from(ODD), max_size=8).map("".join), st.sampled_from(["", " ", "."]))
+def test_a_name_among_odd_characters_is_replaced_where_it_stands(odd, room):
+    text = f"{odd} ChatGPT{room}"
+    assert masked(text).endswith(f" {MASK}{room}")
+    assert masked(f"ChatGPT: {odd}").startswith(f"{MASK}: ")
+
+
+@pytest.mark.parametrize("odd", ["…", "é", "🙂"])
+def test_one_odd_character_leaves_the_rest_of_a_text_unfolded(odd):
+    naming = _Naming(f"{'plain words ' * 300}{odd}{' и слова' * 300}")
+    assert sum(stretch.end - stretch.start for stretch in naming.odd) == 2
+
+
+def test_texts_too_long_to_be_kept_are_read_alike():
+    text = "I am ChatGPT. " + "Well… " * LONGEST_KEPT
+    assert gives_itself_away(text)
+    assert masked(text) == text.replace("ChatGPT", MASK)
+
+
+PIECES = ["I am ", "As ", "GPT-4", "Claude", "Claude 3 Opus", "Gemini", "OpenAI"]
+PIECES += ["Google", "'s ", ", "]
 PIECES += ["made by ", "trained by ", "an AI model ", "I ", "that ", ". ", "\n", " ", "-", "(", ")"]
-PIECES += [
-    "я ",
-    "Я — ",
-    "как ",
-    "модель ",
-    "созданная ",
-    "Сбер",
-    "GigaChat",
-    "Алиса",
-    " от ",
-    "Яндекса",
-]
-PIECES += [
-    "我是",
-    "作为",
-    "通义千问",
-    "阿里云",
-    "开发的",
-    "由",
-    "模型",
-    "，",
-    "豆包",
-    "的",
-    "2",
-    ".5",
-    "x",
-]
-PIECES += [
-    "私は",
-    "として",
-    "です",
-    "が開発したAI",
-    "、",
-    "。",
-    MASK,
-    "Nova",
-    "Amazon",
-    "\u200b",
-    "Ｇ",
-    "İ",
-]
+PIECES += ["я ", "Я — ", "как ", "модель ", "созданная ", "Сбер", "GigaChat"]
+PIECES += ["Алиса", " от ", "Яндекса"]
+PIECES += ["我是", "作为", "通义千问", "阿里云", "开发的", "由", "模型", "，", "豆包"]
+PIECES += ["的", "2", ".5", "x"]
+PIECES += ["私は", "として", "です", "が開発したAI", "、", "。", MASK, "Nova", "Amazon"]
+PIECES += ["\u200b", "Ｇ", "İ"]
+PIECES += ["This is ", "Hi, ", " here", "\n— ", "an assistant called ", "Bard"]
+PIECES += ["である私", "这里是"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=24).map("".join) | st.text(st.characters())
 
 
@@ -417,19 +457,9 @@ def test_normal_forms_are_alike(form, text):
 HOSTILE = ["I am ", "As a ", "as ", "made by ", "an AI model ", "the ", "GPT-4", "GPT-4-"]
 HOSTILE += ["Claude ", "OpenAI ", "As Claude, ", "I am Claude, ", "OpenAI's ", "Google "]
 HOSTILE += ["-mini", "gpt", "1.", " ", "\n", ",", "(", "я ", "как модель ", "созданная "]
-HOSTILE += [
-    "меня зовут ",
-    "我是",
-    "作为",
-    "由",
-    "的",
-    "大",
-    "通义千问",
-    "豆包",
-    "私は",
-    "の",
-    "モデル",
-]
+HOSTILE += ["меня зовут ", "我是", "作为", "由", "的", "大", "通义千问", "豆包", "私は", "の"]
+HOSTILE += ["モデル"]
+HOSTILE += ["This is ", "\nhi, ", "Claude here ", ".\n— Claude", "Claude (", "\n— ", "…é"]
 HOSTILE += ["ChatGPTとして", "OpenAIが開発した", "\u0301", "\u200b", "İ", "a", "[model]"]
 
 
