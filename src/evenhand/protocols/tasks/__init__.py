@@ -1,0 +1,1 @@
+"""The task rubrics of the weighted protocol: read from Markdown or TOML."""
