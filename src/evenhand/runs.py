@@ -1,4 +1,4 @@
-"""What a command does with a run: judge it, settle it again, forecast it; and the summary of each.
+"""What a command does with a run: judge it, settle it again; and the summary of each.
 
 In every summary planned = verdicts + failures + pending.
 """
@@ -15,7 +15,7 @@ from evenhand.app import Prepared, Recorded, Seat, budget_cap
 from evenhand.engine.ask import Counter, Door, Tally
 from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
-from evenhand.engine.prices import dollars, token_bounds, token_guess
+from evenhand.engine.prices import dollars
 from evenhand.engine.retry import Retry
 from evenhand.engine.run import BASIS, Bench, Engine, Pool, routed, settle, sitting
 from evenhand.engine.stop import Stop, Stopped
@@ -99,7 +99,9 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
     stop, tally = Stop(), Tally()
     limits = prepared.suite.file.limits
     before = store.counts(scope, prepared.judgments_per_unit, BASIS)
-    tally.cached, tally.verdicts = before.calls, before.verdicts
+    # What is judged again is counted when it is.
+    again = sum(before.failed_calls.get(reason, 0) for reason in RETRIED_BY_NEXT_RUN)
+    tally.cached, tally.verdicts = before.calls - again, before.verdicts
     tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
     spent = store.spent(prepared.run)
     budget = Budget(budget_cap(prepared.suite), _used(prepared, spent))
@@ -108,7 +110,7 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
     ]
     pools = [
         Pool(bench=bench, counters=seated, width=_width(limits.concurrency, seated))
-        for bench, seated in _seated(prepared.benches, counters)
+        for bench, seated in seated(prepared.benches, counters)
     ]
     engine = Engine(
         kind=prepared.kind,
@@ -134,7 +136,7 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
 T = TypeVar("T")
 
 
-def _seated(benches: Sequence[Bench], judges: Sequence[T]) -> Iterator[tuple[Bench, Sequence[T]]]:
+def seated(benches: Sequence[Bench], judges: Sequence[T]) -> Iterator[tuple[Bench, Sequence[T]]]:
     """Each bench with the judges that sit on it."""
     seat = 0
     for bench in benches:
@@ -210,7 +212,7 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
     run, tally = recorded.row.id, Tally()
     scope = Scope(run)
     with store.claim(run):
-        for bench, judges in _seated(recorded.benches, recorded.judges):
+        for bench, judges in seated(recorded.benches, recorded.judges):
             door = _recorded_doors(judges, store, tally)
             for repeat in range(bench.repeats):
                 for unit in store.units(scope):
@@ -245,81 +247,6 @@ def _recorded_door(identity: Any, store: Store, tally: Tally) -> Door:
     return ask
 
 
-@dataclass(slots=True)
-class Forecast:
-    """What a run would send: calls, tokens, and the range of its price in picodollars."""
-
-    planned: int = 0
-    answered: int = 0
-    calls_least: int = 0
-    calls_most: int = 0
-    input_tokens: int = 0
-    output_tokens_most: int = 0
-    cost_least: int | None = 0
-    cost_most: int | None = 0
-
-    def json(self) -> dict[str, Any]:
-        return {
-            "planned": self.planned,
-            "cached": self.answered,
-            "calls": {"least": self.calls_least, "most": self.calls_most},
-            "input_tokens": self.input_tokens,
-            "output_tokens_most": self.output_tokens_most,
-            "price_usd": {
-                "least": None if self.cost_least is None else dollars(self.cost_least),
-                "most": None if self.cost_most is None else dollars(self.cost_most),
-            },
-        }
-
-
-async def forecast(prepared: Prepared, store: Store | None, limit: int | None) -> Forecast:
-    """Everything a run would do up to the first calls of each judgment, and no call."""
-    found = Forecast()
-    most = (1 + prepared.suite.file.settings.repairs) * prepared.kind.rounds
-    bound, benches = token_bounds(), prepared.benches
-    async with aclosing(prepared):
-        keys = [call_keys(seat.judge.identity) for seat in prepared.seats]
-        for unit in prepared.units(limit):
-            for bench, seated in _seated(benches, list(zip(prepared.seats, keys, strict=True))):
-                seats = [seat for seat, _ in seated]
-                for repeat in range(bench.repeats):
-                    found.planned += 1
-                    for question in prepared.kind.opening(unit.body, sitting(bench, repeat, _no)):
-                        _, key_of = seated[question.seat]
-                        key = key_of(replace(question, repeat=repeat))
-                        if store is not None and store.find(key):
-                            found.answered += 1
-                            found.calls_most += most - 1
-                        else:
-                            _add(found, seats, question, bound(question), most)
-    return found
-
-
-async def _no(question: Question) -> Reply:
-    raise Stopped
-
-
-OUTPUT_GUESS = 200
-"""Tokens of a plain reply, for the lower end of a forecast."""
-
-
-def _add(found: Forecast, seats: Sequence[Seat], question: Question, bound: int, most: int) -> None:
-    """One opening question to a bench; later rounds of a relay may go to its dearest judge."""
-    guess, written = token_guess(question.messages), max(seat.spec.max_tokens for seat in seats)
-    found.calls_least += 1
-    found.calls_most += most
-    found.input_tokens += guess
-    found.output_tokens_most += written * most
-    first, prices = seats[question.seat].price, [seat.price for seat in seats if seat.price]
-    if first is None or len(prices) < len(seats):
-        found.cost_least = found.cost_most = None
-    if found.cost_least is not None and found.cost_most is not None and first:
-        found.cost_least += first.bound(guess, min(OUTPUT_GUESS, written))
-        # Each re-ask sends the conversation again, with the reply before it.
-        sent = sum(bound + written * reask for reask in range(most))
-        found.cost_most += max(price.bound(sent, written * most) for price in prices)
-
-
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One question as it was put, and the reply to it."""
@@ -350,8 +277,7 @@ async def exchanges(
 ) -> list[Exchange]:
     """The conversation behind one judgment, made again from the ledger: the keys prove that these
     are the prompts that were sent."""
-    seated = dict(enumerate(_seated(recorded.benches, recorded.judges)))
-    bench, judges = seated[stored.judge]
+    bench, judges = list(seated(recorded.benches, recorded.judges))[stored.judge]
     door = _recorded_doors(judges, store, Tally())
     found: list[Exchange] = []
 

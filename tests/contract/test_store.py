@@ -138,6 +138,7 @@ async def test_counts_add_up(store: Store) -> None:
     assert (counts.planned, counts.verdicts, counts.pending) == (10, 2, 6)
     assert counts.failures == {"schema": 1, "transport": 1}
     assert (counts.calls, counts.reasks) == (8, 4)
+    assert counts.failed_calls == {"schema": 2, "transport": 2}
     assert store.counts(scope, 2, "contract2:").pending == 10
 
 
@@ -206,6 +207,36 @@ async def test_failures_set_aside_are_pending_and_their_questions_open(store: St
     assert store.verify() == []
 
 
+GOOD_TRY = {"reask": 0, "problems": []}
+BAD_TRY = {"reask": 0, "problems": [{"code": "schema", "path": "", "message": "wrong"}]}
+
+
+@pytest.mark.parametrize(
+    ("passes", "calls", "asked_again"),
+    [
+        ([GOOD_TRY, BAD_TRY, GOOD_TRY, BAD_TRY, BAD_TRY], 5, [3, 4]),
+        ([GOOD_TRY, GOOD_TRY], 4, [2, 3]),
+        ([GOOD_TRY, GOOD_TRY], 2, []),
+        ([BAD_TRY, BAD_TRY], 2, [0, 1]),
+        ([], 2, [0, 1]),
+    ],
+    ids=["a bad pass", "a call lost amid a pass", "a call lost at once", "only bad", "unknown"],
+)
+async def test_only_the_conversation_that_failed_is_set_aside(
+    store: Store, passes: list[dict[str, Any]], calls: int, asked_again: list[int]
+) -> None:
+    scope = begun(store, 1)
+    (unit,) = store.units(scope)
+    for number in range(calls):
+        await store.record(call(number))
+    failed = failure("schema", "wrong", passes=tuple(passes))
+    store.settle(of(unit, failed, *map(key, range(calls))))
+    await store.flush()
+    store.set_aside(scope, ())
+    assert [n for n in range(calls) if store.find(key(n)) is None] == asked_again
+    assert store.counts(scope, 1, TAG).pending == 1
+
+
 def test_units_are_kept_in_order_and_belong_to_their_start(store: Store) -> None:
     first = begun(store, 700)
     assert [u.id for u in store.units(first)] == [f"u{i}" for i in range(700)]
@@ -233,6 +264,7 @@ def test_ids_that_repeat_are_listed_with_both_lines(store: Store, between: int) 
     with pytest.raises(DataError) as told:
         store.begin("run1", "name", MANIFEST, rows)
     assert '"u0" at a.jsonl:1 and b.jsonl:9' in str(told.value)
+    assert all(name in told.value.advice for name in ("`id`", "`pair_id`", "`task_name`", "meta"))
     assert store.runs() == []
 
 

@@ -15,10 +15,11 @@ from evenhand.cli.common import json_option, notice, print_json, store_flag, wai
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
 from evenhand.errors import StoreError, UsageError
+from evenhand.forecast import forecast
 from evenhand.ledger.store import Store
 from evenhand.report.terminal import console, outcome_lines, safe
 from evenhand.results import failure_details
-from evenhand.runs import Options, Summary, forecast, judge_run
+from evenhand.runs import Options, Summary, judge_run
 from evenhand.suite import FILE, load_suite
 
 
@@ -58,7 +59,7 @@ def run_command(
     prepared = Prepared(load_suite(suite, environ, overrides), environ, notice)
     url, place = prepared.suite.file.store.url, Path() if store else folder
     if dry_run:
-        return _dry(prepared, url, place, limit, as_json)
+        return _dry(prepared, url, place, limit, retry_failures, as_json)
     opened = open_store(url, place)
     try:
         summary = _judge(prepared, opened, limit, retry_failures)
@@ -142,20 +143,36 @@ def _store_so_far(url: str, place: Path) -> Store | None:
         return None
 
 
-def _dry(prepared: Prepared, url: str, place: Path, limit: int | None, as_json: bool) -> int:
+def _dry(
+    prepared: Prepared,
+    url: str,
+    place: Path,
+    limit: int | None,
+    retry_failures: bool,
+    as_json: bool,
+) -> int:
     store = _store_so_far(url, place)
     try:
-        found = wait(forecast(prepared, store, limit)).json()
+        ahead = forecast(prepared, store, limit, retry_failures=retry_failures)
+        found = wait(ahead).json()
     finally:
         if store:
             store.close()
     if as_json:
         print_json({"run": prepared.run, **found})
         return 0
+    _print_forecast(prepared, found)
+    return 0
+
+
+def _print_forecast(prepared: Prepared, found: dict[str, Any]) -> None:
     calls, price = found["calls"], found["price_usd"]
+    left_out = f", {found['left_out']} left out" if found["left_out"] else ""
+    rounds = " and later round" if prepared.kind.rounds > 1 else ""
     click.echo(f"run {prepared.run}: nothing was sent")
-    click.echo(f"{found['planned']} judgments planned, {found['cached']} begun or in the ledger")
-    click.echo(f"{calls['least']} calls, at most {calls['most']} with every re-ask")
+    click.echo(f"{found['planned']} judgments planned, {found['done']} of them done{left_out}")
+    click.echo(f"{found['cached']} calls in the ledger")
+    click.echo(f"{calls['least']} calls to send, at most {calls['most']} with every re-ask{rounds}")
     click.echo(
         f"about {found['input_tokens']} input tokens,"
         f" at most {found['output_tokens_most']} output tokens"
@@ -164,4 +181,3 @@ def _dry(prepared: Prepared, url: str, place: Path, limit: int | None, as_json: 
         click.echo("price unknown: add `price` to the [[judges]] entry")
     else:
         click.echo(f"${price['least']:.4g} to ${price['most']:.4g}")
-    return 0

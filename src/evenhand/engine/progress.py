@@ -25,7 +25,8 @@ class Progress:
 
     @property
     def done(self) -> int:
-        return self.tally.verdicts + self.tally.failures
+        """What is settled; a judgment left out was counted as planned when the run began."""
+        return self.tally.verdicts + self.tally.failures + self.tally.left_out
 
     def line(self) -> str:
         """One line, without colour."""
@@ -35,6 +36,8 @@ class Progress:
             parts.append(f"${float(usd(tally.cost)):.4f}")
         if tally.failures:
             parts.append(f"{tally.failures} failed")
+        if tally.left_out:
+            parts.append(f"{tally.left_out} left out")
         if tally.reasks:
             parts.append(f"{tally.reasks} re-asked")
         parts.append(self._left())

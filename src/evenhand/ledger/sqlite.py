@@ -34,6 +34,7 @@ from evenhand.ledger.writer import MEND, GroupWriter
 from evenhand.limits import BATCH_ROWS, CHECKPOINT_PAGES, PAGE_ROWS
 
 _UNIT = "u.no, u.id, u.digest, u.body"
+_JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.basis, j.reasks, j.body"
 _IN_SCOPE = "u.run=? AND u.start=ifnull(?, u.start)"
 _JUDGED = "SELECT {} FROM judgments j JOIN units u ON u.no=j.unit WHERE " + _IN_SCOPE
 _STANDING = _JUDGED + " AND j.basis=?||u.digest"
@@ -179,19 +180,20 @@ class SqliteStore:
         shown = "; ".join(twice[:5]) + (f"; and {len(twice) - 5} more" if len(twice) > 5 else "")
         return DataError(
             f"ids must be unique, but these repeat: {shown}",
-            advice='Give each row an "id" of its own, or meta fields that tell it apart.',
+            advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
+            " `task_name`), or meta fields that tell it apart.",
         )
 
     def set_aside(self, scope: Scope, kept: Sequence[str]) -> None:
         marks = ",".join("?" * len(kept))
-        failed = _JUDGED.format("j.unit, j.judge, j.repeat, j.body") + (
-            f" AND j.reason NOT IN ({marks})"
-        )
+        failed = f"{_JUDGED.format(_JUDGMENT)} AND j.reason NOT IN ({marks})"
         with self._transaction() as connection:
-            found = connection.execute(failed, (scope.run, scope.start, *kept)).fetchall()
-            keys = {key for *_, body in found for key in jsontext.parse(body)["calls"]}
+            rows = connection.execute(failed, (scope.run, scope.start, *kept)).fetchall()
+            found = [row_judgment(row) for row in rows]
+            keys = {key for one in found for key in one.bad_tries}
             connection.executemany(_SET_ASIDE, [(_now(), key) for key in keys])
-            connection.executemany(_FORGET, [tuple(place) for *place, _ in found])
+            places = [(one.unit, one.judge, one.repeat) for one in found]
+            connection.executemany(_FORGET, places)
 
     def open_work(
         self, scope: Scope, judge: int, repeat: int, tag: str, again: Sequence[str]
@@ -281,6 +283,7 @@ class SqliteStore:
             calls=sum(row[3] for row in rows),
             reasks=sum(row[4] for row in rows),
             left_out=left_out,
+            failed_calls={reason: calls for _, reason, _, calls, _ in rows if reason is not None},
         )
 
     def spent(self, run: str) -> Spent:
@@ -301,11 +304,12 @@ class SqliteStore:
     def judgments(
         self, scope: Scope, tag: str, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
-        columns = "j.unit, j.judge, j.repeat, j.status, j.reason, j.basis, j.reasks, j.body"
-        sql = f"{_STANDING.format(f'{_UNIT}, {columns}')} AND u.id=ifnull(?, u.id)"
+        # Only a plain comparison is looked up in the index of the ids.
+        named = () if unit is None else (unit,)
+        sql = _STANDING.format(f"{_UNIT}, {_JUDGMENT}") + " AND u.id=?" * len(named)
         order = " ORDER BY j.unit, j.judge, j.repeat"
         with self._used():
-            cursor = self._reading.execute(sql + order, (scope.run, scope.start, tag, unit))
+            cursor = self._reading.execute(sql + order, (scope.run, scope.start, tag, *named))
             while rows := cursor.fetchmany(PAGE_ROWS):
                 for row in rows:
                     yield StoredUnit(*row[:4]), row_judgment(row[4:])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from asyncio import Future
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Reply
@@ -55,6 +55,13 @@ class StoredJudgment(NamedTuple):
     reasks: int
     judgment: Judgment
 
+    @property
+    def bad_tries(self) -> tuple[str, ...]:
+        """The calls of the conversation that failed: all after the last reply that kept the
+        contract. None where the call that failed gave no reply and began a conversation."""
+        passes = enumerate(self.judgment.passes, 1)
+        return self.calls[max((n for n, made in passes if not made["problems"]), default=0) :]
+
 
 class RunRow(NamedTuple):
     """A run: its manifest, when it was made and last started."""
@@ -86,6 +93,8 @@ class Counts:
     calls: int
     reasks: int
     left_out: int = 0
+    failed_calls: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of the calls, those of failures, by reason."""
 
     @property
     def pending(self) -> int:
@@ -119,8 +128,9 @@ class Store(Protocol):
         ...
 
     def set_aside(self, scope: Scope, kept: Sequence[str]) -> None:
-        """Make failures pending whose reason is not one of `kept`. Their replies stay in the
-        ledger, but no longer answer their questions: those can be asked again."""
+        """Make failures pending whose reason is not one of `kept`. The replies of the conversation
+        that failed stay in the ledger, but no longer answer their questions: those can be asked
+        again. Good passes before it still answer."""
         ...
 
     def open_work(

@@ -98,7 +98,11 @@ def test_too_many_failures_are_exit_1(call: CallCommand, tmp_path: Path) -> None
 
 USAGE: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"limits": {"concurency": 3}}, "evenhand.toml:8: unknown key"),
-    "unknown language": ({"language": "fr"}, "evenhand.toml:5: language"),
+    "unknown language": (
+        {"language": "fr"},
+        'evenhand.toml: the protocol rubric has no prompt in "fr"',
+    ),
+    "no language": ({"language": "Français"}, "evenhand.toml:5: language"),
     "unknown protocol": ({"protocol": "rubrik"}, "no protocol is called"),
     "no rubric": ({"rubric": "none.json"}, "none.json"),
     "no store": ({"store": {"url": "oracle:x"}}, "not of a known kind"),
