@@ -1,7 +1,7 @@
 """Published records of judges, and what was published about them.
 
-They lie outside the project, in the folder that EVENHAND_PUBLISHED names, else in `shared/data` beside
-the project's root. Without them a test that asks for them is skipped and says so.
+They lie outside the project, in the folder that EVENHAND_PUBLISHED names, else in `shared/data`
+beside the project's root. Without them a test that asks for them is skipped and says so.
 """
 
 from __future__ import annotations

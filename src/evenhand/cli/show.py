@@ -18,8 +18,9 @@ from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store
 from evenhand.report.terminal import console, cut, safe, table
-from evenhand.results import full_name, full_row
+from evenhand.results import full_name, full_row, judged_pairs
 from evenhand.runs import Exchange, exchanges
+from evenhand.stats.pairwise import panel_winner
 
 
 @click.command("runs")
@@ -61,11 +62,13 @@ def _overview(store: Store, run: Recorded) -> dict[str, Any]:
         "verdicts": counts.verdicts,
         "failures": dict(sorted(counts.failures.items())),
         "pending": counts.pending,
+        "left_out": counts.left_out,
         "cost_usd": None if spent.unpriced else dollars(spent.cost),
         "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
         "judges": [judge["name"] for judge in run.judges],
         "protocol": run.row.manifest["protocol"]["name"],
         "protocol_version": run.identity["protocol"],
+        "prompt": run.row.manifest.get("prompt"),
         "language": run.identity["language"],
         "seed": run.identity["seed"],
         "settings": run.identity["settings"],
@@ -81,8 +84,8 @@ def _overview(store: Store, run: Recorded) -> dict[str, Any]:
 def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -> None:
     """Show RUN (an id, a prefix, or latest), or one UNIT of it.
 
-    A unit is shown with its text, the scores, the evidence marked where it stands, and each
-    prompt with the raw reply and what was wrong with it.
+    A unit is shown with its text, the verdict (scores with their evidence marked, marks pass by
+    pass, or grades with reasons), and each prompt with the raw reply and what was wrong with it.
     """
     opened, found = recorded(store, run)
     try:
@@ -102,11 +105,14 @@ def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
     out = console()
     for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
         out.print(f"{key:17} {safe(about[key])}")
+    if about["prompt"]:
+        out.print(f"{'prompt':17} {safe(about['prompt'])} {about['protocol_version']}")
     out.print(f"{'judges':17} {', '.join(map(safe, about['judges']))}")
     failed = sum(about["failures"].values())
+    left_out = f"; {about['left_out']} left out" if about["left_out"] else ""
     out.print(
         f"{'planned':17} {about['planned']} = {about['verdicts']} verdicts"
-        f" + {failed} failures + {about['pending']} pending\n"
+        f" + {failed} failures + {about['pending']} pending{left_out}\n"
     )
     for shown in view.figures(store, scope):
         out.print(shown)
@@ -150,9 +156,11 @@ def _no_verdict(status: str, reason: str | None, detail: str) -> str:
 def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
     judged = list(store.judgments(Scope(run.row.id), BASIS, unit))
     if not judged:
+        begun = (one.id for one in store.units(Scope(run.row.id)) if one.id.startswith(unit))
+        close = ", ".join(islice(begun, 3))
         raise UsageError(
             f"run {run.row.id} has no judgment of a unit {quoted(unit)}",
-            advice=f"List them: evenhand show {run.row.id}",
+            advice=f"Did you mean {close}?" if close else f"List them: evenhand show {run.row.id}",
         )
     rows = [full_row(run, *one) for one in judged]
     traces = [wait(exchanges(run, store, *one)) for one in judged]
@@ -170,6 +178,9 @@ def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
     out = console()
     for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
         _print_judgment(out, run, stored_unit.body, row, trace)
+    if len(judged) > 1 and run.protocol.kind == "pairwise":
+        (pair,) = judged_pairs(store, Scope(run.row.id), unit)
+        _heading(out, f"{unit}  by majority: {panel_winner(pair)}")
 
 
 def load_unit(body: str) -> Any:
@@ -191,8 +202,10 @@ def _print_judgment(
     for name in ("fixes", "flags"):
         if row[name]:
             out.print(f"{name}: {', '.join(_named(one) for one in row[name])}")
-    for number, one in enumerate(trace, 1):
-        _print_exchange(out, number, one, several=run.protocol.kind == "pairwise")
+    for number, one in enumerate(trace):
+        # The last call of a failure may have left no pass.
+        made = row["passes"][number] if number < len(row["passes"]) else {}
+        _print_exchange(out, number + 1, one, made.get("round"))
 
 
 def _heading(out: Console, text: str) -> None:
@@ -204,8 +217,8 @@ def _named(one: Any) -> str:
     return safe(one if isinstance(one, str) else f"{one['code']} {one['path']}".strip())
 
 
-def _print_exchange(out: Console, number: int, one: Exchange, several: bool) -> None:
-    place = f"round {one.question.round}, order {one.question.order}, " if several else ""
+def _print_exchange(out: Console, number: int, one: Exchange, in_round: int | None) -> None:
+    place = f"round {in_round}, order {one.question.order}, " if in_round else ""
     drawn = "".join(f", {name} {value:g}" for name, value in one.reply.sampling.items())
     _heading(out, f"call {number}  {place}{one.judge}{drawn}")
     out.print(Text(one.key, style="dim"))

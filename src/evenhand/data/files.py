@@ -25,6 +25,8 @@ ENDINGS: dict[str, Format] = {
     ".csv": "csv",
     ".parquet": "parquet",
 }
+TABLE_TOO = "for verdicts of pairs .txt"
+"""What to say of endings where a verdict table is known too."""
 
 
 def is_gzipped(path: Path) -> bool:
@@ -32,16 +34,26 @@ def is_gzipped(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def format_of(path: Path) -> Format:
-    """The format that the ending names."""
-    inner = path.with_suffix("") if is_gzipped(path) else path
-    found = ENDINGS.get(inner.suffix.lower())
+def is_text(path: Path) -> bool:
+    """Whether the name says plain text, which a verdict table is."""
+    return _ending(path) == ".txt"
+
+
+def format_of(path: Path, also: str = "") -> Format:
+    """The format that the ending names; `also` tells what other endings the caller knows."""
+    found = ENDINGS.get(_ending(path))
     if found is None:
+        known = " ".join(ENDINGS) + (f", {also}" if also else "")
         raise UsageError(
             f"{quoted(path)} has an ending that is not known",
-            advice=f"known endings: {' '.join(ENDINGS)}, each also with .gz after it",
+            advice=f"known endings: {known}, each also with .gz after it",
         )
     return found
+
+
+def _ending(path: Path) -> str:
+    inner = path.with_suffix("") if is_gzipped(path) else path
+    return inner.suffix.lower()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

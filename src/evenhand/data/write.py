@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from evenhand.data.columns import flattened, parent_among
-from evenhand.data.files import format_of, packed, require_folder
+from evenhand.data.files import TABLE_TOO, format_of, packed, require_folder
 from evenhand.data.parquet import Kind, joined_kind, kind_of, require_pyarrow, write_parquet
 from evenhand.data.table import write_table
 from evenhand.errors import DataError, UsageError, quoted
@@ -34,7 +34,7 @@ def write(path: Path, rows: Rows) -> int:
 
     CSV and Parquet are flat: objects become dotted columns, and lists JSON text.
     """
-    kind = format_of(path)
+    kind = format_of(path, TABLE_TOO)
     if kind == "parquet":
         require_pyarrow()
     with _replacing(path) as raw, packed(raw, path) as file:
@@ -52,7 +52,8 @@ def write(path: Path, rows: Rows) -> int:
 
 
 def write_text(path: Path, lines: Iterable[str]) -> int:
-    """Write lines of text as they are, each with its line break, and return how many."""
+    """Write lines of text as they are, each with its line break, and return how many; packed
+    where the name says gzip."""
     with _replacing(path) as raw, packed(raw, path) as file:
         count = 0
         for count, line in enumerate(lines, 1):  # noqa: B007

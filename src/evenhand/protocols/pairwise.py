@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, cast
 
 from evenhand.errors import CallError
 from evenhand.exchange import Message, Question, Style
@@ -21,12 +21,13 @@ from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.protocols.asking import Sitting, Try, tries
 from evenhand.protocols.check import Checked
 from evenhand.protocols.families import family, gives_itself_away, masked
+from evenhand.protocols.own import OwnPrompt, Unit, unit_of
 from evenhand.protocols.pairs import is_one_text
 from evenhand.protocols.pairwise_check import check_reply, check_verdict
-from evenhand.protocols.pairwise_form import WINNERS, Criterion, Form, form_of
+from evenhand.protocols.pairwise_form import WINNERS, Criterion, Form, compact_schema, form_of
 from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters
 from evenhand.protocols.words import Words
-from evenhand.units import Candidate, Pair
+from evenhand.units import Pair
 
 Winner = Literal["A", "B", "tie"]
 Settling = Literal["stable", "resolved", "uncertain"]
@@ -40,6 +41,15 @@ _BLOCKS: dict[Style, tuple[str, str, str]] = {
     "compact": ("question", "A", "B"),
 }
 """The names of the blocks; a small model is asked for A or B and must find them so called."""
+
+ALIASES = {
+    "question": "topic",
+    "first": "candidate_1",
+    "second": "candidate_2",
+    "candidate_a": "candidate_1",
+    "candidate_b": "candidate_2",
+}
+"""Other names that a prompt of the user's own may use."""
 
 LOW_MARGIN = 0.1
 """A winner that so little probability more or less would have changed is flagged."""
@@ -128,62 +138,80 @@ class PairwiseProtocol:
     no_self_judging: bool = False
     tables: bool = False
     """Whether the prompt asks for a verdict-table line."""
-    forms: dict[Style, Form] = field(default_factory=dict[Style, Form], compare=False)
+    own: OwnPrompt | None = None
+    form: Form = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "form", form_of(self.criteria))
 
     async def judge(self, pair: Pair, sitting: Sitting) -> Judgment:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
-        seats = self.seats(pair, sitting.judges)
+        if is_one_text(pair):
+            return self._verdict(pair, pair, [_equal(self.criteria)], [])
+        seats, shown = self.seats(pair, sitting.judges), self.shown(pair)
         if not seats:
             return left_out("shares its family with a candidate")
-        shown = self.shown(pair)
-        flags = _flags(pair, shown, [sitting.judges[seat] for seat in seats])
-        if is_one_text(shown):
-            return self._verdict(pair, [_equal(self.criteria)], (*flags, "equal_text"), ())
         rounds: list[Round] = []
         made: list[dict[str, Any]] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            seat = seats[len(rounds) % len(seats)]
-            both: list[Pass] = []
-            for question in self.questions(shown, sitting, number=len(rounds) + 1, seat=seat):
-                try:
-                    said = await self._tries(question, sitting)
-                except CallError as error:
-                    return failure(error.reason, str(error), flags=tuple(flags), passes=tuple(made))
-                made += [_record(one, sitting.judges[seat]) for one in said]
-                if problems := said[-1].checked.problems:
-                    return failure(
-                        problems[0].code,
-                        problems[0].message,
-                        fixes=said[-1].checked.fixes,
-                        flags=tuple(flags),
-                        passes=tuple(made),
-                    )
-                both.append(self._pass(said[-1]))
-                made[-1] |= both[-1].record
-            rounds.append((both[0], both[1]))
-        return self._verdict(pair, rounds, flags, tuple(made))
+            found = await self._round(shown, sitting, seats, len(rounds), made)
+            if isinstance(found, Judgment):
+                return replace(found, flags=self._flags(pair, shown, made), passes=tuple(made))
+            rounds.append(found)
+        return self._verdict(pair, shown, rounds, made)
+
+    async def _round(
+        self,
+        shown: Pair,
+        sitting: Sitting,
+        seats: Sequence[int],
+        before: int,
+        made: list[dict[str, Any]],
+    ) -> Round | Judgment:
+        """Both passes of a round, noted in `made`; a failure if one of them cannot be had."""
+        time, place = divmod(before, len(seats))
+        both: list[Pass] = []
+        for question in self.questions(shown, sitting, time=time + 1, seat=seats[place]):
+            try:
+                said = await self._tries(question, sitting)
+            except CallError as error:
+                return failure(error.reason, str(error))
+            judge = sitting.judges[question.seat]
+            made += [{"round": before + 1, "judge": judge} | _record(one) for one in said]
+            if problems := said[-1].checked.problems:
+                fixes = said[-1].checked.fixes
+                return failure(problems[0].code, problems[0].message, fixes=fixes)
+            both.append(self._pass(said[-1]))
+            made[-1] |= both[-1].record
+        return both[0], both[1]
 
     def shown(self, pair: Pair) -> Pair:
-        """The pair as a judge sees it: with `blind = "mask"`, model names masked."""
+        """The pair as a judge sees it: with `blind = "mask"`, model names masked, unless they are
+        all that tells the candidates apart."""
         if self.blind != "mask":
             return pair
         first, second = (masked(text, but=pair.topic) for text in pair.texts)
-        return pair.with_texts(first, second)
+        found = pair.with_texts(first, second)
+        if is_one_text(found):
+            return pair
+        extras = {name: _masked(value, pair.topic) for name, value in pair.extras.items()}
+        return replace(found, extras=extras)
 
     def questions(
-        self, pair: Pair, sitting: Sitting, *, number: int = 1, seat: int = 0
+        self, pair: Pair, sitting: Sitting, *, time: int = 1, seat: int = 0
     ) -> list[Question]:
-        """The two questions of a round; every other judgment of a pair starts with the other."""
+        """Both orders, put to one judge for the first time, the second, ...; every other judgment
+        of a pair starts with the other order."""
         style = sitting.styles[seat]
         turned = (pair.order == "21") != bool(sitting.turn % 2)
+        shown = {"12": pair.texts, "21": pair.texts[::-1]}
         return [
             Question(
-                messages=self._messages(pair, style, order),
-                schema=None if self.tables and style == "full" else self._form(style).schema,
-                neutral=self._neutral(style),
+                messages=self._messages(pair, shown[order], style),
+                schema=self._schema(pair, shown[order], style),
                 unit=pair.id,
                 order=order,
-                round=number,
+                round=time,
                 seat=seat,
             )
             for order in (ORDERS[::-1] if turned else ORDERS)
@@ -204,42 +232,41 @@ class PairwiseProtocol:
             self.words,
             finish,
             is_compact=style == "compact",
-            tables=tables or self.tables,
+            tables=tables or self.tables or self.own is not None,
         )
 
     def check_verdict(self, value: dict[str, Any]) -> Checked:
         """The contract applied to a settled verdict made elsewhere."""
         return check_verdict(value, [criterion.id for criterion in self.criteria], self.words)
 
-    def _form(self, style: Style) -> Form:
-        if style not in self.forms:
-            say = self.words.phrases
-            self.forms[style] = form_of(self.criteria, self.priority, style, say)
-        return self.forms[style]
+    def _schema(self, pair: Pair, texts: tuple[str, str], style: Style) -> dict[str, Any] | None:
+        """None where the prompt may ask for another form than ours; a judge that fills a form by
+        probabilities always needs one."""
+        if style == "compact":
+            leading = self.priority[0] if self.priority else self.criteria[0].id
+            beside = extra_blocks(pair.extras, self.use).values()
+            topic = "\n".join((*beside, pair.topic))
+            return compact_schema(self.criteria, leading, topic, texts, self.words.phrases)
+        return None if self.tables or self.own else self.form.schema
 
-    def _messages(self, pair: Pair, style: Style, order: str) -> tuple[Message, ...]:
-        texts = pair.texts if order == "12" else pair.texts[::-1]
-        names = _BLOCKS[style]
+    def _messages(self, pair: Pair, texts: tuple[str, str], style: Style) -> tuple[Message, ...]:
+        if self.own is not None:
+            return self.own.messages(self._own_unit(pair, texts))
+        # A protocol without prompts for small models shows them its full ones.
+        names = _BLOCKS["full" if self.prompts[style] is self.prompts["full"] else style]
         blocks = dict(zip(names, (pair.topic, *texts), strict=True))
         extras = extra_blocks(pair.extras, self.use)
         # Long numbers cost a small model much of what it can tell.
         marked = fenced(blocks | extras, size=1 if style == "compact" else 4)
-        form = self._form(style)
         values = {name: marked[block] for name, block in zip(_BLOCKS["full"], names, strict=True)}
         values["extras"] = "\n".join(marked[name] for name in extras)
-        return self.prompts[style].messages(
-            values | {"criteria": form.criteria, "shape": form.shape}
-        )
+        values |= {"criteria": self.form.criteria, "shape": self.form.shape}
+        return self.prompts[style].messages(values)
 
-    def _neutral(self, style: Style) -> tuple[Message, ...] | None:
-        """A pair that nobody can judge, always in one order: what a judge says of it is its lean
-        to a place."""
-        if style != "compact":
-            return None
-        unknown = self.words.neutral
-        first, second = (Candidate(id="", text=unknown[name]) for name in ("first", "second"))
-        blank = Pair(id="", row="", topic=unknown["topic"], first=first, second=second)
-        return self._messages(blank, style, "12")
+    def _own_unit(self, pair: Pair, texts: tuple[str, str]) -> Unit:
+        blind: dict[str, Any] = dict(zip(_BLOCKS["full"], (pair.topic, *texts), strict=True))
+        blind |= {name: pair.extras[name] for name in self.use if pair.extras.get(name)}
+        return unit_of(blind, ALIASES, {"criteria": self.form.criteria, "shape": self.form.shape})
 
     async def _tries(self, question: Question, sitting: Sitting) -> list[Try]:
         style = sitting.styles[question.seat]
@@ -274,11 +301,7 @@ class PairwiseProtocol:
         )
 
     def _verdict(
-        self,
-        pair: Pair,
-        rounds: Sequence[Round],
-        flags: Sequence[str],
-        made: tuple[dict[str, Any], ...],
+        self, pair: Pair, shown: Pair, rounds: Sequence[Round], made: Sequence[dict[str, Any]]
     ) -> Judgment:
         found, last = settled(rounds), rounds[-1]
         output: dict[str, Any] = {
@@ -293,13 +316,27 @@ class PairwiseProtocol:
             "notes": next(one.explanation for one in last if one.order == "12"),
             "meta": pair.meta,
         }
-        more = list(flags)
+        flags = [*self._flags(pair, shown, made), *([] if made else ["equal_text"])]
         if any(one.contradicts_itself for both in rounds for one in both):
-            more.append("self_contradiction")
+            flags.append("self_contradiction")
+        if any(mark is None for one in last for mark in one.marks.values()):
+            flags.append("marks_missing")
         if odds := _mean_odds(last):
             output["odds"] = odds
-            more += ["low_margin"] if _margin(odds) < LOW_MARGIN else []
-        return verdict(output, flags=tuple(more), passes=made)
+            flags += ["low_margin"] if _margin(odds) < LOW_MARGIN else []
+        return verdict(output, flags=tuple(flags), passes=tuple(made))
+
+    def _flags(self, pair: Pair, shown: Pair, made: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """What a reader of the verdict must know of the texts and of the judges asked."""
+        judges = dict.fromkeys(one["judge"] for one in made)
+        flags = [f"shares_family:{side}" for judge in judges for side in _kin(pair, judge)]
+        for side, text, seen in zip("AB", pair.texts, shown.texts, strict=True):
+            flags += [f"masked:{side}"] if text != seen else []
+            flags += [f"gives_itself_away:{side}"] if gives_itself_away(text) else []
+        if self.blind == "mask" and shown is pair and not is_one_text(pair):
+            flags.append("mask_hides_difference")
+        hidden = hidden_characters("\n".join((pair.topic, *pair.texts)))
+        return tuple(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
 
     def seats(self, pair: Pair, judges: Sequence[str]) -> list[int]:
         """Which judges of the sitting judge this pair."""
@@ -307,12 +344,22 @@ class PairwiseProtocol:
         return [seat for seat in range(len(judges)) if not kin[seat]]
 
 
-def _record(said: Try, judge: str) -> dict[str, Any]:
+def _record(said: Try) -> dict[str, Any]:
     """One call as the judgment keeps it."""
-    question = said.question
-    made: dict[str, Any] = {"round": question.round, "order": question.order, "judge": judge}
-    made |= said.record
+    made = {"order": said.question.order, **said.record}
     return made | {"sampling": dict(said.reply.sampling)} if said.reply.sampling else made
+
+
+def _masked(value: Any, topic: str) -> Any:
+    """What is shown beside the candidates, with its model names masked too."""
+    if isinstance(value, str):
+        return masked(value, but=topic)
+    if isinstance(value, list):
+        return [_masked(one, topic) for one in value]
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        return {name: _masked(inner, topic) for name, inner in given.items()}
+    return value
 
 
 def _equal(criteria: Sequence[Criterion]) -> Round:
@@ -324,15 +371,6 @@ def _equal(criteria: Sequence[Criterion]) -> Round:
 def _turned(value: str | None, order: str) -> str | None:
     """What a judge said of its slots, said of the candidates."""
     return value if order == "12" or value is None else _TURNED.get(value, value)
-
-
-def _flags(pair: Pair, shown: Pair, judges: Sequence[str]) -> list[str]:
-    flags = [f"shares_family:{side}" for judge in judges for side in _kin(pair, judge)]
-    for side, text, seen in zip("AB", pair.texts, shown.texts, strict=True):
-        flags += [f"masked:{side}"] if text != seen else []
-        flags += [f"gives_itself_away:{side}"] if gives_itself_away(text) else []
-    hidden = hidden_characters("\n".join((pair.topic, *pair.texts)))
-    return list(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
 
 
 def _kin(pair: Pair, judge: str) -> list[str]:

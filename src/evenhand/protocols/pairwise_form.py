@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.exchange import Style
 from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST
 from evenhand.protocols.load import Protocol, ProtocolError
 from evenhand.protocols.schemas import object_of
@@ -28,24 +27,19 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What every question of one style shares, made once."""
+    """What every question shares, made once."""
 
     criteria: str
     shape: str
     schema: dict[str, Any]
 
 
-def form_of(
-    criteria: Sequence[Criterion], priority: Sequence[str], style: Style, say: Mapping[str, str]
-) -> Form:
-    """The form of a reply about these criteria; `say` words what a form asks to be named."""
+def form_of(criteria: Sequence[Criterion]) -> Form:
+    """The form of a reply about these criteria."""
     given = {"first_meets": True, "second_meets": True, "comment": "...", "mark": "tie"}
     shape = {"criteria": {c.id: given for c in criteria}, "explanation": "...", "winner": "tie"}
-    schema = _full_schema(criteria)
-    if style == "compact":
-        schema = _compact_schema(criteria, priority[0] if priority else criteria[0].id, say)
     listed = "\n".join(f"- {c.id}: {c.text}" for c in criteria)
-    return Form(listed, jsontext.dump(shape), schema)
+    return Form(listed, jsontext.dump(shape), _full_schema(criteria))
 
 
 def _full_schema(criteria: Sequence[Criterion]) -> dict[str, Any]:
@@ -62,12 +56,23 @@ def _full_schema(criteria: Sequence[Criterion]) -> dict[str, Any]:
     )
 
 
-def _compact_schema(
-    criteria: Sequence[Criterion], leading: str, say: Mapping[str, str]
+def compact_schema(
+    criteria: Sequence[Criterion],
+    leading: str,
+    topic: str,
+    texts: tuple[str, str],
+    say: Mapping[str, str],
 ) -> dict[str, Any]:
-    """For a judge that fills a form by probabilities: it compares the answers as a whole, which is
-    the winner and the mark of the leading criterion; the other criteria it cannot tell apart."""
-    versus = {"names": ["A", "B"], "better": say["versus.better"], "worse": say["versus.worse"]}
+    """For a judge that fills a form by probabilities: it sets the two texts against each other as a
+    whole, which is the winner and the mark of the leading criterion; on the others it cannot tell
+    them apart."""
+    versus = {
+        "names": list(WINNERS[:2]),
+        "texts": list(texts),
+        "topic": topic,
+        "better": say["versus.better"],
+        "worse": say["versus.worse"],
+    }
     marks: dict[str, Any] = {c.id: object_of(mark={"const": "tie"}) for c in criteria}
     marks[leading] = object_of(mark={"enum": list(MARKS), "x-versus": versus})
     return object_of(
@@ -83,7 +88,7 @@ def read_criteria(protocol: Protocol, language: str) -> tuple[Criterion, ...]:
     if not isinstance(given, list) or not given:
         raise ProtocolError(_FILE, "a pairwise protocol needs [[criteria]], each with an id")
     rows = cast("list[object]", given)
-    criteria = tuple(_criterion(row, language, i) for i, row in enumerate(rows, 1))
+    criteria = tuple(_criterion(protocol, row, language, i) for i, row in enumerate(rows, 1))
     ids = [criterion.id for criterion in criteria]
     for ident in ids:
         if ids.count(ident) > 1:
@@ -91,9 +96,9 @@ def read_criteria(protocol: Protocol, language: str) -> tuple[Criterion, ...]:
     return criteria
 
 
-def _criterion(row: object, language: str, number: int) -> Criterion:
+def _criterion(protocol: Protocol, row: object, language: str, number: int) -> Criterion:
     given = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else {}
-    ident, text = given.get("id"), given.get(language)
+    ident, text = given.get("id"), protocol.said(given, language)
     if not isinstance(ident, str) or not ident.strip() or "|" in ident or "." in ident:
         raise ProtocolError(_FILE, f"criterion {number} needs an id, without | and full stops")
     if not isinstance(text, str) or not text.strip():

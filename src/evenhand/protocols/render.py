@@ -76,7 +76,20 @@ def extra_blocks(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, str
 
 
 def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else jsontext.dump(value)
+    return value if isinstance(value, str) else jsontext.dump(spoken(value))
+
+
+def spoken(value: Any) -> Any:
+    """Earlier messages with no more than who said what: what else a log holds, such as the name
+    of a model, is nothing for a judge."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {name: one[name] for name in ("role", "content") if name in one}
+        if isinstance(one, dict)
+        else one
+        for one in value
+    ]
 
 
 def fenced(blocks: Mapping[str, str], size: int = 4) -> dict[str, str]:

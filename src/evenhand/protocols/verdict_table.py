@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
 from evenhand.errors import quoted
@@ -33,6 +33,8 @@ class TableRow:
     winner: Settled
     marks: Mapping[str, Mark]
     notes: str
+    line_number: int = field(default=0, compare=False)
+    """Where it stands in the table it was read from, counted from one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def _row(cells: list[str], criteria: list[str], number: int) -> TableRow:
     if problem := _wrong(winner, marks):
         raise TableError(number, problem)
     named = dict(zip(criteria, cast("list[Mark]", marks), strict=True))
-    return TableRow(pair_id, cast("Settled", winner), named, notes)
+    return TableRow(pair_id, cast("Settled", winner), named, notes, number)
 
 
 def _wrong(winner: str, marks: Iterable[str]) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.terminal import cut, safe, table
+from evenhand.report.terminal import safe, table
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.proportion import Proportion
 
 TOPICS_SHOWN = 20
+_SHORT = {"A+": "A", "B+": "B", "tie": "="}
 
 
 def standings_table(figures: PairFigures) -> Table:
@@ -36,7 +37,7 @@ def figures_table(figures: PairFigures) -> Table:
 
 def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
     outcomes = figures.outcomes
-    won = f"{outcomes['A']} for A, {outcomes['B']} for B, {outcomes['tie']} ties"
+    won = f"{outcomes['A']} for A, {outcomes['B']} for B, {outcomes['tie']} tie"
     yield "verdicts", f"{won}, {outcomes['uncertain']} uncertain"
     settled = figures.settled
     yield "settled", f"{settled['stable']} at once, {settled['resolved']} in a later round"
@@ -51,9 +52,25 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
     if figures.extra_calls:
         yield "later rounds took", f"{figures.extra_calls} calls"
     if figures.agreement.n:
-        panel = ", ".join(f"{n} {winner}" for winner, n in figures.panel.most_common())
         yield "judges agree", share(figures.agreement, "pairs of verdicts")
+    if figures.outcomes.total() > figures.panel.total():
+        panel = ", ".join(f"{n} {winner}" for winner, n in figures.panel.most_common())
         yield "majority", panel
+
+
+def judges_table(figures: PairFigures) -> Table:
+    """The judges of a panel side by side."""
+    made = table(
+        "judge", "A", "B", "tie", "uncertain", "consistent", "first slot", right=range(1, 7)
+    )
+    for name, one in figures.judges.items():
+        counts = [str(one.outcomes[outcome]) for outcome in ("A", "B", "tie", "uncertain")]
+        made.add_row(safe(name), *counts, _percent(one.consistency), _percent(one.first_slot))
+    return made
+
+
+def _percent(found: Proportion) -> str:
+    return "-" if found.value is None else f"{100 * found.value:.0f} %"
 
 
 def share(found: Proportion, of: str) -> str:
@@ -68,7 +85,11 @@ def fronts_table(figures: PairFigures) -> Table:
     """Which candidates of each topic stay."""
     made = table("topic", "front", "pareto")
     for row, one in list(figures.fronts.items())[:TOPICS_SHOWN]:
-        made.add_row(safe(row), safe(", ".join(one.front)), safe(", ".join(one.pareto)))
+        front, best = (safe(", ".join(names)) or "none" for names in (one.front, one.pareto))
+        made.add_row(safe(row) + ("" if one.complete else " (incomplete)"), front, best)
+    if len(figures.fronts) > TOPICS_SHOWN:
+        rest = len(figures.fronts) - TOPICS_SHOWN
+        made.add_row(f"and {rest} more", "evenhand export --fronts", "", style="dim")
     return made
 
 
@@ -78,7 +99,7 @@ def pair_result(output: Mapping[str, Any]) -> Text:
     names = dict(zip("AB", output["candidates"], strict=True))
     text = Text(f"{winner} {safe(names[winner])}" if winner in names else winner, style="bold")
     how = "" if settled == winner else f" {settled}"
-    marks = " ".join(f"{safe(c)} {mark}" for c, mark in output["criteria"].items())
+    marks = " ".join(_SHORT.get(mark, mark) for mark in output["criteria"].values())
     return text.append(f"{how}  {marks}", style="not bold")
 
 
@@ -93,17 +114,24 @@ def pair_block(unit: Mapping[str, Any]) -> Table:
     return block
 
 
-def passes_table(row: Mapping[str, Any]) -> Table:
-    """Every pass and what the rounds come to; `row` is a full export row with a verdict."""
-    output = row["output"]
-    made = table("round", "order", "winner", *(safe(c) for c in output["criteria"]), "")
-    for one in row["passes"]:
-        if "winner" in one:
-            marks = [mark or "" for mark in one["marks"].values()]
-            flags = " ".join([*map(safe, one["flags"]), _sampled(one)])
-            made.add_row(str(one["round"]), one["order"], one["winner"], *marks, flags)
-    marks = [f"{m}{'*' if c in output['unstable'] else ''}" for c, m in output["criteria"].items()]
-    made.add_row("", output["settled"], output["winner"], *marks, "", style="bold")
+def passes_table(row: Mapping[str, Any]) -> Table | None:
+    """Every pass and what the rounds come to; `row` is a full export row. None without a pass."""
+    passes = [one for one in row["passes"] if "winner" in one]
+    if not passes:
+        return None
+    judges = {one["judge"] for one in passes}
+    by = ["judge"] if len(judges) > 1 else []
+    made = table("round", "order", *by, "winner", *(safe(c) for c in passes[0]["marks"]), "")
+    for one in passes:
+        marks = [mark or "" for mark in one["marks"].values()]
+        flags = " ".join([*map(safe, one["flags"]), _sampled(one)]).strip()
+        asked = [safe(one["judge"])] if by else []
+        made.add_row(str(one["round"]), one["order"], *asked, one["winner"], *marks, flags)
+    if output := row["output"]:
+        unstable = output["unstable"]
+        marks = [f"{m}{'*' if c in unstable else ''}" for c, m in output["criteria"].items()]
+        asked = [""] if by else []
+        made.add_row("", output["settled"], *asked, output["winner"], *marks, "", style="bold")
     return made
 
 
@@ -112,4 +140,4 @@ def _sampled(one: Mapping[str, Any]) -> str:
     if one["round"] == 1:
         return ""
     drawn = one.get("sampling", {})
-    return cut(" ".join(f"{name} {value:g}" for name, value in drawn.items()), 60)
+    return " ".join(f"{name[:4]} {value:g}" for name, value in drawn.items())

@@ -1,8 +1,8 @@
 """What the judgments of pairs come to: wins, how far the orders agree, and the fronts of topics.
 
 Figures about the judge (consistency, first slot, contradictions) are of first rounds only: a later
-round is asked because the first one was inconsistent. Passes of one pair are not independent of
-each other, so intervals treat the pair as the unit.
+round is asked because the first one was inconsistent. Passes about one topic are not independent
+of each other, so intervals treat the topic as the unit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Judged(NamedTuple):
     places: tuple[int, int]
     of: int
     candidates: tuple[str, str]
-    judgments: Sequence[tuple[int, Judgment]]
+    judgments: Sequence[tuple[str, Judgment]]
 
     @property
     def verdicts(self) -> list[Mapping[str, Any]]:
@@ -59,6 +59,8 @@ class Front:
     candidates: list[str]
     front: list[str]
     pareto: list[str]
+    complete: bool
+    """Whether every pair of the topic has a verdict."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,6 +80,8 @@ class PairFigures:
     passes: int = 0
     extra_calls: int = 0
     fronts: dict[str, Front] = field(default_factory=dict[str, Front])
+    judges: dict[str, PairFigures] = field(default_factory=dict[str, "PairFigures"])
+    """The same by judge, where there are several."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -97,22 +101,37 @@ class PairFigures:
             "self_contradictions": self.self_contradictions,
             "passes": self.passes,
             "extra_calls": self.extra_calls,
-            "fronts": {
-                row: {"candidates": one.candidates, "front": one.front, "pareto": one.pareto}
-                for row, one in self.fronts.items()
-            },
+            "fronts": {row: asdict(one) for row, one in self.fronts.items()},
+            "judges": {name: one._of_judge() for name, one in self.judges.items()},
         }
+
+    def _of_judge(self) -> dict[str, Any]:
+        """What tells one judge of several from the others."""
+        names = ("outcomes", "settled", "first_rounds", "consistency", "first_slot")
+        more = ("contradictions", "self_contradictions", "passes", "extra_calls")
+        found = self.json()
+        return {name: found[name] for name in (*names, *more)}
 
 
 def pair_figures(pairs: Iterable[Judged]) -> PairFigures:
-    """The figures of these pairs."""
-    counts = _Counts()
+    """The figures of these pairs, of all judges together and, where there are several, of each."""
+    counts, by_judge = _Counts(), dict[str, _Counts]()
     for pair in pairs:
         counts.add(pair)
+        for judge in dict.fromkeys(judge for judge, _ in pair.judgments):
+            own = [one for one in pair.judgments if one[0] == judge]
+            by_judge.setdefault(judge, _Counts()).add(pair._replace(judgments=own))
+    figures = _figures(counts)
+    if len(by_judge) > 1:
+        figures.judges = {judge: _figures(one) for judge, one in by_judge.items()}
+    return figures
+
+
+def _figures(counts: _Counts) -> PairFigures:
     figures = counts.figures
-    figures.consistency = clustered(counts.agreeing)
-    figures.first_slot = clustered(counts.first_slots)
-    figures.agreement = clustered(counts.alike)
+    figures.consistency = clustered(counts.agreeing.values())
+    figures.first_slot = clustered(counts.first_slots.values())
+    figures.agreement = clustered(counts.alike.values())
     figures.fronts = {row: _front(pairs) for row, pairs in counts.topics.items()}
     return figures
 
@@ -123,9 +142,9 @@ class _Counts:
     def __init__(self) -> None:
         none = clustered([])
         self.figures = PairFigures(consistency=none, first_slot=none, agreement=none)
-        self.agreeing: list[tuple[int, int]] = []
-        self.first_slots: list[tuple[int, int]] = []
-        self.alike: list[tuple[int, int]] = []
+        self.agreeing: dict[str, tuple[int, int]] = {}
+        self.first_slots: dict[str, tuple[int, int]] = {}
+        self.alike: dict[str, tuple[int, int]] = {}
         self.topics: dict[str, list[Judged]] = {}
 
     def add(self, pair: Judged) -> None:
@@ -137,7 +156,7 @@ class _Counts:
             figures.panel[winner] += 1
             self._stand(pair.candidates, winner)
         self._passes(pair)
-        self.alike.append(_alike(pair))
+        _add(self.alike, pair.row, *_alike(pair))
         if pair.of > 2:
             self.topics.setdefault(pair.row, []).append(pair)
 
@@ -166,13 +185,30 @@ class _Counts:
                 firsts += slots.count(1)
                 decided += len(slots) - slots.count(0)
         figures.first_rounds += rounds
-        self.agreeing.append((agreeing, rounds))
-        self.first_slots.append((firsts, decided))
+        _add(self.agreeing, pair.row, agreeing, rounds)
+        _add(self.first_slots, pair.row, firsts, decided)
+
+
+def _add(to: dict[str, tuple[int, int]], row: str, hits: int, trials: int) -> None:
+    """Count for a topic: what is said about its pairs hangs together."""
+    known = to.get(row, (0, 0))
+    to[row] = (known[0] + hits, known[1] + trials)
 
 
 def panel_winner(pair: Judged) -> str:
-    """What the majority of a pair's judgments say; without one it is uncertain."""
-    return majority([one["winner"] for one in pair.verdicts], "uncertain")
+    """What the majority of the judges say, each by the majority of its repeats; without one it is
+    uncertain. A judge without a verdict has no vote."""
+    votes = [majority([one["winner"] for one in given], "uncertain") for given in _by_judge(pair)]
+    return majority(votes, "uncertain")
+
+
+def _by_judge(pair: Judged) -> list[list[Mapping[str, Any]]]:
+    """The verdicts of each judge."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for judge, one in pair.judgments:
+        if one.output is not None:
+            found.setdefault(judge, []).append(one.output)
+    return list(found.values())
 
 
 def _first_round(made: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -216,10 +252,16 @@ def _front(pairs: Sequence[Judged]) -> Front:
         candidates=[names[place] for place in sorted(names)],
         front=[names[i + 1] for i in schwartz(size, beats) if i + 1 in names],
         pareto=[names[i + 1] for i in pareto(size, marks) if i + 1 in names],
+        complete=len(marks) == size * (size - 1) // 2,
     )
 
 
 def panel_marks(pair: Judged) -> list[str]:
-    """Each criterion's mark by the majority of the judgments; without one a tie."""
-    settled = [one["criteria"] for one in pair.verdicts]
-    return [majority([one[c] for one in settled if c in one], "tie") for c in settled[0]]
+    """Each criterion's mark by the majority of the judges; without one a tie."""
+    judges = _by_judge(pair)
+    return [
+        majority(
+            [majority([one["criteria"][c] for one in given], "tie") for given in judges], "tie"
+        )
+        for c in judges[0][0]["criteria"]
+    ]

@@ -47,7 +47,7 @@ def test_run_prints_the_figures(call: CallCommand, tmp_path: Path) -> None:
     said = call("run")
     assert said.code == 0
     text = re.sub(r" +", " ", said.out)
-    assert "verdicts 0 for A, 0 for B, 0 ties, 6 uncertain" in text
+    assert "verdicts 0 for A, 0 for B, 0 tie, 6 uncertain" in text
     assert "settled 0 at once, 0 in a later round" in text
     assert re.search(r"position consistency 0 % \[0, \d+\] of 6 first rounds", text)
     assert re.search(r"first slot preferred 100 % \[\d+, 100\] of 12 passes", text)
@@ -56,7 +56,7 @@ def test_run_prints_the_figures(call: CallCommand, tmp_path: Path) -> None:
     assert re.search(r"candidate +wins +losses +ties +uncertain", said.out)
     shown = re.sub(r" +", " ", call("show").out)
     assert "position consistency 0 %" in shown
-    assert "p0 uncertain C1 tie C2 tie" in shown
+    assert "p0 uncertain = = = = =" in shown
 
 
 def test_json_has_the_same_figures_in_run_and_show(call: CallCommand, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(
     ]
     text = call("show", "latest", "p1").out
     assert "round 2, order 12, python/judge:first, temperature 0.7, seed 8" in text
-    assert re.search(r"^2 +12 +A +A\+ .*temperature 0.7 seed 8", text, re.MULTILINE)
+    assert re.search(r"^2 +12 +A +A\+ .*temp 0.7 seed 8", text, re.MULTILINE)
     assert re.search(r"^2 +21 +B +B\+ ", text, re.MULTILINE)
     assert re.search(r"uncertain +uncertain +tie\* +tie\*", text)
     assert "An answer worth 1." in text
@@ -117,7 +117,7 @@ def test_show_a_pair_that_was_left_out_failed_or_equal(call: CallCommand, tmp_pa
     assert (failed.code, "failed: schema" in failed.out) == (0, True)
     assert "reply:" in failed.out
     listed = call("show").out
-    assert re.search(r"p0 +tie stable +C1 tie", listed)
+    assert re.search(r"p0 +tie stable += = = = =", listed)
 
 
 async def test_show_says_who_was_left_out(tmp_path: Path) -> None:
@@ -166,6 +166,8 @@ def test_export_writes_pairs_in_every_format(
             assert [row["reason"] for row in rows] == [None, "schema"] * 3
             assert len(rows[1]["passes"]) == 3
         else:
+            judges = [{key: row.pop(key) for key in ("judge", "repeat")} for row in rows]
+            assert judges == [{"judge": "python/judge:coin", "repeat": 0}] * 3
             assert rows == [row["output"] for row in stored(tmp_path) if row["output"]]
 
 
@@ -219,11 +221,17 @@ def test_fronts_of_rows_with_many_candidates(call: CallCommand, tmp_path: Path) 
     told = call("run", "--json").json
     assert told["verdicts"] == 10
     expected = {
-        "line": {"candidates": ["c1", "c2", "c3"], "front": ["c1"], "pareto": ["c1"]},
+        "line": {
+            "candidates": ["c1", "c2", "c3"],
+            "front": ["c1"],
+            "pareto": ["c1"],
+            "complete": True,
+        },
         "circle": {
             "candidates": ["c1", "c2", "c3", "c4"],
             "front": ["c1", "c2", "c3"],
             "pareto": [],
+            "complete": True,
         },
     }
     assert told["pairwise"]["fronts"] == expected
@@ -274,7 +282,7 @@ def test_dry_run_of_a_relay_is_bounded_by_its_dearest_judge(
         assert (told["planned"], told["calls"]["least"]) == (3, 6)
         prices.append(told["price_usd"])
     assert prices[0]["least"] == prices[1]["least"]
-    assert prices[0]["most"] > 40 * prices[1]["most"]
+    assert prices[0]["most"] > 30 * prices[1]["most"]
 
 
 def test_dry_run_asks_nothing_of_who_is_left_out(call: CallCommand, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ BAD_ROWS = {
         '"a#1-2"',
         2,
     ),
-    "unknown language": (spoilt(language="tlh"), '"language" must be one of', 2),
+    "unknown language": (spoilt(language="tlh"), "the protocol speaks ru, zh, ja, en", 2),
 }
 
 

@@ -109,7 +109,7 @@ async def test_a_relay_of_different_styles_asks_each_in_its_own(tmp_path: Path) 
     summary = await judged(seated(ready, compact))
     assert summary.counts.verdicts == 2
     assert len(compact.asked) == 4
-    assert all(question.neutral is not None for question in compact.asked)
+    assert all("x-versus" in str(question.schema) for question in compact.asked)
     assert [row["output"]["winner"] for row in stored(tmp_path)] == EXPECTED[:2]
 
 

@@ -104,7 +104,7 @@ def test_candidates_may_come_from_the_columns_of_a_table() -> None:
         ({"pair_id": ""}, '"pair_id" is missing'),
         ({"pair_id": 1.5}, '"pair_id" must be a text'),
         ({"meta": "x"}, '"meta" must be an object'),
-        ({"language": "xx"}, '"language" must be one of'),
+        ({"language": ["ja"]}, '"language" must be a text such as "en", and is a list'),
     ],
 )
 def test_what_is_wrong_with_a_row_is_said(change: dict[str, Any], said: str) -> None:

@@ -340,7 +340,7 @@ async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> N
     assert [one["judge"] for one in judgment.passes] == [
         name for name in ("one", "two", "three", "one") for _ in "12"
     ]
-    compact = [one.neutral is not None for one in judge.asked]
+    compact = ["x-versus" in json.dumps(one.schema) for one in judge.asked]
     assert compact == [False, False, True, True, False, False, False, False]
 
 
@@ -476,12 +476,19 @@ async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(
         assert found.keys() == extra
 
 
-async def test_a_compact_question_comes_with_one_neutral_one_for_both_orders() -> None:
+async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stand() -> None:
     judge = Judge(by_worth)
     await protocol().judge(PAIR, sitting(judge, styles=("compact",)))
-    one, other = judge.asked
-    assert one.neutral == other.neutral
-    found = blocks(replace(one, messages=one.neutral or ()))
-    assert found.keys() == {"topic", "candidate_1", "candidate_2"}
-    assert not set(found.values()) & {PAIR.topic, *PAIR.texts}
-    assert one.schema is other.schema
+    for one in judge.asked:
+        assert one.schema is not None
+        asked = one.schema["properties"]
+        marks = {
+            c: given["properties"]["mark"] for c, given in asked["criteria"]["properties"].items()
+        }
+        names = list(PAIR.texts if one.order == "12" else PAIR.texts[::-1])
+        assert asked["winner"]["x-versus"] == marks["C1"]["x-versus"]
+        versus = asked["winner"]["x-versus"]
+        assert (versus["names"], versus["topic"]) == (["A", "B"], PAIR.topic)
+        assert versus["texts"] == names
+        assert [marks[f"C{i}"] for i in (2, 3, 4, 5)] == [{"const": "tie"}] * 4
+        assert one.neutral is None

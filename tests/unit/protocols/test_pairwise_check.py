@@ -175,7 +175,8 @@ def test_a_settled_verdict_keeps_the_contract(winner: str, mark: str) -> None:
     value: dict[str, Any] = {"pair_id": "p", "winner": winner}
     value["criteria"] = dict.fromkeys(CRITERIA, mark)
     assert JUDGED.check_verdict(value).problems == ()
-    full = value | {"candidates": ["x", "y"], "settled": "stable", "rounds": 1, "unstable": []}
+    how = "uncertain" if winner == "uncertain" else "stable"
+    full = value | {"candidates": ["x", "y"], "settled": how, "rounds": 1, "unstable": []}
     assert JUDGED.check_verdict(full | {"notes": "", "meta": {}, "odds": {}}).problems == ()
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.app import find_protocol
 from evenhand.examples import example_files
+from evenhand.protocol_files import find_protocol
 from evenhand.protocols.load import LANGUAGES
 from evenhand.protocols.pairs import read_pairs
 from evenhand.protocols.pairwise_form import read_criteria, read_max_rounds, read_priority
@@ -91,13 +91,13 @@ def test_the_system_text_states_the_contract(language: str) -> None:
 @each_language
 def test_the_words_have_the_same_keys_in_every_language(language: str) -> None:
     own, shared = words(language), words(language, ROOT / "common")
-    assert set(own) == set(words("en")) >= {"problems", "neutral"}
+    assert set(own) == set(words("en")) >= {"problems", "versus"}
     assert set(own["problems"]) == OWN
-    assert set(own["neutral"]) == {"topic", "first", "second"}
+    assert set(own["versus"]) == {"better", "worse"}
     assert not OWN & set(shared["problems"])
     for name, template in {**shared["problems"], **own["problems"]}.items():
         assert set(re.findall(r"\{(\w+)\}", template)) == NEEDED.get(name, set()), name
-    assert own["neutral"]["first"] != own["neutral"]["second"]
+    assert own["versus"]["better"] != own["versus"]["worse"]
 
 
 @each_language

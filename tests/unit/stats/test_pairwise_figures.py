@@ -128,11 +128,51 @@ def test_each_criterion_has_its_own_majority() -> None:
 
 def test_repeats_of_one_judge_are_no_agreement_among_judges() -> None:
     pair = Judged(
-        "p", (1, 2), 2, ("x", "y"), [(0, stable("A")), (0, stable("A")), (1, stable("B"))]
+        "p", (1, 2), 2, ("x", "y"), [("a", stable("A")), ("a", stable("A")), ("b", stable("B"))]
     )
     found = pair_figures([pair])
     assert (found.agreement.value, found.agreement.n) == (0.0, 2)
-    assert dict(found.panel) == {"A": 1}
+    # One vote a judge, however often it was asked.
+    assert dict(found.panel) == {"uncertain": 1}
+
+
+def test_judges_are_told_apart_where_there_are_several() -> None:
+    pairs = [Judged("p", (1, 2), 2, ("x", "y"), [("a", stable("A")), ("b", turning())])]
+    found = pair_figures(pairs)
+    told = found.json()
+    assert (found.consistency.value, found.consistency.n) == (0.5, 2)
+    assert {name: one["consistency"]["value"] for name, one in told["judges"].items()} == {
+        "a": 1.0,
+        "b": 0.0,
+    }
+    assert told["judges"]["b"]["outcomes"]["uncertain"] == 1
+
+
+def turning() -> Judgment:
+    passes = (made(1, "12", "A"), made(1, "21", "B"))
+    return verdict({**stable("A").output, "winner": "uncertain"}, passes=passes)  # type: ignore[dict-item]
+
+
+def test_pairs_of_one_topic_are_one_cluster() -> None:
+    pairs = [
+        Judged("t", (i, j), 5, (f"c{i}", f"c{j}"), [("a", stable("A"))])
+        for i, j in combinations(range(1, 6), 2)
+    ]
+    one, ten = (
+        pair_figures(pairs),
+        pair_figures([p._replace(row=str(i)) for i, p in enumerate(pairs)]),
+    )
+    assert one.consistency.n == ten.consistency.n == 10
+    assert one.consistency.low < ten.consistency.low
+
+
+def test_a_front_says_whether_all_pairs_of_its_topic_were_judged() -> None:
+    pairs = [
+        Judged("t", (i, j), 3, (f"c{i}", f"c{j}"), [("a", stable("A"))])
+        for i, j in combinations(range(1, 4), 2)
+    ]
+    assert pair_figures(pairs).fronts["t"].complete
+    assert not pair_figures(pairs[:2]).fronts["t"].complete
 
 
 def topic(*winners: tuple[int, int, str], of: int) -> list[Judged]:
