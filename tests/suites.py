@@ -104,6 +104,49 @@ async def bad(messages, schema, params):
 async def crash(messages, schema, params):
     raise RuntimeError("no luck")
 """
+GRADE_JUDGE = """
+import json
+
+def said(schema, **changes):
+    "Seven points a dimension; the first type where one is to be inferred."
+    parts = schema["properties"]
+    dimensions = parts["score"]["properties"]
+    reply = {
+        "inferred_task_type": parts["inferred_task_type"].get("enum", [None])[0],
+        "critical_fail": False,
+        "critical_fail_reason": None,
+        "reasoning": dict.fromkeys(dimensions, "so it is"),
+        "score": dict.fromkeys(dimensions, 7),
+        "confidence": "high",
+    }
+    return json.dumps(reply | changes)
+
+async def good(messages, schema, params):
+    return said(schema)
+
+async def unsure(messages, schema, params):
+    "Hesitates over every answer that says perhaps."
+    perhaps = "perhaps" in messages[-1]["content"]
+    return said(schema, confidence="low" if perhaps else "medium")
+
+async def strict(messages, schema, params):
+    return said(schema, critical_fail=True, critical_fail_reason="It lies.")
+
+async def bad(messages, schema, params):
+    return "{}"
+
+async def crash(messages, schema, params):
+    raise RuntimeError("no luck")
+"""
+TASK = """task_type: fact
+
+- +60 if it is right
+
+## Critical Fail Conditions
+
+- It lies.
+- must_not_match: /forbidden/i
+"""
 CRITERIA = ("C1", "C2", "C3", "C4", "C5")
 CONTENT = {"model": "python/judge:content"}
 
@@ -132,6 +175,16 @@ def pair_row(ident: str, *worths: int, topic: str = "Which?", **rest: Any) -> di
         for i, worth in enumerate(worths, 1)
     ]
     return {"pair_id": ident, "topic": topic, "candidates": candidates, **rest}
+
+
+def answers(number: int, start: int = 0) -> list[dict[str, Any]]:
+    """Answers to as many tasks; every third one is failed by code, every other is unsure."""
+    texts = ("It is certain.", "It is perhaps so.", "It is Forbidden.")
+    return [
+        {"task_name": f"t{i}", "prompt": f"Task {i}?", "answer": texts[i % 3]}
+        | {"rubric": TASK, "meta": {"model": "m"}}
+        for i in range(start, start + number)
+    ]
 
 
 def write_rows(folder: Path, rows: list[dict[str, Any]], name: str = "samples.jsonl") -> None:
@@ -165,6 +218,20 @@ def write_pairs(
     write_rows(folder, pairs(units) if isinstance(units, int) else units, "pairs.jsonl")
     top = {"name": "test", "protocol": "pairwise", "data": ["pairs.jsonl"]}
     return _write(folder, top, judges or (CONTENT,), judge, rest)
+
+
+def write_answers(
+    folder: Path,
+    units: int | list[dict[str, Any]] = 3,
+    *judges: Mapping[str, Any],
+    judge: str = GRADE_JUDGE,
+    **rest: Any,
+) -> Path:
+    """The same for answers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_rows(folder, answers(units) if isinstance(units, int) else units, "answers.jsonl")
+    top = {"name": "test", "protocol": "weighted", "data": ["answers.jsonl"]}
+    return _write(folder, top, judges or (GOOD,), judge, rest)
 
 
 def _write(

@@ -2,6 +2,7 @@
 
     verdict = evenhand.prefer(topic, first, second, judge="openai/gpt-4.1-mini", language="ru")
     scores = evenhand.score(question, output, rubric=rubric, judge="openai/gpt-4.1-mini")
+    grade = evenhand.grade(prompt, answer, rubric="task.md", judge="openai/gpt-4.1-mini")
     run = evenhand.run("evenhand.toml"); run.judgments()
 
 Importing this package loads no optional dependency, reads no file and opens no connection.
@@ -13,7 +14,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.api import Run, prefer, prefer_async, run, run_async, score, score_async
+    from evenhand.api import (
+        Run,
+        grade,
+        grade_async,
+        prefer,
+        prefer_async,
+        run,
+        run_async,
+        score,
+        score_async,
+    )
     from evenhand.errors import EvenhandError
     from evenhand.judgment import Judgment
 
@@ -21,6 +32,8 @@ __all__ = [
     "EvenhandError",
     "Judgment",
     "Run",
+    "grade",
+    "grade_async",
     "prefer",
     "prefer_async",
     "run",

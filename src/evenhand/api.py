@@ -11,14 +11,16 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from evenhand import jsontext
-from evenhand.app import Prepared, environment, find_run, open_store, read_rubric_file
+from evenhand.app import Prepared, environment, find_run, open_store
 from evenhand.engine.run import BASIS
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.judgment import Judgment
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.store import IncomingUnit, Scope
+from evenhand.protocol_files import find_protocol, task_types
 from evenhand.protocols.rows import RowError
 from evenhand.results import full_rows
+from evenhand.rubric_files import is_task_file, read_rubric_file, read_task_file
 from evenhand.runs import Options, Summary, judge_run
 from evenhand.suite import Suite, SuiteFile, load_suite
 
@@ -77,6 +79,29 @@ async def prefer_async(
     return await _judged(_OneUnit(Suite(file, Path()), row), store)
 
 
+async def grade_async(
+    prompt: str,
+    answer: str,
+    *,
+    rubric: str | Path,
+    judge: str = "embedded",
+    language: str = "en",
+    task_name: str = "task",
+    store: str = "sqlite::memory:",
+    **judge_settings: Any,
+) -> Judgment:
+    """Grade one answer out of 100 by its task's own rubric, critical-fail conditions first.
+
+    `rubric` is the Markdown itself or the path of a .md or .toml file; the rest is as for
+    `score_async`. `.output["total_score"]` is the grade.
+    """
+    if isinstance(rubric, Path) or is_task_file(rubric):
+        rubric = read_task_file(Path(rubric), task_types(find_protocol("weighted")))
+    row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": rubric}
+    file = _file("weighted", language, judge, judge_settings)
+    return await _judged(_OneUnit(Suite(file, Path()), row), store)
+
+
 async def _judged(prepared: _OneUnit, store: str) -> Judgment:
     opened = open_store(store)
     try:
@@ -94,7 +119,7 @@ def _file(
     protocol: str, language: str, judge: str, judge_settings: Mapping[str, Any], **more: Any
 ) -> SuiteFile:
     """The suite of one unit; raises UsageError."""
-    name = "prefer" if protocol == "pairwise" else "score"
+    name = {"pairwise": "prefer", "weighted": "grade"}.get(protocol, "score")
     given: dict[str, Any] = {"name": name, "protocol": protocol, "language": language}
     given |= {"data": ["-"], "judges": [{"model": judge, **judge_settings}]}
     try:
@@ -172,6 +197,11 @@ def _prepared(path: Path, overrides: Mapping[str, Any]) -> Prepared:
 def prefer(topic: str, first: str, second: str, **settings: Any) -> Judgment:
     """As `prefer_async`, and waits."""
     return _wait(prefer_async(topic, first, second, **settings))
+
+
+def grade(prompt: str, answer: str, **settings: Any) -> Judgment:
+    """As `grade_async`, and waits."""
+    return _wait(grade_async(prompt, answer, **settings))
 
 
 def score(question: str, output: str, **settings: Any) -> Judgment:

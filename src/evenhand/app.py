@@ -10,12 +10,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from evenhand import jsontext
 from evenhand.engine.prices import FREE, PICO, Price, given_price, listed_price
 from evenhand.engine.run import Bench
 from evenhand.errors import DataError, StoreError, UsageError, quoted
@@ -23,23 +21,22 @@ from evenhand.exchange import Judge
 from evenhand.judges import JudgeOptions, open_judge, split_name
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.store import IncomingUnit, RunRow, Store
-from evenhand.protocols.kind import Kind, PairwiseKind, RubricKind
-from evenhand.protocols.load import Protocol, ProtocolError, kind_named, load_protocol
-from evenhand.protocols.pairwise import PairwiseProtocol
-from evenhand.protocols.pairwise_form import read_criteria, read_max_rounds, read_priority
+from evenhand.protocol_files import (
+    SETTINGS,
+    find_protocol,
+    kind_of,
+    own_prompt,
+    spoken_beside,
+    task_types,
+)
+from evenhand.protocols.kind import Kind, WeightedKind
+from evenhand.protocols.load import Protocol, load_protocol
 from evenhand.protocols.rows import RowError
-from evenhand.protocols.rubric import RubricProtocol
-from evenhand.protocols.rubrics import RubricError, build_rubric
-from evenhand.suite import JudgeSpec, Settings, Suite, find_line
+from evenhand.rubric_files import read_rubric_file, read_task_file, with_task_text
+from evenhand.suite import JudgeSpec, Settings, Suite
 
 COSTS_NOTHING = frozenset({"embedded", "ollama", "python", "replay"})
 """Providers whose calls are not billed."""
-
-SETTINGS = {
-    "rubric": ("repairs", "expose_meta"),
-    "pairwise": ("repairs", "max_rounds", "blind", "no_self_judging", "panel"),
-}
-"""The settings that can change a verdict of each kind."""
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
@@ -97,9 +94,11 @@ class Prepared:
         self, suite: Suite, environ: Mapping[str, str], notify: Callable[[str], None]
     ) -> None:
         self.suite = suite
-        self.protocol = find_protocol(suite.file.protocol, suite.folder)
+        own = suite.file.prompt and own_prompt(suite.resolve(suite.file.prompt))
+        self.protocol = find_protocol(suite.file.protocol, suite.folder, own or None)
+        spoken_beside(self.protocol, suite.file.language, str(suite.path or ""))
         self.settings = _settings(suite, self.protocol.kind)
-        self.rubric = _read_rubric(suite, self.protocol.kind)
+        self.rubric = _read_rubric(suite, self.protocol)
         self.seats = [self._seat(spec, environ, notify) for spec in suite.file.judges]
         _known_prices(suite, self.seats)
         _different(self.seats)
@@ -140,6 +139,7 @@ class Prepared:
             "identity": identity,
             "judges": [seat.entry for seat in self.seats],
             "protocol": {"name": self.protocol.name, "texts": dict(self.protocol.texts)},
+            "prompt": file.prompt,
             "evenhand": version("evenhand"),
         }
 
@@ -169,13 +169,19 @@ class Prepared:
                 if taken == limit:
                     return
                 try:
-                    units = self.kind.read(row.value, asked)
+                    units = self.kind.read(self._with_rubric(row.value, name), asked)
                 except RowError as error:
                     raise DataError(str(error), where=row.where) from None
                 for unit in units[: None if limit is None else limit - taken]:
                     yield IncomingUnit(unit.id, row.where, unit.body)
                     taken += 1
                     asked += unit.is_asked
+
+    def _with_rubric(self, row: Mapping[str, Any], file: str) -> Mapping[str, Any]:
+        """A row whose rubric may be the name of a file beside its own."""
+        if not isinstance(self.kind, WeightedKind):
+            return row
+        return with_task_text(row, self.suite.resolve(file).parent, self.kind.types)
 
     async def aclose(self) -> None:
         for seat in self.seats:
@@ -238,101 +244,6 @@ def find_run(store: Store, wanted: str) -> Recorded:
     raise UsageError(f"{what} with {quoted(wanted)}", advice="List them: evenhand runs")
 
 
-def kind_of(protocol: Protocol, identity: Mapping[str, Any]) -> Kind:
-    """The kind of judging that a run's identity describes; raises UsageError."""
-    if identity["language"] not in protocol.languages:
-        raise UsageError(
-            f"the protocol {protocol.name} has no prompt in {quoted(identity['language'])}",
-            advice=f"It speaks {', '.join(protocol.languages) or 'no language yet'}.",
-        )
-    spoken, language = protocol.languages, identity["language"]
-    try:
-        if protocol.kind == "pairwise":
-            pairwise = {one: _pairwise_protocol(protocol, one, identity) for one in spoken}
-            return PairwiseKind(pairwise, language, identity["seed"])
-        return RubricKind(
-            {one: _rubric_protocol(protocol, one, identity) for one in spoken}, language
-        )
-    except ProtocolError as error:
-        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
-
-
-def _pairwise_protocol(
-    protocol: Protocol, language: str, identity: Mapping[str, Any]
-) -> PairwiseProtocol:
-    settings, criteria = identity["settings"], read_criteria(protocol, language)
-    return PairwiseProtocol(
-        prompts=protocol.prompts(language),
-        words=protocol.words(language),
-        criteria=criteria,
-        priority=read_priority(protocol, criteria),
-        max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
-        repairs=settings["repairs"],
-        use=tuple(settings["use"]),
-        blind=settings["blind"],
-        no_self_judging=settings["no_self_judging"],
-        tables=protocol.given.get("reply") == "table",
-    )
-
-
-def _rubric_protocol(
-    protocol: Protocol, language: str, identity: Mapping[str, Any]
-) -> RubricProtocol:
-    settings, value = identity["settings"], identity["rubric"]
-    return RubricProtocol(
-        prompts=protocol.prompts(language),
-        words=protocol.words(language),
-        rubric=None if value is None else build_rubric(value),
-        expose_meta=settings["expose_meta"],
-        repairs=settings["repairs"],
-        use=tuple(settings["use"]),
-    )
-
-
-def builtin_protocols() -> list[str]:
-    """The names of the protocols that come with the package."""
-    folder = resources.files("evenhand.protocols") / "builtin"
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
-
-
-def find_protocol(name: str, folder: Path | None = None) -> Protocol:
-    """A built-in protocol, or the one in a folder; raises UsageError with the file."""
-    is_builtin = name in builtin_protocols()
-    if is_builtin:
-        root: Any = resources.files("evenhand.protocols") / "builtin" / name
-    else:
-        root = (folder or Path()) / name
-        if not root.is_dir():
-            known = ", ".join(builtin_protocols())
-            raise UsageError(
-                f"no protocol is called {quoted(name)}",
-                advice=f"Built in: {known}. Otherwise name a folder with a protocol.toml.",
-            )
-    own = dict(_texts(root))
-    try:
-        return load_protocol(name, {**_words(kind_named(own), is_own=not is_builtin), **own})
-    except ProtocolError as error:
-        raise UsageError(str(error), where=f"{name}/{error.file}") from None
-
-
-def _words(kind: str, *, is_own: bool) -> dict[str, str]:
-    """What all kinds say alike; for a protocol of the user's own, also what its kind says."""
-    root = resources.files("evenhand.protocols")
-    found = dict(_texts(root / "common", "words/common/"))
-    if is_own:
-        found |= _texts(root / "builtin" / kind / "words", "words/kind/")
-    return found
-
-
-def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    for entry in root.iterdir():
-        name = f"{prefix}{entry.name}"
-        if entry.is_dir():
-            yield from _texts(entry, f"{name}/")
-        elif entry.name.endswith((".toml", ".md")):
-            yield name, entry.read_text(encoding="utf-8")
-
-
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     """The settings of a suite that its kind has; raises UsageError for one that it has not."""
     given, known = suite.file.settings.model_dump(mode="json"), SETTINGS[kind]
@@ -347,48 +258,21 @@ def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     return {name: given[name] for name in known} | {"use": suite.file.use}
 
 
-def _read_rubric(suite: Suite, kind: str) -> object:
+def _read_rubric(suite: Suite, protocol: Protocol) -> object:
     """The rubric file of a suite, checked; None if the rows bring their own."""
     name = suite.file.rubric
     if name is None:
         return None
-    if kind == "pairwise":
+    if protocol.kind == "pairwise":
         raise UsageError(
             "a pairwise suite has no rubric",
             where=str(suite.path or ""),
             advice="Take the key out; criteria stand in the protocol.",
         )
-    return read_rubric_file(suite.resolve(name))
-
-
-def read_rubric_file(path: Path) -> object:
-    """The value of a .json or .toml rubric that parses; raises UsageError with file:line."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the rubric cannot be read: {error}", where=str(path)) from None
-    value = _parsed(path, text)
-    try:
-        build_rubric(value)
-    except RubricError as error:
-        line = _line(path, text, error.path)
-        raise UsageError(str(error), where=f"{path}:{line}" if line else str(path)) from None
-    return value
-
-
-def _parsed(path: Path, text: str) -> object:
-    import tomllib
-
-    try:
-        return tomllib.loads(text) if path.suffix == ".toml" else jsontext.parse(text)
-    except ValueError as error:
-        line = getattr(error, "lineno", None)
-        where = f"{path}:{line}" if line else str(path)
-        raise UsageError(f"not {path.suffix[1:].upper()}: {error}", where=where) from None
-
-
-def _line(path: Path, text: str, loc: tuple[str | int, ...]) -> int | None:
-    return find_line(text, loc) if path.suffix == ".toml" else jsontext.find_line(text, loc)
+    path = suite.resolve(name)
+    if protocol.kind == "weighted":
+        return read_task_file(path, task_types(protocol))
+    return read_rubric_file(path)
 
 
 def _price(spec: JudgeSpec, provider: str, model: str) -> Price | None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from gzip import BadGzipFile
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from evenhand import jsontext
-from evenhand.app import find_protocol, kind_of, read_rubric_file
+from evenhand.data.files import TABLE_TOO, format_of, is_text, opened, require_file
 from evenhand.data.read import Row, rows
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.limits import REPAIRS
+from evenhand.protocol_files import find_protocol, kind_of, task_types
+from evenhand.protocols.answers import load_answer
 from evenhand.protocols.check import Checked
-from evenhand.protocols.kind import Kind, PairwiseKind, RubricKind
+from evenhand.protocols.kind import Kind, PairwiseKind, RubricKind, WeightedKind
+from evenhand.protocols.load import Protocol as Loaded
 from evenhand.protocols.pairs import load_pair
 from evenhand.protocols.rows import RowError
 from evenhand.protocols.samples import load_sample
-from evenhand.protocols.verdict_table import TableError, read_table
+from evenhand.protocols.verdict_table import TableError, TableRow, read_table
+from evenhand.rubric_files import read_rubric_file, read_task_file, with_task_text
 from evenhand.units import sample_id
 
 
@@ -62,7 +69,7 @@ def check_file(
     settings = {"expose_meta": expose_meta, "repairs": REPAIRS, "use": []}
     settings |= {"max_rounds": None, "blind": "flag", "no_self_judging": False}
     identity = {
-        "rubric": None if rubric is None else read_rubric_file(rubric),
+        "rubric": None if rubric is None else _rubric_value(found, rubric),
         "language": language,
         "seed": 0,
         "settings": settings,
@@ -70,19 +77,33 @@ def check_file(
     kind = kind_of(found, identity)
     known = _Units(kind, units)
     if isinstance(kind, PairwiseKind):
-        is_table = replies.suffix == ".txt"
-        given = _table_rows(replies, kind) if is_table else rows(replies)
-        return _findings(_PairReplies(kind, known), given)
+        return _findings(_PairReplies(kind, known), _pair_rows(replies, kind))
+    if isinstance(kind, WeightedKind):
+        return _findings(_AnswerReplies(kind, known), rows(replies))
     assert isinstance(kind, RubricKind)
     return _findings(_SampleReplies(kind, known), rows(replies))
 
 
-def _findings(replies: _SampleReplies | _PairReplies, given: Iterator[Row]) -> Findings:
+def _rubric_value(protocol: Loaded, path: Path) -> object:
+    if protocol.kind == "weighted":
+        return read_task_file(path, task_types(protocol))
+    return read_rubric_file(path)
+
+
+def _findings(replies: _Replies, given: Iterator[Row]) -> Findings:
     found = Findings()
     for row in given:
         unit, checked = replies.checked(row)
         found.add(unit, checked)
     return found
+
+
+class _Replies(Protocol):
+    """How the replies of one kind are checked."""
+
+    def checked(self, row: Row) -> tuple[str, Checked]:
+        """The unit that a row is about, and what the contract says of it."""
+        ...
 
 
 class _Units:
@@ -91,9 +112,13 @@ class _Units:
     def __init__(self, kind: Kind, path: Path) -> None:
         self._bodies: dict[str, str] = {}
         self.by_meta: dict[str, list[str]] = {}
+        self.by_task: dict[str, list[str]] = {}
         for row in rows(path):
+            value = row.value
+            if isinstance(kind, WeightedKind):
+                value = with_task_text(value, path.parent, kind.types)
             try:
-                units = kind.read(row.value, 0)
+                units = kind.read(value, 0)
             except RowError as error:
                 raise DataError(str(error), where=row.where) from None
             for unit in units:
@@ -101,6 +126,7 @@ class _Units:
                     raise DataError(f"two units have the id {quoted(unit.id)}", where=row.where)
                 self._bodies[unit.id] = unit.body
                 self.by_meta.setdefault(_meta_id(row.value), []).append(unit.id)
+                self.by_task.setdefault(str(row.value.get("task_name")), []).append(unit.id)
 
     def body(self, unit: str, where: str) -> str:
         if unit not in self._bodies:
@@ -150,19 +176,75 @@ class _PairReplies:
         return unit, spoken.check(raw[1], finish=raw[2], tables=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _AnswerReplies:
+    """Replies about answers: raw texts, or output objects, known by their task's name alone."""
+
+    kind: WeightedKind
+    units: _Units
+
+    def checked(self, row: Row) -> tuple[str, Checked]:
+        raw = _raw(row)
+        if raw is None and "task_name" not in row.value:
+            raise _neither(row)
+        unit, text, finish = raw or (self._unit_of(row), jsontext.dump(row.value), "stop")
+        answer = load_answer(self.units.body(unit, row.where))
+        return unit, self.kind.of(answer).check_elsewhere(text, answer, finish=finish)
+
+    def _unit_of(self, row: Row) -> str:
+        name = str(row.value["task_name"])
+        found = self.units.by_task.get(name, [])
+        if len(found) > 1:
+            raise DataError(
+                f"{len(found)} units are of the task {quoted(name)}",
+                where=row.where,
+                advice='Say which: {"unit": "...", "reply": {...}}',
+            )
+        return found[0] if found else name
+
+
+def _pair_rows(path: Path, kind: PairwiseKind) -> Iterator[Row]:
+    if is_text(path):
+        require_file(path)
+        return _table_rows(path, kind)
+    format_of(path, TABLE_TOO)
+    return rows(path)
+
+
 def _table_rows(path: Path, kind: PairwiseKind) -> Iterator[Row]:
     """The lines of a verdict table as settled verdicts."""
     try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            for number, one in enumerate(read_table(file, kind.criteria), 2):
+        with opened(path) as packed, TextIOWrapper(packed, "utf-8", newline="\n") as file:
+            for one in _one_a_pair(read_table(file, kind.criteria), path):
                 value = {"pair_id": one.pair_id, "winner": one.winner, "notes": one.notes}
-                yield Row(value | {"criteria": dict(one.marks)}, f"{path}:{number}")
+                where = f"{path}:{one.line_number}"
+                yield Row(value | {"criteria": dict(one.marks)}, where)
+    except (EOFError, BadGzipFile, zlib.error):
+        raise DataError(
+            "the gzip data cannot be read",
+            where=str(path),
+            advice="Pack the table again, or take .gz off its name if it is plain text.",
+        ) from None
     except OSError as error:
         raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DataError("the table is not UTF-8", where=str(path)) from None
     except TableError as error:
-        raise DataError(str(error), where=f"{path}:{error.line_number}") from None
+        raise DataError(error.message, where=f"{path}:{error.line_number}") from None
+
+
+def _one_a_pair(table: Iterator[TableRow], path: Path) -> Iterator[TableRow]:
+    """The rows of a table; raises DataError at a pair that has one already."""
+    lines: dict[str, int] = {}
+    for one in table:
+        first = lines.setdefault(one.pair_id, one.line_number)
+        if first != one.line_number:
+            raise DataError(
+                f"the pair {quoted(one.pair_id)} has a line already, line {first}",
+                where=f"{path}:{one.line_number}",
+                advice="A verdict table has one line a pair: take one of the two out.",
+            )
+        yield one
 
 
 def _raw(row: Row) -> tuple[str, str, str] | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from evenhand.app import Recorded
+from evenhand.app import Recorded, find_run
 from evenhand.engine.run import BASIS
+from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
+from evenhand.protocols.answers import load_answer
 from evenhand.protocols.kind import PairwiseKind
 from evenhand.protocols.pairs import load_pair
 from evenhand.protocols.verdict_table import header, line
@@ -36,9 +38,21 @@ def score_values(store: Store, scope: Scope) -> dict[tuple[str, str], list[float
     return found
 
 
-def judged_pairs(store: Store, scope: Scope) -> Iterator[Judged]:
-    """Every pair of a scope with all its judgments."""
-    found = store.judgments(scope, BASIS)
+def grades(store: Store, scope: Scope) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """All grades of a scope by (model, task type)."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for unit, stored in store.judgments(scope, BASIS):
+        output = stored.judgment.output
+        if output is not None:
+            model = str(load_answer(unit.body).meta.get("model", ""))
+            found.setdefault((model, output["task_type"] or ""), []).append(output)
+    return found
+
+
+def judged_pairs(store: Store, scope: Scope, unit: str | None = None) -> Iterator[Judged]:
+    """Every pair of a scope with all its judgments; one of them, if it is named."""
+    names = [" > ".join(bench.names) for bench in find_run(store, scope.run).benches]
+    found = store.judgments(scope, BASIS, unit)
     for _, group in groupby(found, key=lambda one: one[0].no):
         judgments = list(group)
         pair = load_pair(judgments[0][0].body)
@@ -47,7 +61,7 @@ def judged_pairs(store: Store, scope: Scope) -> Iterator[Judged]:
             pair.places,
             pair.of,
             (pair.first.id, pair.second.id),
-            [(stored.judge, stored.judgment) for _, stored in judgments],
+            [(names[stored.judge], stored.judgment) for _, stored in judgments],
         )
 
 
@@ -81,17 +95,35 @@ def failure_details(store: Store, scope: Scope) -> dict[str, str]:
     return found
 
 
-def contract_objects(store: Store, run: str) -> Iterator[Mapping[str, Any]]:
-    """The contract's own objects of all verdicts."""
+def contract_objects(
+    store: Store, run: str, wanted: Wanted = lambda judgment: True
+) -> Iterator[Mapping[str, Any]]:
+    """The contract's own objects of all verdicts. A pair that several judged has several, each with
+    its judge's name; the forms of the other kinds are closed."""
+    recorded = find_run(store, run)
+    several = recorded.protocol.kind == "pairwise" and recorded.judgments_per_unit > 1
     for _, stored in store.judgments(Scope(run), BASIS):
-        if stored.judgment.output is not None:
-            yield stored.judgment.output
+        if stored.judgment.output is None or not wanted(stored.judgment):
+            continue
+        by = {"judge": full_name(recorded, stored), "repeat": stored.repeat} if several else {}
+        yield {**stored.judgment.output, **by}
 
 
-def full_rows(store: Store, recorded: Recorded) -> Iterator[Mapping[str, Any]]:
+def full_rows(
+    store: Store, recorded: Recorded, wanted: Wanted = lambda judgment: True
+) -> Iterator[Mapping[str, Any]]:
     """Everything known about every judgment, failures included."""
     for unit, stored in store.judgments(Scope(recorded.row.id), BASIS):
-        yield full_row(recorded, unit, stored)
+        if wanted(stored.judgment):
+            yield full_row(recorded, unit, stored)
+
+
+Wanted = Callable[[Judgment], bool]
+
+
+def is_unsure(judgment: Judgment) -> bool:
+    """Whether a grade was given with low confidence."""
+    return judgment.output is not None and judgment.output.get("confidence") == "low"
 
 
 def full_name(recorded: Recorded, stored: StoredJudgment) -> str:

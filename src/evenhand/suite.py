@@ -100,9 +100,12 @@ class SuiteFile(_Part):
 
     name: Annotated[str, Field(min_length=1)] = "evenhand"
     protocol: str
-    language: Literal["ru", "zh", "ja", "en"] = "en"
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z]+)*$")] = "en"
+    """ru, zh, ja or en; another one where the protocol or the prompt speaks it."""
     data: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
     rubric: str | None = None
+    prompt: str | None = None
+    """A judge prompt of your own, any text."""
     seed: int = 0
     use: list[Literal["reference", "context", "messages"]] = []
     judges: Annotated[list[JudgeSpec], Field(min_length=1)]
@@ -242,7 +245,7 @@ _PARTS: dict[str, type[_Part]] = {
     "price": PriceSpec,
 }
 
-_NOT_YET: frozenset[Loc] = frozenset({("prompt",), ("compare",)})
+_NOT_YET: frozenset[Loc] = frozenset({("compare",)})
 """Keys of the specification that this version does not know."""
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")

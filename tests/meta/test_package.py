@@ -15,6 +15,8 @@ def test_the_public_names_are_these() -> None:
         "EvenhandError",
         "Judgment",
         "Run",
+        "grade",
+        "grade_async",
         "prefer",
         "prefer_async",
         "run",

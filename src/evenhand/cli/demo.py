@@ -28,6 +28,7 @@ from evenhand.suite import load_suite
 SMALL = "smollm2-135m"
 LEGEND = {
     "rubric": "~ is the mean of the model's own probabilities, finer than the score it leads to.",
+    "weighted": "A condition that code can decide costs no call.",
     "pairwise": "Order 21 shows the second candidate first; marks and winners are mapped back."
     " * marks a criterion on which the two orders differ.",
 }
@@ -35,6 +36,8 @@ HONEST = {
     "rubric": "A plausible wrong answer gets a good score from it two times in three. The quotes"
     " are verified whatever the judge; for the scores name a strong one: evenhand init, evenhand"
     " run.",
+    "weighted": "It cannot decide critical-fail conditions, and its points are a rough guess: every"
+    " grade of it says low confidence.",
     "pairwise": "It tells a right answer from a wrong one where that is easy; where it is not, its"
     " two orders contradict each other, and the verdict says so.",
 }

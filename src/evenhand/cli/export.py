@@ -12,11 +12,12 @@ import click
 from evenhand import jsontext
 from evenhand.app import Recorded
 from evenhand.cli.common import recorded, run_argument, store_option
+from evenhand.data.files import is_text
 from evenhand.data.write import write, write_text
 from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.store import Scope, Store
-from evenhand.results import contract_objects, fronts_of, full_rows, verdict_lines
+from evenhand.results import contract_objects, fronts_of, full_rows, is_unsure, verdict_lines
 
 
 @click.command("export")
@@ -30,8 +31,13 @@ from evenhand.results import contract_objects, fronts_of, full_rows, verdict_lin
 )
 @click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
 @click.option("--fronts", is_flag=True, help="Pairs: a row a topic with its front and pareto set.")
+@click.option(
+    "--only", type=click.Choice(["low-confidence"]), help="Grades given with low confidence alone."
+)
 @store_option
-def export_command(run: str, output: str, full: bool, fronts: bool, store: str | None) -> None:
+def export_command(
+    run: str, output: str, full: bool, fronts: bool, only: str | None, store: str | None
+) -> None:
     """Write the results of RUN to a file, by its ending.
 
     Without --full: the contract's own objects of all verdicts; failures are counted on stderr.
@@ -41,7 +47,7 @@ def export_command(run: str, output: str, full: bool, fronts: bool, store: str |
         raise click.UsageError("--full and --fronts exclude each other")
     opened, found = recorded(store, run)
     try:
-        number = _write(output, opened, found, full, fronts)
+        number = _write(output, opened, found, full, fronts, only)
         counts = opened.counts(Scope(found.row.id), found.judgments_per_unit, BASIS)
     finally:
         opened.close()
@@ -54,14 +60,18 @@ def export_command(run: str, output: str, full: bool, fronts: bool, store: str |
         click.echo(f"left out: {counts.pending} pending", err=True)
 
 
-def _write(output: str, store: Store, run: Recorded, full: bool, fronts: bool) -> int:
+def _write(
+    output: str, store: Store, run: Recorded, full: bool, fronts: bool, only: str | None
+) -> int:
     path = Path(output)
-    if path.suffix == ".txt":
+    if only is not None:
+        _only_grades(run)
+    if is_text(path):
         _only_pairs(run, "a verdict table (.txt)")
-        if full or fronts:
+        if full or fronts or only:
             raise UsageError("a verdict table holds verdicts alone", advice="Write .jsonl instead.")
         return write_text(path, verdict_lines(store, run)) - 1
-    rows = _rows(store, run, full, fronts)
+    rows = _rows(store, run, full, fronts, only)
     if output != "-":
         return write(path, rows)
     number = 0
@@ -70,13 +80,25 @@ def _write(output: str, store: Store, run: Recorded, full: bool, fronts: bool) -
     return number
 
 
-def _rows(store: Store, run: Recorded, full: bool, fronts: bool) -> Iterator[Mapping[str, Any]]:
+def _rows(
+    store: Store, run: Recorded, full: bool, fronts: bool, only: str | None
+) -> Iterator[Mapping[str, Any]]:
     if fronts:
         _only_pairs(run, "a front")
         return (
             {"pair_id": row, **asdict(one)} for row, one in fronts_of(store, run.row.id).items()
         )
-    return full_rows(store, run) if full else contract_objects(store, run.row.id)
+    wanted = is_unsure if only else (lambda judgment: True)
+    return full_rows(store, run, wanted) if full else contract_objects(store, run.row.id, wanted)
+
+
+def _only_grades(run: Recorded) -> None:
+    if run.protocol.kind != "weighted":
+        raise UsageError(
+            f"run {quoted(run.row.id)} judged by the kind {run.protocol.kind}, which has no"
+            " confidence",
+            advice="Leave out --only.",
+        )
 
 
 def _only_pairs(run: Recorded, what: str) -> None:

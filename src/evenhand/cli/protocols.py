@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import click
 
-from evenhand.app import builtin_protocols, find_protocol
 from evenhand.cli.common import json_option, print_json
+from evenhand.errors import UsageError, quoted
+from evenhand.examples import example_rows
+from evenhand.exchange import Message, Question, Reply, Style
+from evenhand.linting import lint
+from evenhand.protocol_files import (
+    SETTINGS,
+    builtin_protocols,
+    find_protocol,
+    kind_of,
+    own_prompt,
+    protocol_texts,
+)
+from evenhand.protocols.asking import Sitting
+from evenhand.protocols.kind import Kind
+from evenhand.protocols.load import Protocol
+from evenhand.protocols.rows import RowError
+from evenhand.suite import Settings
 
 
 @click.group("protocols", invoke_without_command=True)
 @json_option
 @click.pass_context
 def protocols_command(ctx: click.Context, as_json: bool) -> None:
-    """List the protocols, or show one."""
+    """List the protocols; show, copy or check one."""
     if ctx.invoked_subcommand:
         return
     found = [find_protocol(name) for name in builtin_protocols()]
@@ -34,10 +54,90 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--language", default="en", show_default=True)
 @click.option("--compact", is_flag=True, help="The short prompt of the embedded judge.")
-def show_command(name: str, language: str, compact: bool) -> None:
-    """Print the prompt of the protocol NAME in one language."""
-    protocol = find_protocol(name)
-    file = f"prompts/{'compact/' if compact else ''}{language}.md"
-    if file not in protocol.texts:
-        raise click.UsageError(f"{name} has no {file}; languages: {', '.join(protocol.languages)}")
-    click.echo(protocol.texts[file])
+@click.option(
+    "--prompt", type=click.Path(path_type=Path), help="A prompt of your own in the place of its."
+)
+@click.option("--template", is_flag=True, help="The prompt's file with its placeholders instead.")
+def show_command(
+    name: str, language: str, compact: bool, prompt: Path | None, template: bool
+) -> None:
+    """Print what a judge is told under the protocol NAME (built in, or a folder).
+
+    The prompt is shown as the judge would see it for a bundled example unit.
+    """
+    protocol = find_protocol(name, own=own_prompt(prompt) if prompt else None)
+    if template:
+        file = f"prompts/{'compact/' if compact else ''}{language}.md"
+        if file not in protocol.texts:
+            spoken = ", ".join(protocol.languages)
+            raise UsageError(f"{name} has no {file}", advice=f"It speaks {spoken}.")
+        click.echo(protocol.texts[file])
+        return
+    for message in _opening(protocol, language, "compact" if compact else "full"):
+        click.secho(f"{message.role}:", bold=True)
+        click.echo(message.content)
+
+
+def _opening(protocol: Protocol, language: str, style: Style) -> tuple[Message, ...]:
+    rows, rubric = example_rows(protocol.kind, language)
+    given = Settings().model_dump(mode="json")
+    settings = {name: given[name] for name in SETTINGS[protocol.kind]} | {"use": []}
+    identity = {"language": language, "seed": 0, "rubric": rubric, "settings": settings}
+    kind, sitting = kind_of(protocol, identity), Sitting(ask=_nobody, styles=(style,))
+    return next(question for row in rows for question in _questions(kind, row, sitting)).messages
+
+
+def _questions(kind: Kind, row: Mapping[str, Any], sitting: Sitting) -> list[Question]:
+    """What is asked about an example; nothing where its type is not one of the protocol's."""
+    try:
+        return kind.opening(kind.read(row, 0)[0].body, sitting)
+    except RowError:
+        return []
+
+
+async def _nobody(question: Question) -> Reply:
+    raise AssertionError("nobody is asked")
+
+
+@protocols_command.command("new")
+@click.argument("name", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "origin",
+    type=click.Choice(builtin_protocols()),
+    required=True,
+    help="The built-in protocol to start from.",
+)
+def new_command(name: Path, origin: str) -> None:
+    """Copy a built-in protocol into the folder NAME, to change its criteria, weights or prompts.
+
+    Nothing is overwritten.
+    """
+    if name.exists():
+        raise UsageError(f"{quoted(name)} is there already", advice="Name another folder.")
+    for file, text in protocol_texts(origin).items():
+        path = name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        click.echo(str(path))
+    click.echo(f'\nNext: change it, evenhand protocols lint {name}, and protocol = "{name}"')
+
+
+@protocols_command.command("lint")
+@click.argument("name")
+@json_option
+@click.pass_context
+def lint_command(ctx: click.Context, name: str, as_json: bool) -> int:
+    """Find what is wrong with the protocol NAME: a language that one part speaks and another does
+    not, unequal placeholders, priorities that name no criterion, weights off 100, bands with gaps.
+
+    Exit code 0 if nothing is wrong, else 1.
+    """
+    findings = lint(name)
+    if as_json:
+        print_json({"ok": not findings, "findings": [one._asdict() for one in findings]})
+    else:
+        for one in findings:
+            click.echo(f"{name}/{one.file}: {one.message}")
+        click.echo(f"{len(findings)} findings" if findings else "nothing to mend", err=True)
+    return 1 if findings else 0

@@ -11,16 +11,18 @@ from rich.text import Text
 from evenhand import jsontext
 from evenhand.ledger.store import Scope, Store
 from evenhand.protocols.samples import load_sample
+from evenhand.report.grades import grade_result, grade_table, grades_table, task_block
 from evenhand.report.pairs import (
     figures_table,
     fronts_table,
+    judges_table,
     pair_block,
     pair_result,
     passes_table,
     standings_table,
 )
 from evenhand.report.terminal import answer_block, safe, scores_table, verdict_table
-from evenhand.results import figures_of_pairs, score_values
+from evenhand.results import figures_of_pairs, grades, score_values
 
 
 class View(Protocol):
@@ -69,6 +71,9 @@ class PairwiseView:
             yield standings_table(found)
             yield ""
             yield figures_table(found)
+        if found.judges:
+            yield ""
+            yield judges_table(found)
         if found.fronts:
             yield ""
             yield fronts_table(found)
@@ -81,10 +86,45 @@ class PairwiseView:
 
     def unit(self, body: str, row: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield pair_block(jsontext.parse(body))
+        if passes := passes_table(row):
+            yield passes
+        elif row["output"] is not None:
+            yield pair_result(row["output"])
+        if row["output"] is not None and row["output"]["notes"]:
+            yield Text(safe(row["output"]["notes"]), style="dim")
+
+
+class WeightedView:
+    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
+        if found := grades(store, scope):
+            yield grades_table(found)
+            if any(is_low(one) for outputs in found.values() for one in outputs):
+                yield "\nlow confidence: list them with export --only low-confidence"
+
+    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
+        outputs = [one for given in grades(store, scope).values() for one in given]
+        return {
+            "weighted": {
+                "critical_fails": sum(one["critical_fail"] for one in outputs),
+                "low_confidence": sum(map(is_low, outputs)),
+            }
+        }
+
+    def result(self, output: Mapping[str, Any]) -> Text:
+        return grade_result(output)
+
+    def unit(self, body: str, row: Mapping[str, Any]) -> Iterator[RenderableType]:
+        yield task_block(jsontext.parse(body))
         if row["output"] is not None:
-            yield passes_table(row)
-            if row["output"]["notes"]:
-                yield Text(safe(row["output"]["notes"]), style="dim")
+            yield grade_table(row["output"])
 
 
-VIEWS: dict[str, View] = {"pairwise": PairwiseView(), "rubric": RubricView()}
+def is_low(output: Mapping[str, Any]) -> bool:
+    return bool(output["confidence"] == "low")
+
+
+VIEWS: dict[str, View] = {
+    "pairwise": PairwiseView(),
+    "rubric": RubricView(),
+    "weighted": WeightedView(),
+}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from importlib import resources
+from typing import Any
+
+from evenhand import jsontext
 
 SUITE = """\
 # What is judged, by whom, and how. Every key: docs/suite.md, or your editor with the schema.
@@ -27,6 +30,7 @@ url = "sqlite:evenhand.db"
 
 DATA = {
     "pairwise": 'data = ["pairs.jsonl"]\n',
+    "weighted": 'data = ["answers.jsonl"]\n',
     "rubric": 'data = ["samples.jsonl"]\nrubric = "rubric.json"\n',
 }
 
@@ -42,3 +46,15 @@ def example_files(protocol: str, language: str) -> dict[str, str]:
     )
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
     return {"evenhand.toml": suite} | dict(sorted(texts.items()))
+
+
+def example_rows(protocol: str, language: str) -> tuple[list[dict[str, Any]], object]:
+    """The rows of a bundled suite, and its rubric; in English where there is none."""
+    known = resources.files("evenhand.examples") / protocol / language
+    files = example_files(protocol, language if known.is_dir() else "en")
+    (data,) = (text for name, text in files.items() if name.endswith(".jsonl"))
+    rows = [jsontext.parse(line) for line in data.splitlines()]
+    for row in rows:
+        if "rubric" in row:
+            row["rubric"] = files[row["rubric"]]
+    return rows, jsontext.parse(files["rubric.json"]) if "rubric.json" in files else None

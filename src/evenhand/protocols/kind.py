@@ -8,13 +8,15 @@ from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment
+from evenhand.protocols.answers import answer_text, load_answer, read_answer
 from evenhand.protocols.asking import Sitting
 from evenhand.protocols.pairs import is_one_text, load_pair, pair_text, read_pairs
 from evenhand.protocols.pairwise import PairwiseProtocol
 from evenhand.protocols.rows import RowError
 from evenhand.protocols.rubric import RubricProtocol
 from evenhand.protocols.samples import load_sample, read_sample, sample_text
-from evenhand.units import Pair, Sample
+from evenhand.protocols.weighted import WeightedProtocol
+from evenhand.units import Answer, Pair, Sample
 
 
 class UnitText(NamedTuple):
@@ -112,6 +114,39 @@ class PairwiseKind:
     def of(self, pair: Pair) -> PairwiseProtocol:
         """The protocol in the pair's own language, else the suite's."""
         return self.languages[pair.language or self.default]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedKind:
+    """Weighted judging in as many languages as the units have."""
+
+    languages: Mapping[str, WeightedProtocol]
+    default: str
+    rounds: int = 1
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The task types that a rubric may name."""
+        return tuple(one.id for one in self.languages[self.default].types)
+
+    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
+        has_rubric = self.languages[self.default].rubric is not None
+        answer = read_answer(row, self.types, has_rubric=has_rubric)
+        _check_language(answer.language, self.languages)
+        return [UnitText(answer.id, answer_text(answer))]
+
+    def opening(self, body: str, sitting: Sitting) -> list[Question]:
+        answer = load_answer(body)
+        spoken = self.of(answer)
+        return [] if spoken.decided(answer) else [spoken.question(answer, sitting.styles[0])]
+
+    async def judge(self, body: str, sitting: Sitting) -> Judgment:
+        answer = load_answer(body)
+        return await self.of(answer).judge(answer, sitting.ask, sitting.styles[0])
+
+    def of(self, answer: Answer) -> WeightedProtocol:
+        """The protocol in the answer's own language, else the suite's."""
+        return self.languages[answer.language or self.default]
 
 
 def _check_language(language: str | None, spoken: Mapping[str, object]) -> None:

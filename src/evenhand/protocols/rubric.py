@@ -20,6 +20,7 @@ from evenhand.limits import REPAIRS
 from evenhand.protocols.asking import tries
 from evenhand.protocols.check import Checked
 from evenhand.protocols.evidence import fragments
+from evenhand.protocols.own import OwnPrompt, unit_of
 from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters
 from evenhand.protocols.rubric_check import check_reply
 from evenhand.protocols.rubrics import Dimension, Rubric, parse_rubric
@@ -31,6 +32,8 @@ LOW_MARGIN = 0.05
 """A score that so little probability more or less would have changed is flagged."""
 
 RATIONALE_CHARS = 160
+ALIASES = {"answer": "model_output", "output": "model_output"}
+"""Other names that a prompt of the user's own may use."""
 
 
 class Form(NamedTuple):
@@ -56,6 +59,7 @@ class RubricProtocol:
     expose_meta: bool = False
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
+    own: OwnPrompt | None = None
     forms: dict[tuple[int, Style], Form] = field(default_factory=dict[Any, "Form"], compare=False)
 
     async def judge(self, sample: Sample, ask: Ask, style: Style) -> Judgment:
@@ -78,7 +82,13 @@ class RubricProtocol:
     def check(self, text: str | bytes, sample: Sample, *, finish: str = "stop") -> Checked:
         """The contract applied to one reply."""
         return check_reply(
-            text, sample, self.rubric_of(sample), self.words, finish, exposed=self.expose_meta
+            text,
+            sample,
+            self.rubric_of(sample),
+            self.words,
+            finish,
+            exposed=self.expose_meta,
+            asked_meta=self.own is not None and self.own.says("meta"),
         )
 
     def rubric_of(self, sample: Sample) -> Rubric:
@@ -101,8 +111,8 @@ class RubricProtocol:
             meta = sample.meta if self.expose_meta else None
             schema = _compact_schema(rubric, quotes, self.words.no_evidence, meta)
         return Question(
-            messages=prompt.messages(self._values(sample, rubric, shape)),
-            schema=schema,
+            messages=self._messages(prompt, sample, rubric, shape),
+            schema=None if self.own and style == "full" else schema,
             neutral=form.neutral,
             unit=sample.id,
         )
@@ -118,10 +128,22 @@ class RubricProtocol:
         if style == "compact":
             unknown = self.words.neutral
             blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
-            neutral = prompt.messages(self._values(blank, rubric, shape))
+            neutral = self._messages(prompt, blank, rubric, shape)
         form = Form(rubric, shape, _full_schema(rubric, None), neutral)
         self.forms[id(rubric), style] = form
         return form
+
+    def _messages(
+        self, prompt: Prompt, sample: Sample, rubric: Rubric, shape: str
+    ) -> tuple[Message, ...]:
+        if self.own is None:
+            return prompt.messages(self._values(sample, rubric, shape))
+        blind: dict[str, Any] = {"question": sample.question, "model_output": sample.model_output}
+        blind["rubric"] = rubric.value
+        blind |= {name: sample.extras[name] for name in self.use if sample.extras.get(name)}
+        if self.expose_meta:
+            blind = {"meta": sample.meta, **blind}
+        return self.own.messages(unit_of(blind, ALIASES, {"rubric": rubric.text, "shape": shape}))
 
     def _values(self, sample: Sample, rubric: Rubric, shape: str) -> dict[str, str]:
         extras = extra_blocks(sample.extras, self.use)

@@ -30,17 +30,22 @@ def check_reply(
     finish: str = "stop",
     *,
     exposed: bool = False,
+    asked_meta: bool = False,
 ) -> Checked:
-    """Hold one reply to the contract."""
-    check = _Check(sample, rubric, words, exposed)
+    """Hold one reply to the contract. `asked_meta` says that the prompt demands a copy of meta,
+    `exposed` that the judge was shown it."""
+    check = _Check(sample, rubric, words, exposed, asked_meta)
     value = check.object_in(text) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 
 
 class _Check(Inspection):
-    def __init__(self, sample: Sample, rubric: Rubric, words: Words, exposed: bool) -> None:
+    def __init__(
+        self, sample: Sample, rubric: Rubric, words: Words, exposed: bool, asked_meta: bool
+    ) -> None:
         super().__init__(words)
-        self.sample, self.rubric, self.exposed = sample, rubric, exposed
+        self.sample, self.rubric = sample, rubric
+        self.exposed, self.asked_meta = exposed, asked_meta
 
     def reply(self, value: dict[str, Any]) -> dict[str, Any]:
         """The output object, in the contract's order."""
@@ -58,7 +63,9 @@ class _Check(Inspection):
         if self.exposed:
             if copied is None or not jsontext.same(copied, self.sample.meta):
                 self.breach("meta_changed", "meta_changed", "meta")
-        elif "meta" in value and not jsontext.same(copied, self.sample.meta):
+            return self.sample.meta
+        is_due = "meta" in value or self.asked_meta
+        if is_due and not jsontext.same(copied, self.sample.meta):
             self.fix("meta", "meta")
         return self.sample.meta
 

@@ -7,7 +7,7 @@ bands with different scores.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
@@ -57,6 +57,8 @@ class Rubric:
     dimensions: tuple[Dimension, ...]
     text: str
     """As a judge reads it."""
+    value: Mapping[str, Any] = field(compare=False)
+    """As it was given."""
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +79,7 @@ def build_rubric(value: object) -> Rubric:
                 ("dimensions", index, "id"), f'two dimensions have the id "{dimension.id}"'
             )
         seen.add(dimension.id)
-    return Rubric(dimensions, "\n".join(map(_shown, dimensions)))
+    return Rubric(dimensions, "\n".join(map(_shown, dimensions)), top)
 
 
 def _dimension(value: object, path: Path) -> Dimension:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import COMMANDS
+from evenhand.protocols.load import KINDS
 from tests.suites import RUBRIC, evenhand, samples, write_rows, write_suite
 from tests.unit.cli.conftest import CallCommand
 
@@ -123,11 +124,13 @@ def test_doctor_looks_at_the_suite_and_its_store(call: CallCommand, tmp_path: Pa
 
 def test_protocols_are_listed_and_shown(call: CallCommand) -> None:
     listed = call("protocols", "--json").json["protocols"]
-    assert [(one["name"], one["kind"]) for one in listed] == [("pairwise",) * 2, ("rubric",) * 2]
+    assert [(one["name"], one["kind"]) for one in listed] == [(kind,) * 2 for kind in KINDS]
     for one in listed:
         assert set(one["languages"]) == {"ru", "zh", "ja", "en"}
         assert one["name"] in call("protocols").out
-        assert "{{" in call("protocols", "show", one["name"], "--language", "ja").out
+        shown = ("protocols", "show", one["name"], "--language", "ja")
+        assert "{{" in call(*shown, "--template").out
+        assert "{{" not in call(*shown).out
     assert call("protocols", "show", "rubrik").code == 2
 
 

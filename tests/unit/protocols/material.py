@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from evenhand import jsontext
-from evenhand.app import find_protocol
 from evenhand.exchange import Question, Reply
+from evenhand.protocol_files import find_protocol
 from evenhand.protocols.rubric import RubricProtocol
 from evenhand.protocols.rubrics import parse_rubric
 from evenhand.units import Sample

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from evenhand.app import find_protocol
 from evenhand.exchange import Question, Reply
+from evenhand.protocol_files import find_protocol
 from evenhand.protocols.asking import Sitting
 from evenhand.protocols.pairs import read_pairs
 from evenhand.protocols.pairwise import PairwiseProtocol

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
-from evenhand.app import find_protocol, kind_of
+from evenhand.protocol_files import find_protocol, kind_of
 from evenhand.protocols.asking import Sitting
 from evenhand.protocols.kind import RubricKind
 from evenhand.protocols.rows import RowError
@@ -75,8 +75,7 @@ def test_the_id_is_given_or_made_of_five_meta_fields(changes, ident):
         ({"id": True}, '"id" must be a text, and is true or false'),
         ({"id": 1.5}, '"id" must be a text, and is a number'),
         ({"id": {}}, '"id" must be a text, and is an object'),
-        ({"language": "fr"}, "\"language\" must be one of ru, zh, ja, en, and is 'fr'"),
-        ({"language": 5}, '"language" must be one of ru, zh, ja, en, and is 5'),
+        ({"language": 5}, '"language" must be a text such as "en", and is a number'),
         ({"rubric": "{"}, '"rubric" is a text that is not JSON: '),
         ({"rubric": []}, "rubric: the rubric must be an object with dimensions"),
         ({"rubric": {"dimensions": []}}, 'rubric.dimensions: "dimensions" must be a list'),

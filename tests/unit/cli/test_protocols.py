@@ -1,0 +1,130 @@
+"""`protocols new`, `show` and `lint`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evenhand.protocols.load import KINDS, LANGUAGES
+from tests.suites import write_answers, write_pairs, write_suite
+from tests.unit.cli.conftest import CallCommand
+
+WRITE = {"pairwise": write_pairs, "rubric": write_suite, "weighted": write_answers}
+SHOWN = {
+    "pairwise": ("[[topic ", "[[candidate_1 ", "[[candidate_2 "),
+    "rubric": ("[[question ", "[[answer ", "[[rubric "),
+    "weighted": ("[[prompt ", "[[answer ", "[[rubric "),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_protocol_lints_clean_and_runs(call: CallCommand, tmp_path: Path, kind: str) -> None:
+    made = call("protocols", "new", "mine", "--from", kind)
+    assert made.code == 0, made.err
+    for line in made.out.split("\n\n")[0].splitlines():
+        assert (tmp_path / line).is_file()
+    assert "protocols lint mine" in made.out
+    linted = call("protocols", "lint", "mine")
+    assert (linted.code, linted.out, linted.err) == (0, "", "nothing to mend\n")
+    for language in LANGUAGES:
+        WRITE[kind](tmp_path, 2, protocol="mine", language=language)
+        ran = call("run", "--json")
+        assert ran.code == 0, ran.err
+        assert (ran.json["verdicts"], ran.json["planned"]) == (2, 2)
+
+
+def test_nothing_is_overwritten_and_an_origin_is_needed(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    said = call("protocols", "new", "mine", "--from", "rubric")
+    assert (said.code, "is there already" in said.err) == (2, True)
+    assert list((tmp_path / "mine").iterdir()) == []
+    assert call("protocols", "new", "other").code == 2
+    assert call("protocols", "new", "other", "--from", "poetry").code == 2
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_show_prints_the_prompt_as_a_judge_would_see_it(
+    call: CallCommand, kind: str, language: str
+) -> None:
+    call("protocols", "new", "mine", "--from", kind)
+    full = call("protocols", "show", kind, "--language", language)
+    assert full.code == 0, full.err
+    assert full.out.startswith("system:\n")
+    assert "\nuser:\n" in full.out
+    assert all(block in full.out for block in SHOWN[kind])
+    assert "{{" not in full.out
+    own = call("protocols", "show", "mine", "--language", language)
+    assert own.out == full.out
+    compact = call("protocols", "show", kind, "--language", language, "--compact")
+    assert compact.code == 0
+    assert "{{" not in compact.out
+    assert len(compact.out) < len(full.out)
+    template = call("protocols", "show", kind, "--language", language, "--template")
+    assert "<!-- user -->" in template.out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_show_fills_a_prompt_of_the_users_own(call: CallCommand, tmp_path: Path, kind: str) -> None:
+    name = {"pairwise": "TOPIC", "rubric": "Question", "weighted": "Task_Specific_Rubric"}[kind]
+    (tmp_path / "mine.md").write_text(f"Urteile: {{{{ {name} }}}} {{{{ nichts }}}}")
+    said = call("protocols", "show", kind, "--prompt", "mine.md", "--language", "de")
+    assert said.code == 0, said.err
+    system, _, user = said.out.partition("user:\n")
+    assert system.startswith("system:\nUrteile: ")
+    assert "{{ nichts }}" in system
+    assert name not in system
+    assert user.startswith('{"')
+
+
+def test_show_of_a_protocol_whose_types_are_not_those_of_the_examples(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    call("protocols", "new", "mine", "--from", "weighted")
+    path = tmp_path / "mine" / "protocol.toml"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"fact"', '"recall"'), encoding="utf-8"
+    )
+    said = call("protocols", "show", "mine")
+    assert said.code == 0, said.err
+    assert "[[answer " in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "none"), 'no protocol is called "none"'),
+        (("show", "rubric", "--language", "de"), 'the protocol rubric has no prompt in "de"'),
+        (("show", "rubric", "--language", "de", "--template"), "rubric has no prompts/de.md"),
+        (("show", "rubric", "--prompt", "none.md"), "none.md: the prompt cannot be read"),
+        (("show", "empty"), "the folder has no protocol.toml"),
+        (("lint", "none"), 'no protocol is called "none"'),
+        (("lint", "empty"), "the folder has no protocol.toml"),
+    ],
+)
+def test_what_cannot_be_shown_or_linted_is_told(
+    call: CallCommand, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    done = call("protocols", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_lint_tells_each_finding_on_a_line_and_as_json(call: CallCommand, tmp_path: Path) -> None:
+    call("protocols", "new", "mine", "--from", "weighted")
+    path = tmp_path / "mine" / "protocol.toml"
+    text = path.read_text(encoding="utf-8").replace("logic_and_fact = 60", "logic_and_fact = 70")
+    path.write_text(text, encoding="utf-8")
+    said = call("protocols", "lint", "mine")
+    assert said.code == 1
+    assert "mine/protocol.toml: the weights of type fact add up to 110, not to 100" in said.out
+    told = call("protocols", "lint", "mine", "--json")
+    assert (told.code, told.json["ok"]) == (1, False)
+    assert told.json["findings"][0]["file"] == "protocol.toml"
+    assert len(told.json["findings"]) == len(said.out.splitlines())
+    clean = call("protocols", "lint", "weighted", "--json")
+    assert (clean.code, clean.json) == (0, {"ok": True, "findings": []})

@@ -1,0 +1,253 @@
+"""A weighted protocol of the user's own, and where the rubrics of a suite may stand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import provider as p
+from tests.suites import TASK, answers, at, evenhand, judged, stored, write_answers
+
+PROTOCOL = """
+kind = "weighted"
+about = "Recipes."
+
+[[dimensions]]
+id = "taste"
+en = "Does it sound tasty?"
+
+[[dimensions]]
+id = "safety"
+en = "Is it safe to eat?"
+
+[[types]]
+id = "soup"
+weights = { taste = 49.5, safety = 50.5 }
+en = "Something to spoon."
+
+[[types]]
+id = "cake"
+weights = { taste = 90, safety = 10 }
+en = "Something sweet."
+"""
+PROMPT = """<!-- user -->
+{{types}}
+{{critical}}
+{{facts}}
+{{rubric}}
+{{prompt}}
+{{answer}}
+{{shape}}
+<!-- again -->
+Wrong: {{problems}}
+"""
+SOUP = "task_type: soup\n\n- +50 if it is hot\n"
+
+
+def folder_of(path: Path, protocol: str = PROTOCOL, prompt: str = PROMPT) -> str:
+    mine = path / "recipes"
+    (mine / "prompts").mkdir(parents=True, exist_ok=True)
+    (mine / "protocol.toml").write_text(protocol)
+    (mine / "prompts" / "en.md").write_text(prompt)
+    return "recipes"
+
+
+def rows(*rubrics: Any) -> list[dict[str, Any]]:
+    made = [
+        row | {"rubric": rubric} for row, rubric in zip(answers(len(rubrics)), rubrics, strict=True)
+    ]
+    return [{k: v for k, v in row.items() if v is not None} for row in made]
+
+
+async def test_its_dimensions_types_and_weights_count(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    async with p.Provider(p.valid()) as provider:
+        write_answers(tmp_path, rows(SOUP, "- sweet\n"), at(provider.url), protocol="recipes")
+        summary = await judged(tmp_path)
+    assert summary.counts.verdicts == 2
+    first, second = (row["output"] for row in stored(tmp_path))
+    assert (first["task_type"], first["inferred_task_type"]) == ("soup", None)
+    assert first["weights"] == {"taste": 49.5, "safety": 50.5}
+    assert (second["task_type"], second["inferred_task_type"]) == ("cake", "cake")
+    assert list(second["score"]) == ["taste", "safety"]
+    asked = [call.body["messages"][-1]["content"] for call in provider.calls]
+    assert any("- taste: from 0 to 49.5. Does it sound tasty?" in text for text in asked)
+    assert any("soup (taste up to 49.5, safety up to 50.5)" in text for text in asked)
+
+
+async def test_its_maxima_are_held_to(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    reply = {
+        "inferred_task_type": None,
+        "critical_fail": False,
+        "critical_fail_reason": None,
+        "reasoning": {"taste": "a", "safety": "b"},
+        "score": {"taste": 49.5, "safety": 50.4},
+        "confidence": "medium",
+    }
+    over = reply | {"score": {"taste": 49.6, "safety": 50.4}}
+    async with p.Provider([p.saying(json.dumps(over)), p.saying(json.dumps(reply))]) as provider:
+        write_answers(tmp_path, rows(SOUP), at(provider.url), protocol="recipes")
+        summary = await judged(tmp_path)
+    assert (summary.counts.verdicts, len(provider.calls)) == (1, 2)
+    assert "outside the range from 0 to 49.5" in provider.calls[1].body["messages"][-1]["content"]
+    assert stored(tmp_path)[0]["output"]["total_score"] == 99.9
+
+
+def test_a_run_needs_its_folder_and_rubrics_no_more(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    (tmp_path / "soup.md").write_text(SOUP)
+    write_answers(tmp_path, rows("soup.md"), protocol="recipes")
+    assert evenhand("run", cwd=tmp_path).returncode == 0
+    before = stored(tmp_path)
+    shutil.rmtree(tmp_path / "recipes")
+    (tmp_path / "soup.md").unlink()
+    settled = evenhand("settle", "latest", "--json", cwd=tmp_path)
+    assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 1), settled.stderr
+    assert stored(tmp_path) == before
+
+
+OFF = PROTOCOL.replace("safety = 10", "safety = 11")
+WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
+    "weights off 100": (
+        {"protocol": "off"},
+        rows(SOUP),
+        2,
+        "off/protocol.toml: the weights of type cake add up to 101, not to 100",
+    ),
+    "a type of another protocol, in the suite": (
+        {"protocol": "recipes", "rubric": "fact.md"},
+        rows(None),
+        2,
+        "fact.md:2: unknown task_type",
+    ),
+    "a type of another protocol, in a row's file": (
+        {"protocol": "recipes"},
+        rows(SOUP, "fact.md"),
+        3,
+        "fact.md:2: unknown task_type",
+    ),
+    "a type of another protocol, in a row": (
+        {"protocol": "recipes"},
+        rows(SOUP, TASK),
+        3,
+        'answers.jsonl:2: "rubric", line 1: unknown task_type',
+    ),
+    "no rubric": ({}, rows(TASK, None), 3, 'answers.jsonl:2: there is no "rubric"'),
+    "no such file": ({}, rows("none.md"), 3, "none.md: the rubric cannot be read"),
+    "no such file in the suite": ({"rubric": "none.md"}, rows(None), 2, "none.md: the rubric"),
+    "an empty one": ({"rubric": "empty.md"}, rows(None), 2, "empty.md:1: the rubric is empty"),
+    "a contradiction": (
+        {},
+        rows("# Critical Fail Conditions\n- max_chars: 1\n- min_chars: 2\n"),
+        3,
+        'answers.jsonl:1: "rubric", line 3: no answer can pass',
+    ),
+    "not TOML": ({"rubric": "bad.toml"}, rows(None), 2, "bad.toml:2: not TOML"),
+    "a rubric of dimensions": (
+        {"rubric": "rubric.json"},
+        rows(None),
+        2,
+        "rubric.json: a task's rubric is Markdown or TOML",
+    ),
+    "a setting of another kind": (
+        {"settings": {"max_rounds": 2}},
+        rows(TASK),
+        2,
+        'the protocol kind weighted has no setting "max_rounds"',
+    ),
+    "no name": ({}, [{"prompt": "x", "answer": "y", "rubric": TASK}], 3, '"task_name" is missing'),
+    "two of an id": ({}, rows(TASK) * 2, 3, "t0/m"),
+    "a language": (
+        {},
+        [rows(TASK)[0] | {"language": "de"}],
+        3,
+        "answers.jsonl:1: the protocol speaks",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
+    tmp_path: Path, name: str
+) -> None:
+    given, data, code, said = WRONG[name]
+    folder_of(tmp_path)
+    shutil.copytree(tmp_path / "recipes", tmp_path / "off")
+    (tmp_path / "off" / "protocol.toml").write_text(OFF)
+    (tmp_path / "fact.md").write_text("\ntask_type: fact\n")
+    (tmp_path / "empty.md").write_text("\n")
+    (tmp_path / "bad.toml").write_text('points = "x"\npoints =\n')
+    (tmp_path / "rubric.json").write_text('{"dimensions": []}')
+    async with p.Provider(p.valid()) as provider:
+        write_answers(tmp_path, data, at(provider.url), **given)
+        done = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        assert provider.calls == []
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "file"),
+    [
+        ({}, ""),
+        ({}, "data/task.md"),
+        ({}, "data/task.toml"),
+        ({"rubric": "data/task.md"}, None),
+        ({"rubric": "data/task.toml"}, None),
+    ],
+)
+def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(
+    tmp_path: Path, given: dict[str, Any], file: str | None
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "task.md").write_text(TASK)
+    (data / "task.toml").write_text('task_type = "fact"\npoints = "right"\n')
+    rubric = None if file is None else file.removeprefix("data/") or TASK
+    write_answers(tmp_path, rows(rubric), **given | {"data": ["data/answers.jsonl"]})
+    (tmp_path / "answers.jsonl").rename(data / "answers.jsonl")
+    done = evenhand("run", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert stored(tmp_path)[0]["output"]["task_type"] == "fact"
+
+
+async def test_what_code_decides_sends_nothing_in_any_language(tmp_path: Path) -> None:
+    data = [
+        row | {"task_name": language, "answer": "forbidden", "language": language}
+        for language, row in zip(("ru", "zh", "ja", "en"), answers(4), strict=True)
+    ]
+    async with p.Provider(p.valid()) as provider:
+        write_answers(tmp_path, data, at(provider.url))
+        summary = await judged(tmp_path)
+        assert provider.calls == []
+    assert summary.counts.verdicts == 4
+    reasons = {row["output"]["critical_fail_reason"] for row in stored(tmp_path)}
+    assert len(reasons) == 4
+    assert all("forbidden" in reason for reason in reasons)
+
+
+async def test_a_hostile_pattern_is_a_failure_and_the_others_go_on(tmp_path: Path) -> None:
+    hostile = "# Critical Fail Conditions\n- must_match: /(a|aa)+$/\n"
+    data = rows(TASK, hostile)
+    data[1]["answer"] = "a" * 400 + "!"
+    async with p.Provider(p.valid()) as provider:
+        write_answers(tmp_path, data, at(provider.url))
+        summary = await judged(tmp_path)
+        assert len(provider.calls) == 1
+    assert (summary.counts.verdicts, summary.counts.failures) == (1, {"timeout": 1})
+
+
+async def test_new_weights_are_another_run_and_the_same_rubric_is_not(tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    write_answers(tmp_path, rows(SOUP), protocol="recipes")
+    first = await judged(tmp_path)
+    assert (await judged(tmp_path)).run == first.run
+    folder_of(tmp_path, PROTOCOL.replace("49.5", "50").replace("50.5", "50"))
+    assert (await judged(tmp_path)).run != first.run
