@@ -154,7 +154,7 @@ class _OneUnit(Prepared):
         """Only a judge of recorded replies leaves a question open."""
         return DataError(
             f"{quoted(self.seats[0].judge.name)} has no reply for unit {quoted(self._named)}",
-            advice="The unit is named by `meta`, as in a data file; record a reply under it.",
+            advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
         )
 
 
@@ -222,5 +222,6 @@ def _wait(work: Coroutine[Any, Any, T]) -> T:
     work.close()
     raise UsageError(
         "this was called inside a running event loop",
-        advice="Use the async form there: await evenhand.score_async(...), run_async(...)",
+        advice="Use the async form there: await evenhand.score_async(...), or prefer_async,"
+        " grade_async, run_async.",
     )
