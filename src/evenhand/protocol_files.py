@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
+from evenhand.exchange import Style
 from evenhand.protocols.kind import Kind, PairwiseKind, RubricKind, WeightedKind
 from evenhand.protocols.load import AGAIN, OWN, Protocol, ProtocolError, kind_named, load_protocol
 from evenhand.protocols.pairwise import PairwiseProtocol
 from evenhand.protocols.pairwise_form import read_criteria, read_max_rounds, read_priority
+from evenhand.protocols.render import Prompt, Template
 from evenhand.protocols.rubric import RubricProtocol
 from evenhand.protocols.rubrics import build_rubric
 from evenhand.protocols.weighted import WeightedProtocol
@@ -58,12 +61,22 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
     )
 
 
+def _prompts(protocol: Protocol, language: str) -> dict[Style, Prompt]:
+    """The prompts in one language; where they may ask for another form than JSON, a re-ask names no
+    form."""
+    prompts = protocol.prompts(language)
+    if protocol.own is None and protocol.given.get("reply") != "table":
+        return prompts
+    again = Template.parse(protocol.words(language).phrases["again"])
+    return {style: replace(prompt, again=again) for style, prompt in prompts.items()}
+
+
 def _pairwise_protocol(
     protocol: Protocol, language: str, identity: Mapping[str, Any]
 ) -> PairwiseProtocol:
     settings, criteria = identity["settings"], read_criteria(protocol, language)
     return PairwiseProtocol(
-        prompts=protocol.prompts(language),
+        prompts=_prompts(protocol, language),
         words=protocol.words(language),
         criteria=criteria,
         priority=read_priority(protocol, criteria),
@@ -82,7 +95,7 @@ def _weighted_protocol(
 ) -> WeightedProtocol:
     settings, dimensions = identity["settings"], read_dimensions(protocol, language)
     return WeightedProtocol(
-        prompts=protocol.prompts(language),
+        prompts=_prompts(protocol, language),
         words=protocol.words(language),
         dimensions=dimensions,
         types=read_types(protocol, language, dimensions),
@@ -98,7 +111,7 @@ def _rubric_protocol(
 ) -> RubricProtocol:
     settings, value = identity["settings"], identity["rubric"]
     return RubricProtocol(
-        prompts=protocol.prompts(language),
+        prompts=_prompts(protocol, language),
         words=protocol.words(language),
         rubric=None if value is None else build_rubric(value),
         expose_meta=settings["expose_meta"],

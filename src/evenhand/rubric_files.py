@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from evenhand.protocols.tasks.read import TaskRubricError
 from evenhand.suite import find_line
 
 TASK_ENDINGS = (".md", ".markdown", ".toml")
+# One word with an ending is a file's name, be it mistyped; a rubric says more.
+_FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
 
 
 def read_rubric_file(path: Path) -> object:
@@ -48,7 +51,7 @@ def _line(path: Path, text: str, loc: tuple[str | int, ...]) -> int | None:
 
 def read_task_file(path: Path, types: tuple[str, ...]) -> str:
     """The text of a task rubric that can be read; raises UsageError with file:line."""
-    if path.suffix not in TASK_ENDINGS:
+    if path.suffix.lower() not in TASK_ENDINGS:
         raise UsageError(
             "a task's rubric is Markdown or TOML", where=str(path), advice="Name it .md or .toml."
         )
@@ -65,12 +68,14 @@ def _task_text(path: Path) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the rubric cannot be read: {error}", where=str(path)) from None
-    return TOML_MARK + text if path.suffix == ".toml" else text
+    return TOML_MARK + text if path.suffix.lower() == ".toml" else text
 
 
 def is_task_file(rubric: object) -> bool:
     """Whether what stands as a task's rubric is the name of a file."""
-    return isinstance(rubric, str) and "\n" not in rubric and rubric.endswith(TASK_ENDINGS)
+    if not isinstance(rubric, str) or "\n" in rubric:
+        return False
+    return rubric.lower().endswith(TASK_ENDINGS) or _FILE.fullmatch(rubric) is not None
 
 
 def with_task_text(row: Mapping[str, Any], folder: Path, types: tuple[str, ...]) -> dict[str, Any]:

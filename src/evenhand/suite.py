@@ -104,7 +104,7 @@ class SuiteFile(_Part):
     """ru, zh, ja or en; another one where the protocol or the prompt speaks it."""
     data: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
     rubric: str | None = None
-    prompt: str | None = None
+    prompt: Annotated[str, Field(min_length=1)] | None = None
     """A judge prompt of your own, any text."""
     seed: int = 0
     use: list[Literal["reference", "context", "messages"]] = []

@@ -220,3 +220,17 @@ async def table(messages, schema, params):
     (row,) = stored(tmp_path)
     assert (row["output"]["winner"], row["output"]["notes"]) == ("A", "because")
     assert row["output"]["criteria"] == {"taste": "A+", "safety": "tie", "cost": "tie"}
+
+
+async def test_a_re_ask_beside_a_table_prompt_asks_for_no_json(tmp_path: Path) -> None:
+    code = """
+async def never(messages, schema, params):
+    return "A is better, I think."
+"""
+    name = folder_of(tmp_path, 'reply = "table"\n' + PROTOCOL)
+    write_pairs(tmp_path, 1, judge("never"), protocol=name, judge=code)
+    await judged(tmp_path)
+    (row,) = stored(tmp_path)
+    assert row["reason"] == "not_json"
+    assert "in the form that the instructions ask for" in row["detail"]
+    assert "JSON" not in row["detail"]

@@ -80,7 +80,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     [
         ("task.md", True),
         ("sub/task.toml", True),
-        ("task.json", False),
+        ("task.json", True),
         (TASK, False),
         ("- a point\ntask.md", False),
         ("Add points.", False),

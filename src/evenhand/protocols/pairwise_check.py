@@ -42,7 +42,9 @@ def check_reply(
     found = read(text)
     if isinstance(found, Unreadable):
         line = None if found.code == "ambiguous" else _line(text, criteria)
-        if line is None:
+        if line is None and tables and found.kind == "not_json":
+            check.breach("not_in_form", "not_json")
+        elif line is None:
             check.unreadable(found)
         return check.done(None if line is None else check.table(line, tables))
     output = check.reply(_asked_form(found.value, criteria) if tables else found.value)

@@ -80,10 +80,10 @@ class _Check(Inspection):
 
     def reply(self, value: dict[str, Any]) -> dict[str, Any]:
         """The output object, in the contract's order."""
-        self.keys(value, _ASKED, "", allowed=_KNOWN)
+        self.keys(value, self._due(value), "", allowed=(*_ASKED, *_KNOWN))
         kind = self.task.given or self._inferred(value)
         failed = self._critical(value)
-        score = self._scores(value.get("score", {}), kind, failed)
+        score = self._scores(value, kind, failed)
         output = {
             "task_name": self.task.name,
             "task_type": kind.id if kind else None,
@@ -91,7 +91,7 @@ class _Check(Inspection):
             "weights": dict(kind.weights) if kind else None,
             "score": score,
             "total_score": 0 if self.problems else total_of(score),
-            "reasoning": self._reasoning(value.get("reasoning", {})),
+            "reasoning": self._reasoning(value, failed),
             "critical_fail": failed,
             "critical_fail_reason": self._why(value) if failed else None,
             "confidence": self._confidence(value),
@@ -99,11 +99,20 @@ class _Check(Inspection):
         self._restored(value, output)
         return output
 
+    def _due(self, value: Mapping[str, Any]) -> list[str]:
+        """What only the judge knows: not the type where it is given, a reason only for a critical
+        fail, and nothing of what a critical fail ends."""
+        failed = value.get("critical_fail") is True
+        known = {"reasoning", "score"} if failed else {"critical_fail_reason"}
+        known |= {"inferred_task_type"} if self.task.given else set()
+        return [name for name in _ASKED if name not in known]
+
     def _restored(self, value: Mapping[str, Any], output: Mapping[str, Any]) -> None:
         """Log what code put in the place of what the judge wrote."""
         codes: dict[str, FixCode] = {"total_score": "total", "weights": "weights"}
         for name in (*_KNOWN, "inferred_task_type"):
-            if name in value and not jsontext.same(value[name], output[name]):
+            # 15.0 is the right sum of 10 and 5.
+            if name in value and value[name] != output[name]:
                 self.fix(codes.get(name, "meta"), name)
 
     def _inferred(self, value: Mapping[str, Any]) -> TaskType | None:
@@ -132,7 +141,7 @@ class _Check(Inspection):
         blank = reason is None or (isinstance(reason, str) and not reason.strip())
         if not blank and not isinstance(reason, str):
             self.typed(reason, str, "text", "critical_fail_reason")
-        elif failed and blank:
+        elif failed and blank and "critical_fail_reason" in value:
             self.breach("critical_reason_missing", "schema", "critical_fail_reason")
         elif not failed and not blank:
             self.breach("critical_reason_unasked", "schema", "critical_fail_reason")
@@ -141,13 +150,15 @@ class _Check(Inspection):
     def _why(self, value: Mapping[str, Any]) -> Any:
         return value.get("critical_fail_reason") or self.task.failed
 
-    def _scores(self, value: object, kind: TaskType | None, failed: bool) -> dict[str, Any]:
+    def _scores(
+        self, value: Mapping[str, Any], kind: TaskType | None, failed: bool
+    ) -> dict[str, Any]:
         if failed:
             zeroes = dict.fromkeys(self.dimensions, 0)
-            if not jsontext.same(value, zeroes):
+            if value.get("score") != zeroes:
                 self.fix("zeroed", "score")
             return zeroes
-        given = self.object_at(value, "score")
+        given = self.object_at(value["score"], "score") if "score" in value else None
         if given is None:
             return {}
         self.keys(given, self.dimensions, "score.")
@@ -169,11 +180,17 @@ class _Check(Inspection):
         self.fix("rescaled", path)
         return rescaled(score, offered, most)
 
-    def _reasoning(self, value: object) -> dict[str, str]:
-        given = self.object_at(value, "reasoning")
+    def _reasoning(self, value: Mapping[str, Any], failed: bool) -> dict[str, str]:
+        """The reasons, cut; after a critical fail there need be none."""
+        given = self.object_at(value["reasoning"], "reasoning") if "reasoning" in value else {}
         if given is None:
             return {}
-        self.keys(given, self.dimensions, "reasoning.")
+        missing = [d for d in self.dimensions if d not in given]
+        if failed and missing:
+            self.fix("zeroed", "reasoning")
+            given = dict.fromkeys(missing, self.words.phrases["ungraded"]) | given
+        if "reasoning" in value:
+            self.keys(given, self.dimensions, "reasoning.")
         return {d: self._reason(given[d], f"reasoning.{d}") for d in self.dimensions if d in given}
 
     def _reason(self, reason: object, path: str) -> str:

@@ -27,6 +27,7 @@ PLACEHOLDERS = {
 }
 BLOCKS = ("question", "answer", "rubric", "reference", "context", "earlier")
 KINDS = {
+    "not_in_form",
     "not_json",
     "empty",
     "refused",
@@ -156,7 +157,7 @@ def test_the_counts_written_into_the_prompts_are_those_of_the_contract():
 @each_language
 def test_the_words_have_the_same_keys_in_every_language(language):
     found = words(language)
-    assert set(found) == {"no_evidence", "copy_meta", "problems", "types", "neutral"}
+    assert set(found) == {"no_evidence", "copy_meta", "again", "problems", "types", "neutral"}
     assert "meta" in found["copy_meta"]
     assert set(found["problems"]) == KINDS
     assert set(found["types"]) == {"object", "list", "text", "number", "boolean"}

@@ -270,3 +270,12 @@ def test_what_the_suite_uses_follows_or_is_inserted() -> None:
     system, user = grading.protocol(own=own).question(answer, "full").messages
     assert system.content == "{{ reference }}"
     assert "messages" not in json.loads(user.content)
+
+
+def test_of_earlier_messages_only_who_said_what_is_told() -> None:
+    said = [{"role": "user", "content": "Hi.", "model": "gpt-4-0613"}]
+    unit = unit_of({"topic": "T", "messages": said}, {}, {})
+    for text in ("Judge.", "Judge {{topic}} after {{messages}}."):
+        sent = "".join(message.content for message in OwnPrompt.parse(text).messages(unit))
+        assert "Hi." in sent
+        assert "0613" not in sent

@@ -49,10 +49,6 @@ def score_with(**changes: Any) -> dict[str, Any]:
     return {name: score for name, score in scores.items() if score is not ...}
 
 
-def missing(name: str) -> list[tuple[str, str]]:
-    return [("schema", f"{name}.{dimension}") for dimension in DIMENSIONS]
-
-
 GOOD_FULL = {
     "task_name": "capital",
     "task_type": "fact",
@@ -70,15 +66,17 @@ PROBLEMS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "a key twice": (said()[:-1] + ',"confidence":"low"}', [("ambiguous", "")]),
     "NaN": (said(float("nan"), 20, 5), [("not_json", "")]),
     "infinity": (said(float("inf"), 20, 5), [("not_json", "")]),
-    "no score": (said(score=...), [("schema", "score"), *missing("score")]),
-    "no reasoning": (said(reasoning=...), [("schema", "reasoning"), *missing("reasoning")]),
+    "no score": (said(score=...), [("schema", "score")]),
+    "no reasoning": (said(reasoning=...), [("schema", "reasoning")]),
     "no confidence": (said(confidence=...), [("schema", "confidence")]),
     "no critical_fail": (said(critical_fail=...), [("schema", "critical_fail")]),
-    "no reason key": (said(critical_fail_reason=...), [("schema", "critical_fail_reason")]),
-    "no inferred type": (said(inferred_task_type=...), [("schema", "inferred_task_type")]),
     "nothing": (
         "{}",
-        [("schema", name) for name in reply()] + missing("score") + missing("reasoning"),
+        [
+            ("schema", name)
+            for name in reply()
+            if name not in ("critical_fail_reason", "inferred_task_type")
+        ],
     ),
     "an extra key": (said(overall=75), [("schema", "overall")]),
     "a comment": (said(_comment="x"), [("schema", "_comment")]),
@@ -395,3 +393,22 @@ def test_any_object_gets_an_answer(changes: dict[str, Any]) -> None:
     for rubric in (FACT, PLAIN):
         checked = check(jsontext.dump(reply() | changes), rubric)
         assert (checked.output is None) == bool(checked.problems)
+
+
+def test_what_code_knows_is_not_asked_for_again() -> None:
+    told = check(said(inferred_task_type=..., critical_fail_reason=...))
+    assert (told.problems, told.fixes) == ((), ())
+    ended = {"critical_fail": True, "critical_fail_reason": "It does.", "confidence": "high"}
+    failed = check(json.dumps(ended))
+    assert failed.problems == ()
+    assert failed.output is not None
+    assert failed.output["score"] == {FIRST: 0, SECOND: 0, THIRD: 0}
+    assert all(failed.output["reasoning"].values())
+    assert [(one.code, one.path) for one in failed.fixes] == [
+        ("zeroed", "score"),
+        ("zeroed", "reasoning"),
+    ]
+
+
+def test_a_total_is_compared_as_a_number() -> None:
+    assert check(said(total_score=75.0)).fixes == ()

@@ -69,10 +69,19 @@ def _copies(least: str | None, comma: str | None) -> int:
 
 def search(pattern: str, flags: str, text: str, seconds: float = SEARCH_SECONDS) -> str | None:
     """What the pattern finds first, or None; raises TimeoutError after the limit."""
+    found = _searched(pattern, flags, text, seconds)
+    if isinstance(found, TimeoutError):
+        raise TimeoutError
+    return found
+
+
+# Several judges, repeats and a forecast ask the same of one answer.
+@lru_cache(maxsize=256)
+def _searched(pattern: str, flags: str, text: str, seconds: float) -> str | TimeoutError | None:
     try:
         found = _compile(pattern, flags).search(text, timeout=seconds)
-    except MemoryError:
-        raise TimeoutError from None
+    except (MemoryError, TimeoutError):
+        return TimeoutError()
     return None if found is None else str(found[0])
 
 

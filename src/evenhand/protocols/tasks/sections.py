@@ -25,6 +25,8 @@ class Part:
     kind: Literal["critical", "facts"] | None
     line: int
     lines: list[Line] = field(default_factory=list)
+    has_begun: bool = False
+    """Whether a line that is not blank stands in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def outline(lines: Sequence[Line]) -> list[Part]:
                 open_parts.pop()
             open_parts.append((level, open_parts[-1][1]))
         if opening:
-            parts.append(Part(opening.kind, line.number, opening.beside))
+            parts.append(Part(opening.kind, line.number, opening.beside, bool(opening.beside)))
             open_parts[-1] = (level, parts[-1])
             continue
         part = open_parts[-1][1]
@@ -60,6 +62,7 @@ def outline(lines: Sequence[Line]) -> list[Part]:
             _check_stray(line)
         if not is_underline:
             part.lines.append(line)
+            part.has_begun |= line.kind != "blank"
     return parts
 
 
@@ -71,9 +74,9 @@ def _level(line: Line, level: int, part: Part) -> int:
     """
     if line.level:
         return line.level
-    is_label = line.kind == "text" and re.fullmatch(r"\S.*[:：]\s*", line.text) is not None
-    has_begun = any(one.kind != "blank" for one in part.lines)
-    return PLAIN if level == PLAIN and is_label and has_begun and not ITEM.match(line.text) else 0
+    if level != PLAIN or not part.has_begun or line.kind != "text" or ITEM.match(line.text):
+        return 0
+    return PLAIN if re.fullmatch(r"\S.*[:：]\s*", line.text) else 0
 
 
 def _opening(line: Line) -> _Opening | None:
