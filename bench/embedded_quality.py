@@ -4,7 +4,7 @@
     python bench/embedded_quality.py report [--split test]               report what was judged
 
 Two kinds of items: LLMBar pairs (each output scored on its own; does the better one get the higher
-score?) from the folder EVENHAND_DATA, and easy right and wrong answers in four languages from
+score?) from the folder EVENHAND_PUBLISHED, and easy right and wrong answers in four languages from
 `embedded_easy.json`. What was tuned was tuned on `dev` items, which `test` leaves out. Every raw
 value is kept in a cache file, so that an interrupted run continues and every table is recomputed
 from the same values.
@@ -38,7 +38,7 @@ from evenhand.protocols.rubrics import Rubric, build_rubric
 from evenhand.units import Sample
 
 HERE = Path(__file__).parent
-DATA = Path(os.environ.get("EVENHAND_DATA", HERE.parent.parent / "shared/data"))
+DATA = Path(os.environ.get("EVENHAND_PUBLISHED", HERE.parent.parent / "shared/data"))
 # Items of up to this many characters, question and both outputs; the first so many are for tuning.
 LONGEST = 2400
 LLMBAR = {"Natural": 25, "Adversarial__GPTInst": 7, "Adversarial__Neighbor": 8}
@@ -105,7 +105,7 @@ def llmbar(split: str) -> Iterator[Item]:
     """LLMBar pairs, Natural and Adversarial in turn; nothing where the data are absent."""
     folder = DATA / "llmbar/items"
     if not folder.is_dir():
-        print(f"skipped: LLMBar is not at {folder} (set EVENHAND_DATA)", file=sys.stderr)
+        print(f"skipped: LLMBar is not at {folder} (set EVENHAND_PUBLISHED)", file=sys.stderr)
         return
     sets = [list(_llmbar_set(folder, name, split)) for name in LLMBAR]
     for index in range(max(map(len, sets))):

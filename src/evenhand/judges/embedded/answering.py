@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from evenhand import jsontext
 from evenhand.exchange import Finish, Message, Reply, Usage
+from evenhand.judges.embedded.alone import Favours
+from evenhand.judges.embedded.draw import Draw
 from evenhand.judges.embedded.options import Session, Written
 from evenhand.judges.embedded.priors import Priors
 from evenhand.judges.embedded.runtime import Sampling
@@ -15,6 +17,7 @@ from evenhand.judges.embedded.walk import (
     Odds,
     Schema,
     SpentError,
+    Versus,
     Walk,
     choices,
     corrected,
@@ -34,7 +37,7 @@ class CountedSession(Session, Protocol):
     prompt: tuple[int, ...]
 
 
-def answered(host: Host, priors: Priors, asked: Mapping[str, Any]) -> Reply:
+def answered(host: Host, priors: Priors, favours: Favours, asked: Mapping[str, Any]) -> Reply:
     """The reply to a question as it came over the pipe."""
     sampling = Sampling(temperature=float(asked["temperature"]), seed=int(asked["seed"]))
     messages, schema, budget = _messages(asked["messages"]), asked["schema"], asked["max_tokens"]
@@ -42,9 +45,14 @@ def answered(host: Host, priors: Priors, asked: Mapping[str, Any]) -> Reply:
         return _plain(host.session(messages, sampling), int(budget))
     wanted = tuple(choices(schema))
     prior = _prior(host, priors, asked["neutral"], wanted)
+    liked = {c.versus: _favour(host, favours, c.versus) for c in wanted if c.versus is not None}
     session = host.session(messages, sampling)
-    odds = corrected(measured(session, wanted), prior, wanted)
-    return _walked(session, schema, wanted, odds, int(budget))
+    odds = corrected(measured(session, wanted, liked), prior, wanted)
+    draw = Draw.of(messages, sampling.temperature, sampling.seed) if asked["drawn"] else None
+    walk = Walk(session, odds, int(budget), draw)
+    text, finish = _walked(walk, schema)
+    named = {".".join(c.path): dict(zip(c.labels, odds[c.path], strict=True)) for c in wanted}
+    return Reply(text=text, finish=finish, usage=_usage(session, walk.written), odds=named)
 
 
 def _prior(host: Host, priors: Priors, neutral: Any, wanted: Sequence[Choice]) -> Odds | None:
@@ -54,17 +62,17 @@ def _prior(host: Host, priors: Priors, neutral: Any, wanted: Sequence[Choice]) -
     return priors.of(said, wanted, lambda: measured(host.session(said, Sampling()), wanted))
 
 
-def _walked(
-    session: CountedSession, schema: Schema, wanted: Sequence[Choice], odds: Odds, budget: int
-) -> Reply:
-    walk = Walk(session, odds, budget)
-    finish: Finish = "stop"
+def _favour(host: Host, favours: Favours, versus: Versus) -> float:
+    """By how much the model would rather have written the first text, the topic all it sees."""
+    said = (Message("user", versus.topic),)
+    return favours.of(versus.topic, versus.texts, lambda: host.session(said, Sampling()))
+
+
+def _walked(walk: Walk, schema: Schema) -> tuple[str, Finish]:
     try:
-        text = jsontext.dump(walk.value(schema))
+        return jsontext.dump(walk.value(schema)), "stop"
     except SpentError:
-        text, finish = "", "length"
-    named = {".".join(c.path): dict(zip(c.labels, odds[c.path], strict=True)) for c in wanted}
-    return Reply(text=text, finish=finish, usage=_usage(session, walk.written), odds=named)
+        return "", "length"
 
 
 def _plain(session: CountedSession, budget: int) -> Reply:

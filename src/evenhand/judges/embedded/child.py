@@ -36,15 +36,17 @@ def main() -> None:
 
 
 def _serve(lines: Iterator[dict[str, Any]], tell: Tell) -> None:
+    from evenhand.judges.embedded.alone import Favours
     from evenhand.judges.embedded.answering import answered
     from evenhand.judges.embedded.runtime import TooLongError
     from evenhand.judges.embedded.walk import SchemaError
 
     host, priors = _loaded(next(lines)["load"], tell)
+    favours = Favours()
     tell({"ready": {"context": host.context}})
     for line in lines:
         try:
-            tell({"reply": asdict(answered(host, priors, line["ask"]))})
+            tell({"reply": asdict(answered(host, priors, favours, line["ask"]))})
         except TooLongError as error:
             tell({"overflow": str(error)})
         except SchemaError as error:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -29,6 +29,7 @@ from evenhand.judges.embedded import models, weights
 from evenhand.judges.embedded.runtime import Threads
 from evenhand.judges.embedded.walk import VERSION
 from evenhand.judges.embedded.weights import Notify
+from evenhand.judges.sampling import sampling
 
 CAVEAT = "This judge is an embedded model: for trying things out, not validated for real decisions."
 # -P: a file of the working folder must not pass for a module.
@@ -80,13 +81,15 @@ class EmbeddedJudge:
     def __init__(self, found: Weights, *, temperature: float, max_tokens: int, seed: int) -> None:
         self.name = found.name
         self._path = found.path
-        self._asked = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
+        self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self.identity: Mapping[str, Any] = {
             "provider": "embedded",
             "weights": found.sha256,
             "runtime": f"xllamacpp {version('xllamacpp')}",
             "walk": VERSION,
-            **self._asked,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            "seed": seed,
         }
         self._lock = asyncio.Lock()
         self._child: _Child | None = None
@@ -98,7 +101,8 @@ class EmbeddedJudge:
                 child = self._child or await self._start()
                 asked = {"ask": self._ask(question)}
                 said = await child.ask(asked, limits.EMBEDDED_ANSWER_SECONDS)
-                return _reply(said, self.name)
+                used = {name: float(asked["ask"][name]) for name in ("temperature", "seed")}
+                return replace(_reply(said, self.name), sampling=used)
             except CallRejected:
                 raise
             except BaseException:
@@ -135,9 +139,12 @@ class EmbeddedJudge:
         }
 
     def _ask(self, question: Question) -> dict[str, Any]:
+        temperature, seed = sampling(question, self._temperature, self._seed)
         return {
-            **self._asked,
-            "seed": self._asked["seed"] + question.round,
+            "temperature": temperature,
+            "seed": seed,
+            "max_tokens": self._max_tokens,
+            "drawn": question.round > 1,
             "messages": [asdict(message) for message in question.messages],
             "neutral": [asdict(message) for message in question.neutral or ()],
             "schema": question.schema,

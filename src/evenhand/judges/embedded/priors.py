@@ -42,7 +42,7 @@ class Priors:
 
     def _key(self, neutral: Sequence[Message], wanted: Sequence[Choice]) -> str:
         said = [[message.role, message.content] for message in neutral]
-        asked = [[choice.lead, choice.options] for choice in wanted]
+        asked = [choice.asked for choice in wanted]
         text = json.dumps([self.model, VERSION, said, asked])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -44,7 +44,7 @@ class ServerError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How free text is drawn; choices are never drawn."""
+    """How free text is drawn; probabilities do not depend on it."""
 
     temperature: float = 0.0
     seed: int = 0

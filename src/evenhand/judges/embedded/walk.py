@@ -5,6 +5,11 @@ its options, on a lead that holds only the path to it, corrected by the probabil
 gets when there is nothing to judge. Quotes and free texts are written afterwards, on a lead that
 already holds what was decided beside them: a rationale explains the score, it does not cause it.
 
+An `enum` with `x-versus` sets two texts against each other. The model names the better one and,
+apart from that, the worse one: what it says alike both times is its taste for a letter or a place,
+and cancels. To this is added which of the two it would rather have written itself. The last option
+is for a difference too small to tell.
+
 The order of requests is a function of the schema alone, and every value of the question alone.
 """
 
@@ -17,10 +22,16 @@ from typing import Any
 
 from evenhand import jsontext
 from evenhand.judges.embedded import prose
+from evenhand.judges.embedded.draw import Draw
 from evenhand.judges.embedded.options import Session, likeliest, log_odds
 
-VERSION = "walk-1"
+VERSION = "walk-2"
 """Part of the judge's identity: raise it whenever the same model could answer differently."""
+
+LEAN = 0.25
+"""Log-odds by which the text that stands first is favoured, measured with the default model."""
+MARGIN = 0.1
+"""Log-odds up to which two texts count as equally good."""
 
 Schema = Mapping[str, Any]
 Place = tuple[str, ...]
@@ -35,6 +46,29 @@ class SpentError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Versus:
+    """How two texts are set against each other, as `x-versus` says it."""
+
+    names: tuple[str, str]
+    """What the prompt calls them, the one that stands first there first."""
+    texts: tuple[str, str]
+    topic: str
+    """What both are about, or answer."""
+    better: str
+    """The key under which the model names the better one, and that for the worse one."""
+    worse: str
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """The beginnings of two replies, one naming the better and one the worse."""
+        return tuple(f"{{{jsontext.compact(key)}:" for key in (self.better, self.worse))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(" " + _unclosed(name) for name in self.names)
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """One field that is decided: where it stands and what it can be."""
 
@@ -42,6 +76,14 @@ class Choice:
     values: tuple[Any, ...]
     several: bool = False
     """A list of any of the values, and not one of them."""
+    versus: Versus | None = None
+
+    @property
+    def asked(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """All that the model is asked for it: leads, and what may follow each."""
+        if self.versus is None:
+            return ((self.lead, self.options),)
+        return tuple((lead, self.versus.options) for lead in self.versus.leads)
 
     @property
     def lead(self) -> str:
@@ -71,35 +113,54 @@ def choices(schema: Schema, path: Place = ()) -> Iterator[Choice]:
     if kind == "object":
         for key, inner in schema["properties"].items():
             yield from choices(inner, (*path, key))
-    elif kind == "enum":
-        yield Choice(path, tuple(_values(schema)))
-    elif kind == "set":
-        yield Choice(path, tuple(_values(schema["items"])), several=True)
+    elif kind in ("enum", "set"):
+        yield _choice(schema, path)
 
 
-def measured(session: Session, wanted: Sequence[Choice]) -> Odds:
-    """The log-probabilities of the options of every choice."""
-    return {choice.path: log_odds(session, choice.lead, choice.options) for choice in wanted}
+def measured(
+    session: Session, wanted: Sequence[Choice], favour: Mapping[Versus, float] | None = None
+) -> Odds:
+    """The log-probabilities of the options of every choice. `favour` tells by how much the model
+    would rather have written the first of two texts."""
+    liked = favour or {}
+    asked = dict.fromkeys(one for choice in wanted for one in choice.asked)
+    odds = {(lead, options): log_odds(session, lead, options) for lead, options in asked}
+    found = {choice.path: [odds[one] for one in choice.asked] for choice in wanted}
+    return {
+        c.path: found[c.path][0] if c.versus is None else compared(found[c.path], liked[c.versus])
+        for c in wanted
+    }
+
+
+def compared(odds: Sequence[tuple[float, ...]], favour: float) -> tuple[float, ...]:
+    """The first, the second or neither; neither is as likely as the better one at the margin."""
+    better, worse = (first - second for first, second in odds)
+    half = ((better - worse) / 2 - LEAN + favour) / 2
+    return _normalised([half, -half, MARGIN / 2])
 
 
 def corrected(found: Odds, prior: Odds | None, wanted: Sequence[Choice]) -> Odds:
     """What the content adds to the prior, normalised.
 
     A list is left as it was found: most of its items are so unlikely that a correction would only
-    magnify noise.
+    magnify noise. So is a comparison, which is between two and not against a prior.
     """
     if prior is None:
         return found
-    single = {choice.path for choice in wanted if not choice.several}
+    single = {choice.path for choice in wanted if not choice.several and choice.versus is None}
     return {
         path: _normalised(_minus(odds, prior[path])) if path in single else odds
         for path, odds in found.items()
     }
 
 
-def decided(choice: Choice, odds: Sequence[float], schema: Schema) -> Any:
+def decided(choice: Choice, odds: Sequence[float], schema: Schema, draw: Draw | None = None) -> Any:
     """The value of one choice: the median of numbers, the likeliest of other options, or the
-    likely items of a list."""
+    likely items of a list; where there is a draw, one option by its probability."""
+    if not choice.several and draw is not None:
+        # Neither of two stands between the two.
+        line = (0, 2, 1) if choice.versus else tuple(range(len(odds)))
+        return choice.values[line[draw.taken([odds[i] for i in line])]]
     if not choice.several:
         return _median(choice.values, odds) if _ordinal(choice) else choice.values[_most(odds)]
     most = min(int(schema.get("maxItems", len(choice.values))), len(choice.values))
@@ -117,6 +178,8 @@ class Walk:
     odds: Odds
     budget: int
     """Tokens that may still be written."""
+    draw: Draw | None = None
+    """How choices are drawn; None where each is what its odds say."""
     written: int = field(default=0)
 
     def value(self, schema: Schema, path: Place = (), lead: str = "") -> Any:
@@ -126,10 +189,8 @@ class Walk:
                 return schema["const"]
             case "object":
                 return self._object(schema, path, lead)
-            case "enum" | "set" as kind:
-                values = _values(schema if kind == "enum" else schema["items"])
-                choice = Choice(path, tuple(values), several=kind == "set")
-                return decided(choice, self.odds[path], schema)
+            case "enum" | "set":
+                return decided(_choice(schema, path), self.odds[path], schema, self.draw)
             case "quotes":
                 return self._quotes(schema, lead)
             case _:
@@ -185,6 +246,22 @@ def _kind(schema: Schema) -> str:
             return "string"
         case _:
             raise SchemaError(f"cannot walk {jsontext.dump(dict(schema))[:200]}")
+
+
+def _choice(schema: Schema, path: Place) -> Choice:
+    if _kind(schema) == "set":
+        return Choice(path, tuple(_values(schema["items"])), several=True)
+    versus = schema.get("x-versus")
+    return Choice(path, tuple(_values(schema)), versus=versus and _versus(schema, versus))
+
+
+def _versus(schema: Schema, said: Mapping[str, Any]) -> Versus:
+    try:
+        _, _, _ = schema["enum"]
+        (first, second), (one, other) = said["names"], said["texts"]
+        return Versus((first, second), (one, other), said["topic"], said["better"], said["worse"])
+    except (KeyError, ValueError):
+        raise SchemaError(f"cannot walk {jsontext.dump(dict(schema))[:200]}") from None
 
 
 def _values(schema: Schema) -> Sequence[Any]:

@@ -1,8 +1,14 @@
 import json
 
-from evenhand.judges.embedded.answering import answered
+from evenhand.judges.embedded import answering
+from evenhand.judges.embedded.alone import Favours
 from evenhand.judges.embedded.priors import Priors
 from tests.unit.judges.embedded.scripted import ScriptedSession
+
+
+def answered(host, priors, question):
+    return answering.answered(host, priors, Favours(), question)
+
 
 SCHEMA = {
     "type": "object",
@@ -37,6 +43,7 @@ def asked(text, **rest):
         "max_tokens": 100,
         "temperature": 0.0,
         "seed": 1,
+        "drawn": False,
     }
     return {**question, **rest}
 
@@ -75,3 +82,33 @@ def test_without_a_schema_the_model_writes_freely(tmp_path):
     cut = answered(host, Priors("model", tmp_path), asked("good", schema=None, max_tokens=3))
     assert (whole.text, whole.finish) == ('So it is."', "stop")
     assert (cut.text, cut.finish) == ("So ", "length")
+
+
+def test_a_drawn_reply_can_come_out_otherwise_and_the_same_seed_gives_the_same(tmp_path):
+    host, priors = ScriptedHost(), Priors("model", tmp_path)
+
+    def scores(**rest):
+        asks = [asked("good one", temperature=2.0, seed=seed, **rest) for seed in range(40)]
+        return [json.loads(answered(host, priors, one).text)["score"] for one in asks]
+
+    assert set(scores()) == {5}
+    assert set(scores(drawn=True)) == {1, 5}
+    assert scores(drawn=True) == scores(drawn=True)
+
+
+def test_two_texts_are_also_read_as_answers_to_their_topic_alone(tmp_path):
+    versus = {
+        "names": ["A", "B"],
+        "texts": ["5", "1"],
+        "topic": "What is good?",
+        "better": "better",
+        "worse": "worse",
+    }
+    schema = {"enum": ["A", "B", "tie"], "x-versus": versus}
+    host, priors, favours = ScriptedHost(), Priors("model", tmp_path), Favours()
+    question = asked("A: 5, B: 1", schema=schema, neutral=[])
+    reply = answering.answered(host, priors, favours, question)
+    turned = {**schema, "x-versus": {**versus, "texts": ["1", "5"]}}
+    other = answering.answered(host, priors, favours, {**question, "schema": turned})
+    assert (json.loads(reply.text), json.loads(other.text)) == ("A", "B")
+    assert [text for text, _ in host.sessions] == ["What is good?", "A: 5, B: 1", "A: 5, B: 1"]

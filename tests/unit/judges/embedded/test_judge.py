@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -31,7 +32,7 @@ for line in sys.stdin:
     tell(reply={**REPLY, "text": json.dumps([os.getpid(), asked])})
 """
 )
-QUESTION = Question(messages=(Message("user", "hello"),), schema={"const": 1}, round=2)
+QUESTION = Question(messages=(Message("user", "hello"),), schema={"const": 1})
 
 
 @pytest.fixture
@@ -64,7 +65,18 @@ async def test_a_question_goes_to_the_child_and_its_reply_comes_back(judge_of):
     assert reply.odds == {"a": {"1": 0.0}}
     assert asked["messages"] == [{"role": "user", "content": "hello"}]
     assert (asked["schema"], asked["neutral"]) == ({"const": 1}, [])
-    assert (asked["max_tokens"], asked["temperature"], asked["seed"]) == (99, 0.0, 7)
+    assert (asked["max_tokens"], asked["temperature"], asked["seed"]) == (99, 0.0, 5)
+    assert asked["drawn"] is False
+    assert reply.sampling == {"temperature": 0.0, "seed": 5}
+
+
+async def test_a_later_round_is_drawn_warmer_and_with_another_seed(judge_of):
+    judge = judge_of(ECHO, seed=5)
+    reply = await judge.answer(replace(QUESTION, round=3))
+    asked = module.json.loads(reply.text)[1]
+    await judge.close()
+    assert (asked["drawn"], asked["temperature"], asked["seed"]) == (True, 0.7, 7)
+    assert reply.sampling == {"temperature": 0.7, "seed": 7}
 
 
 async def test_one_child_serves_many_questions_one_after_the_other(judge_of):

@@ -56,6 +56,21 @@ def question(answer):
     )
 
 
+def comparison(first, second, number=1):
+    topic = "Where is Paris?"
+    text = f"{topic}\nA: {first}\nB: {second}\nWhich answer is better, A or B?"
+    versus = {"names": ["A", "B"], "texts": [first, second], "topic": topic}
+    versus |= {"better": "better answer", "worse": "worse answer"}
+    schema = {
+        "type": "object",
+        "properties": {
+            "explanation": {"type": "string", "maxLength": 60},
+            "winner": {"enum": ["A", "B", "tie"], "x-versus": versus},
+        },
+    }
+    return Question(messages=(Message("user", text),), schema=schema, round=number)
+
+
 async def answers(questions, **options):
     judge = open_embedded(f"embedded/{NAME}", **options)
     try:
@@ -80,6 +95,20 @@ async def test_the_same_question_gets_the_same_reply_in_any_order_and_process(ow
     other = await answers([*reversed(asked), asked[1]])
     assert one == [other[2], other[1], other[0]]
     assert other[3] == other[1]
+
+
+async def test_a_comparison_is_the_same_in_any_order_and_process_and_a_later_round_is_drawn(
+    own_priors,
+):
+    texts = ("In France.", "On the Moon, 龘😀.")
+    asked = [comparison(*texts), comparison(*texts[::-1])]
+    asked += [comparison(*texts, number=number) for number in range(2, 12)]
+    one = await answers(asked)
+    assert await answers(asked[::-1]) == one[::-1]
+    first, *later = (json.loads(reply.text)["winner"] for reply in (one[0], *one[2:]))
+    assert len({first, *later}) > 1
+    assert max(one[0].odds["winner"], key=one[0].odds["winner"].get) == f'"{first}"'
+    assert [reply.sampling["temperature"] for reply in one] == [0.0, 0.0, *[0.7] * 10]
 
 
 async def test_the_number_of_threads_does_not_change_a_reply(own_priors, monkeypatch):

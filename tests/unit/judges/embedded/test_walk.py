@@ -3,6 +3,8 @@ import math
 
 import pytest
 
+from evenhand.judges.embedded import walk
+from evenhand.judges.embedded.draw import Draw
 from evenhand.judges.embedded.walk import (
     Choice,
     SchemaError,
@@ -168,3 +170,102 @@ def test_a_schema_beyond_the_subset_is_refused(schema):
 def test_the_tokens_of_all_texts_together_are_bounded():
     with pytest.raises(SpentError):
         walked(SCHEMA, table, budget=7)
+
+
+VERSUS = {
+    "names": ["A", "B"],
+    "texts": ["Bern.", "Bonn."],
+    "topic": "Which city?",
+    "better": "better answer",
+    "worse": "worse answer",
+}
+COMPARED = {
+    "type": "object",
+    "properties": {
+        "mark": {"enum": ["A+", "B+", "tie"], "x-versus": VERSUS},
+        "why": {"type": "string"},
+        "winner": {"enum": ["A", "B", "tie"], "x-versus": VERSUS},
+    },
+}
+
+
+def taste_and(gap):
+    """A model that likes to write A, and finds the first better by `gap`."""
+
+    def letters(text):
+        lean = 3.0 - gap if "worse" in text else 3.0 + gap
+        return {"A": math.exp(lean) / (1 + math.exp(lean)), "B": 1 / (1 + math.exp(lean))}
+
+    return letters
+
+
+def compared_by(gap, favour=0.0, prior=None):
+    session = ScriptedSession(taste_and(gap), lambda _: 'Right."')
+    wanted = tuple(choices(COMPARED))
+    found = measured(session, wanted, {wanted[0].versus: favour})
+    odds = corrected(found, prior, wanted)
+    return Walk(session, odds, 1000).value(COMPARED), odds["winner",], session
+
+
+@pytest.fixture
+def even(monkeypatch):
+    monkeypatch.setattr(walk, "LEAN", 0.0)
+    monkeypatch.setattr(walk, "MARGIN", 0.3)
+
+
+@pytest.mark.parametrize(
+    ("gap", "winner"), [(0.4, "A"), (-0.4, "B"), (0.2, "tie"), (-0.2, "tie"), (0.0, "tie")]
+)
+def test_of_two_the_one_named_better_and_not_worse_wins_whatever_the_taste(even, gap, winner):
+    value, _, session = compared_by(gap)
+    assert value["winner"] == winner
+    assert value["mark"] == {"A": "A+", "B": "B+"}.get(winner, winner)
+    assert session.asked[:2] == ['{"better answer": "', '{"worse answer": "']
+    assert len(session.asked) == 3, "a comparison that two fields hold is made once"
+    assert f'"winner": "{winner}"' in session.asked[-1]
+
+
+def test_what_the_model_would_rather_have_written_is_added(even):
+    assert compared_by(0.2, favour=0.2)[0]["winner"] == "A"
+    assert compared_by(0.4, favour=-1.0)[0]["winner"] == "B"
+
+
+def test_the_lean_to_the_first_place_is_taken_off(even, monkeypatch):
+    monkeypatch.setattr(walk, "LEAN", 0.5)
+    assert compared_by(0.4)[0]["winner"] == "tie"
+    assert compared_by(0.1)[0]["winner"] == "B"
+
+
+def test_neither_is_as_likely_as_the_better_one_at_the_margin(even):
+    first, second, neither = compared_by(0.3)[1]
+    assert math.fsum(map(math.exp, (first, second, neither))) == pytest.approx(1)
+    assert first == pytest.approx(neither)
+    assert first - second == pytest.approx(0.3)
+
+
+def test_a_comparison_is_not_held_against_a_prior(even):
+    prior = {choice.path: (-9.0, -0.1, -3.0) for choice in choices(COMPARED)}
+    assert compared_by(0.4, prior=prior)[1] == compared_by(0.4)[1]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"enum": ["A", "B"]},
+        {"x-versus": {**VERSUS, "names": ["A"]}},
+        {"x-versus": {**VERSUS, "texts": ["Bern.", "Bonn.", "Ulm."]}},
+        {"x-versus": {"names": ["A", "B"], "texts": ["Bern.", "Bonn."]}},
+    ],
+)
+def test_a_comparison_is_between_two_and_neither(broken):
+    schema = {"enum": ["A", "B", "tie"], "x-versus": VERSUS, **broken}
+    with pytest.raises(SchemaError):
+        list(choices(schema))
+
+
+def test_a_drawn_choice_follows_its_probability_and_neither_stands_between():
+    (choice,) = choices({"enum": ["A", "B", "tie"], "x-versus": VERSUS})
+    odds = [math.log(p) for p in (0.5, 0.3, 0.2)]
+    points = (0.0, 0.49, 0.51, 0.69, 0.71, 0.999)
+    drawn = [decided(choice, odds, {}, Draw(1.0, point)) for point in points]
+    assert drawn == ["A", "A", "tie", "tie", "B", "B"]
