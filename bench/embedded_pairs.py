@@ -80,7 +80,7 @@ def ties(split: str) -> Iterator[Item]:
     for index in range(len(listed["en"]["ties"][split])):
         for language in LANGUAGES:
             question, one, other = listed[language]["ties"][split][index]
-            yield Item("ties", language, question, (one, other), tie=True)
+            yield Item("ties (right: first won)", language, question, (one, other), tie=True)
 
 
 def llmbar(split: str) -> Iterator[Item]:
