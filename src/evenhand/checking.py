@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from gzip import BadGzipFile
 from io import TextIOWrapper
@@ -142,10 +142,7 @@ class _SampleReplies:
     units: _Units
 
     def checked(self, row: Row) -> tuple[str, Checked]:
-        raw = _raw(row)
-        if raw is None and "scores" not in row.value:
-            raise _neither(row)
-        unit, text, finish = raw or (self._unit_of(row), jsontext.dump(row.value), "stop")
+        unit, text, finish = _told(row, "scores", self._unit_of)
         sample = load_sample(self.units.body(unit, row.where))
         return unit, self.kind.of(sample).check(text, sample, finish=finish)
 
@@ -184,10 +181,7 @@ class _AnswerReplies:
     units: _Units
 
     def checked(self, row: Row) -> tuple[str, Checked]:
-        raw = _raw(row)
-        if raw is None and "task_name" not in row.value:
-            raise _neither(row)
-        unit, text, finish = raw or (self._unit_of(row), jsontext.dump(row.value), "stop")
+        unit, text, finish = _told(row, "task_name", self._unit_of)
         answer = load_answer(self.units.body(unit, row.where))
         return unit, self.kind.of(answer).check_elsewhere(text, answer, finish=finish)
 
@@ -254,9 +248,16 @@ def _raw(row: Row) -> tuple[str, str, str] | None:
         return None
     if "unit" not in value:
         raise DataError('"unit" is missing', where=row.where)
-    reply = value["reply"]
-    text = reply if isinstance(reply, str) else jsontext.dump(reply)
+    text = jsontext.as_text(value["reply"])
     return str(value["unit"]), text, str(value.get("finish", "stop"))
+
+
+def _told(row: Row, key: str, unit_of: Callable[[Row], str]) -> tuple[str, str, str]:
+    """The same of a row that brings a raw reply, or an output object, which has the key."""
+    raw = _raw(row)
+    if raw is None and key not in row.value:
+        raise _neither(row)
+    return raw or (unit_of(row), jsontext.dump(row.value), "stop")
 
 
 def _meta_id(row: Mapping[str, Any]) -> str:

@@ -44,6 +44,11 @@ def dump(value: Any) -> str:
     return _spelled_out(value) if _is_spelled(value) else compact(value)
 
 
+def as_text(value: object) -> str:
+    """A text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else dump(value)
+
+
 def _is_spelled(value: Any) -> bool:
     """Whether the fast writer would lose the spelling of a number in `value`, or not know it."""
     left = [value]

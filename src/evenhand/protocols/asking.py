@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evenhand.exchange import Ask, Question, Reply, Style
+from evenhand.judgment import Judgment, failure
 from evenhand.limits import PROBLEMS_SHOWN
 from evenhand.protocols.check import Checked
 from evenhand.protocols.render import Prompt
@@ -60,3 +61,13 @@ async def tries(
             return made
         complaint = words.complaint(problems[:PROBLEMS_SHOWN])
         question = question.again(reply.text, prompt.again.fill({"problems": complaint}))
+
+
+def given_up(made: Sequence[Try]) -> Judgment | None:
+    """The failure of a conversation whose last reply still breaks the contract; None if it does
+    not."""
+    last = made[-1].checked
+    if not last.problems:
+        return None
+    first, passes = last.problems[0], tuple(one.record for one in made)
+    return failure(first.code, first.message, fixes=last.fixes, passes=passes)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.exchange import Message
-from evenhand.protocols.render import spoken
 
 _PLACEHOLDER = re.compile(r"(\{\{[ \t]*\w[\w -]*\}\})")
 
@@ -69,11 +68,6 @@ def unit_of(
     blind: Mapping[str, Any], aliases: Mapping[str, str], offered: Mapping[str, str]
 ) -> Unit:
     """A unit from its blind form, other names for parts of it, and what else may be inserted."""
-    blind = {name: spoken(value) if name == "messages" else value for name, value in blind.items()}
-    texts = {name: _as_text(value) for name, value in blind.items()} | dict(offered)
+    texts = {name: jsontext.as_text(value) for name, value in blind.items()} | dict(offered)
     texts |= {alias: texts[name] for alias, name in aliases.items() if name in texts}
     return Unit(blind, texts, aliases)
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else jsontext.dump(value)

@@ -18,14 +18,14 @@ from evenhand.errors import CallError
 from evenhand.exchange import Message, Question, Style
 from evenhand.judgment import Judgment, failure, left_out, verdict
 from evenhand.limits import MAX_ROUNDS, REPAIRS
-from evenhand.protocols.asking import Sitting, Try, tries
+from evenhand.protocols.asking import Sitting, Try, given_up, tries
 from evenhand.protocols.check import Checked
 from evenhand.protocols.families import family, gives_itself_away, masked
 from evenhand.protocols.own import OwnPrompt, Unit, unit_of
 from evenhand.protocols.pairs import is_one_text
 from evenhand.protocols.pairwise_check import check_reply, check_verdict
 from evenhand.protocols.pairwise_form import WINNERS, Criterion, Form, compact_schema, form_of
-from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters
+from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters, shown_extras
 from evenhand.protocols.words import Words
 from evenhand.units import Pair
 
@@ -178,9 +178,8 @@ class PairwiseProtocol:
                 return failure(error.reason, str(error))
             judge = sitting.judges[question.seat]
             made += [{"round": before + 1, "judge": judge} | _record(one) for one in said]
-            if problems := said[-1].checked.problems:
-                fixes = said[-1].checked.fixes
-                return failure(problems[0].code, problems[0].message, fixes=fixes)
+            if failed := given_up(said):
+                return failed
             both.append(self._pass(said[-1]))
             made[-1] |= both[-1].record
         return both[0], both[1]
@@ -265,7 +264,7 @@ class PairwiseProtocol:
 
     def _own_unit(self, pair: Pair, texts: tuple[str, str]) -> Unit:
         blind: dict[str, Any] = dict(zip(_BLOCKS["full"], (pair.topic, *texts), strict=True))
-        blind |= {name: pair.extras[name] for name in self.use if pair.extras.get(name)}
+        blind |= shown_extras(pair.extras, self.use)
         return unit_of(blind, ALIASES, {"criteria": self.form.criteria, "shape": self.form.shape})
 
     async def _tries(self, question: Question, sitting: Sitting) -> list[Try]:

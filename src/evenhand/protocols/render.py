@@ -70,16 +70,18 @@ class Prompt:
 _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
 
 
+def shown_extras(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, Any]:
+    """What the suite shows beside the judged text, where the unit has it."""
+    return {name: _spoken(extras[name]) for name in use if extras.get(name)}
+
+
 def extra_blocks(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, str]:
-    """What the suite shows beside the judged text, by the name of its block."""
-    return {_BLOCKS[name]: _as_text(extras[name]) for name in use if extras.get(name)}
+    """The same as texts, by the name of their block."""
+    found = shown_extras(extras, use).items()
+    return {_BLOCKS[name]: jsontext.as_text(value) for name, value in found}
 
 
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else jsontext.dump(spoken(value))
-
-
-def spoken(value: Any) -> Any:
+def _spoken(value: Any) -> Any:
     """Earlier messages with no more than who said what: what else a log holds, such as the name
     of a model, is nothing for a judge."""
     if not isinstance(value, list):

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Ask, Message, Question, Reply, Style
-from evenhand.judgment import Judgment, failure, verdict
+from evenhand.judgment import Judgment, verdict
 from evenhand.limits import REPAIRS
-from evenhand.protocols.asking import tries
+from evenhand.protocols.asking import given_up, tries
 from evenhand.protocols.check import Checked
 from evenhand.protocols.evidence import fragments
 from evenhand.protocols.own import OwnPrompt, unit_of
-from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters
+from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters, shown_extras
 from evenhand.protocols.rubric_check import check_reply
 from evenhand.protocols.rubrics import Dimension, Rubric, parse_rubric
 from evenhand.protocols.schemas import object_of
@@ -73,11 +73,8 @@ class RubricProtocol:
             self.words,
             self.repairs,
         )
-        last, passes = made[-1].checked, tuple(one.record for one in made)
-        if last.problems:
-            first = last.problems[0]
-            return failure(first.code, first.message, fixes=last.fixes, passes=passes)
-        return self._settled(sample, made[-1].reply, last, passes)
+        passes = tuple(one.record for one in made)
+        return given_up(made) or self._settled(sample, made[-1].reply, made[-1].checked, passes)
 
     def check(self, text: str | bytes, sample: Sample, *, finish: str = "stop") -> Checked:
         """The contract applied to one reply."""
@@ -140,7 +137,7 @@ class RubricProtocol:
             return prompt.messages(self._values(sample, rubric, shape))
         blind: dict[str, Any] = {"question": sample.question, "model_output": sample.model_output}
         blind["rubric"] = rubric.value
-        blind |= {name: sample.extras[name] for name in self.use if sample.extras.get(name)}
+        blind |= shown_extras(sample.extras, self.use)
         if self.expose_meta:
             blind = {"meta": sample.meta, **blind}
         return self.own.messages(unit_of(blind, ALIASES, {"rubric": rubric.text, "shape": shape}))

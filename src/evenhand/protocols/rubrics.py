@@ -101,7 +101,7 @@ def _dimension(value: object, path: Path) -> Dimension:
 def _scale(value: object, path: Path) -> str:
     """A text as it stands, anything else as JSON: `[1, 5]` is a scale too."""
     try:
-        text = value if isinstance(value, str) else jsontext.dump(value)
+        text = jsontext.as_text(value)
     except (TypeError, ValueError):
         raise RubricError(path, '"scale" must be a text') from None
     return _encodable(text, path, "scale")

@@ -17,10 +17,10 @@ from evenhand.exchange import Ask, Message, Question, Style
 from evenhand.judgment import Judgment, failure, verdict
 from evenhand.limits import REPAIRS
 from evenhand.protocols.answers import task_rubric
-from evenhand.protocols.asking import tries
+from evenhand.protocols.asking import given_up, tries
 from evenhand.protocols.check import Checked
 from evenhand.protocols.own import OwnPrompt, Unit, unit_of
-from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters
+from evenhand.protocols.render import Prompt, extra_blocks, fenced, hidden_characters, shown_extras
 from evenhand.protocols.tasks.conditions import Hit, TimedOut, decide
 from evenhand.protocols.tasks.read import TaskRubric
 from evenhand.protocols.weighted_check import Task, check_reply, failed_output
@@ -28,6 +28,7 @@ from evenhand.protocols.weighted_form import (
     Dimension,
     TaskType,
     compact_schema_of,
+    is_unsure,
     schema_of,
     shape_of,
 )
@@ -85,12 +86,13 @@ class WeightedProtocol:
             self.words,
             self.repairs,
         )
-        last, passes = made[-1].checked, tuple(one.record for one in made)
-        if last.output is None:
-            first = last.problems[0]
-            return failure(first.code, first.message, fixes=last.fixes, passes=passes)
-        if last.output["confidence"] == "low":
+        if failed := given_up(made):
+            return failed
+        last = made[-1].checked
+        assert last.output is not None
+        if is_unsure(last.output):
             flags.append("low_confidence")
+        passes = tuple(one.record for one in made)
         return verdict(last.output, fixes=last.fixes, flags=tuple(flags), passes=passes)
 
     def decided(self, answer: Answer) -> Hit | TimedOut | None:
@@ -198,7 +200,7 @@ class WeightedProtocol:
     def _own_unit(self, answer: Answer, rubric: TaskRubric, form: Form) -> Unit:
         blind: dict[str, Any] = {"prompt": answer.prompt, "answer": answer.answer}
         blind["rubric"] = rubric.text
-        blind |= {name: answer.extras[name] for name in self.use if answer.extras.get(name)}
+        blind |= shown_extras(answer.extras, self.use)
         return unit_of(blind, ALIASES, {"types": form.types, "shape": form.shape})
 
     def _reason(self, hit: Hit) -> str:

@@ -11,6 +11,7 @@ from evenhand.protocols.load import Protocol, ProtocolError
 from evenhand.protocols.schemas import object_of
 
 CONFIDENCE = ("high", "medium", "low")
+LOW = CONFIDENCE[-1]
 FULL_MARKS = 100
 REASONING_CHARS = 200
 _FILE = "protocol.toml"
@@ -133,7 +134,7 @@ def compact_schema_of(
             **{d.id: {"type": "string", "maxLength": REASONING_CHARS} for d in dimensions}
         ),
         score=object_of(**{d.id: {"enum": _steps(weights[d.id])} for d in dimensions}),
-        confidence={"const": "low"},
+        confidence={"const": LOW},
     )
 
 
@@ -143,3 +144,8 @@ def _steps(weight: float) -> list[float]:
     if isinstance(weight, int):
         return list(dict.fromkeys(map(int, steps)))
     return list(dict.fromkeys(map(float, steps)))
+
+
+def is_unsure(output: Mapping[str, Any]) -> bool:
+    """Whether a grade was given with low confidence."""
+    return output.get("confidence") == LOW

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.protocols.weighted_form import is_unsure
 from evenhand.report.terminal import safe, table
 
 
@@ -17,7 +18,7 @@ def grades_table(rows: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) ->
     for (model, kind), outputs in sorted(rows.items()):
         totals = sorted(one["total_score"] for one in outputs)
         failed = sum(one["critical_fail"] for one in outputs)
-        unsure = sum(one["confidence"] == "low" for one in outputs)
+        unsure = sum(map(is_unsure, outputs))
         made.add_row(
             safe(model or "-"),
             safe(kind or "-"),

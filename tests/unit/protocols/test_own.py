@@ -14,6 +14,7 @@ from evenhand import jsontext
 from evenhand.exchange import Message
 from evenhand.protocols.asking import Sitting
 from evenhand.protocols.own import OwnPrompt, spelled, unit_of
+from evenhand.protocols.render import shown_extras
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.protocols import grading, material, pairing
 from tests.unit.protocols.material import Scripted
@@ -274,7 +275,7 @@ def test_what_the_suite_uses_follows_or_is_inserted() -> None:
 
 def test_of_earlier_messages_only_who_said_what_is_told() -> None:
     said = [{"role": "user", "content": "Hi.", "model": "gpt-4-0613"}]
-    unit = unit_of({"topic": "T", "messages": said}, {}, {})
+    unit = unit_of({"topic": "T", **shown_extras({"messages": said}, ["messages"])}, {}, {})
     for text in ("Judge.", "Judge {{topic}} after {{messages}}."):
         sent = "".join(message.content for message in OwnPrompt.parse(text).messages(unit))
         assert "Hi." in sent
