@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.engine.prices import FREE, PICO, Price, given_price, listed_price
-from evenhand.engine.run import Bench
+from evenhand.engine.run import Bench, bench_names
 from evenhand.errors import DataError, StoreError, UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.judges import JudgeOptions, open_judge, split_name
@@ -208,6 +208,11 @@ class Recorded:
     @cached_property
     def benches(self) -> list[Bench]:
         return benches(self.judges, self.identity["settings"])
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the benches."""
+        return bench_names(self.benches)
 
     @property
     def judgments_per_unit(self) -> int:

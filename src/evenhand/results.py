@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from evenhand.app import Recorded, find_run
-from evenhand.engine.run import BASIS
+from evenhand.app import Recorded
+from evenhand.engine.run import BASIS, Bench, bench_names
 from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
 from evenhand.protocols.answers import load_answer
@@ -49,9 +49,11 @@ def grades(store: Store, scope: Scope) -> dict[tuple[str, str], list[Mapping[str
     return found
 
 
-def judged_pairs(store: Store, scope: Scope, unit: str | None = None) -> Iterator[Judged]:
+def judged_pairs(
+    store: Store, scope: Scope, benches: Sequence[Bench], unit: str | None = None
+) -> Iterator[Judged]:
     """Every pair of a scope with all its judgments; one of them, if it is named."""
-    names = [" > ".join(bench.names) for bench in find_run(store, scope.run).benches]
+    names = bench_names(benches)
     found = store.judgments(scope, BASIS, unit)
     for _, group in groupby(found, key=lambda one: one[0].no):
         judgments = list(group)
@@ -65,25 +67,26 @@ def judged_pairs(store: Store, scope: Scope, unit: str | None = None) -> Iterato
         )
 
 
-def figures_of_pairs(store: Store, scope: Scope) -> PairFigures:
+def figures_of_pairs(store: Store, scope: Scope, benches: Sequence[Bench]) -> PairFigures:
     """Wins, consistency and fronts of a scope of pairs."""
-    return pair_figures(judged_pairs(store, scope))
+    pairs = judged_pairs(store, scope, benches)
+    return pair_figures(pairs, by_judge=len(benches) > 1)
 
 
 def verdict_lines(store: Store, recorded: Recorded) -> Iterator[str]:
     """The verdict table, one line a pair: what the majority says where several judged it."""
     assert isinstance(recorded.kind, PairwiseKind)
     yield header(recorded.kind.criteria)
-    for pair in judged_pairs(store, Scope(recorded.row.id)):
+    for pair in judged_pairs(store, Scope(recorded.row.id), recorded.benches):
         if not (verdicts := pair.verdicts):
             continue
         notes = verdicts[0]["notes"] if len(verdicts) == 1 else ""
         yield line(verdicts[0]["pair_id"], panel_winner(pair), panel_marks(pair), notes)
 
 
-def fronts_of(store: Store, run: str) -> dict[str, Front]:
+def fronts_of(store: Store, recorded: Recorded) -> dict[str, Front]:
     """The fronts of every topic with more than two candidates."""
-    return figures_of_pairs(store, Scope(run)).fronts
+    return figures_of_pairs(store, Scope(recorded.row.id), recorded.benches).fronts
 
 
 def failure_details(store: Store, scope: Scope) -> dict[str, str]:
@@ -96,13 +99,12 @@ def failure_details(store: Store, scope: Scope) -> dict[str, str]:
 
 
 def contract_objects(
-    store: Store, run: str, wanted: Wanted = lambda judgment: True
+    store: Store, recorded: Recorded, wanted: Wanted = lambda judgment: True
 ) -> Iterator[Mapping[str, Any]]:
     """The contract's own objects of all verdicts. A pair that several judged has several, each with
     its judge's name; the forms of the other kinds are closed."""
-    recorded = find_run(store, run)
     several = recorded.protocol.kind == "pairwise" and recorded.judgments_per_unit > 1
-    for _, stored in store.judgments(Scope(run), BASIS):
+    for _, stored in store.judgments(Scope(recorded.row.id), BASIS):
         if stored.judgment.output is None or not wanted(stored.judgment):
             continue
         by = {"judge": full_name(recorded, stored), "repeat": stored.repeat} if several else {}
@@ -121,14 +123,9 @@ def full_rows(
 Wanted = Callable[[Judgment], bool]
 
 
-def is_unsure(judgment: Judgment) -> bool:
-    """Whether a grade was given with low confidence."""
-    return judgment.output is not None and judgment.output.get("confidence") == "low"
-
-
 def full_name(recorded: Recorded, stored: StoredJudgment) -> str:
-    """Who judged: a judge, or those of a relay in their order."""
-    return " > ".join(recorded.benches[stored.judge].names)
+    """Who judged."""
+    return recorded.names[stored.judge]
 
 
 def full_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> dict[str, Any]:

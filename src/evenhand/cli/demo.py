@@ -116,7 +116,7 @@ def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:
         if row["output"] is None:
             out.print(f"failed: {row['reason']}: {safe(row['detail'])}")
     out.print()
-    for shown in view.figures(store, summary.scope):
+    for shown in view.figures(store, summary.scope, recorded.benches):
         out.print(shown)
     out.print()
     out.print(outcome_lines(summary.json()))

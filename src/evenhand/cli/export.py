@@ -16,8 +16,10 @@ from evenhand.data.files import is_text
 from evenhand.data.write import write, write_text
 from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
+from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store
-from evenhand.results import contract_objects, fronts_of, full_rows, is_unsure, verdict_lines
+from evenhand.protocols.weighted_form import is_unsure
+from evenhand.results import contract_objects, fronts_of, full_rows, verdict_lines
 
 
 @click.command("export")
@@ -85,11 +87,13 @@ def _rows(
 ) -> Iterator[Mapping[str, Any]]:
     if fronts:
         _only_pairs(run, "a front")
-        return (
-            {"pair_id": row, **asdict(one)} for row, one in fronts_of(store, run.row.id).items()
-        )
-    wanted = is_unsure if only else (lambda judgment: True)
-    return full_rows(store, run, wanted) if full else contract_objects(store, run.row.id, wanted)
+        return ({"pair_id": row, **asdict(one)} for row, one in fronts_of(store, run).items())
+    made = full_rows if full else contract_objects
+    return made(store, run, _is_unsure) if only else made(store, run)
+
+
+def _is_unsure(judgment: Judgment) -> bool:
+    return judgment.output is not None and is_unsure(judgment.output)
 
 
 def _only_grades(run: Recorded) -> None:

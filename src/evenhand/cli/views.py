@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand import jsontext
+from evenhand.engine.run import Bench
 from evenhand.ledger.store import Scope, Store
 from evenhand.protocols.samples import load_sample
+from evenhand.protocols.weighted_form import is_unsure
 from evenhand.report.grades import grade_result, grade_table, grades_table, task_block
 from evenhand.report.pairs import (
     figures_table,
@@ -28,11 +30,13 @@ from evenhand.results import figures_of_pairs, grades, score_values
 class View(Protocol):
     """What commands show of one kind."""
 
-    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
+    def figures(
+        self, store: Store, scope: Scope, benches: Sequence[Bench]
+    ) -> Iterator[RenderableType]:
         """What the judgments of a scope come to."""
         ...
 
-    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
+    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
         """The same for `--json`."""
         ...
 
@@ -46,11 +50,13 @@ class View(Protocol):
 
 
 class RubricView:
-    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
+    def figures(
+        self, store: Store, scope: Scope, benches: Sequence[Bench]
+    ) -> Iterator[RenderableType]:
         if scores := score_values(store, scope):
             yield scores_table(scores)
 
-    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
+    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
         return {}
 
     def result(self, output: Mapping[str, Any]) -> Text:
@@ -65,8 +71,10 @@ class RubricView:
 
 
 class PairwiseView:
-    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
-        found = figures_of_pairs(store, scope)
+    def figures(
+        self, store: Store, scope: Scope, benches: Sequence[Bench]
+    ) -> Iterator[RenderableType]:
+        found = figures_of_pairs(store, scope, benches)
         if found.standings:
             yield standings_table(found)
             yield ""
@@ -78,8 +86,8 @@ class PairwiseView:
             yield ""
             yield fronts_table(found)
 
-    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
-        return {"pairwise": figures_of_pairs(store, scope).json()}
+    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
+        return {"pairwise": figures_of_pairs(store, scope, benches).json()}
 
     def result(self, output: Mapping[str, Any]) -> Text:
         return pair_result(output)
@@ -95,18 +103,20 @@ class PairwiseView:
 
 
 class WeightedView:
-    def figures(self, store: Store, scope: Scope) -> Iterator[RenderableType]:
+    def figures(
+        self, store: Store, scope: Scope, benches: Sequence[Bench]
+    ) -> Iterator[RenderableType]:
         if found := grades(store, scope):
             yield grades_table(found)
-            if any(is_low(one) for outputs in found.values() for one in outputs):
+            if any(is_unsure(one) for outputs in found.values() for one in outputs):
                 yield "\nlow confidence: list them with export --only low-confidence"
 
-    def json(self, store: Store, scope: Scope) -> dict[str, Any]:
+    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
         outputs = [one for given in grades(store, scope).values() for one in given]
         return {
             "weighted": {
                 "critical_fails": sum(one["critical_fail"] for one in outputs),
-                "low_confidence": sum(map(is_low, outputs)),
+                "low_confidence": sum(map(is_unsure, outputs)),
             }
         }
 
@@ -117,10 +127,6 @@ class WeightedView:
         yield task_block(jsontext.parse(body))
         if row["output"] is not None:
             yield grade_table(row["output"])
-
-
-def is_low(output: Mapping[str, Any]) -> bool:
-    return bool(output["confidence"] == "low")
 
 
 VIEWS: dict[str, View] = {

@@ -38,6 +38,17 @@ class Bench:
     """How many judgments of each unit the benches before this one make."""
 
 
+def bench_names(benches: Sequence[Bench]) -> list[str]:
+    """Who judges, a name each: a judge, or those of a relay in their order. Judges of one name
+    that differ in their parameters are counted."""
+    joined = [" > ".join(bench.names) for bench in benches]
+    names: list[str] = []
+    for index, name in enumerate(joined):
+        earlier = joined[:index].count(name)
+        names.append(f"{name} ({earlier + 1})" if earlier else name)
+    return names
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """One bench and the workers that ask it."""

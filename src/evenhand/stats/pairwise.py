@@ -113,17 +113,18 @@ class PairFigures:
         return {name: found[name] for name in (*names, *more)}
 
 
-def pair_figures(pairs: Iterable[Judged]) -> PairFigures:
-    """The figures of these pairs, of all judges together and, where there are several, of each."""
-    counts, by_judge = _Counts(), dict[str, _Counts]()
+def pair_figures(pairs: Iterable[Judged], *, by_judge: bool = True) -> PairFigures:
+    """The figures of these pairs, of all judges together and, where there are several, of each;
+    whoever knows that there is one spares counting twice."""
+    counts, apart = _Counts(), dict[str, _Counts]()
     for pair in pairs:
         counts.add(pair)
-        for judge in dict.fromkeys(judge for judge, _ in pair.judgments):
+        for judge in dict.fromkeys(judge for judge, _ in pair.judgments if by_judge):
             own = [one for one in pair.judgments if one[0] == judge]
-            by_judge.setdefault(judge, _Counts()).add(pair._replace(judgments=own))
+            apart.setdefault(judge, _Counts()).add(pair._replace(judgments=own))
     figures = _figures(counts)
-    if len(by_judge) > 1:
-        figures.judges = {judge: _figures(one) for judge, one in by_judge.items()}
+    if len(apart) > 1:
+        figures.judges = {judge: _figures(one) for judge, one in apart.items()}
     return figures
 
 

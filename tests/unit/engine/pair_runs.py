@@ -31,7 +31,8 @@ def judge(name: str, **rest: Any) -> dict[str, Any]:
 def figures(folder: Path, run: str = "latest") -> PairFigures:
     store = open_store("sqlite:evenhand.db", folder, must_exist=True)
     try:
-        return figures_of_pairs(store, Scope(find_run(store, run).row.id))
+        found = find_run(store, run)
+        return figures_of_pairs(store, Scope(found.row.id), found.benches)
     finally:
         store.close()
 

@@ -50,6 +50,19 @@ async def test_each_judge_settles_on_its_own_and_the_majority_is_the_panel_s(
     assert (found.agreement.value, found.agreement.n) == (5 / 9, 9)
 
 
+async def test_judges_of_one_name_are_told_apart_and_vote_each(tmp_path: Path) -> None:
+    cold, warm = ({**judge("content"), "temperature": t} for t in (0, 0.5))
+    write_pairs(tmp_path, 1, cold, warm, judge("other"))
+    await judged(tmp_path)
+    found = figures(tmp_path)
+    assert list(found.judges) == [
+        "python/judge:content",
+        "python/judge:content (2)",
+        "python/judge:other",
+    ]
+    assert dict(found.panel) == {EXPECTED[0]: 1}
+
+
 async def test_without_a_majority_the_panel_is_uncertain(tmp_path: Path) -> None:
     write_pairs(tmp_path, 3, judge("content"), judge("other"), judge("first"), judge("tie"))
     await judged(tmp_path)
