@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.watching import counts, ended, kept, until
+from tests.crash.watching import DYING, counts, ended, kept, until
 from tests.provider import child
 from tests.suites import JUDGE, at, evenhand, samples, started, write_suite
 
@@ -94,20 +94,8 @@ def _reserved(folder: Path) -> int:
 
 KILLING = (
     JUDGE
+    + DYING
     + """
-import asyncio, os, pathlib, signal
-
-LOG, DEAD = pathlib.Path("log"), pathlib.Path("dead")
-
-def count():
-    with LOG.open("a") as log:
-        log.write(".")
-    return len(LOG.read_text())
-
-def die():
-    DEAD.touch()
-    os.kill(os.getpid(), signal.SIGKILL)
-
 async def before(messages, schema, params):
     if count() == 5 and not DEAD.exists():
         die()

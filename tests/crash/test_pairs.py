@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.watching import counts, ended, kept, until
+from tests.crash.watching import DYING, counts, ended, kept, until
 from tests.provider import child
 from tests.suites import PAIR_JUDGE, at, evenhand, started, write_pairs
 
@@ -60,20 +60,8 @@ def test_killed_at_random_moments(tmp_path: Path, concurrency: int, long: bool) 
 
 KILLING = (
     PAIR_JUDGE
+    + DYING
     + """
-import asyncio, os, pathlib, signal
-
-LOG, DEAD = pathlib.Path("log"), pathlib.Path("dead")
-
-def count():
-    with LOG.open("a") as log:
-        log.write(".")
-    return len(LOG.read_text())
-
-def die():
-    DEAD.touch()
-    os.kill(os.getpid(), signal.SIGKILL)
-
 def killing(number):
     async def ask(messages, schema, params):
         # The call before it is in the ledger, this one is lost.

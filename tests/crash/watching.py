@@ -50,3 +50,20 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """The exit code and what was said."""
     said, told = process.communicate(timeout=120)
     return process.returncode, said, told
+
+
+DYING = """
+import asyncio, os, pathlib, signal
+
+LOG, DEAD = pathlib.Path("log"), pathlib.Path("dead")
+
+def count():
+    with LOG.open("a") as log:
+        log.write(".")
+    return len(LOG.read_text())
+
+def die():
+    DEAD.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""Added to the code of a judge: counts its calls, and kills the process it runs in, once."""
