@@ -13,6 +13,8 @@ READER_RESTARTS = 8
 
 # One row of input: a book fits, a binary file mistaken for JSONL does not.
 LINE_BYTES = 32 * 1024 * 1024
+# An archive of judgments unpacks to a few gigabytes at most; beyond that it is a bomb.
+UNPACKED_BYTES = 8 * 1024**3
 # Problems listed to a judge in one re-ask, and to a person in one message.
 PROBLEMS_SHOWN = 12
 
@@ -67,9 +69,16 @@ TOKENS_MOST = 10**9
 GATHER_SECONDS = 0.003
 # Pages of the write-ahead log after which it is copied into the store.
 CHECKPOINT_PAGES = 8000
+# How long it may become before it is made to begin anew, and how often that is looked at.
+LOG_BYTES = 128 * 1024 * 1024
+LOOKS_PER_CHECK = 64
+# How long one waits for another who writes.
+BUSY_MILLISECONDS = 120_000
 # Rows read from the store, and written to it, at a time.
 PAGE_ROWS = 256
 BATCH_ROWS = 512
+# What the database of an import may hold in memory.
+SPOOL_KILOBYTES = 64 * 1024
 
 # An embedded judge that says nothing for so long hangs, in seconds; loading may take a minute.
 EMBEDDED_ANSWER_SECONDS = 300.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from evenhand import jsontext
@@ -44,6 +45,16 @@ def row_call(row: tuple[Any, ...]) -> Call:
 def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:
     """The columns of `judgments`."""
     judgment = stored.judgment
+    return (
+        *(stored.unit, stored.judge, stored.repeat, judgment.status, judgment.reason, stored.basis),
+        *(len(stored.calls), stored.reasks, judgment_body(judgment, stored.calls)),
+    )
+
+
+def judgment_body(
+    judgment: Judgment, calls: tuple[str, ...] = (), write: Callable[[Any], str] = jsontext.dump
+) -> str:
+    """The column `body`: all of a judgment but its status and reason."""
     body = {
         "output": judgment.output,
         "detail": judgment.detail,
@@ -51,12 +62,9 @@ def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:
         "fixes": [[fix.code, fix.path] for fix in judgment.fixes],
         "flags": judgment.flags,
         "passes": judgment.passes,
-        "calls": stored.calls,
+        "calls": calls,
     }
-    return (
-        *(stored.unit, stored.judge, stored.repeat, judgment.status, judgment.reason, stored.basis),
-        *(len(stored.calls), stored.reasks, jsontext.dump(body)),
-    )
+    return write(body)
 
 
 def row_judgment(row: tuple[Any, ...]) -> StoredJudgment:

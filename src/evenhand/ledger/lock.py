@@ -8,15 +8,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.errors import StoreError
+from evenhand.errors import StoreBusy
 
 
 @contextlib.contextmanager
 def only_process(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file `path`; raises StoreError naming the process that holds it."""
+    """Hold the lock file `path`; raises StoreBusy naming the process that holds it."""
     handle = _lock(path)
     if handle is None:
-        raise StoreError(
+        raise StoreBusy(
             f"{what} is being judged by another process (pid {_holder(path)})",
             where=str(path.parent),
             advice="Wait until it has ended, or stop it; then run this command again.",
@@ -30,6 +30,18 @@ def only_process(path: Path, what: str) -> Iterator[None]:
         os.close(handle)
         with contextlib.suppress(OSError):
             path.parent.rmdir()
+
+
+def is_held(path: Path) -> bool:
+    """Whether the process that noted itself in the lock file `path` lives. The lock itself is not
+    tried: somebody about to take it would be refused."""
+    try:
+        os.kill(int(path.read_text(encoding="utf-8")), 0)
+    except (FileNotFoundError, ValueError, ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _lock(path: Path) -> int | None:

@@ -73,4 +73,8 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         """,
     ),
     ("0002_sampling", "ALTER TABLE calls ADD COLUMN sampling TEXT NOT NULL DEFAULT ''"),
+    (
+        "0003_failures",
+        "CREATE INDEX judgments_failed ON judgments (unit, reason) WHERE reason IS NOT NULL",
+    ),
 )

@@ -6,32 +6,56 @@ import shutil
 import sqlite3
 import tempfile
 from asyncio import AbstractEventLoop, Future, get_running_loop
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from evenhand import jsontext
-from evenhand.errors import DataError, StoreError, quoted
-from evenhand.ledger.codec import CALL_COLUMNS, call_row, judgment_row, row_call, row_judgment
-from evenhand.ledger.keys import digest
-from evenhand.ledger.lock import only_process
+from evenhand.errors import StoreError
+from evenhand.ledger.browse import (
+    call_page,
+    judgment_page,
+    ledger_call,
+    prepare,
+    unit_of_call,
+)
+from evenhand.ledger.codec import (
+    CALL_COLUMNS,
+    call_row,
+    judgment_row,
+    row_call,
+    row_judgment,
+)
+from evenhand.ledger.intake import Intake
+from evenhand.ledger.lock import is_held, only_process
 from evenhand.ledger.schema import MIGRATIONS
 from evenhand.ledger.store import (
+    Browsed,
     Call,
+    CallPage,
     Counts,
     IncomingUnit,
+    JudgedUnit,
+    JudgmentPage,
+    LedgerCall,
     RunRow,
     Scope,
     Spent,
     StoredJudgment,
     StoredUnit,
+    Turn,
 )
 from evenhand.ledger.verify import faults
 from evenhand.ledger.writer import MEND, GroupWriter
-from evenhand.limits import BATCH_ROWS, CHECKPOINT_PAGES, PAGE_ROWS
+from evenhand.limits import (
+    BUSY_MILLISECONDS,
+    CHECKPOINT_PAGES,
+    LOG_BYTES,
+    LOOKS_PER_CHECK,
+    PAGE_ROWS,
+)
 
 _UNIT = "u.no, u.id, u.digest, u.body"
 _JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.basis, j.reasks, j.body"
@@ -47,14 +71,6 @@ _RESERVE = "INSERT OR REPLACE INTO reservations VALUES (?,?,?,?)"
 _RELEASE = "DELETE FROM reservations WHERE key=? AND attempt=?"
 _FORGET = "DELETE FROM judgments WHERE unit=? AND judge=? AND repeat=?"
 _SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND aside IS NULL"
-_INCOMING = "CREATE TEMP TABLE incoming (no INTEGER PRIMARY KEY, id UNIQUE, origin, digest, body)"
-_TAKE_IN = "INSERT OR IGNORE INTO incoming (id, origin, digest, body) VALUES (?,?,?,?)"
-_INTAKE = (
-    "INSERT INTO units (run, id, start, origin, digest, body)"
-    " SELECT ?, id, ?, origin, digest, body FROM incoming WHERE true ORDER BY no"
-    " ON CONFLICT (run, id) DO UPDATE SET start=excluded.start, origin=excluded.origin,"
-    " digest=excluded.digest, body=excluded.body"
-)
 
 
 class SqliteStore:
@@ -65,10 +81,13 @@ class SqliteStore:
         self.path = Path(self._temporary, "store.db") if self._temporary else Path(path or "")
         self._writer: GroupWriter | None = None
         self._looking: AbstractEventLoop | None = None
+        self._looks, self._log = 0, Path(f"{self.path}-wal")
         try:
             self._writing = self._connect()
             self._migrate()
             self._reading = self._connect()
+            prepare(self._reading)
+            self._inode = self.path.stat().st_ino
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"the store cannot be opened: {error}",
@@ -89,7 +108,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA busy_timeout = 120000")
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA synchronous = {'OFF' if self._temporary else 'FULL'}")
@@ -138,51 +157,38 @@ class SqliteStore:
         self, run: str, name: str, manifest: Mapping[str, Any], units: Iterable[IncomingUnit]
     ) -> Scope:
         with self._used():
-            self._take_in(units)
-        with self._transaction() as connection:
-            (last,) = connection.execute("SELECT ifnull(MAX(starts), 0) FROM runs").fetchone()
-            scope = Scope(run, last + 1)
-            connection.execute(
-                "INSERT INTO runs VALUES (?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET"
-                " manifest=excluded.manifest, started=excluded.started, starts=excluded.starts",
-                (run, name, jsontext.dump(manifest), _now(), _now(), scope.start),
-            )
-            connection.execute(_INTAKE, (run, scope.start))
-            connection.execute("DELETE FROM incoming")
+            intake = Intake(self._writing)
+            intake.fill(units)
+        with self._transaction():
+            scope = self._start(run, name, manifest)
+            intake.join(scope)
         return scope
 
-    def _take_in(self, units: Iterable[IncomingUnit]) -> None:
-        """Read all units into a table of this connection's own: nobody waits for a slow reader."""
-        connection, source = self._writing, iter(units)
-        connection.execute("DROP TABLE IF EXISTS temp.incoming")
-        connection.execute(_INCOMING)
-        while batch := list(islice(source, BATCH_ROWS)):
-            connection.execute("BEGIN")
-            before = connection.total_changes
-            connection.executemany(_TAKE_IN, map(_unit_row, batch))
-            connection.execute("COMMIT")
-            if connection.total_changes - before < len(batch):
-                raise self._repeated(batch)
-
-    def _repeated(self, batch: list[IncomingUnit]) -> DataError:
-        """Which ids of a batch stand twice, and where."""
-        twice: list[str] = []
-        seen: set[str] = set()
-        for unit in batch:
-            (first,) = self._writing.execute(
-                "SELECT origin FROM incoming WHERE id=?", (unit.id,)
-            ).fetchone()
-            if first != unit.origin or unit.id in seen:
-                twice.append(f"{quoted(unit.id)} at {first} and {unit.origin}")
-            seen.add(unit.id)
-        if not twice:
-            twice = [f"{quoted(batch[0].id)} at {batch[0].origin}, in a file that is named twice"]
-        shown = "; ".join(twice[:5]) + (f"; and {len(twice) - 5} more" if len(twice) > 5 else "")
-        return DataError(
-            f"ids must be unique, but these repeat: {shown}",
-            advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
-            " `task_name`), or meta fields that tell it apart.",
+    def _start(self, run: str, name: str, manifest: Mapping[str, Any]) -> Scope:
+        """Note that a run starts, or starts again."""
+        (last,) = self._writing.execute("SELECT ifnull(MAX(starts), 0) FROM runs").fetchone()
+        self._writing.execute(
+            "INSERT INTO runs VALUES (?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET"
+            " manifest=excluded.manifest, started=excluded.started, starts=excluded.starts",
+            (run, name, jsontext.dump(manifest), _now(), _now(), last + 1),
         )
+        return Scope(run, last + 1)
+
+    def take_in(
+        self,
+        run: str,
+        name: str,
+        manifest: Callable[[], Mapping[str, Any]],
+        units: Iterable[JudgedUnit],
+        tag: str,
+    ) -> Scope:
+        with self._used():
+            intake = Intake(self._writing)
+            intake.fill(intake.put_aside(units))
+        with self._transaction():
+            scope = self._start(run, name, manifest())
+            intake.replace(scope, tag)
+        return scope
 
     def set_aside(self, scope: Scope, kept: Sequence[str]) -> None:
         marks = ",".join("?" * len(kept))
@@ -236,7 +242,22 @@ class SqliteStore:
             if loop is not None:
                 self._looking = loop
                 loop.call_soon(self._look_away)
+                self._shorten_log()
                 self._reading.execute("BEGIN")
+
+    def _shorten_log(self) -> None:
+        """Let a write-ahead log that has become long begin anew.
+
+        While a run is judged somebody nearly always reads, and what is being read cannot be
+        dropped: between two looks is the moment. If the writer is at work just then, a later one
+        will do.
+        """
+        self._looks += 1
+        if self._looks % LOOKS_PER_CHECK or self._log.stat().st_size < LOG_BYTES:
+            return
+        self._reading.execute("PRAGMA busy_timeout = 0")
+        self._reading.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._reading.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
 
     def _look_away(self) -> None:
         self._looking = None
@@ -314,6 +335,75 @@ class SqliteStore:
                 for row in rows:
                     yield StoredUnit(*row[:4]), row_judgment(row[4:])
 
+    def judged(self, scope: Scope, tag: str) -> Iterator[tuple[int, int, int, str, str]]:
+        sql = _STANDING.format("j.unit, j.judge, j.repeat, j.status, j.body")
+        order = " ORDER BY j.unit, j.judge, j.repeat"
+        with self._used():
+            cursor = self._reading.execute(sql + order, (scope.run, scope.start, tag))
+            while rows := cursor.fetchmany(PAGE_ROWS):
+                yield from rows
+
+    def judgment_page(self, run: str, tag: str, browsed: Browsed, turn: Turn) -> JudgmentPage:
+        with self._used():
+            return judgment_page(self._reading, run, tag, browsed, turn)
+
+    def call_page(self, run: str, turn: Turn, judge: str = "", text: str = "") -> CallPage:
+        with self._used():
+            return call_page(self._reading, run, judge, text, turn)
+
+    def ledger_calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
+        marks = ",".join("?" * len(keys))
+        order = "ORDER BY aside IS NOT NULL DESC, no DESC"  # the one that answers comes last
+        sql = f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls WHERE key IN ({marks}) {order}"
+        found = map(ledger_call, self._rows(sql, tuple(keys)))
+        return {one.call.key: one for one in found}
+
+    def ledger_call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
+        sql = f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls WHERE no=? AND run=?"
+        for row in self._rows(sql, (no, run)):
+            found = ledger_call(row)
+            with self._used():
+                return found, unit_of_call(self._reading, run, found)
+        return None
+
+    def unit_named(self, run: str, name: str) -> StoredUnit | None:
+        rows = self._rows(f"SELECT {_UNIT} FROM units u WHERE u.run=? AND u.id=?", (run, name))
+        return StoredUnit(*rows[0]) if rows else None
+
+    def units_of_both(
+        self, one: str, other: str, after: int = 0
+    ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
+        sql = (
+            f"SELECT {_UNIT}, v.no, v.id, v.digest, v.body FROM units u"
+            " CROSS JOIN units v ON v.run=? AND v.id=u.id"
+            f" WHERE u.run=? AND u.no>? ORDER BY u.no LIMIT {PAGE_ROWS}"
+        )
+        while rows := self._rows(sql, (other, one, after)):
+            yield from ((StoredUnit(*row[:4]), StoredUnit(*row[4:])) for row in rows)
+            after = rows[-1][0]
+
+    def of_unit(self, unit: StoredUnit, tag: str) -> list[StoredJudgment]:
+        sql = f"SELECT {_JUDGMENT} FROM judgments j WHERE j.unit=? AND j.basis=?"
+        order = " ORDER BY j.judge, j.repeat"
+        return [row_judgment(row) for row in self._rows(sql + order, (unit.no, tag + unit.digest))]
+
+    def recent_calls(self, run: str, most: int) -> list[str]:
+        sql = "SELECT at FROM calls WHERE run=? ORDER BY no DESC LIMIT ?"
+        return [at for (at,) in self._rows(sql, (run, most))]
+
+    def is_claimed(self, run: str) -> bool:
+        return is_held(Path(f"{self.path}-locks", run))
+
+    def state(self) -> int:
+        [(number,)] = self._rows("PRAGMA data_version")
+        return int(number)
+
+    def is_there(self) -> bool:
+        try:
+            return self.path.stat().st_ino == self._inode
+        except OSError:
+            return False
+
     def verify(self) -> list[str]:
         try:
             return list(faults(self._reading))
@@ -334,10 +424,6 @@ def _running_loop() -> AbstractEventLoop | None:
         return get_running_loop()
     except RuntimeError:
         return None
-
-
-def _unit_row(unit: IncomingUnit) -> tuple[Any, ...]:
-    return (unit.id, unit.origin, digest(unit.body), unit.body)
 
 
 def _now() -> str:

@@ -8,7 +8,7 @@ recomputed from the calls.
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -33,6 +33,13 @@ class IncomingUnit(NamedTuple):
     id: str
     origin: str
     body: str
+
+
+class JudgedUnit(NamedTuple):
+    """A unit with the judgments that were made of it elsewhere: (judge, repeat, judgment)."""
+
+    unit: IncomingUnit
+    judgments: Sequence[tuple[int, int, Judgment]]
 
 
 class StoredUnit(NamedTuple):
@@ -113,6 +120,71 @@ class Spent:
     output_tokens: int
 
 
+class Place(NamedTuple):
+    """Where a row of a page stands; of calls only the number counts."""
+
+    unit: int
+    judge: int = -1
+    repeat: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browsed:
+    """Which judgments pages are to show; what is left empty does not matter. `planned` is how many
+    judgments each unit is to have."""
+
+    status: str = ""
+    reason: str = ""
+    judge: int | None = None
+    winner: str = ""
+    candidate: str = ""
+    flag: str = ""
+    tag: str = ""
+    confidence: str = ""
+    field: str = ""
+    value: str = ""
+    text: str = ""
+    planned: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Which page: so many rows after a place, or before it. A filter that looks into texts looks at
+    `reach` rows at most, a `window` of them at a time."""
+
+    place: Place | None = None
+    forward: bool = True
+    limit: int
+    window: int
+    reach: int
+
+
+class JudgmentPage(NamedTuple):
+    """A page in the order of the units; whether there are more rows that way, or else where the
+    search stopped before the page was full."""
+
+    rows: list[tuple[StoredUnit, StoredJudgment | None]]
+    more: bool
+    stopped: Place | None
+
+
+class LedgerCall(NamedTuple):
+    """A call with its number in the ledger, when it came, and whether it was set aside."""
+
+    no: int
+    at: str
+    aside: bool
+    call: Call
+
+
+class CallPage(NamedTuple):
+    """A page of calls, in the order in which they came; the rest as of judgments."""
+
+    rows: list[LedgerCall]
+    more: bool
+    stopped: int | None
+
+
 class Store(Protocol):
     """One writer at a time a run; any number of readers."""
 
@@ -125,6 +197,18 @@ class Store(Protocol):
     ) -> Scope:
         """Start the run with these units: all of it or, on any error, nothing is noted; raises
         DataError on an id that repeats."""
+        ...
+
+    def take_in(
+        self,
+        run: str,
+        name: str,
+        manifest: Callable[[], Mapping[str, Any]],
+        units: Iterable[JudgedUnit],
+        tag: str,
+    ) -> Scope:
+        """Keep a run whose judgments were made elsewhere, in place of what it held before: all of
+        it or, on any error, nothing. The manifest is asked for after the last unit."""
         ...
 
     def set_aside(self, scope: Scope, kept: Sequence[str]) -> None:
@@ -186,6 +270,55 @@ class Store(Protocol):
         self, scope: Scope, tag: str, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
         """The judgments that stand, in the order of the units; of one unit, if it is named."""
+        ...
+
+    def judged(self, scope: Scope, tag: str) -> Iterator[tuple[int, int, int, str, str]]:
+        """The judgments that stand as kept, in the order of the units: the unit's number, judge,
+        repeat, status, and the JSON text of the rest; what statistics over many need."""
+        ...
+
+    def judgment_page(self, run: str, tag: str, browsed: Browsed, turn: Turn) -> JudgmentPage:
+        """Some of the judgments that stand, and of units that wait for one."""
+        ...
+
+    def call_page(self, run: str, turn: Turn, judge: str = "", text: str = "") -> CallPage:
+        """Some of the calls that the run paid for: of one judge, with a text in the reply."""
+        ...
+
+    def ledger_calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
+        """The calls under these keys, as they answer now."""
+        ...
+
+    def ledger_call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
+        """One call that the run paid for, and the unit whose judgment rests on it, if one does."""
+        ...
+
+    def unit_named(self, run: str, name: str) -> StoredUnit | None: ...
+
+    def units_of_both(
+        self, one: str, other: str, after: int = 0
+    ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
+        """The units that two runs share by their ids, in the order of the first."""
+        ...
+
+    def of_unit(self, unit: StoredUnit, tag: str) -> list[StoredJudgment]:
+        """The judgments of a unit that stand."""
+        ...
+
+    def recent_calls(self, run: str, most: int) -> list[str]:
+        """When the last calls of a run came, the last first."""
+        ...
+
+    def is_claimed(self, run: str) -> bool:
+        """Whether a process judges the run now."""
+        ...
+
+    def state(self) -> int:
+        """A number that changes whenever somebody else has changed the store."""
+        ...
+
+    def is_there(self) -> bool:
+        """Whether what was opened still is what the name leads to."""
         ...
 
     def verify(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,3 +202,27 @@ def test_claims_come_and_go_without_a_trace(store: SqliteStore, path: Path) -> N
         thread.join()
     assert errors == []
     assert not Path(f"{path}-locks").exists()
+
+
+async def test_the_log_stays_short_although_somebody_always_reads(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "LOG_BYTES", 1 << 20)
+    monkeypatch.setattr(sqlite, "LOOKS_PER_CHECK", 4)
+    longest, done = 0, False
+
+    async def read() -> None:
+        nonlocal longest
+        while not done:
+            store.find(f"{CALL_TAG}0")
+            time.sleep(0.002)  # this turn goes on for a while, and its reader with it
+            longest = max(longest, Path(f"{path}-wal").stat().st_size)
+            await asyncio.sleep(0)
+
+    reader = asyncio.create_task(read())
+    for start in range(0, 2000, 40):
+        group = [store.record(call(n, "x" * 16000)) for n in range(start, start + 40)]
+        await asyncio.gather(*group)
+    done = True
+    await reader
+    assert longest < path.stat().st_size / 2

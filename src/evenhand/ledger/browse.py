@@ -1,0 +1,250 @@
+"""Pages of judgments and of calls, found, filtered and searched in the database.
+
+A page is found by the place of the row before it, never by counting rows, so the last page of a
+million is as near as the first. A filter that looks into texts looks at a bounded number of rows at
+a time; the page then says where to look on.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.ledger.codec import CALL_COLUMNS, row_call, row_judgment
+from evenhand.ledger.store import (
+    Browsed,
+    CallPage,
+    JudgmentPage,
+    LedgerCall,
+    Place,
+    StoredUnit,
+    Turn,
+)
+
+_UNIT = "u.no, u.id, u.digest, u.body"
+_JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.basis, j.reasks, j.body"
+_STANDS = "j.basis=:tag||u.digest"
+_BY_UNITS = (
+    f"SELECT {_UNIT}, {_JUDGMENT} FROM units u LEFT JOIN judgments j ON j.unit=u.no AND {_STANDS}"
+    " WHERE u.run=:run AND u.no BETWEEN :low AND :high"
+)
+_BY_FAILURES = (
+    f"SELECT {_UNIT}, {_JUDGMENT} FROM judgments j INDEXED BY judgments_failed"
+    f" CROSS JOIN units u ON u.no=j.unit AND {_STANDS}"
+    " WHERE j.reason IS NOT NULL AND u.run=:run AND j.unit BETWEEN :low AND :high"
+)
+_OPEN = (
+    f"SELECT {_UNIT}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM units u"
+    " LEFT JOIN judgments j ON false"
+    " WHERE u.run=:run AND u.no BETWEEN :low AND :high AND (SELECT COUNT(*) FROM judgments j"
+    f" WHERE j.unit=u.no AND {_STANDS}) < :planned"
+)
+_NEXT_UNIT = "SELECT no FROM units WHERE run=:run AND no{}:at ORDER BY no {} LIMIT 1 OFFSET :step"
+_NEXT_FAILURE = (
+    "SELECT DISTINCT unit FROM judgments INDEXED BY judgments_failed"
+    " WHERE reason IS NOT NULL AND unit{}:at ORDER BY unit {} LIMIT 1 OFFSET :step"
+)
+_NEXT_CALL = "SELECT no FROM calls WHERE run=:run AND no{}:at ORDER BY no {} LIMIT 1 OFFSET :step"
+
+_FLAG = "(f.value=:flag OR substr(f.value, 1, length(:flag) + 1)=:flag||':')"
+_FILTERS = {
+    "reason": "j.reason=:reason",
+    "judge": "j.judge=:judge",
+    "winner": "json_extract(j.body, '$.output.winner')=:winner",
+    "confidence": "json_extract(j.body, '$.output.confidence')=:confidence",
+    "tag": "EXISTS (SELECT 1 FROM json_each(j.body, '$.output.failure_tags') WHERE value=:letter)",
+    "flag": "(EXISTS (SELECT 1 FROM json_each(j.body, '$.flags') f WHERE " + _FLAG + ") OR EXISTS"
+    " (SELECT 1 FROM json_each(j.body, '$.passes') p, json_each(p.value, '$.flags') f"
+    " WHERE " + _FLAG + "))",
+    "candidate": "EXISTS (SELECT 1 FROM json_each(u.body, '$.candidates') c"
+    " WHERE json_extract(c.value, '$.id')=:candidate)",
+    "field": "EXISTS (SELECT 1 FROM json_each(u.body, '$.meta') m WHERE m.key=:field"
+    " AND (CAST(m.value AS TEXT)=:value OR m.type=:value))",
+    "text": "has_text(:needle, u.id, u.body, j.body)",
+}
+_DEEP = frozenset({"winner", "confidence", "tag", "flag", "candidate", "field", "text"})
+"""Filters that look into texts."""
+_MOST, _LAST = 2**62, 2**31
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Give a connection the function that searches texts in any script."""
+    connection.create_function("has_text", 4, _has_text, deterministic=True)
+
+
+_TEXT = re.compile(r'"((?:[^"\\]++|\\.)*+)"(:?)')
+"""A text in a JSON body, and the colon that makes it a key."""
+_AFTER_OUTPUT = ',"fixes":['
+"""Where a judgment's own words end: what follows are codes, and passes that led to them."""
+
+
+def _has_text(needle: str, name: str, unit: str | None, judgment: str | None) -> bool:
+    """Whether a name, or a text of the two JSON bodies, holds what is looked for; the case of
+    letters does not matter, and keys are no text."""
+    if needle.casefold() in name.casefold():
+        return True
+    written = jsontext.compact(needle)[1:-1].casefold()
+    # The whole body is looked at first: most hold nothing, and need not be taken apart.
+    if unit is not None and written in unit.casefold() and _is_text(written, unit):
+        return True
+    if judgment is None or written not in judgment.casefold():
+        return False
+    end = judgment.rfind(_AFTER_OUTPUT)
+    return _is_text(written, judgment[: end if end > 0 else None])
+
+
+def _is_text(written: str, body: str) -> bool:
+    texts = (text for text, colon in _TEXT.findall(body) if not colon)
+    return written in "\n".join(texts).casefold()
+
+
+def judgment_page(
+    connection: sqlite3.Connection, run: str, tag: str, browsed: Browsed, turn: Turn
+) -> JudgmentPage:
+    """The judgments of a run that are wanted, from one place on. A unit that nobody has judged yet
+    is a row without a judgment."""
+    values = _values(browsed) | {"run": run, "tag": tag}
+    sql, step = _BY_UNITS, _NEXT_UNIT
+    if browsed.status == "pending":
+        sql = _OPEN
+    elif browsed.status == "failure" or browsed.reason:
+        sql, step = _BY_FAILURES, _NEXT_FAILURE
+    conditions = [_FILTERS[name] for name in _named(browsed)]
+    if browsed.status in ("verdict", "left_out"):
+        conditions.append("j.status=:status")
+    reader = _Reader(connection, sql, step, values, turn, is_deep=bool(_DEEP & _named(browsed)))
+    sign, order = (">", "") if turn.forward else ("<", " DESC")
+    number = "j.unit" if sql is _BY_FAILURES else "u.no"
+    conditions.append(
+        f"(u.no{sign}:unit OR u.no=:unit AND"
+        f" (ifnull(j.judge, -1), ifnull(j.repeat, -1)){sign}(:from_judge, :from_repeat))"
+    )
+    rows, more, stopped = reader.page(
+        conditions, f"{number}{order}, j.judge{order}, j.repeat{order}", turn.place
+    )
+    found = [
+        (StoredUnit(*row[:4]), None if row[4] is None else row_judgment(row[4:])) for row in rows
+    ]
+    return JudgmentPage(found, more, _on(stopped, turn))
+
+
+def _on(stopped: int | None, turn: Turn) -> Place | None:
+    """The place from which a search goes on: all judgments of the next unit are still to come."""
+    if stopped is None:
+        return None
+    return Place(stopped, -2, -2) if turn.forward else Place(stopped, _LAST, _LAST)
+
+
+def _named(browsed: Browsed) -> set[str]:
+    """The filters that are set."""
+    return {name for name in _FILTERS if getattr(browsed, name) not in (None, "")}
+
+
+def _values(browsed: Browsed) -> dict[str, Any]:
+    names = ("status", "reason", "judge", "winner", "confidence", "flag", "candidate", "planned")
+    given = {name: getattr(browsed, name) for name in (*names, "field", "value")}
+    return given | {"letter": browsed.tag, "needle": browsed.text}
+
+
+def call_page(
+    connection: sqlite3.Connection, run: str, judge: str, text: str, turn: Turn
+) -> CallPage:
+    """The calls that a run paid for, from one place on, in the order in which they came."""
+    values = {"run": run, "judge_name": judge, "needle": text}
+    sql = (
+        f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls"
+        " WHERE run=:run AND no BETWEEN :low AND :high"
+    )
+    sign, order = (">", "") if turn.forward else ("<", " DESC")
+    conditions = [f"no{sign}:unit"]
+    conditions += ["judge=:judge_name"] if judge else []
+    conditions += ["has_text(:needle, reply, NULL, NULL)"] if text else []
+    reader = _Reader(connection, sql, _NEXT_CALL, values, turn, is_deep=bool(text))
+    rows, more, stopped = reader.page(conditions, f"no{order}", turn.place)
+    if stopped is not None:
+        stopped += -1 if turn.forward else 1  # that call itself is still to come
+    return CallPage([ledger_call(row) for row in rows], more, stopped)
+
+
+def ledger_call(row: tuple[Any, ...]) -> LedgerCall:
+    """The call of a row of no, at, aside and CALL_COLUMNS."""
+    no, at, aside, *rest = row
+    return LedgerCall(no, at, aside is not None, row_call(tuple(rest)))
+
+
+_RESTING = (
+    "SELECT u.id FROM units u CROSS JOIN judgments j ON j.unit=u.no"
+    " WHERE u.run=? AND u.no BETWEEN ? AND ? AND instr(j.body, ?) LIMIT 1"
+)
+_AROUND = 5_000
+
+
+def unit_of_call(connection: sqlite3.Connection, run: str, call: LedgerCall) -> str | None:
+    """The unit whose judgment rests on a call. Units are judged about in their order, so it is
+    looked for first where the calls before this one end, then everywhere."""
+    calls = connection.execute("SELECT MIN(no), MAX(no) FROM calls WHERE run=?", (run,)).fetchone()
+    units = connection.execute("SELECT MIN(no), MAX(no) FROM units WHERE run=?", (run,)).fetchone()
+    if units[0] is None:
+        return None
+    share = (call.no - calls[0]) / max(1, calls[1] - calls[0])
+    near = units[0] + round(share * (units[1] - units[0]))
+    for low, high in ((near - _AROUND, near + _AROUND), units):
+        found = connection.execute(_RESTING, (run, low, high, call.call.key)).fetchone()
+        if found:
+            return str(found[0])
+    return None
+
+
+class _Reader:
+    """One statement, run over a window of rows after the other until the page is full."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        sql: str,
+        step: str,
+        values: Mapping[str, Any],
+        turn: Turn,
+        *,
+        is_deep: bool,
+    ) -> None:
+        self._connection, self._sql, self._turn = connection, sql, turn
+        self._step = step.format(*((">=", "ASC") if turn.forward else ("<=", "DESC")))
+        self._values = dict(values)
+        # What is in columns of its own is read faster than what is in texts.
+        self._windows = max(1, (turn.reach if is_deep else 5 * turn.reach) // turn.window)
+
+    def page(
+        self, conditions: list[str], order: str, place: Place | None
+    ) -> tuple[list[Any], bool, int | None]:
+        """The rows in their order; whether there are more; and the number that the search would
+        go on with, if it stopped before the page was full."""
+        turn = self._turn
+        start = place or (Place(0) if turn.forward else Place(_MOST))
+        where = "".join(f" AND {one}" for one in conditions)
+        sql = f"{self._sql}{where} ORDER BY {order} LIMIT :limit"
+        self._values |= {"unit": start.unit, "from_judge": start.judge, "from_repeat": start.repeat}
+        rows: list[Any] = []
+        at: int | None = start.unit
+        for _ in range(self._windows):
+            low, high, at = self._window(cast("int", at))
+            limit = turn.limit + 1 - len(rows)
+            window = {"low": low, "high": high, "limit": limit}
+            rows += self._connection.execute(sql, self._values | window).fetchall()
+            if at is None or len(rows) > turn.limit:
+                break
+        more = len(rows) > turn.limit
+        rows = rows[: turn.limit]
+        stopped = None if more else at
+        return (rows if turn.forward else rows[::-1]), more, stopped
+
+    def _window(self, at: int) -> tuple[int, int, int | None]:
+        """The bounds of the window that begins at `at`, and where the next one begins."""
+        values = self._values | {"at": at, "step": self._turn.window}
+        found = self._connection.execute(self._step, values).fetchone()
+        if self._turn.forward:
+            return at, found[0] - 1 if found else _MOST, found[0] if found else None
+        return found[0] + 1 if found else 0, at, found[0] if found else None
