@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from evenhand.engine.prices import FREE, PICO, Price, given_price, listed_price
-from evenhand.engine.run import Bench, bench_names
+from evenhand.engine.run import BASIS, Bench, bench_names
 from evenhand.errors import DataError, StoreError, UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.judges import JudgeOptions, open_judge, split_name
 from evenhand.ledger.keys import run_id
-from evenhand.ledger.store import IncomingUnit, RunRow, Store
+from evenhand.ledger.store import Counts, IncomingUnit, RunRow, Scope, Store
 from evenhand.protocol_files import (
     SETTINGS,
     find_protocol,
@@ -29,7 +29,7 @@ from evenhand.protocol_files import (
     spoken_beside,
     task_types,
 )
-from evenhand.protocols.kind import Kind, WeightedKind
+from evenhand.protocols.kind import Kind, PairwiseKind, WeightedKind
 from evenhand.protocols.load import Protocol, load_protocol
 from evenhand.protocols.rows import RowError
 from evenhand.rubric_files import read_rubric_file, read_task_file, with_task_text
@@ -100,7 +100,8 @@ class Prepared:
         self.settings = _settings(suite, self.protocol.kind)
         self.rubric = _read_rubric(suite, self.protocol)
         self.seats = [self._seat(spec, environ, notify) for spec in suite.file.judges]
-        _known_prices(suite, self.seats)
+        if suite.file.limits.budget_usd is not None:
+            self.know_prices()
         _different(self.seats)
         _one_number_of_repeats(self.seats, self.settings)
 
@@ -141,7 +142,24 @@ class Prepared:
             "protocol": {"name": self.protocol.name, "texts": dict(self.protocol.texts)},
             "prompt": file.prompt,
             "evenhand": version("evenhand"),
+            **self._questions(),
         }
+
+    def _questions(self) -> dict[str, Any]:
+        """What is to be concluded from the run; no verdict hangs on it, so its id does not."""
+        asked = {name: getattr(self.suite.file, name) for name in ("compare", "stop", "gate")}
+        return {name: one.model_dump(mode="json") for name, one in asked.items() if one is not None}
+
+    def know_prices(self) -> None:
+        """With a budget every price must be known; raises UsageError."""
+        for index, seat in enumerate(self.seats):
+            if seat.price is None:
+                raise UsageError(
+                    f"a budget is set, but the price of {quoted(seat.judge.name)} is not known",
+                    where=str(self.suite.path or ""),
+                    advice="Add to its [[judges]] entry, in dollars a million tokens:"
+                    f' price = {{ input = "0.40", output = "1.60" }}  (entry {index + 1})',
+                )
 
     @cached_property
     def run(self) -> str:
@@ -196,6 +214,18 @@ class Recorded:
         self.identity: Mapping[str, Any] = row.manifest["identity"]
         self.judges: Sequence[Mapping[str, Any]] = row.manifest["judges"]
 
+    @property
+    def imported(self) -> bool:
+        """Whether its judgments were made elsewhere: then it has no protocol and no calls."""
+        return "imported" in self.row.manifest
+
+    @property
+    def kind_name(self) -> str:
+        """Of which kind its judgments are."""
+        if self.imported:
+            return {"votes": "pairwise", "scores": "rubric"}[self.row.manifest["protocol"]["name"]]
+        return self.protocol.kind
+
     @cached_property
     def protocol(self) -> Protocol:
         kept = self.row.manifest["protocol"]
@@ -204,6 +234,22 @@ class Recorded:
     @cached_property
     def kind(self) -> Kind:
         return kind_of(self.protocol, self.identity)
+
+    @property
+    def criteria(self) -> list[str]:
+        """Of pairs: by what they were compared."""
+        if self.imported:
+            return list(self.row.manifest["imported"]["criteria"])
+        return self.kind.criteria if isinstance(self.kind, PairwiseKind) else []
+
+    def counts(self, store: Store, scope: Scope | None = None) -> Counts:
+        """How the run stands, or a part of it. Nobody knows what was planned of judgments made
+        elsewhere, so what came in is all there is."""
+        found = scope or Scope(self.row.id)
+        counts = store.counts(found, self.judgments_per_unit, BASIS)
+        if not self.imported:
+            return counts
+        return replace(counts, planned=counts.verdicts + sum(counts.failures.values()))
 
     @cached_property
     def benches(self) -> list[Bench]:
@@ -223,6 +269,7 @@ def benches(judges: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) ->
     """Who judges each unit: every judge on its own, or all of them as one relay."""
     relay = settings.get("panel") == "relay"
     made: list[Bench] = []
+    turn = 0
     for group in [list(judges)] if relay else [[judge] for judge in judges]:
         made.append(
             Bench(
@@ -231,9 +278,10 @@ def benches(judges: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) ->
                 styles=tuple(judge["style"] for judge in group),
                 caveat="\n".join(sorted({judge["caveat"] for judge in group} - {""})),
                 repeats=group[0]["repeats"],
-                turn=sum(bench.repeats for bench in made),
+                turn=turn,
             )
         )
+        turn += made[-1].repeats
     return made
 
 
@@ -284,20 +332,6 @@ def _price(spec: JudgeSpec, provider: str, model: str) -> Price | None:
     if spec.price is not None:
         return given_price(spec.price.input, spec.price.output)
     return FREE if provider in COSTS_NOTHING else listed_price(provider, model)
-
-
-def _known_prices(suite: Suite, seats: Sequence[Seat]) -> None:
-    """With a budget every price must be known."""
-    if suite.file.limits.budget_usd is None:
-        return
-    for index, seat in enumerate(seats):
-        if seat.price is None:
-            raise UsageError(
-                f"a budget is set, but the price of {quoted(seat.judge.name)} is not known",
-                where=str(suite.path or ""),
-                advice="Add to its [[judges]] entry, in dollars a million tokens:"
-                f' price = {{ input = "0.40", output = "1.60" }}  (entry {index + 1})',
-            )
 
 
 def _different(seats: Sequence[Seat]) -> None:

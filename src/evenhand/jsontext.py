@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pydantic_core import to_json
+
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 """The fast writer, for values whose numbers need no spelling kept."""
 
@@ -39,9 +41,23 @@ def parse(text: str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def parse_lenient(text: str) -> Any:
+    """As `parse`, with NaN and Infinity as null: other tools write them for a missing number."""
+    try:
+        return _lenient.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def dump(value: Any) -> str:
     """`value` as JSON on one line, every number as it was spelled."""
     return _spelled_out(value) if _is_spelled(value) else compact(value)
+
+
+def swift(value: Any) -> str:
+    """`value` as JSON in a fraction of the time, for millions of rows: numbers are not spelled as
+    they were, and one that JSON has not is null."""
+    return to_json(value).decode()
 
 
 def as_text(value: object) -> str:
@@ -107,6 +123,12 @@ def _refuse(text: str) -> Any:
 
 _decoder = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_float=_number, parse_int=_integer, parse_constant=_refuse
+)
+_lenient = json.JSONDecoder(
+    object_pairs_hook=_pairs,
+    parse_float=_number,
+    parse_int=_integer,
+    parse_constant=lambda text: None,
 )
 
 

@@ -12,7 +12,6 @@ from evenhand.engine.run import BASIS, Bench, bench_names
 from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
 from evenhand.protocols.answers import load_answer
-from evenhand.protocols.kind import PairwiseKind
 from evenhand.protocols.pairs import load_pair
 from evenhand.protocols.verdict_table import header, line
 from evenhand.stats.pairwise import (
@@ -75,13 +74,13 @@ def figures_of_pairs(store: Store, scope: Scope, benches: Sequence[Bench]) -> Pa
 
 def verdict_lines(store: Store, recorded: Recorded) -> Iterator[str]:
     """The verdict table, one line a pair: what the majority says where several judged it."""
-    assert isinstance(recorded.kind, PairwiseKind)
-    yield header(recorded.kind.criteria)
+    criteria = recorded.criteria
+    yield header(criteria)
     for pair in judged_pairs(store, Scope(recorded.row.id), recorded.benches):
         if not (verdicts := pair.verdicts):
             continue
         notes = verdicts[0]["notes"] if len(verdicts) == 1 else ""
-        yield line(verdicts[0]["pair_id"], panel_winner(pair), panel_marks(pair), notes)
+        yield line(verdicts[0]["pair_id"], panel_winner(pair), panel_marks(pair, criteria), notes)
 
 
 def fronts_of(store: Store, recorded: Recorded) -> dict[str, Front]:
@@ -103,7 +102,7 @@ def contract_objects(
 ) -> Iterator[Mapping[str, Any]]:
     """The contract's own objects of all verdicts. A pair that several judged has several, each with
     its judge's name; the forms of the other kinds are closed."""
-    several = recorded.protocol.kind == "pairwise" and recorded.judgments_per_unit > 1
+    several = recorded.kind_name == "pairwise" and recorded.judgments_per_unit > 1
     for _, stored in store.judgments(Scope(recorded.row.id), BASIS):
         if stored.judgment.output is None or not wanted(stored.judgment):
             continue

@@ -6,7 +6,7 @@ unless the suite exposes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,12 @@ def sample_id(row: Mapping[str, Any]) -> str:
     if given is not None:
         return str(given)
     meta: Mapping[str, Any] = row.get("meta") or {}
-    return "/".join(_escaped(meta.get(name)) for name in META_FIELDS)
+    return joined_id(meta.get(name) for name in META_FIELDS)
+
+
+def joined_id(values: Iterable[object]) -> str:
+    """One id from several values, joined by `/`; what is absent is empty."""
+    return "/".join(map(_escaped, values))
 
 
 def _escaped(value: object) -> str:

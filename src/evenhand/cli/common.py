@@ -28,12 +28,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 run_argument = click.argument("run", default="latest")
 
 
-def store_at(url: str | None) -> Store:
-    """The store a command reads: named, else that of the suite here, else the default."""
-    return open_store(url or _store_here(), must_exist=True)
+def store_at(url: str | None, *, must_exist: bool = True) -> Store:
+    """The store a command works on: named, else that of the suite here, else the default."""
+    return open_store(url or store_here(), must_exist=must_exist)
 
 
-def _store_here() -> str:
+def store_here() -> str:
+    """The store of the suite in this folder, else the default."""
     if Path(FILE).exists():
         return load_suite(Path(FILE), environment()).file.store.url
     return StoreSpec().url
@@ -43,7 +44,7 @@ def store_flag(url: str, folder: Path) -> str:
     """What the next command has to say to read this store; nothing if it would find it anyway."""
     seen = _seen(url, folder)
     with suppress(UsageError):
-        if seen == _seen(_store_here(), Path()):
+        if seen == _seen(store_here(), Path()):
             return ""
     return f" --store {shlex.quote(seen)}"
 

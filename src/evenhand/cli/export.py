@@ -14,10 +14,9 @@ from evenhand.app import Recorded
 from evenhand.cli.common import recorded, run_argument, store_option
 from evenhand.data.files import is_text
 from evenhand.data.write import write, write_text
-from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment
-from evenhand.ledger.store import Scope, Store
+from evenhand.ledger.store import Store
 from evenhand.protocols.weighted_form import is_unsure
 from evenhand.results import contract_objects, fronts_of, full_rows, verdict_lines
 
@@ -50,7 +49,7 @@ def export_command(
     opened, found = recorded(store, run)
     try:
         number = _write(output, opened, found, full, fronts, only)
-        counts = opened.counts(Scope(found.row.id), found.judgments_per_unit, BASIS)
+        counts = found.counts(opened)
     finally:
         opened.close()
     if output != "-":
@@ -97,17 +96,16 @@ def _is_unsure(judgment: Judgment) -> bool:
 
 
 def _only_grades(run: Recorded) -> None:
-    if run.protocol.kind != "weighted":
+    if run.kind_name != "weighted":
         raise UsageError(
-            f"run {quoted(run.row.id)} judged by the kind {run.protocol.kind}, which has no"
-            " confidence",
+            f"run {quoted(run.row.id)} judged by the kind {run.kind_name}, which has no confidence",
             advice="Leave out --only.",
         )
 
 
 def _only_pairs(run: Recorded, what: str) -> None:
-    if run.protocol.kind != "pairwise":
+    if run.kind_name != "pairwise":
         raise UsageError(
-            f"run {quoted(run.row.id)} judged by the kind {run.protocol.kind}; {what} is of pairs",
+            f"run {quoted(run.row.id)} judged by the kind {run.kind_name}; {what} is of pairs",
             advice="Write .jsonl, .json, .csv or .parquet.",
         )

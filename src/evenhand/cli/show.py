@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,6 +16,7 @@ from evenhand.cli.views import VIEWS
 from evenhand.engine.prices import dollars
 from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
+from evenhand.jsontext import as_text
 from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store
 from evenhand.report.terminal import console, cut, safe, table
@@ -51,7 +53,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
 
 
 def _overview(store: Store, run: Recorded) -> dict[str, Any]:
-    counts = store.counts(Scope(run.row.id), run.judgments_per_unit, BASIS)
+    counts = run.counts(store)
     spent = store.spent(run.row.id)
     return {
         "run": run.row.id,
@@ -73,6 +75,7 @@ def _overview(store: Store, run: Recorded) -> dict[str, Any]:
         "seed": run.identity["seed"],
         "settings": run.identity["settings"],
         "evenhand": run.row.manifest["evenhand"],
+        "imported": run.row.manifest.get("imported"),
     }
 
 
@@ -98,7 +101,7 @@ def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -
 
 
 def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
-    about, view, scope = _overview(store, run), VIEWS[run.protocol.kind], Scope(run.row.id)
+    about, view, scope = _overview(store, run), VIEWS[run.kind_name], Scope(run.row.id)
     if as_json:
         print_json(about | view.json(store, scope, run.benches))
         return
@@ -107,7 +110,10 @@ def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
         out.print(f"{key:17} {safe(about[key])}")
     if about["prompt"]:
         out.print(f"{'prompt':17} {safe(about['prompt'])} {about['protocol_version']}")
-    out.print(f"{'judges':17} {', '.join(map(safe, about['judges']))}")
+    out.print(f"{'judges':17} {_judges(about['judges'])}")
+    if about["imported"]:
+        files = ", ".join(map(safe, about["imported"]["files"]))
+        out.print(f"{'imported':17} {about['imported']['kind']}: {files}")
     failed = sum(about["failures"].values())
     left_out = f"; {about['left_out']} left out" if about["left_out"] else ""
     out.print(
@@ -123,6 +129,12 @@ def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
 
 
 UNITS_SHOWN = 50
+JUDGES_SHOWN = 20
+
+
+def _judges(names: Sequence[str]) -> str:
+    more = f" and {len(names) - JUDGES_SHOWN} more" if len(names) > JUDGES_SHOWN else ""
+    return ", ".join(map(safe, names[:JUDGES_SHOWN])) + more
 
 
 def _print_units(out: Console, store: Store, run: Recorded) -> None:
@@ -144,7 +156,7 @@ def _print_units(out: Console, store: Store, run: Recorded) -> None:
 
 def _result(run: Recorded, judgment: Judgment) -> Text:
     if judgment.output is not None:
-        return VIEWS[run.protocol.kind].result(judgment.output)
+        return VIEWS[run.kind_name].result(judgment.output)
     said = _no_verdict(judgment.status, judgment.reason, judgment.detail)
     return Text(cut(said, 200), style="yellow", no_wrap=True, overflow="ellipsis")
 
@@ -178,7 +190,7 @@ def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
     out = console()
     for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
         _print_judgment(out, run, stored_unit.body, row, trace)
-    if len(judged) > 1 and run.protocol.kind == "pairwise":
+    if len(judged) > 1 and run.kind_name == "pairwise":
         (pair,) = judged_pairs(store, Scope(run.row.id), run.benches, unit)
         _heading(out, f"{unit}  by majority: {panel_winner(pair)}")
 
@@ -194,7 +206,10 @@ def _print_judgment(
 ) -> None:
     repeat = f", repeat {row['repeat']}" if row["repeat"] else ""
     _heading(out, f"{row['unit']}  by {row['judge']}{repeat}")
-    for shown in VIEWS[run.protocol.kind].unit(body, row):
+    if run.imported:
+        for name, value in load_unit(body)["meta"].items():
+            out.print(cut(f"{name}: {as_text(value)}", out.width), style="dim")
+    for shown in VIEWS[run.kind_name].unit(body, row):
         out.print(shown)
     if row["output"] is None:
         said = _no_verdict(row["status"], row["reason"], row["detail"])

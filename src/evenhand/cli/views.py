@@ -65,7 +65,8 @@ class RubricView:
 
     def unit(self, body: str, row: Mapping[str, Any]) -> Iterator[RenderableType]:
         sample = load_sample(body)
-        yield answer_block(sample.question, sample.model_output, row)
+        if sample.question:  # there are no texts of what was judged elsewhere
+            yield answer_block(sample.question, sample.model_output, row)
         if row["output"] is not None:
             yield verdict_table(row)
 

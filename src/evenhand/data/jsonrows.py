@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from io import BufferedReader
 from typing import Any, cast
 
@@ -19,6 +19,9 @@ from evenhand.jsontext import compact, parse
 
 Numbered = tuple[dict[str, Any], int]
 """A row and the line that it starts on."""
+Parse = Callable[[str], Any]
+Keys = tuple[str, ...]
+"""The keys to a value inside one large object."""
 
 _CUT = "the file looks cut off: copy or export it again"
 _NOT_A_LINE = 'a .jsonl file holds one {"...": ...} on each line; an array goes into a .json file'
@@ -26,7 +29,7 @@ _NOT_AN_ARRAY = "a .json file holds an array of objects, or one object; one a li
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_lines(file: BufferedReader, name: str) -> Iterator[Numbered]:
+def read_lines(file: BufferedReader, name: str, read: Parse = parse) -> Iterator[Numbered]:
     """The rows of a JSONL file. Blank lines are passed over, and counted."""
     number, most = 0, limits.LINE_BYTES
     while line := file.readline(most + 1):
@@ -36,7 +39,7 @@ def read_lines(file: BufferedReader, name: str) -> Iterator[Numbered]:
         if number == 1:
             line = encoding.first_bytes(line, f"{name}:1")
         try:
-            value = parse(line.decode())
+            value = read(line.decode())
         except ValueError as error:
             if not line.strip():
                 continue
@@ -123,10 +126,11 @@ class _Window:
 
     _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
     _SPACE = re.compile(rb"[ \t\r\n]*")
+    _SCALAR = re.compile(rb"[-+.\w]*")
     _CHUNK = 1 << 18
 
-    def __init__(self, file: BufferedReader, name: str) -> None:
-        self._file, self._name = file, name
+    def __init__(self, file: BufferedReader, name: str, read: Parse = parse) -> None:
+        self._file, self._name, self._read = file, name, read
         self._data, self._at = b"", 0
         self._line, self._column = 1, 1
         self._data = encoding.first_bytes(file.read(self._CHUNK), self.where)
@@ -157,7 +161,7 @@ class _Window:
         end = self._end_of_value()
         raw, where, line, column = self._data[self._at : end], self.where, self._line, self._column
         try:
-            value = parse(encoding.decoded(raw, where))
+            value = self._read(encoding.decoded(raw, where))
         except json.JSONDecodeError as error:
             at = error.colno + (column - 1 if error.lineno == 1 else 0)
             where = f"{self._name}:{line + error.lineno - 1}"
@@ -166,6 +170,47 @@ class _Window:
             raise json_error(error, where, column, "mend the row") from None
         self._go(end)
         return checked(value, raw, where, _NOT_AN_ARRAY)
+
+    def key(self) -> str:
+        """The string that starts here."""
+        if self.mark() != b'"':
+            raise self.unexpected('a key in "..."')
+        while not (found := self._TOKEN.match(self._data, self._at)) or len(found[0]) == 1:
+            if len(self._data) - self._at > limits.LINE_BYTES:
+                raise too_long(self.where)
+            if not self._more():
+                raise self.unexpected("a key that ends")
+        try:
+            text: str = json.loads(encoding.decoded(found[0], self.where))
+        except ValueError:
+            raise self.unexpected("a key") from None
+        self._go(found.end())
+        return text
+
+    def pass_over(self) -> None:
+        """Go past the value that starts here, whatever its size, without keeping it."""
+        mark = self.mark()
+        if mark == b'"':
+            self.key()
+            return
+        if mark not in (b"{", b"["):
+            self._pass_scalar()
+            return
+        at, depth = self._scan(self._at, 0)
+        while depth:
+            self._go(at)
+            if len(self._data) - self._at > limits.LINE_BYTES:
+                raise too_long(self.where)
+            if not self._more():
+                raise self.unexpected("the end of a value that starts before")
+            at, depth = self._scan(self._at, depth)
+        self._go(at)
+
+    def _pass_scalar(self) -> None:
+        while True:
+            self._go(cast("re.Match[bytes]", self._SCALAR.match(self._data, self._at)).end())
+            if self._at < len(self._data) or not self._more():
+                return
 
     def unexpected(self, expected: str) -> DataError:
         """The error for what stands here in place of what was expected."""
@@ -222,9 +267,9 @@ class _Window:
         self._at = to
 
 
-def read_array(file: BufferedReader, name: str) -> Iterator[Numbered]:
+def read_array(file: BufferedReader, name: str, read: Parse = parse) -> Iterator[Numbered]:
     """The rows of a JSON file: the objects of its array, or its one object."""
-    window = _Window(file, name)
+    window = _Window(file, name, read)
     mark = window.mark()
     if mark == b"[":
         yield from _members(window)
@@ -250,3 +295,41 @@ def _numbered(window: _Window) -> Numbered:
     window.mark()
     line = window.line
     return window.row(), line
+
+
+def read_members(
+    file: BufferedReader, name: str, wanted: Collection[Keys], read: Parse = parse
+) -> Iterator[tuple[Keys, dict[str, Any], int]]:
+    """The objects at these paths of one large object, each with its path: the object there, or
+    those of the array there. All else is passed over, so that memory holds one of them."""
+    window = _Window(file, name, read)
+    if window.mark() != b"{":
+        raise window.unexpected("an object")
+    yield from _inside(window, (), wanted)
+    if window.mark():
+        raise window.unexpected("the end of the file")
+
+
+def _inside(
+    window: _Window, above: Keys, wanted: Collection[Keys]
+) -> Iterator[tuple[Keys, dict[str, Any], int]]:
+    window.skip()
+    while window.mark() != b"}":
+        path = (*above, window.key())
+        if window.mark() != b":":
+            raise window.unexpected('":"')
+        window.skip()
+        mark = window.mark()
+        if mark == b"[" and path in wanted:
+            yield from ((path, *one) for one in _members(window))
+        elif mark == b"{" and any(one[: len(path)] == path != one for one in wanted):
+            yield from _inside(window, path, wanted)
+        elif mark == b"{" and path in wanted:
+            yield (path, *_numbered(window))
+        else:
+            window.pass_over()
+        if window.mark() == b",":
+            window.skip()
+        elif window.mark() != b"}":
+            raise window.unexpected('"," or "}"')
+    window.skip()

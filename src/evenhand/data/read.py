@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -18,17 +19,18 @@ from typing import Any
 
 from evenhand.data.columns import Moves
 from evenhand.data.files import Format, format_of, opened, require_file
-from evenhand.data.jsonrows import Numbered, read_array, read_lines
+from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines, read_members
 from evenhand.data.parquet import read_parquet, require_pyarrow
 from evenhand.data.table import read_table
 from evenhand.errors import DataError, UsageError, quoted
+from evenhand.jsontext import parse
 
 _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
-_READERS: dict[Format, Callable[[BufferedReader, str], Iterator[Numbered]]] = {
+_READERS: dict[Format, Callable[[BufferedReader, str, Parse], Iterator[Numbered]]] = {
     "jsonl": read_lines,
     "json": read_array,
-    "csv": read_table,
-    "parquet": read_parquet,
+    "csv": lambda file, name, _: read_table(file, name),
+    "parquet": lambda file, name, _: read_parquet(file, name),
 }
 
 
@@ -40,39 +42,60 @@ class Row:
     where: str
 
 
-def rows(path: Path, columns: Mapping[str, str] = _NO_COLUMNS) -> Iterator[Row]:
+def rows(
+    path: Path, columns: Mapping[str, str] = _NO_COLUMNS, read: Parse = parse
+) -> Iterator[Row]:
     """The rows of a file. `columns` maps a target name to the source it is moved from, both dotted.
 
-    A mapped value replaces a field that already has the target's name; unmapped fields stay.
+    A mapped value replaces a field that already has the target's name; unmapped fields stay. `read`
+    says how strictly JSON is read.
     """
     kind = format_of(path)
     require_file(path)
     if kind == "parquet":
         require_pyarrow()
-    return _moved(path, Moves(columns)) if columns else _plain(path)
+    return _moved(path, Moves(columns), read) if columns else _plain(path, read)
 
 
-def _moved(path: Path, moves: Moves) -> Iterator[Row]:
+def _moved(path: Path, moves: Moves, read: Parse) -> Iterator[Row]:
     # As a rule the first row has every source, and this look ahead ends with it.
-    moves.require_sources((row.value for row in _plain(path)), str(path))
-    for row in _plain(path):
+    moves.require_sources((row.value for row in _plain(path, read)), str(path))
+    for row in _plain(path, read):
         moves.apply(row.value, row.where)
         yield row
 
 
-def _plain(path: Path) -> Iterator[Row]:
+def members(
+    path: Path, wanted: Collection[Keys], read: Parse = parse
+) -> Iterator[tuple[Keys, Row]]:
+    """The objects at these paths of a .json file that is one large object, each with its path."""
+    format_of(path)
+    require_file(path)
+    with _readable(path) as file:
+        for keys, value, line in read_members(file, str(path), wanted, read):
+            yield keys, Row(value, f"{path}:{line}")
+
+
+def _plain(path: Path, read: Parse) -> Iterator[Row]:
     name, row = str(path), None
-    try:
-        with opened(path) as file:
-            for value, line in _READERS[format_of(path)](file, name):
-                row = Row(value, f"{name}:{line}")
-                yield row
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _bad_gzip(error, name) from None
-    except OSError as error:
-        raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
+    with _readable(path) as file:
+        for value, line in _READERS[format_of(path)](file, name, read):
+            row = Row(value, f"{name}:{line}")
+            yield row
     if row is None:
         raise DataError("the file holds no rows", where=name, advice="is this the right file?")
+
+
+@contextmanager
+def _readable(path: Path) -> Generator[BufferedReader]:
+    """The bytes of a file; what goes wrong while they are read is said in its words."""
+    try:
+        with opened(path) as file:
+            yield file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _bad_gzip(error, str(path)) from None
+    except OSError as error:
+        raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
 
 
 def _bad_gzip(error: Exception, name: str) -> DataError:

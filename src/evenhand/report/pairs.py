@@ -13,6 +13,7 @@ from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.proportion import Proportion
 
 TOPICS_SHOWN = 20
+JUDGES_SHOWN = 20
 _SHORT = {"A+": "A", "B+": "B", "tie": "="}
 
 
@@ -40,7 +41,8 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
     won = f"{outcomes['A']} for A, {outcomes['B']} for B, {outcomes['tie']} tie"
     yield "verdicts", f"{won}, {outcomes['uncertain']} uncertain"
     settled = figures.settled
-    yield "settled", f"{settled['stable']} at once, {settled['resolved']} in a later round"
+    once = f", {settled['one_order']} in one order only" if settled["one_order"] else ""
+    yield "settled", f"{settled['stable']} at once, {settled['resolved']} in a later round{once}"
     if figures.first_rounds:
         yield "position consistency", share(figures.consistency, "first rounds")
         yield "first slot preferred", share(figures.first_slot, "passes with a winner")
@@ -63,9 +65,11 @@ def judges_table(figures: PairFigures) -> Table:
     made = table(
         "judge", "A", "B", "tie", "uncertain", "consistent", "first slot", right=range(1, 7)
     )
-    for name, one in figures.judges.items():
+    for name, one in list(figures.judges.items())[:JUDGES_SHOWN]:
         counts = [str(one.outcomes[outcome]) for outcome in ("A", "B", "tie", "uncertain")]
         made.add_row(safe(name), *counts, _percent(one.consistency), _percent(one.first_slot))
+    if len(figures.judges) > JUDGES_SHOWN:
+        made.add_row(f"and {len(figures.judges) - JUDGES_SHOWN} more", style="dim")
     return made
 
 
@@ -108,9 +112,11 @@ def pair_block(unit: Mapping[str, Any]) -> Table:
     block = Table.grid(padding=(0, 1))
     block.add_column(style="bold")
     block.add_column(overflow="fold")
-    block.add_row("Q", Text(safe(unit["topic"])))
+    if unit["topic"]:  # there is none of what was judged elsewhere
+        block.add_row("Q", Text(safe(unit["topic"])))
     for side, one in zip("AB", unit["candidates"], strict=True):
-        block.add_row(side, Text(safe(one["text"])).append(f"  ({safe(one['id'])})", style="dim"))
+        text = Text(safe(one["text"])).append("  " if one["text"] else "")
+        block.add_row(side, text.append(f"({safe(one['id'])})", style="dim"))
     return block
 
 

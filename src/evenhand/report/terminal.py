@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from rich.text import Text
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
+
+
+SCORES_SHOWN = 12
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -83,10 +87,22 @@ def scores_table(scores: Mapping[tuple[str, str], Sequence[float]]) -> Table:
     headers = ["dimension", "n", "mean", "scores"]
     made = table(*(["variant", *headers] if len(variants) > 1 else headers), right=())
     for (variant, dimension), values in sorted(scores.items()):
-        spread = ", ".join(f"{values.count(s)} x {_number(s)}" for s in sorted(set(values)))
-        row = [safe(dimension), str(len(values)), f"{sum(values) / len(values):.2f}", spread]
+        row = [
+            safe(dimension),
+            str(len(values)),
+            f"{sum(values) / len(values):.2f}",
+            _spread(values),
+        ]
         made.add_row(*([safe(variant), *row] if len(variants) > 1 else row))
     return made
+
+
+def _spread(values: Sequence[float]) -> str:
+    """How often each score was given; where there are many different ones, from where to where."""
+    counts = Counter(values)
+    if len(counts) > SCORES_SHOWN:
+        return f"{_number(min(counts))} to {_number(max(counts))}"
+    return ", ".join(f"{counts[s]} x {_number(s)}" for s in sorted(counts))
 
 
 def _number(score: float) -> str:

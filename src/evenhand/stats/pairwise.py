@@ -18,6 +18,7 @@ from evenhand.stats.fronts import pareto, schwartz
 from evenhand.stats.proportion import Proportion, clustered
 
 OUTCOMES = ("A", "B", "tie", "uncertain")
+_TURNED = {"A+": "B+", "B+": "A+"}
 
 
 class Judged(NamedTuple):
@@ -180,7 +181,7 @@ class _Counts:
                 rounds += 1
                 agreeing += first["winner"] == second["winner"]
                 figures.contradictions.update(
-                    c for c, mark in first["marks"].items() if mark != second["marks"][c]
+                    c for c, mark in first["marks"].items() if mark != second["marks"].get(c)
                 )
                 slots = [_slot(one) for one in (first, second)]
                 firsts += slots.count(1)
@@ -247,7 +248,10 @@ def _front(pairs: Sequence[Judged]) -> Front:
             continue
         winner = panel_winner(pair)
         beats += {"A": [(first, second)], "B": [(second, first)]}.get(winner, [])
-        marks[first, second] = panel_marks(pair)
+        given = panel_marks(pair)
+        # Of judgments made elsewhere the first candidate need not be the first of its topic.
+        low, high = sorted((first, second))
+        marks[low, high] = given if first < second else [_TURNED.get(one, one) for one in given]
     size = pairs[0].of
     return Front(
         candidates=[names[place] for place in sorted(names)],
@@ -257,12 +261,14 @@ def _front(pairs: Sequence[Judged]) -> Front:
     )
 
 
-def panel_marks(pair: Judged) -> list[str]:
-    """Each criterion's mark by the majority of the judges; without one a tie."""
+def panel_marks(pair: Judged, criteria: Sequence[str] | None = None) -> list[str]:
+    """Each criterion's mark by the majority of the judges; without one a tie. Judgments made
+    elsewhere may lack a criterion."""
     judges = _by_judge(pair)
     return [
         majority(
-            [majority([one["criteria"][c] for one in given], "tie") for given in judges], "tie"
+            [majority([one["criteria"].get(c, "tie") for one in given], "tie") for given in judges],
+            "tie",
         )
-        for c in judges[0][0]["criteria"]
+        for c in (judges[0][0]["criteria"] if criteria is None else criteria)
     ]

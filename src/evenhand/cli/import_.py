@@ -1,0 +1,142 @@
+"""`evenhand import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.text import Text
+
+from evenhand.cli.common import json_option, notice, print_json, store_at, store_flag, store_option
+from evenhand.data.foreign import LAYOUTS
+from evenhand.importing import Imported, Options, Rule, import_files
+from evenhand.report.terminal import console, cut, safe
+
+NAMES_SHOWN = 12
+
+
+@click.command("import")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--kind",
+    required=True,
+    type=click.Choice(list(LAYOUTS)),
+    help="The layout of the files: tidy votes or scores, or that of another tool.",
+)
+@click.option(
+    "--map",
+    "moves",
+    multiple=True,
+    metavar="NEW=OLD",
+    help="Read the column OLD as NEW, e.g. --map unit=question_id. May be given several times.",
+)
+@click.option("--name", help="The run's name. Default: that of the first file.")
+@click.option("--judge", metavar="NAME", help="Who judged, where the rows do not say.")
+@click.option(
+    "--key",
+    metavar="COL,COL",
+    help="The columns that tell units apart. Default: those of the layout; for scores the unit"
+    " and, where rows stand double, such as model or prompt_variant.",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(get_args(Rule)),
+    default="uncertain",
+    show_default=True,
+    help="Votes: what two orders that name different winners count as.",
+)
+@store_option
+@json_option
+def import_command(
+    files: tuple[Path, ...],
+    kind: str,
+    moves: tuple[str, ...],
+    name: str | None,
+    judge: str | None,
+    key: str | None,
+    on_conflict: Rule,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Take in judgments made by other tools as a run like any other.
+
+    A verdict that cannot be read stays in as a failed judgment. Importing the same files again
+    gives the same run.
+    """
+    options = Options(
+        columns=_columns(moves),
+        name=name,
+        judge=judge,
+        key=[part.strip() for part in (key or "").split(",") if part.strip()],
+        on_conflict=on_conflict,
+        notice=notice,
+    )
+    opened = store_at(store, must_exist=False)
+    try:
+        imported = import_files(opened, files, kind, options)
+    finally:
+        opened.close()
+    if sum(imported.tally.failures.values()) > imported.tally.verdicts:
+        notice("most judgments could not be read: are --kind and --map right?")
+    if as_json:
+        print_json(imported.json())
+    else:
+        _print(imported, store)
+
+
+def _columns(moves: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for move in moves:
+        new, equals, old = move.partition("=")
+        if not (new.strip() and equals and old.strip()):
+            raise click.UsageError(f"--map {move!r} is not of the form NEW=OLD")
+        found[new.strip()] = old.strip()
+    return found
+
+
+def _print(imported: Imported, store: str | None) -> None:
+    out, found, tally = console(), imported.json(), imported.tally
+    failed = sum(found["failures"].values())
+    out.print(Text(f"run {imported.run}", style="bold").append(f"  {safe(imported.name)}"))
+    counts = (_counted(tally.rows, "row"), _counted(tally.units, "unit"))
+    out.print(f"{counts[0]}: {counts[1]}, {_counted(found['judges'], 'judge')}")
+    made = _counted(found["planned"], "judgment")
+    out.print(f"{_counted(tally.verdicts, 'verdict')} + {_counted(failed, 'failure')} = {made}")
+    for reason, number in found["failures"].items():
+        said = f"{number:,} x {reason}: {tally.details[reason]}"
+        out.print(f"  {cut(said, out.width - 2)}", style="yellow")
+    for line in _about(imported):
+        out.print(cut(line, out.width))
+    where = store_flag(store, Path()) if store else ""
+    next_one = "leaderboard" if imported.shape == "votes" else "compare"
+    by = "" if imported.shape == "votes" else " --by FIELD"
+    out.print(f"next: evenhand {next_one} {imported.run}{by}{where}", soft_wrap=True)
+
+
+def _about(imported: Imported) -> list[str]:
+    tally, lines = imported.tally, list[str]()
+    if imported.shape == "votes":
+        settled = ", ".join(f"{number:,} {how}" for how, number in sorted(tally.settled.items()))
+        lines.append(f"settled: {settled or 'none'}; a conflict counts as {imported.on_conflict}")
+        lines.append(f"{len(tally.candidates):,} candidates: {_some(tally.candidates)}")
+    what = "criteria" if imported.shape == "votes" else "dimensions"
+    if tally.names:
+        lines.append(f"{what}: {_some(tally.names)}")
+    if tally.missing:
+        counts = ", ".join(f"{safe(name)} {n:,}" for name, n in tally.missing.most_common())
+        lines.append(f"scores missing from judgments that have others: {counts}")
+    if max(tally.repeats, default=0) > 1:
+        lines.append(f"repeats: up to {max(tally.repeats):,} judgments of one unit by one judge")
+    return [*lines, f"units told apart by: {', '.join(map(safe, imported.key))}"]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(map(safe, names[:NAMES_SHOWN])) + more

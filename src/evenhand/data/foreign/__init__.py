@@ -1,0 +1,45 @@
+"""Judgments that other tools wrote, as tidy rows: one row an observation.
+
+A module a layout. Each turns a file into `Found` rows of one of two shapes: `votes` (unit, judge,
+first, second, winner, ...) or `scores` (unit, judge, dimension, score, ...), as SPEC 12 has them.
+What cannot be read stays in as a row whose label nobody can read: dropping it here would hide a
+failed judgment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from evenhand.data.foreign import (
+    alpacaeval,
+    arena_hard,
+    fastchat,
+    inspect_log,
+    promptfoo,
+    tidy,
+)
+from evenhand.data.foreign.found import Found
+
+__all__ = ["LAYOUTS", "Found", "Layout"]
+
+
+class Layout(NamedTuple):
+    """How the files of one tool are read."""
+
+    read: Callable[[Path, Mapping[str, str]], Iterator[Found]]
+    """The rows of a file; the mapping renames columns."""
+    key: tuple[str, ...] = ()
+    """The columns that tell its units apart, as far as they are there; nothing: to be found out."""
+
+
+LAYOUTS: dict[str, Layout] = {
+    "votes": Layout(tidy.votes, ("unit",)),
+    "scores": Layout(tidy.scores),
+    "alpacaeval": Layout(alpacaeval.read, ("unit",)),
+    "fastchat": Layout(fastchat.read, ("unit", "turn", "model", "file")),
+    "arena-hard": Layout(arena_hard.read, ("unit",)),
+    "inspect": Layout(inspect_log.read, ("unit", "model", "task")),
+    "promptfoo": Layout(promptfoo.read, ("unit", "model", "prompt")),
+}

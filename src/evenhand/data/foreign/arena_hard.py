@@ -1,0 +1,50 @@
+"""Arena-Hard: `model_judgment/<judge>/<model>.jsonl`, two games a question against a baseline.
+
+In the first game A is the baseline, in the second A is the model. A label may be spelled either
+way round: `A<B` says what `B>A` says. A reader that knows one spelling drops the other in silence.
+`>>` is a verdict like any other, flagged `strong`: a tool that counts it three times weighs one
+opinion as three.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evenhand.data.foreign.found import Found, known, list_of, missing, object_of, require, table
+from evenhand.data.foreign.tidy import text_of
+
+BASELINE = "baseline"
+"""Who the baseline is where a file does not say."""
+_LABEL = re.compile(r"\s*\[*([AB])\s*(>{1,2}|<{1,2}|=)\s*([AB])\]*\s*")
+
+
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+    """The games of a file."""
+    for row in table(path, columns):
+        require(row, ("model", "games"), "arena-hard")
+        given = row.value
+        unit = given.get("question_id", given.get("uid"))
+        if unit is None:
+            raise missing("question_id", given, row.where, "arena-hard")
+        about = known(unit=unit, judge=given.get("judge"), category=given.get("category"))
+        both = [text_of(given.get("baseline")) or BASELINE, text_of(given["model"])]
+        for number, game in enumerate(list_of(given["games"]) or [None]):
+            first, second = both if number % 2 == 0 else both[::-1]
+            label = object_of(game).get("score")
+            winner, flag = verdict(label)
+            value = about | {"first": first, "second": second} | known(winner=winner)
+            yield Found("votes", value, row.where, flag)
+
+
+def verdict(label: Any) -> tuple[Any, str]:
+    """The winner that a label names, and a flag; a label that is none stays as it is."""
+    found = _LABEL.fullmatch(text_of(label))
+    if found is None or found[1] == found[3]:
+        return label, ""
+    if found[2] == "=":
+        return "tie", ""
+    better = found[1] if found[2].startswith(">") else found[3]
+    return "first" if better == "A" else "second", "strong" if len(found[2]) == 2 else ""

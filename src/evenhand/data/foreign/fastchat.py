@@ -1,0 +1,105 @@
+"""FastChat's `llm_judge` files, told apart by their keys:
+
+- pairs in both orders: question_id, model_1, model_2, g1_winner, g2_winner, judge, turn;
+- settled or human pairs: question_id, model_a, model_b, winner, judge, turn;
+- grades: question_id, model, judge, score (-1: not parsed), turn;
+- reviews of Vicuna's first table: question_id, answer1_id, answer2_id, score [s1, s2].
+
+A judge is written as its model and its prompt; the prompts for turns and for mathematics belong to
+one judge. Of a review the scores stored with it are read, not those in its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evenhand.data.foreign.found import Found, begin, known, list_of, missing, table
+from evenhand.data.foreign.tidy import text_of
+from evenhand.data.read import Row
+
+INCONSISTENT = "tie (inconsistent)"
+_UNPARSED = "-1, which means not parsed"
+
+
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+    """The judgments of a file."""
+    for row in table(path, columns):
+        given = row.value
+        if "question_id" not in given:
+            raise missing("question_id", given, row.where, "fastchat")
+        if "g1_winner" in given and "model_1" in given and "model_2" in given:
+            yield from _games(row)
+        elif "winner" in given and "model_a" in given and "model_b" in given:
+            yield _vote(row)
+        elif "answer1_id" in given and "answer2_id" in given:
+            yield from _review(row, path)
+        elif "score" in given and "model" in given:
+            yield _grade(row)
+        else:
+            raise missing("g1_winner, winner or score", given, row.where, "fastchat")
+
+
+def _about(given: Mapping[str, Any]) -> dict[str, Any]:
+    judge = list_of(given.get("judge")) or [given.get("judge")]
+    prompt = judge[1] if len(judge) > 1 else None
+    return known(
+        unit=given["question_id"],
+        judge=judge[0],
+        turn=given.get("turn"),
+        judge_prompt=prompt,
+        category=given.get("category"),
+    )
+
+
+def _games(row: Row) -> Iterator[Found]:
+    """Both orders; a winner is named by its model in either."""
+    given, about = row.value, _about(row.value)
+    models = [text_of(given[name]) for name in ("model_1", "model_2")]
+    for name, (first, second) in (("g1_winner", models), ("g2_winner", models[::-1])):
+        if name not in given:
+            continue
+        winner = dict(zip(("model_1", "model_2"), models, strict=True)).get(
+            text_of(given[name]), given[name]
+        )
+        yield Found(
+            "votes", about | {"first": first, "second": second, "winner": winner}, row.where
+        )
+
+
+def _vote(row: Row) -> Found:
+    given = row.value
+    label = text_of(given["winner"])
+    sides = {"model_a": "first", "model_b": "second", INCONSISTENT: "tie", "tie (bothbad)": "tie"}
+    value = _about(given) | {
+        "first": given["model_a"],
+        "second": given["model_b"],
+        "winner": sides.get(label, label),
+    }
+    return Found("votes", value, row.where, "inconsistent" if label == INCONSISTENT else "")
+
+
+def _grade(row: Row) -> Found:
+    given = row.value
+    value = _about(given) | known(model=given["model"], score=_parsed(given["score"]))
+    return Found("scores", value, row.where)
+
+
+def _review(row: Row, path: Path) -> Iterator[Found]:
+    """A score for each of the two; their models are not in the file, so they go by their place."""
+    given = row.value
+    about = _about(given) | known(judge=given.get("reviewer_id"), file=begin(_stem(path)))
+    both = list_of(given.get("score"))
+    for place in (1, 2):
+        score = both[place - 1] if len(both) == 2 else given.get("score")
+        value = about | {"model": f"assistant {place}"} | known(score=_parsed(score))
+        yield Found("scores", value, row.where)
+
+
+def _parsed(score: Any) -> Any:
+    return _UNPARSED if score in (-1, "-1", "-1.0") else score
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(path.suffix).removesuffix(".jsonl")

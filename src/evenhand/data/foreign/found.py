@@ -1,0 +1,92 @@
+"""What every layout gives: a tidy row, of which shape it is, and where it stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
+
+from evenhand.data.files import did_you_mean
+from evenhand.data.read import Row, rows
+from evenhand.errors import DataError, UsageError, quoted
+from evenhand.jsontext import parse_lenient
+
+Shape = Literal["votes", "scores"]
+NAMES_SHOWN = 20
+ORDER_UNKNOWN = "order_unknown"
+"""Of a verdict that does not say which candidate was shown first: it tells nothing of positions."""
+
+
+class Found(NamedTuple):
+    """A tidy row. `flag` is what a layout says of the judgment beyond its columns."""
+
+    shape: Shape
+    value: Mapping[str, Any]
+    where: str
+    flag: str = ""
+
+
+def table(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
+    """The rows of a data file, renamed; NaN is read as a missing number."""
+    try:
+        yield from rows(path, columns, parse_lenient)
+    except DataError as error:
+        error.what = error.what.replace("that [columns] names", "that --map names")
+        raise
+
+
+def no_map(columns: Mapping[str, str], kind: str) -> None:
+    """Refuse to rename in a layout that is no table."""
+    if columns:
+        raise UsageError(
+            f"a file of the kind {kind} has no columns to rename", advice="Leave out --map."
+        )
+
+
+def require(row: Row, names: Iterable[str], kind: str) -> None:
+    """Refuse a row without one of these columns."""
+    for name in names:
+        if name not in row.value:
+            raise missing(name, row.value, row.where, kind)
+
+
+def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError:
+    """The error for a column that is not there, with the flag that would name it."""
+    known = [str(one) for one in there]
+    near = did_you_mean(name, known)
+    # The nearest in spelling is often not the one meant, so all of them are shown.
+    shown = ", ".join(quoted(one) for one in known[:NAMES_SHOWN])
+    rest = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
+    advice = f"the columns are: {shown}{rest}; rename one: --map {name}=COLUMN"
+    return DataError(
+        f"there is no column {quoted(name)}, which --kind {kind} needs",
+        where=where,
+        advice=f"{near} {advice}".strip(),
+    )
+
+
+def object_of(value: object) -> Mapping[str, Any]:
+    """An object as it is, anything else as an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """A list as it is, anything else as an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def known(**columns: Any) -> dict[str, Any]:
+    """The columns that have a value."""
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def short_hash(text: str) -> str:
+    """A name for a text that is too long to be one."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+
+
+def begin(text: str, most: int = 80) -> str:
+    """The start of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

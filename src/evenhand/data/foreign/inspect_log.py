@@ -1,0 +1,121 @@
+"""Inspect: `.eval` logs (a zip of JSON) and `.json` logs.
+
+A sample is a unit, the model under test a variant, an epoch a repeat, and every scorer a dimension
+(`scorer/key` where its value is an object). C, I, P and N are 1, 0, 0.5 and 0, as the tool itself
+counts them. A sample that ended in an error keeps the scores it has; without any it failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evenhand.data.files import require_file
+from evenhand.data.foreign.archive import Archive
+from evenhand.data.foreign.found import Found, begin, known, no_map, object_of
+from evenhand.data.foreign.tidy import text_of
+from evenhand.data.jsonrows import read_array
+from evenhand.data.read import members
+from evenhand.errors import DataError
+from evenhand.jsontext import parse_lenient
+
+JUDGE = "inspect"
+_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+_HEADERS = ("header.json", "_journal/start.json")
+_NOT_A_LOG = "Is it an Inspect log? They end in .eval or .json."
+
+Sample = tuple[Mapping[str, Any], Mapping[str, Any], str]
+"""What the log says of the whole evaluation, one sample, and where that stands."""
+
+
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+    """The scores of every sample."""
+    no_map(columns, "inspect")
+    require_file(path)
+    any_sample = False
+    for about, sample, where in _archived(path) if path.suffix == ".eval" else _plain(path):
+        any_sample = True
+        unit = _unit(about, sample)
+        for dimension, score in _scores(sample):
+            yield Found("scores", unit | {"dimension": dimension, "score": score}, where)
+    if not any_sample:
+        raise DataError("there are no samples in it", where=str(path), advice=_NOT_A_LOG)
+
+
+def _plain(path: Path) -> Iterator[Sample]:
+    """The samples of a .json log, in which the header comes before them."""
+    about: Mapping[str, Any] = {}
+    for keys, row in members(path, (("eval",), ("samples",)), parse_lenient):
+        if keys == ("eval",):
+            about = row.value
+        else:
+            yield about, row.value, row.where
+
+
+def _archived(path: Path) -> Iterator[Sample]:
+    """The samples of an .eval log: from its summaries, which are small, else from themselves; of
+    one that was cut short, from its journal."""
+    with Archive(path) as archive:
+        header = next((name for name in _HEADERS if name in archive.names), None)
+        if header is None:
+            raise DataError("there is no header.json in it", where=str(path), advice=_NOT_A_LOG)
+        about = next(_entries(archive, header))[0].get("eval")
+        for name in _sample_files(archive.names):
+            for sample, where in _entries(archive, name):
+                yield object_of(about), sample, where
+
+
+def _sample_files(names: list[str]) -> list[str]:
+    if "summaries.json" in names:
+        return ["summaries.json"]
+    samples = [name for name in names if name.startswith("samples/") and name.endswith(".json")]
+    journal = [name for name in names if name.startswith("_journal/summaries/")]
+    return samples or sorted(journal, key=lambda name: (len(name), name))
+
+
+def _entries(archive: Archive, name: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    where = f"{archive.path}/{name}"
+    with archive.opened(name) as file:
+        for value, line in read_array(file, where, parse_lenient):
+            yield value, f"{where}:{line}"
+
+
+def _unit(about: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
+    said = sample.get("input")
+    named = {f"metadata.{k}": v for k, v in object_of(sample.get("metadata")).items()}
+    return known(
+        unit=sample.get("id"),
+        judge=JUDGE,
+        model=about.get("model"),
+        task=about.get("task"),
+        repeat=sample.get("epoch"),
+        input=begin(said) if isinstance(said, str) else None,
+        **{name: value for name, value in named.items() if _is_plain(value)},
+    )
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float) and len(str(value)) <= 200
+
+
+def _scores(sample: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
+    for scorer, score in object_of(sample.get("scores")).items():
+        value = object_of(score).get("value") if isinstance(score, dict) else score
+        if isinstance(value, dict):
+            yield from ((f"{scorer}/{key}", _number(one)) for key, one in object_of(value).items())
+        else:
+            yield scorer, _number(value)
+    error = sample.get("error")
+    if error:
+        yield None, f"error: {text_of(object_of(error).get('message') or error)}"
+    elif not sample.get("scores"):
+        yield None, None
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        return _GRADES.get(value, _GRADES.get(value.lower(), value))
+    return value

@@ -1,0 +1,217 @@
+"""Tidy tables: a row a vote, or a row a score. What a cell means is read here, for all layouts.
+
+A label that nobody can read makes a failed judgment, never an error: it is kept with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from evenhand.data.foreign.found import Found, missing, object_of, require, table
+from evenhand.errors import DataError, quoted
+from evenhand.jsontext import as_text
+
+Said = Literal["first", "second", "tie", ""]
+Failed = Literal["schema", "empty", ""]
+
+_SAID = frozenset({"first", "second", "winner", "preference", "first_length", "second_length"})
+VOTE_COLUMNS = frozenset({"unit", "judge", "pass", "sample", "criterion", "meta"}) | _SAID
+SCORE_COLUMNS = frozenset({"unit", "judge", "dimension", "score", "repeat", "failure_tags", "meta"})
+_WORDS: dict[str, Said] = {"first": "first", "second": "second", "tie": "tie"}
+_EXACT = 2**53
+"""Up to here a fraction holds every whole number."""
+_SECOND_PASS = frozenset({"2", "21", "ba", "second"})
+
+
+def votes(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+    """The rows of a table of votes; raises DataError where no row has a verdict's column."""
+    has_verdict, row = False, None
+    for row in table(path, columns):
+        require(row, ("first", "second"), "votes")
+        has_verdict = has_verdict or "winner" in row.value or "preference" in row.value
+        yield Found("votes", row.value, row.where)
+    if row is not None and not has_verdict:
+        raise missing("winner", row.value, str(path), "votes")
+
+
+def scores(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+    """The rows of a table of scores; raises DataError where no row has a score's column."""
+    has_score, row = False, None
+    for row in table(path, columns):
+        has_score = has_score or "score" in row.value
+        yield Found("scores", row.value, row.where)
+    if row is not None and not has_score:
+        raise missing("score", row.value, str(path), "scores")
+
+
+class Vote(NamedTuple):
+    """One vote, as it was shown: the first candidate stood first."""
+
+    first: str
+    second: str
+    said: Said
+    preference: float | None
+    failed: Failed
+    detail: str
+    turned: bool
+    """Whether it is the second pass by its column `pass`: all that tells the orders apart where a
+    candidate meets itself."""
+    sample: str
+    criterion: str
+    lengths: tuple[float | None, float | None]
+
+
+def read_vote(row: Mapping[str, Any], where: str) -> Vote:
+    """What a row of votes says; raises DataError where it does not say whom it compares."""
+    first, second = (_name(row, name, where) for name in ("first", "second"))
+    said, preference, failed, detail = _verdict(row, first, second)
+    return Vote(
+        first=first,
+        second=second,
+        said=said,
+        preference=preference,
+        failed=failed,
+        detail=detail,
+        turned=text_of(row.get("pass")).lower() in _SECOND_PASS,
+        sample=text_of(row.get("sample")),
+        criterion=text_of(row.get("criterion")),
+        lengths=(_number(row.get("first_length")), _number(row.get("second_length"))),
+    )
+
+
+def _verdict(
+    row: Mapping[str, Any], first: str, second: str
+) -> tuple[Said, float | None, Failed, str]:
+    winner, given = text_of(row.get("winner")), text_of(row.get("preference"))
+    preference = _number(row.get("preference"))
+    if given and (preference is None or not 0 <= preference <= 1):
+        return "", None, "schema", f"preference {quoted(given)} is not a number from 0 to 1"
+    if winner:
+        said = _said(winner, first, second)
+        if not said:
+            return "", None, "schema", f"winner {quoted(winner)} is none of first, second, tie"
+        return said, preference, "", ""
+    if preference is None:
+        return "", None, "empty", "there is no winner"
+    return _preferred(preference), preference, "", ""
+
+
+def _said(winner: str, first: str, second: str) -> Said:
+    """The words for a side beat a candidate of that name, and names are told apart by case."""
+    if winner in _WORDS:
+        return _WORDS[winner]
+    if winner in (first, second):
+        return "first" if winner == first else "second"
+    return _WORDS.get(winner.lower(), "")
+
+
+def _preferred(preference: float) -> Said:
+    return "tie" if preference == 0.5 else "second" if preference > 0.5 else "first"
+
+
+class Score(NamedTuple):
+    """One score on one dimension; without a dimension, the word that there is none at all."""
+
+    dimension: str | None
+    score: float | None
+    failed: Failed
+    detail: str
+    repeat: str
+    tags: list[str]
+
+
+def read_score(row: Mapping[str, Any]) -> Score:
+    """What a row of scores says."""
+    score, failed, detail = _score(row.get("score"))
+    dimension = row.get("dimension", "score")
+    if dimension is None and failed == "schema":
+        detail = text_of(row["score"])  # a layout says in words why there is no score
+    return Score(
+        dimension=None if dimension is None else text_of(dimension) or "score",
+        score=score,
+        failed=failed,
+        detail=detail,
+        repeat=text_of(row.get("repeat")),
+        tags=_tags(row.get("failure_tags")),
+    )
+
+
+def _score(value: object) -> tuple[float | None, Failed, str]:
+    given = text_of(value)
+    if not given:
+        return None, "empty", "there is no score"
+    number = _number(value)
+    if number is None:
+        return None, "schema", f"score {quoted(given)} is not a number"
+    return number, "", ""
+
+
+def _tags(value: object) -> list[str]:
+    given = value if isinstance(value, list) else text_of(value).replace(",", " ").split()
+    return list(dict.fromkeys(text_of(one) for one in given))
+
+
+def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str:
+    """Who judged; raises DataError where neither the row nor anybody else says."""
+    found = text_of(row.get("judge")) or default
+    if found:
+        return found
+    error = missing("judge", row, where, kind)
+    error.advice += "; or name the judge once for all rows: --judge NAME"
+    raise error
+
+
+def unit_of(row: Mapping[str, Any], where: str, kind: str, key: Sequence[str]) -> str:
+    """The unit of a row; raises DataError where the key needs one that is not there."""
+    found = text_of(row.get("unit"))
+    if not found and "unit" in key:
+        if "unit" not in row:
+            error = missing("unit", row, where, kind)
+            error.advice += "; or say what tells units apart: --key COLUMN,COLUMN"
+            raise error
+        return _name(row, "unit", where)
+    return found
+
+
+def _name(row: Mapping[str, Any], name: str, where: str) -> str:
+    found = text_of(row.get(name))
+    if not found:
+        raise DataError(
+            f"the column {quoted(name)} is empty", where=where, advice="name it in every row"
+        )
+    return found
+
+
+def text_of(value: object) -> str:
+    """A cell as text without white space around it; nothing for null."""
+    if value is None:
+        return ""
+    return value.strip() if isinstance(value, str) else as_text(value)
+
+
+def meta_of(row: Mapping[str, Any], columns: frozenset[str]) -> dict[str, Any]:
+    """The columns that the shape has no name for, and what stands under `meta`."""
+    found = dict(object_of(row.get("meta"))) if "meta" in row else {}
+    for name, value in row.items():
+        if name not in columns and value is not None and value != "":
+            found[name] = value
+    return found
+
+
+def _number(value: object) -> float | None:
+    """A finite number, whole ones as such; from a text only if it is spelled as one."""
+    if value is None or value == "" or isinstance(value, bool):
+        return None
+    if isinstance(value, int) and abs(value) < _EXACT:
+        return value
+    try:
+        number = float(value) if isinstance(value, float | str | int) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    if not math.isfinite(number) or (isinstance(value, str) and "_" in value):
+        return None
+    is_whole = isinstance(value, str) and value.strip().lstrip("+-").isdecimal()
+    return int(number) if is_whole and abs(number) < _EXACT else number

@@ -1,0 +1,103 @@
+"""Which columns tell units apart.
+
+Where rows of one unit, judge, dimension and repeat stand more than once, some other column must say
+what they are about, a model or a prompt; else they are repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from evenhand.data.files import did_you_mean
+from evenhand.errors import DataError, quoted
+from evenhand.jsontext import as_text
+from evenhand.units import joined_id
+
+KNOWN = (
+    *("model", "prompt_variant", "variant", "system", "run_id", "eval_set_variant", "candidate"),
+    *("prompt", "turn"),
+)
+"""Columns that say what was judged, by their names."""
+REPEATS = frozenset(
+    {"take", "seed", "sample", "trial", "attempt", "epoch", "iteration", "rep", "run", "round"}
+)
+"""Columns that tell one repeat from the next."""
+FEW, SHORT = 200, 64
+"""Of a column that may be a variant's: how many values it has at most, and how long."""
+_QUOTES = frozenset('"\\')
+"""What cannot stand in a path into JSON."""
+CROSSED = 0.5
+"""A variant comes with most units; what is said about a single answer does not."""
+
+
+class Columns:
+    """The columns seen beside those that a shape names, and the values of those that have few."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, set[str] | None] = {}
+
+    def see(self, row: Mapping[str, Any]) -> None:
+        """Note the columns of a row."""
+        for name, value in row.items():
+            values = self._values.setdefault(name, set())
+            if values is None:
+                continue
+            text = value if isinstance(value, str) else as_text(value)
+            if text not in values:
+                values.add(text)
+                if len(values) > FEW or len(text) > SHORT:
+                    self._values[name] = None
+
+    def require(self, key: Iterable[str]) -> None:
+        """Refuse a key with a column that no row has."""
+        for name in key:
+            if name not in self._values:
+                near, there = did_you_mean(name, self._values), ", ".join(map(quoted, self._values))
+                raise DataError(
+                    f"no row has the column {quoted(name)} that the key names",
+                    advice=f"{near} there are: {there}".strip(),
+                )
+
+    def candidates(self) -> list[tuple[str, int]]:
+        """The columns that may be part of the key, each with how many values it has; 0 for one that
+        is known by its name."""
+        named = [name for name in KNOWN if name in self._values]
+        others = [
+            (name, len(values))
+            for name, values in self._values.items()
+            if values and 1 < len(values) <= FEW and not _QUOTES.intersection(name)
+            if name not in KNOWN and name != "unit" and name not in REPEATS
+        ]
+        return [(name, 0) for name in named] + sorted(others, key=lambda one: one[1])
+
+
+def find_key(
+    candidates: Iterable[tuple[str, int]],
+    doubles: Callable[[Sequence[str]], int],
+    spread: Callable[[str], float],
+) -> list[str]:
+    """The unit and, while rows stand double, the columns that make fewer of them do so.
+
+    `doubles` says how many rows more than one have the same key; `spread` with what share of all
+    units a column's values come on average.
+    """
+    key = ["unit"]
+    left = doubles(key)
+    for name, values in candidates:
+        if not left:
+            break
+        if values and spread(name) < CROSSED:
+            continue
+        fewer = doubles([*key, name])
+        if fewer < left:
+            key, left = [*key, name], fewer
+    return key
+
+
+def key_values(key: Sequence[str], unit: str, meta: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The id that a row's key makes, and its meta, which keeps the unit where the id is more."""
+    if tuple(key) == ("unit",):
+        return unit, meta
+    kept = {"unit": unit, **meta} if unit else meta
+    return joined_id(kept.get(name) for name in key), kept

@@ -1,0 +1,216 @@
+"""Published files through `evenhand.importing`: every row is accounted for, and what the files say
+comes out; where a published pipeline lost rows, the right count and why it differs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.app import find_run, open_store
+from evenhand.importing import Imported, Options, import_files
+from evenhand.ledger.store import Store
+from evenhand.results import full_rows
+from evenhand.stats.tables import FIRST, SECOND, TIE
+from evenhand.tables import vote_table
+from tests.published.data import anchor, folder, records
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store("sqlite:store.db", tmp_path)
+    yield opened
+    opened.close()
+
+
+def imported(store: Store, path: Path | str, kind: str, **options: Any) -> Imported:
+    path = path if isinstance(path, Path) else folder() / path
+    return import_files(store, [path], kind, Options(**options))
+
+
+def rows(store: Store) -> list[Mapping[str, Any]]:
+    return list(full_rows(store, find_run(store, "latest")))
+
+
+def arena_file(path: Path, *, drop: str | None = None) -> Path:
+    """The verdicts in Arena-Hard's own layout; a game with the label `drop` is taken out."""
+    with path.open("w") as file:
+        for row in records("ru_arena_jina/verdicts.csv.gz"):
+            labels = (row["game1_baseline_is_A"], row["game2_model_is_A"])
+            games = [None if label == drop else {"score": label or None} for label in labels]
+            about = {"question_id": row["question_id"], "model": row["model"], "judge": "jina"}
+            file.write(json.dumps(about | {"games": games}) + "\n")
+    return path
+
+
+def battles(store: Store) -> dict[str, list[int]]:
+    """By model: games that the baseline won, that the model won, and ties."""
+    found: dict[str, Counter[str]] = {}
+    for row in rows(store):
+        names = row["unit"].split("#")[1]
+        model = names.removeprefix("baseline-").removesuffix("-baseline")
+        said = (one["winner"] for one in row["passes"] if "winner" in one)
+        found.setdefault(model, Counter()).update(said)
+    return {model: [one["A"], one["B"], one["tie"]] for model, one in found.items()}
+
+
+def published_battles() -> dict[str, list[int]]:
+    names = ("baseline_wins", "model_wins", "ties")
+    published = records("ru_arena_jina/published_battle_counts.csv")
+    return {row["model"]: [int(row[name]) for name in names] for row in published}
+
+
+def test_every_label_of_the_russian_arena_counts_whichever_way_it_is_written(
+    store: Store, tmp_path: Path
+) -> None:
+    found = imported(store, arena_file(tmp_path / "all.jsonl"), "arena-hard")
+    assert (found.tally.rows, found.tally.units, found.tally.failures) == (19_000, 9_500, {})
+    counted, published = battles(store), published_battles()
+    assert len(counted) == anchor("ru_arena.dropped_label_trap")["value"]["models"] == 19
+    assert all(sum(counts) == 1000 for counts in counted.values())
+    # The published counts lack every game labelled A<B: nearly half of what was judged.
+    lost = {model: sum(counted[model]) - sum(published[model]) for model in published}
+    labels = Counter(
+        row["model"]
+        for row in records("ru_arena_jina/verdicts.csv.gz")
+        for name in ("game1_baseline_is_A", "game2_model_is_A")
+        if row[name] == "A<B"
+    )
+    assert lost == {model: labels[model] for model in lost}
+    assert sum(lost.values()) > 0.4 * found.tally.rows
+
+
+def test_the_published_battles_of_the_russian_arena_come_out_when_the_label_is_dropped(
+    store: Store, tmp_path: Path
+) -> None:
+    found = imported(store, arena_file(tmp_path / "some.jsonl", drop="A<B"), "arena-hard")
+    assert battles(store) == published_battles()
+    # Here what was dropped is not gone in silence: it is a failed judgment.
+    assert found.tally.failures["empty"] > 0
+    assert found.json()["planned"] == 9_500
+
+
+REVIEWS = {
+    "vicuna80.sums.vicuna-13b_20230322-clean-lang__gpt35_vicuna-13b": "gpt35",
+    "vicuna80.sums.vicuna-13b_20230322-clean-lang__bard_vicuna-13b": "bard",
+    "vicuna80.sums.vicuna-13b_20230322-clean-lang__alpaca-13b_vicuna-13b": "alpaca-13b",
+    "vicuna80.sums.vicuna-13b_20230322-clean-lang__llama-13b_vicuna-13b": "llama-13b",
+    "vicuna80.sums.gpt35judge__vicuna-13b-20230322-new-hp-fp16_vicuna-13b-20230322-new-hp-fp16": "",
+}
+
+
+@pytest.mark.parametrize("ident", REVIEWS)
+def test_the_scores_of_the_first_vicuna_table(store: Store, ident: str) -> None:
+    target = anchor(ident)
+    found = imported(store, target["files"][0], "fastchat")
+    assert (found.tally.rows, found.tally.units) == (160, 160)
+    scores: dict[str, dict[str, float]] = {"assistant 1": {}, "assistant 2": {}}
+    for row in rows(store):
+        if row["output"] is not None:
+            meta = row["output"]["meta"]
+            scores[meta["model"]][meta["unit"]] = row["output"]["scores"]["score"]["score"]
+    first, second = scores.values()
+    assert first.keys() == second.keys()
+    assert target["value"] == {
+        "sum1": sum(first.values()),
+        "sum2": sum(second.values()),
+        "wins2": sum(second[unit] > first[unit] for unit in first),
+        "loses2": sum(second[unit] < first[unit] for unit in first),
+        "ties": sum(second[unit] == first[unit] for unit in first),
+        "unparsed": sum(found.tally.failures.values()) // 2,
+    }
+    if REVIEWS[ident]:
+        blog = anchor(f"vicuna80.blog.{REVIEWS[ident]}")["value"]
+        assert blog == [sum(first.values()), sum(second.values())]
+
+
+def test_of_a_review_the_stored_score_is_read_even_where_its_text_says_another(
+    store: Store,
+) -> None:
+    """Question 65: the text gives 9/10 to both, the file stores 8 and 8. An import reads what was
+    stored, as every figure published about the file did; the text it leaves alone. Question 61 has
+    no score in its text, and [-1, -1] in the file: a failure, not two scores of -1."""
+    target = anchor("vicuna80.parse_trap")
+    imported(store, target["files"][0], "fastchat")
+    found: dict[str, list[Any]] = {"61": [], "65": []}
+    for row in rows(store):
+        if (unit := row["unit"].split("/")[0]) in found:
+            output = row["output"]
+            found[unit].append(output["scores"]["score"]["score"] if output else row["reason"])
+    assert found["65"] == target["value"]["question_65_stored"]
+    assert found["65"] != target["value"]["question_65_text"]
+    assert found["61"] == ["schema", "schema"]
+    assert target["value"]["question_61_stored"] == [-1, -1]
+
+
+def test_grades_in_japanese_with_their_doubles(store: Store) -> None:
+    target = anchor("judge_texts.ja")
+    found = imported(store, target["files"][0], "fastchat", judge="gpt-4")
+    assert found.tally.rows == target["value"]["rows"]
+    assert sum(found.tally.failures.values()) == target["value"]["unparsed"]
+    # Four questions were judged twice: repeats, not rows that overwrite each other.
+    assert (found.tally.units, found.tally.verdicts, found.tally.repeats) == (560, 564, [2])
+    stored = Counter(row["output"]["scores"]["score"]["score"] for row in rows(store))
+    written = (
+        re.findall(r"\[\[(\d+(?:\.\d+)?)\]\]", row["judgment"])
+        for row in records(target["files"][0])
+    )
+    assert stored == Counter(float(marks[0]) for marks in written)
+
+
+def test_inconsistent_ties_of_mt_bench_stay_known(store: Store) -> None:
+    target = anchor("mtbench.inconsistent_rate_all")
+    found = imported(store, target["files"][0], "fastchat")
+    flagged = [row for row in rows(store) if "inconsistent" in row["flags"]]
+    assert all(row["output"]["winner"] == "tie" for row in flagged)
+    assert found.tally.verdicts == target["value"]["n"]
+    share = len(flagged) / found.tally.verdicts
+    assert share == pytest.approx(target["value"]["value"], abs=target["tolerance"])
+
+
+def test_people_and_judge_on_mt_bench_meet_on_every_pair_that_both_judged(store: Store) -> None:
+    ids: list[set[str]] = []
+    for name in ("mtbench/human_votes.jsonl.gz", "mtbench/gpt4_pair.jsonl.gz"):
+        imported(store, name, "fastchat")
+        ids.append({row["unit"] for row in rows(store)})
+    pairs = [
+        {
+            (r["question_id"], r["turn"], *sorted((r["model_a"], r["model_b"])))
+            for r in records(name)
+        }
+        for name in ("mtbench/human_votes.jsonl.gz", "mtbench/gpt4_pair.jsonl.gz")
+    ]
+    assert len(ids[0] & ids[1]) == len(pairs[0] & pairs[1]) == 1814
+
+
+def test_votes_of_people_on_mt_bench(store: Store) -> None:
+    found = imported(store, "mtbench/human_votes.jsonl.gz", "fastchat")
+    labels = Counter(row["winner"] for row in records("mtbench/human_votes.jsonl.gz"))
+    assert (found.tally.rows, len(found.tally.repeats)) == (3355, 65)
+    said = Counter(one["winner"] for row in rows(store) for one in row["passes"])
+    assert said["tie"] == labels["tie"] and said["A"] + said["B"] == 3355 - labels["tie"]
+
+
+def test_the_annotations_of_one_model_on_alpacaeval(store: Store) -> None:
+    name = "alpacaeval/raw_claude-2.1__weighted_alpaca_eval_gpt4_turbo.jsonl.gz"
+    found = imported(store, name, "alpacaeval")
+    assert (found.tally.rows, found.tally.units, found.tally.verdicts) == (805, 805, 805)
+    votes = vote_table(store, find_run(store, "latest"))
+    raw = records(name)
+    assert votes.preference == pytest.approx([row["preference"] - 1 for row in raw])
+    assert votes.second_length.tolist() == [len(row["output_2"]) for row in raw]
+    published = next(
+        row
+        for row in records("alpacaeval/leaderboard_published.csv")
+        if row["model"] == "claude-2.1" and row["annotator"] == "weighted_alpaca_eval_gpt4_turbo"
+    )
+    counted = [int(np.sum(votes.outcome == outcome)) for outcome in (SECOND, FIRST, TIE)]
+    assert counted == [int(published[name]) for name in ("n_wins", "n_wins_base", "n_draws")]
+    win_rate = 100 * float(np.mean(votes.preference))
+    assert win_rate == pytest.approx(float(published["win_rate"]), abs=1e-6)

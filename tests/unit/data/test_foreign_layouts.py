@@ -1,0 +1,393 @@
+"""The layouts of other tools, in small samples of each, as tidy rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import limits
+from evenhand.data.foreign import LAYOUTS, Found
+from evenhand.data.foreign.arena_hard import verdict
+from evenhand.data.foreign.tidy import read_score, read_vote
+from evenhand.errors import DataError, UsageError
+
+arrow = pytest.importorskip("pyarrow")
+
+
+def found(path: Path, kind: str) -> list[Found]:
+    return list(LAYOUTS[kind].read(path, {}))
+
+
+def lines(folder: Path, *rows: dict[str, Any]) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def said(rows: Sequence[Found]) -> list[str]:
+    """Who won each vote, by name; the reason of a failure."""
+    votes = [read_vote(row.value, row.where) for row in rows]
+    names = [{"first": v.first, "second": v.second, "tie": "tie", "": v.failed} for v in votes]
+    return [name[vote.said] for name, vote in zip(names, votes, strict=True)]
+
+
+def scored(rows: Sequence[Found]) -> dict[Any, Any]:
+    """The score of each dimension; of a failure its detail."""
+    found = [read_score(row.value) for row in rows]
+    return {one.dimension: one.detail if one.failed else one.score for one in found}
+
+
+ALPACA = {
+    "instruction": "Name a river.",
+    "output_1": "The Volga.",
+    "generator_1": "base",
+    "output_2": "Rhine",
+    "generator_2": "new",
+    "annotator": "gpt4",
+    "dataset": "koala",
+}
+
+
+def test_alpacaeval(tmp_path: Path) -> None:
+    preferences = [1, 2, 1.5, 0, 1.25, None, 3]
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps([ALPACA | {"preference": one} for one in preferences], indent=2))
+    rows = found(path, "alpacaeval")
+    assert said(rows) == ["base", "new", "tie", "tie", "base", "empty", "schema"]
+    votes = [read_vote(row.value, row.where) for row in rows]
+    assert [vote.preference for vote in votes] == [0, 1, 0.5, 0.5, 0.25, None, None]
+    assert votes[0].lengths == (10, 5)
+    value = rows[0].value
+    assert (value["judge"], value["dataset"], value["instruction"]) == (
+        "gpt4",
+        "koala",
+        "Name a river.",
+    )
+    assert len({row.value["unit"] for row in rows}) == 1
+
+
+def test_alpacaeval_reads_the_nan_that_json_has_not(tmp_path: Path) -> None:
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps([ALPACA | {"preference": float("nan")}]))
+    assert said(found(path, "alpacaeval")) == ["empty"]
+
+
+PAIR = {
+    "question_id": 81,
+    "model_1": "a",
+    "model_2": "b",
+    "judge": ["gpt-4", "pair-v2"],
+    "g1_user_prompt": "...",
+    "g1_judgment": "[[A]]",
+    "turn": 1,
+    "tstamp": 1.5,
+}
+
+
+def test_fastchat_pairs_are_two_votes_in_opposite_orders(tmp_path: Path) -> None:
+    games = [("model_1", "model_1"), ("model_2", "tie"), ("error", "model_2")]
+    rows = [PAIR | {"g1_winner": g1, "g2_winner": g2} for g1, g2 in games]
+    made = found(lines(tmp_path, *rows), "fastchat")
+    assert said(made) == ["a", "a", "b", "tie", "schema", "b"]
+    assert [(row.value["first"], row.value["second"]) for row in made[:2]] == [
+        ("a", "b"),
+        ("b", "a"),
+    ]
+    value = made[0].value
+    assert (value["unit"], value["judge"], value["turn"]) == (81, "gpt-4", 1)
+    assert value["judge_prompt"] == "pair-v2" and "g1_judgment" not in value
+
+
+def test_fastchat_votes_of_people_and_settled_ones(tmp_path: Path) -> None:
+    row = {"question_id": 1, "model_a": "a", "model_b": "b", "judge": "expert_1", "turn": 2}
+    labels = ["model_a", "model_b", "tie", "tie (inconsistent)", "neither"]
+    made = found(lines(tmp_path, *(row | {"winner": one} for one in labels)), "fastchat")
+    assert said(made) == ["a", "b", "tie", "tie", "schema"]
+    assert [one.flag for one in made] == ["", "", "", "inconsistent", ""]
+
+
+def test_fastchat_grades(tmp_path: Path) -> None:
+    row = {"question_id": "11", "model": "m", "judge": ["gpt-4", "single-v1"], "turn": 1}
+    made = found(lines(tmp_path, row | {"score": 8.5}, row | {"score": -1}), "fastchat")
+    good, bad = (read_score(one.value) for one in made)
+    assert good.score == 8.5 and made[0].value["model"] == "m"
+    assert bad.failed == "schema" and "not parsed" in bad.detail
+
+
+def test_reviews_of_the_first_vicuna_table(tmp_path: Path) -> None:
+    row = {"question_id": 1, "answer1_id": "x", "answer2_id": "y", "text": "9 9", "reviewer_id": 1}
+    made = found(
+        lines(tmp_path, row | {"score": [8.0, 8.5]}, row | {"score": [-1, -1]}), "fastchat"
+    )
+    assert [one.value["model"] for one in made] == ["assistant 1", "assistant 2"] * 2
+    assert [read_score(one.value).score for one in made] == [8.0, 8.5, None, None]
+
+
+def test_a_fastchat_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="g1_winner, winner or score"):
+        found(lines(tmp_path, {"question_id": 1, "turns": ["a question"]}), "fastchat")
+    with pytest.raises(DataError, match="question_id"):
+        found(lines(tmp_path, {"model": "m", "score": 3}), "fastchat")
+
+
+@pytest.mark.parametrize(
+    ("label", "winner", "flag"),
+    [
+        ("A>B", "first", ""),
+        ("B<A", "first", ""),
+        ("A<B", "second", ""),
+        ("B>A", "second", ""),
+        ("A>>B", "first", "strong"),
+        ("B<<A", "first", "strong"),
+        ("A<<B", "second", "strong"),
+        ("B>>A", "second", "strong"),
+        ("A=B", "tie", ""),
+        ("B=A", "tie", ""),
+        ("[[A>B]]", "first", ""),
+    ],
+)
+def test_an_arena_label_says_the_same_either_way_round(label: str, winner: str, flag: str) -> None:
+    assert verdict(label) == (winner, flag)
+
+
+@pytest.mark.parametrize("label", ["A>A", "A>>>B", "C>B", "", None, "A", 3])
+def test_any_other_arena_label_stays_to_be_told(label: object) -> None:
+    assert verdict(label) == (label, "")
+
+
+def test_arena_hard(tmp_path: Path) -> None:
+    row = {"question_id": "q", "model": "m", "judge": "gpt-4"}
+    games = [{"score": "A<<B", "judgment": "..."}, {"score": "B>A"}]
+    failed = [{"score": None}, None]
+    second = {"uid": "u", "model": "m", "judge": "j", "baseline": "o3", "category": "hard"}
+    path = lines(
+        tmp_path, row | {"games": games}, row | {"games": failed}, second | {"games": games}
+    )
+    made = found(path, "arena-hard")
+    # The first game shows the baseline first, the second the model.
+    assert said(made) == ["m", "baseline", "empty", "empty", "m", "o3"]
+    assert [one.flag for one in made] == ["strong", "", "", "", "strong", ""]
+    assert made[4].value["unit"] == "u" and made[4].value["category"] == "hard"
+
+
+def test_arena_hard_without_games_is_a_failure(tmp_path: Path) -> None:
+    made = found(lines(tmp_path, {"uid": "u", "model": "m", "games": []}), "arena-hard")
+    assert said(made) == ["empty"]
+
+
+RESULT = {
+    "testIdx": 0,
+    "promptIdx": 1,
+    "provider": {"id": "openai:gpt-5", "label": ""},
+    "prompt": {"raw": "Solve: 1+1", "label": "Solve: {{sum}}"},
+    "vars": {"sum": "1+1"},
+    "score": 0.75,
+    "success": False,
+    "namedScores": {"tone": 0.5},
+    "failureReason": 1,
+    "error": "Latency 5794ms is greater than threshold",
+    "gradingResult": {
+        "pass": False,
+        "score": 0.75,
+        "componentResults": [
+            {"pass": True, "score": 1, "assertion": {"type": "contains", "value": "2"}},
+            {"pass": False, "score": 0, "assertion": {"type": "contains", "value": "two"}},
+            {"pass": True, "score": 0.5, "assertion": {"type": "llm-rubric", "metric": "tone"}},
+            {"pass": True, "assertion": {"type": "latency"}},
+        ],
+    },
+}
+FAILED = {
+    "testIdx": 1,
+    "provider": "echo",
+    "failureReason": 2,
+    "error": "API error: 500",
+    "score": 0,
+}
+
+
+def promptfoo(folder: Path, whole: object) -> list[Found]:
+    path = folder / "results.json"
+    path.write_text(json.dumps(whole, indent=1))
+    return found(path, "promptfoo")
+
+
+def test_promptfoo(tmp_path: Path) -> None:
+    summary = {"version": 3, "prompts": [{"raw": "x"}], "results": [RESULT, FAILED], "stats": {}}
+    made = promptfoo(tmp_path, {"evalId": "e", "results": summary, "config": {"tests": [1, "}"]}})
+    assert scored(made[:-1]) == {
+        "score": 0.75,
+        "tone": 0.5,
+        "contains": 1,
+        "contains 2": 0,
+        "latency": 1.0,
+    }
+    value = made[0].value
+    assert (value["unit"], value["model"], value["prompt"]) == (0, "openai:gpt-5", "Solve: {{sum}}")
+    assert scored(made[-1:]) == {None: "error: API error: 500"}
+    assert made[-1].value["model"] == "echo"
+
+
+def test_promptfoo_of_older_versions(tmp_path: Path) -> None:
+    old = {k: v for k, v in RESULT.items() if k not in ("testIdx", "failureReason")}
+    made = promptfoo(tmp_path, {"version": 1, "results": [old], "table": {"body": []}})
+    again = promptfoo(tmp_path, {"results": {"version": 2, "results": [old], "table": {}}})
+    assert [one.value for one in made] == [one.value for one in again]
+    assert len({one.value["unit"] for one in made}) == 1
+
+
+def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no results"):
+        promptfoo(tmp_path, {"prompts": []})
+    with pytest.raises(DataError, match="an object must stand here"):
+        promptfoo(tmp_path, [])
+    with pytest.raises(UsageError, match="no columns to rename"):
+        next(LAYOUTS["promptfoo"].read(tmp_path / "results.json", {"a": "b"}))
+
+
+def test_results_may_be_packed_and_damage_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "results.json.gz"
+    packed = gzip.compress(json.dumps({"results": [RESULT]}).encode())
+    path.write_bytes(packed)
+    assert len(found(path, "promptfoo")) == 5
+    path.write_bytes(packed[:-20])
+    with pytest.raises(DataError, match="gzip data is cut off"):
+        found(path, "promptfoo")
+
+
+HEADER = {"version": 2, "status": "success", "eval": {"model": "openai/gpt-4", "task": "sums"}}
+SAMPLES: list[dict[str, Any]] = [
+    {
+        "id": "s1",
+        "epoch": 1,
+        "input": "1+1?",
+        "metadata": {"area": "plus", "deep": {"x": 1}},
+        "scores": {
+            "match": {"value": "C", "answer": "2", "history": []},
+            "graded": {"value": {"tone": "P", "sense": True}},
+            "length": {"value": 12},
+            "words": {"value": "maybe"},
+        },
+    },
+    {"id": "s1", "epoch": 2, "input": [{"role": "user"}], "scores": {"match": {"value": "I"}}},
+    {"id": 2, "epoch": 1, "input": "?", "scores": {}, "error": {"message": "out of memory"}},
+    {"id": 3, "epoch": 1, "input": "?", "scores": {"match": {"value": float("nan")}}},
+    {"id": 4, "epoch": 1, "input": "?"},
+]
+
+
+def archive(path: Path, files: dict[str, object], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as packed:
+        for name, value in files.items():
+            packed.writestr(name, json.dumps(value))
+    return path
+
+
+def check_inspect(made: Sequence[Found]) -> None:
+    by_sample: dict[tuple[Any, Any], list[Found]] = {}
+    for one in made:
+        by_sample.setdefault((one.value["unit"], one.value["repeat"]), []).append(one)
+    assert scored(by_sample["s1", 1]) == {
+        "match": 1,
+        "graded/tone": 0.5,
+        "graded/sense": 1,
+        "length": 12,
+        "words": 'score "maybe" is not a number',
+    }
+    assert scored(by_sample["s1", 2]) == {"match": 0}
+    assert scored(by_sample[2, 1]) == {None: "error: out of memory"}
+    assert scored(by_sample[3, 1]) == {"match": "there is no score"}
+    assert scored(by_sample[4, 1]) == {None: "there is no score"}
+    value = by_sample["s1", 1][0].value
+    assert (value["model"], value["task"], value["input"]) == ("openai/gpt-4", "sums", "1+1?")
+    assert value["metadata.area"] == "plus" and "metadata.deep" not in value
+
+
+def test_inspect_logs_by_their_summaries(tmp_path: Path) -> None:
+    files = {"header.json": HEADER, "samples/s1_epoch_1.json": {"id": "not read"}}
+    path = archive(tmp_path / "log.eval", files | {"summaries.json": SAMPLES})
+    check_inspect(found(path, "inspect"))
+
+
+def test_inspect_logs_by_their_samples(tmp_path: Path) -> None:
+    files: dict[str, object] = {f"samples/{i}.json": one for i, one in enumerate(SAMPLES)}
+    check_inspect(found(archive(tmp_path / "log.eval", files | {"header.json": HEADER}), "inspect"))
+
+
+def test_inspect_logs_that_were_cut_short_by_their_journal(tmp_path: Path) -> None:
+    files: dict[str, object] = {"_journal/start.json": HEADER}
+    files |= {"_journal/summaries/2.json": SAMPLES[2:], "_journal/summaries/1.json": SAMPLES[:2]}
+    check_inspect(found(archive(tmp_path / "log.eval", files), "inspect"))
+
+
+def test_inspect_logs_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    whole = HEADER | {"plan": {"steps": ["a", {"b": "}"}]}, "samples": SAMPLES, "n": 1.5}
+    path.write_text(json.dumps(whole, indent=2))
+    check_inspect(found(path, "inspect"))
+
+
+def test_inspect_logs_packed_with_zstandard(tmp_path: Path) -> None:
+    # Python before 3.14 cannot write such an archive: what is packed is stored, and then called
+    # what it is, method 93.
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as packed:
+        for name, value in {"header.json": HEADER, "summaries.json": SAMPLES}.items():
+            packed.writestr(name, arrow.compress(json.dumps(value).encode(), "zstd", asbytes=True))
+    raw = bytearray(path.read_bytes())
+    for mark, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        place = raw.find(mark)
+        while place >= 0:
+            raw[place + at : place + at + 2] = (93).to_bytes(2, "little")
+            place = raw.find(mark, place + 4)
+    path.write_bytes(raw)
+    assert {entry.compress_type for entry in zipfile.ZipFile(path).infolist()} == {93}
+    check_inspect(found(path, "inspect"))
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "UNPACKED_BYTES", 100_000)
+    bomb = [{"id": i, "input": "x" * 1000} for i in range(1000)]
+    path = archive(tmp_path / "log.eval", {"header.json": HEADER, "summaries.json": bomb})
+    assert path.stat().st_size < 20_000
+    with pytest.raises(DataError, match="unpacks to more than"):
+        found(path, "inspect")
+
+
+def test_an_archive_with_a_gigantic_sample_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LINE_BYTES", 10_000)
+    files: dict[str, object] = {"header.json": HEADER, "samples/1.json": {"id": "x" * 1_000_000}}
+    with pytest.raises(DataError, match="a row longer than"):
+        found(archive(tmp_path / "log.eval", files), "inspect")
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+    path = archive(tmp_path / "log.eval", {"header.json": HEADER, "summaries.json": SAMPLES})
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="not a sound zip archive"):
+        found(path, "inspect")
+    middle = whole.find(b"summaries.json") + 30
+    path.write_bytes(whole[:middle] + b"\xff" * 8 + whole[middle + 8 :])
+    with pytest.raises(DataError, match="not a sound zip archive"):
+        found(path, "inspect")
+    path.write_text("no zip")
+    with pytest.raises(DataError, match="not a sound zip archive"):
+        found(path, "inspect")
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no header\.json"):
+        found(archive(tmp_path / "log.eval", {"other.json": {}}), "inspect")
+    with pytest.raises(DataError, match="no samples"):
+        found(archive(tmp_path / "log.eval", {"header.json": HEADER}), "inspect")
