@@ -89,6 +89,48 @@ class Settings(_Part):
     """Pairwise: several judges each settle a pair, or take a round each."""
 
 
+class CompareSpec(_Part):
+    """`[compare]`: the question that the run answers first; `compare`, `gate` and `run
+    --until-decided` take it from here."""
+
+    by: Annotated[list[str], BeforeValidator(_listed)] = []
+    """The field, or fields, that tell the variants apart; pairs are compared by candidate."""
+    baseline: str | None = None
+
+
+class StopSpec(_Part):
+    """`[stop]`: judge in random order, and stop when the comparison is decided."""
+
+    until_decided: bool = True
+
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    """How often at most a difference may be found that is none."""
+    dimension: str = "overall"
+    variant: str | None = None
+    """Which variant must be decided against the baseline; all of them unless given."""
+    min_units: Annotated[int, Field(ge=1)] = 1
+    """Decide on no fewer units."""
+
+
+class GateSpec(_Part):
+    """`[gate]`: the conditions that `evenhand gate` holds a run to."""
+
+    dimension: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)] = ["overall"]
+    variant: str | None = None
+    candidate: str | None = None
+    judge: str | None = None
+    """Only what this judge said."""
+    on_conflict: Literal["tie", "uncertain", "drop", "split"] | None = None
+    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    better: bool = False
+    no_worse_than: Annotated[float, Field(ge=0)] | None = None
+    """How much lower than the baseline the mean may be."""
+    min_mean: float | None = None
+    min_win_rate: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_critical_fails: Annotated[int, Field(ge=0)] | None = None
+    max_failure_rate: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
 class StoreSpec(_Part):
     """`[store]`."""
 
@@ -112,6 +154,9 @@ class SuiteFile(_Part):
     limits: Limits = Limits()
     settings: Settings = Settings()
     store: StoreSpec = StoreSpec()
+    compare: CompareSpec | None = None
+    stop: StopSpec | None = None
+    gate: GateSpec | None = None
     columns: dict[str, str] = {}
 
 
@@ -218,8 +263,6 @@ def _explained(first: ErrorDetails, where: str) -> UsageError:
     """What is wrong, where it stands, and what was meant."""
     loc = first["loc"]
     name = ".".join(map(str, loc))
-    if loc in _NOT_YET:
-        return UsageError(f"the key {quoted(name)} is not supported yet", where=where)
     if first["type"] == "extra_forbidden":
         return UsageError(f"unknown key {quoted(name)}{_did_you_mean(loc)}", where=where)
     if first["type"] == "missing":
@@ -243,10 +286,10 @@ _PARTS: dict[str, type[_Part]] = {
     "settings": Settings,
     "store": StoreSpec,
     "price": PriceSpec,
+    "compare": CompareSpec,
+    "stop": StopSpec,
+    "gate": GateSpec,
 }
-
-_NOT_YET: frozenset[Loc] = frozenset({("compare",)})
-"""Keys of the specification that this version does not know."""
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _NAME = re.compile(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import COMMANDS, cli
-from evenhand.suite import JudgeSpec, Limits, Settings, SuiteFile
+from evenhand.suite import CompareSpec, GateSpec, JudgeSpec, Limits, Settings, StopSpec, SuiteFile
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -23,7 +23,10 @@ def test_every_command_and_option_is_documented(name: str) -> None:
             assert not option.startswith("--") or f"`{option}" in page, option
 
 
-@pytest.mark.parametrize("part", [SuiteFile, JudgeSpec, Limits, Settings])
+PARTS = [SuiteFile, JudgeSpec, Limits, Settings, CompareSpec, StopSpec, GateSpec]
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_every_key_of_a_suite_is_documented(part: type[SuiteFile]) -> None:
     page = (ROOT / "docs/suite.md").read_text(encoding="utf-8")
     missing = [key for key in part.model_fields if f"`{key}`" not in page]

@@ -4,10 +4,21 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import evenhand
 from evenhand.suite import suite_schema
 
-OPTIONAL = {"aiohttp", "genai_prices", "httpx2", "pyarrow", "pydantic", "rich", "xllamacpp"}
+STATISTICS = {"altair", "fastapi", "jinja2", "numpy", "pandas", "scipy", "sklearn"}
+OPTIONAL = STATISTICS | {
+    "aiohttp",
+    "genai_prices",
+    "httpx2",
+    "pyarrow",
+    "pydantic",
+    "rich",
+    "xllamacpp",
+}
 
 
 def test_the_public_names_are_these() -> None:
@@ -40,6 +51,11 @@ def test_importing_loads_nothing_heavy() -> None:
 def test_help_loads_nothing_heavy() -> None:
     asked = "from evenhand.cli.main import cli; cli.main(['--help'], standalone_mode=False)"
     assert not loaded_by(asked) & OPTIONAL
+
+
+@pytest.mark.parametrize("command", ["run", "show", "export"])
+def test_judging_and_looking_load_no_statistics(command: str) -> None:
+    assert not loaded_by(f"import evenhand.cli.{command}") & STATISTICS
 
 
 def test_the_shipped_schema_is_that_of_the_code() -> None:

@@ -143,10 +143,15 @@ WRONG = {
         10,
         'unknown key "judges.1.price.out"; did you mean "output"?',
     ),
-    "a table not yet": (
-        SUITE + '[compare]\nby = "meta.model"\n',
-        15,
-        'the key "compare" is not supported yet',
+    "unknown in a question": (
+        SUITE + '[compare]\nby = "meta.model"\nbaselin = "m"\n',
+        17,
+        'unknown key "compare.baselin"; did you mean "baseline"?',
+    ),
+    "a share that is none": (
+        SUITE + "[gate]\nmin_win_rate = 55\n",
+        16,
+        'gate.min_win_rate: input should be less than or equal to 1, and is "55"',
     ),
     "out of range in settings": (
         SUITE + "[settings]\nmax_rounds = 0\n",

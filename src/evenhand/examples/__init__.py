@@ -23,7 +23,7 @@ model = "embedded"
 concurrency = 16
 # budget_usd = "5.00"
 
-[store]
+{question}[store]
 url = "sqlite:evenhand.db"
 """
 
@@ -35,6 +35,14 @@ DATA = {
 }
 
 
+QUESTION = {
+    "pairwise": "",
+    "weighted": '[compare]                       # evenhand compare\nby = "model"\n\n',
+    "rubric": '[compare]                       # evenhand compare\nby = "prompt_variant"\n'
+    'baseline = "v1"\n\n',
+}
+
+
 def example_files(protocol: str, language: str) -> dict[str, str]:
     """The files of a bundled suite, by name."""
     folder = resources.files("evenhand.examples") / protocol / language
@@ -43,6 +51,7 @@ def example_files(protocol: str, language: str) -> dict[str, str]:
         protocol=protocol,
         language=language,
         data=DATA[protocol],
+        question=QUESTION[protocol],
     )
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
     return {"evenhand.toml": suite} | dict(sorted(texts.items()))

@@ -1,0 +1,82 @@
+"""The fields of what is judged, numbered: what identifies a unit, and what sets units apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from evenhand import jsontext
+from evenhand.stats.tables import NONE, Field, Fields
+from evenhand.units import META_FIELDS
+
+
+class Codes:
+    """Values numbered in the order in which they first come."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+        self.codes: list[int] = []
+
+    def of(self, value: str) -> int:
+        return self.known.setdefault(value, len(self.known))
+
+    def add(self, value: str) -> None:
+        self.codes.append(self.of(value))
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return tuple(self.known)
+
+
+class Columns:
+    """The fields of what is judged, gathered unit by unit."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Codes] = {}
+        self._rows = 0
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            if value is None:
+                continue
+            column = self._fields.setdefault(name, Codes())
+            column.codes += [NONE] * (self._rows - len(column.codes))
+            column.add(jsontext.as_text(value))
+        self._rows += 1
+
+    def fields(self) -> dict[str, Field]:
+        """Every field with a code for each row."""
+        found: dict[str, Field] = {}
+        for name, column in self._fields.items():
+            codes = column.codes + [NONE] * (self._rows - len(column.codes))
+            found[name] = Field(np.array(codes, dtype=np.int64), column.levels)
+        return found
+
+
+def unit_fields(ident: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a unit beside its texts. A field of meta beats what the id says."""
+    task = {"task_name": body["task_name"]} if "task_name" in body else {}
+    return {"unit": ident, **task, **body["meta"]}
+
+
+def id_fields(fields: Fields) -> tuple[str, ...]:
+    """The fields that tell units apart: those that their ids are made of where the question or task
+    is named everywhere, else the id itself."""
+    named = [name for name in ("task_name", *META_FIELDS) if name in fields]
+    whole = [name for name in ("task_name", "question_id") if name in named]
+    if any((fields[name].codes >= 0).all() for name in whole):
+        return tuple(named)
+    return ("unit",)
+
+
+def rubric_ends(rubric: object) -> dict[str, tuple[float, float]]:
+    """The lowest and the highest score of each dimension's bands; nothing where it has no bands."""
+    if not isinstance(rubric, Mapping):
+        return {}
+    found: dict[str, tuple[float, float]] = {}
+    for one in cast("Mapping[str, Any]", rubric)["dimensions"]:
+        scores = [float(band["score"]) for band in one["bands"]]
+        found[one["id"]] = (min(scores), max(scores))
+    return found

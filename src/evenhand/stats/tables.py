@@ -1,0 +1,152 @@
+"""What statistics are computed from: the judgments of a run as columns.
+
+A `Scores` table holds one row a judgment of a sample or an answer, a `Votes` table one row a
+judgment of a pair. Failures are rows without a value, so that nothing that is missing is hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import UsageError, quoted
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Rule = Literal["tie", "uncertain", "drop", "split"]
+"""What two orders that name different winners come to, where no later round settled it: a tie;
+`uncertain`, half a win to each; nothing; or the mean of what the orders say."""
+
+FIRST, SECOND, TIE, UNCERTAIN, NONE = 0, 1, 2, 3, -1
+"""Outcomes of a vote: which candidate is better. NONE is a failure, or a conflict that was dropped.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of what was judged: a code for each unit, -1 where it is absent."""
+
+    codes: Ints
+    levels: tuple[str, ...]
+
+
+Fields = Mapping[str, Field]
+
+
+def field_named(fields: Fields, name: str) -> Field:
+    """A field by its name, with or without `meta.` before it; raises UsageError."""
+    found = fields.get(name) or fields.get(name.removeprefix("meta."))
+    if found is None:
+        close = get_close_matches(name, list(fields), n=1)
+        there = ", ".join(fields) or "none"
+        raise UsageError(
+            f"no unit has a field {quoted(name)}",
+            advice=f"Did you mean {quoted(close[0])}?" if close else f"There are: {there}",
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """The judgments of samples or answers."""
+
+    dimensions: tuple[str, ...]
+    low: Floats
+    """The lowest score that each dimension's scale has."""
+    high: Floats
+    values: Floats
+    """A row a judgment, a column a dimension; nan where there is no score."""
+    unit: Ints
+    """Of each row, as a place in `units`."""
+    judge: Ints
+    repeat: Ints
+    tags: Bools
+    """A row a judgment, a column a name of `tag_names`."""
+    tag_names: tuple[str, ...]
+    critical: Bools
+    """Whether an answer met a critical-fail condition."""
+    units: Sequence[str]
+    """Every unit of the run by its id, judged or not."""
+    fields: Fields
+    """What `meta` says of each unit; `id_fields` are those that tell units apart."""
+    id_fields: tuple[str, ...]
+    judges: tuple[str, ...]
+    planned: int
+    """How many judgments each unit is to have; 0 where that is not known, as of imported ones."""
+    totals: Floats | None = None
+    """The totals of answers from 0 to 1: their dimensions do not weigh alike."""
+    given_scale: bool = True
+    """Whether `low` and `high` are the rubric's; else they are the least and most observed."""
+
+    @property
+    def failed(self) -> Bools:
+        """Of each row, whether it has no score at all."""
+        return np.asarray(np.isnan(self.values).all(axis=1), dtype=np.bool_)
+
+    @property
+    def overall(self) -> Floats:
+        """Of each row, the mean of its scores, each scaled from the lowest to the highest band; of
+        answers the total, from 0 to 1."""
+        if self.totals is not None:
+            return self.totals
+        if not self.dimensions:
+            return np.full(self.unit.size, np.nan)
+        span = np.where(self.high > self.low, self.high - self.low, 1.0)
+        return np.asarray(((self.values - self.low) / span).mean(axis=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """What was said in each order, in first rounds: the raw matter of position effects."""
+
+    vote: Ints
+    """The row of the Votes table that a pass belongs to."""
+    turned: Bools
+    """Whether the second candidate of the vote was shown first."""
+    outcome: Ints
+    """FIRST, SECOND or TIE, of the vote's candidates."""
+    preference: Floats
+    """How far the second candidate is preferred, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """The judgments of pairs, each about candidates `first` and `second` as the unit has them."""
+
+    candidates: tuple[str, ...]
+    first: Ints
+    second: Ints
+    outcome: Ints
+    preference: Floats
+    """How far the second candidate is preferred: 0, 0.5 or 1, or between; nan without a verdict."""
+    pair: Ints
+    """Of each row, as a place in `pairs`: one topic with its two candidates."""
+    topic: Ints
+    """Of each row, the topic as a number from 0: votes on one topic hang together."""
+    judge: Ints
+    repeat: Ints
+    marks: Mapping[str, Ints] = field(default_factory=dict)
+    """By criterion, FIRST, SECOND, TIE or NONE."""
+    first_length: Floats
+    """In characters; nan where not known."""
+    second_length: Floats
+    fields: Fields
+    """What `meta` says, with a code for each row."""
+    pairs: Sequence[str]
+    """The unit ids of the pairs that have a judgment."""
+    topics: Sequence[str]
+    judges: tuple[str, ...]
+    passes: Passes
+    rule: Rule = "uncertain"
+    conflict: Bools
+    """Of each row, whether no round brought the orders together, so that the rule decided."""
+
+    @property
+    def conflicts(self) -> int:
+        return int(self.conflict.sum())
