@@ -1,0 +1,91 @@
+"""`evenhand compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option
+from evenhand.report.terminal import console
+
+if TYPE_CHECKING:
+    from evenhand.stats.tables import Rule
+
+RULES = ("tie", "uncertain", "drop", "split")
+
+
+@click.command("compare")
+@run_argument
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="FIELD",
+    help="The field that tells variants apart; several give their combinations.",
+)
+@click.option("--baseline", metavar="V", help="The variant to compare with. Default: the first.")
+@click.option(
+    "--pair-by",
+    multiple=True,
+    metavar="FIELD",
+    help="Pair units on these fields. Default: those of the id less --by.",
+)
+@click.option("--judge", metavar="J", help="Count only what this judge said.")
+@click.option("--on-conflict", type=click.Choice(RULES), help="Pairs: orders that contradict.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--seed", type=int, help="Of what is sampled. Default: that of the run.")
+@store_option
+@json_option
+def compare_command(
+    run: str,
+    by: tuple[str, ...],
+    baseline: str | None,
+    pair_by: tuple[str, ...],
+    judge: str | None,
+    on_conflict: Rule | None,
+    level: float,
+    seed: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Variants of RUN side by side: which is better, by how much, and how sure that is.
+
+    What the suite says under [compare] holds where --by and --baseline say nothing. Of a pairwise
+    run the candidates are compared with the baseline.
+
+    \b
+    evenhand compare --by prompt_variant --baseline v1
+    evenhand compare --by model --by prompt_variant --pair-by question_id
+    evenhand compare --by candidate --baseline old
+    """
+    from evenhand.concluding import compared
+
+    opened, found = recorded(store, run)
+    try:
+        made = compared(
+            opened,
+            found,
+            _listed(by),
+            baseline,
+            pair_by=_listed(pair_by),
+            rule=on_conflict,
+            judge=judge,
+            level=level,
+            seed=seed,
+        )
+    finally:
+        opened.close()
+    if as_json:
+        print_json({"run": found.row.id, **made.json()})
+        return
+    from evenhand.report.comparison import comparison_lines
+
+    out = console()
+    for shown in comparison_lines(made):
+        out.print(shown)
+
+
+def _listed(given: Iterable[str]) -> list[str]:
+    """Fields that were named one by one, or several with commas."""
+    return [name.strip() for each in given for name in each.split(",") if name.strip()]

@@ -1,0 +1,109 @@
+"""What may be concluded from a run: its tables read, and the question put to the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.app import Recorded
+from evenhand.errors import UsageError, quoted
+from evenhand.ledger.store import Store
+from evenhand.results import fronts_of
+from evenhand.stats.comparing.compare import compare_scores, compare_votes
+from evenhand.stats.comparing.comparison import Comparison
+from evenhand.stats.ranking.board import Options
+from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
+from evenhand.stats.tables import Rule, Votes
+from evenhand.stopping import is_sequential
+from evenhand.tables import score_table, vote_table
+
+FRONT_VOTES = 200_000
+"""Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
+
+
+def compared(
+    store: Store,
+    run: Recorded,
+    by: Sequence[str] = (),
+    baseline: str | None = None,
+    *,
+    pair_by: Sequence[str] = (),
+    rule: Rule | None = None,
+    seed: int | None = None,
+    **given: Any,
+) -> Comparison:
+    """Variants of a run side by side, with what its own history adds to the notes.
+
+    What the suite said under `[compare]` holds where `by` and `baseline` say nothing. Raises
+    UsageError.
+    """
+    asked = run.row.manifest.get("compare") or {}
+    base = baseline if baseline is not None or by else asked.get("baseline")
+    fields = list(by or asked.get("by") or [])
+    given["seed"] = run.identity["seed"] if seed is None else seed
+    if run.kind_name == "pairwise":
+        _only_candidates(fields, pair_by)
+        found = compare_votes(vote_table(store, run, rule), base, **given)
+    elif rule is not None:
+        raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
+    else:
+        table = score_table(store, run)
+        found = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **given)
+    return replace(found, notes=(*found.notes, *_history(run)))
+
+
+def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:
+    """Pairs are compared by candidate and nothing else; raises UsageError."""
+    if list(fields) not in ([], ["candidate"]):
+        raise UsageError(
+            f"pairs cannot be compared by {quoted(' / '.join(fields))}",
+            advice="--by candidate compares them; for a field of meta see evenhand leaderboard.",
+        )
+    if pair_by:
+        raise UsageError("--pair-by is for runs of samples or answers", advice="Leave it out.")
+
+
+def _history(run: Recorded) -> list[str]:
+    """What a reader must know of how the run came about."""
+    if not is_sequential(run.row.manifest):
+        return []
+    return [
+        "This run was to stop once its comparison was decided. That sequential decision keeps its"
+        " error; p values and intervals here are those of a number of units fixed before."
+    ]
+
+
+def ranked(
+    store: Store,
+    run: Recorded,
+    *,
+    rule: Rule | None = None,
+    judge: str | None = None,
+    by: str | None = None,
+    criterion: str | None = None,
+    seed: int | None = None,
+    **given: Any,
+) -> Leaderboard:
+    """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
+    if run.kind_name != "pairwise":
+        raise UsageError(
+            f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
+            advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
+        )
+    votes = vote_table(store, run, rule)
+    options = Options(**given, seed=run.identity["seed"] if seed is None else seed)
+    # A table of votes does not say which candidates a topic has, so these are read again.
+    fronts = fronts_of(store, run) if _has_fronts(votes) else {}
+    return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)
+
+
+def _has_fronts(votes: Votes) -> bool:
+    """Whether some topic has more than two candidates, in a table small enough to list them."""
+    size = len(votes.candidates)
+    if size < 3 or votes.outcome.size > FRONT_VOTES:
+        return False
+    both = np.concatenate([votes.topic * size + votes.first, votes.topic * size + votes.second])
+    return bool(np.bincount(np.unique(both) // size).max() > 2)

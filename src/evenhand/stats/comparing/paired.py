@@ -1,0 +1,136 @@
+"""Is the difference chance? A sign-flip test of sums by cluster.
+
+If variant and baseline are alike, each cluster's sum of paired differences could as well have had
+the other sign. The p value is the share of sign patterns whose total lies at least as far from 0
+as the observed one: under that null P(p <= a) <= a, whatever the distribution of scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.fft import next_fast_len
+
+from evenhand.stats.tables import Floats, Ints
+
+ROUNDS = 9_999
+LATTICE_COST = 30_000_000
+"""Points of the spectrum times distinct sizes up to which the exact distribution is computed."""
+ENUMERATED = 16
+"""Sums up to which all sign patterns are gone through one by one."""
+RESOLUTION = 1e-12
+"""What a spectrum resolves: a smaller p is given as this."""
+POINTS = 8_000_000
+"""How many points a spectrum has at most."""
+MERGED = 10_000
+"""How many sums are sampled the signs of."""
+BLOCK = 4_000_000
+"""How many signs are drawn at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignTest:
+    """A two-sided p value, None without anything to test, and whether it is exact."""
+
+    p: float | None
+    exact: bool
+
+
+def sign_flip(sums: Floats, seed: int = 0) -> SignTest:
+    """The test of one sum of differences for each cluster."""
+    moved = np.abs(sums[sums != 0])
+    if sums.size == 0:
+        return SignTest(None, True)
+    if moved.size == 0:
+        return SignTest(1.0, True)
+    seen = abs(float(sums.sum()))
+    if moved.size <= ENUMERATED:
+        return SignTest(_by_enumeration(moved, seen), True)
+    steps = _steps(moved)
+    if steps is not None:
+        return SignTest(_by_spectrum(steps, _signed_total(sums, steps)), True)
+    return SignTest(_by_sampling(np.abs(_merged(sums)), seen, seed), False)
+
+
+def _merged(sums: Floats) -> Floats:
+    """At most MERGED sums: of more, some change their sign together. That is as valid a test, and
+    what it takes no longer grows with the number of clusters."""
+    place = np.arange(sums.size) % MERGED
+    return np.bincount(place, sums).astype(np.float64)
+
+
+def _signed_total(sums: Floats, steps: Ints) -> int:
+    """How far from 0 the observed total is, in steps."""
+    signs = np.sign(sums[sums != 0])
+    return abs(int((signs * steps).sum()))
+
+
+def _steps(sizes: Floats) -> Ints | None:
+    """The sizes as multiples of one step, where they are and the exact way is affordable."""
+    tolerance = 1e-7 * float(sizes.max())
+    distinct = np.unique(np.round(sizes / tolerance)) * tolerance
+    # One step per distinct size at least: more of them can never be affordable.
+    if distinct.size**2 > LATTICE_COST:
+        return None
+    step = 0.0
+    for size in distinct[distinct > 0]:
+        step = _divisor(float(size), step, 50 * tolerance)
+        points = 2 * float(sizes.sum()) / step
+        if points > POINTS or points * distinct.size > LATTICE_COST:
+            return None
+    # Rounding in the divisor is worst where sizes are many steps: the mean step is better.
+    counts = np.rint(sizes / step)
+    step = float(sizes.sum() / counts.sum())
+    fits = np.abs(sizes - np.rint(sizes / step) * step).max() < tolerance
+    return np.rint(sizes / step).astype(np.int64) if fits else None
+
+
+def _divisor(one: float, other: float, tolerance: float) -> float:
+    """The greatest common divisor of two sizes, by Euclid's way within a tolerance."""
+    while other > tolerance:
+        one, other = other, one % other
+        if tolerance < other and one - other < tolerance:
+            other = 0.0
+    return one
+
+
+def _by_spectrum(steps: Ints, seen: int) -> float:
+    """The exact p value: the distribution of the total is the inverse Fourier transform of the
+    product of cosines."""
+    total, count = int(steps.sum()), steps.size
+    sizes, numbers = np.unique(steps, return_counts=True)
+    points = next_fast_len(2 * total + 2, real=True)
+    angles = np.arange(points // 2 + 1) * (2 * np.pi / points)
+    spectrum = np.ones(angles.size)
+    for size, number in zip(sizes, numbers, strict=True):
+        spectrum *= np.cos(size * angles) ** number
+    chances = np.fft.irfft(spectrum, points)
+    # Totals 0..total stand first; those below 0 mirror them.
+    tail = 2 * float(np.clip(chances[max(seen, 1) : total + 1], 0, None).sum())
+    tail += float(chances[0]) if seen == 0 else 0.0
+    least = 2.0 ** (1 - count) if count < 1000 else 0.0
+    return min(1.0, max(tail, least, RESOLUTION if count > 40 else 0.0))
+
+
+def _by_enumeration(sizes: Floats, seen: float) -> float:
+    totals = np.zeros(1)
+    for size in sizes:
+        totals = np.concatenate([totals + size, totals - size])
+    return float((np.abs(totals) >= seen - 1e-9 * sizes.sum()).mean())
+
+
+def _by_sampling(sizes: Floats, seen: float, seed: int) -> float:
+    """The share among sampled sign patterns, the observed one counted in."""
+    generator = np.random.default_rng(seed)
+    rounds = max(1, BLOCK // sizes.size)
+    whole, hits = float(sizes.sum()), 0
+    # Single precision is twice as fast; what it blurs counts as a hit, which is the safe side.
+    least, small = seen - 1e-5 * whole, sizes.astype(np.float32)
+    for start in range(0, ROUNDS, rounds):
+        number = min(rounds, ROUNDS - start)
+        drawn = np.frombuffer(generator.bytes(number * (-(-sizes.size // 8))), np.uint8)
+        signs = np.unpackbits(drawn.reshape(number, -1), axis=1, count=sizes.size)
+        totals = 2 * (signs @ small) - whole
+        hits += int((np.abs(totals) >= least).sum())
+    return (hits + 1) / (ROUNDS + 1)

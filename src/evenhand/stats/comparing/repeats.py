@@ -1,0 +1,136 @@
+"""How far a judge repeats itself: variance within a unit against variance between units."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.stats.tables import Floats, Ints, Scores
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The variance of scores on one dimension, taken apart.
+
+    `within` is that of one judge's repeats on one unit, `between` that of the units' true means;
+    `share` is what part of the two together is within.
+    """
+
+    dimension: str
+    units: int
+    within: float | None
+    between: float | None
+    share: float | None
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Wavering:
+    """A unit on which a judge does not repeat itself, with what it said each time."""
+
+    unit: str
+    judge: str
+    scores: dict[str, list[float | None]]
+    spread: float
+    """The root of the mean within-unit variance over dimensions, each scaled to 0..1."""
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What repeats of the same judgment tell."""
+
+    most: int
+    """The most repeats that any unit has of one judge."""
+    components: tuple[Components, ...]
+    wavering: tuple[Wavering, ...]
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "most": self.most,
+            "components": [one.json() for one in self.components],
+            "wavering": [one.json() for one in self.wavering],
+        }
+
+
+def repeats(scores: Scores) -> Repeats | None:
+    """What a table tells of repeats; None where nothing was judged twice by one judge."""
+    cell = scores.unit * max(1, len(scores.judges)) + scores.judge
+    cells, place, counts = np.unique(cell, return_inverse=True, return_counts=True)
+    if not scores.dimensions or counts.max() < 2:
+        return None
+    judge = cells % max(1, len(scores.judges))
+    components = [
+        _components(name, values, place, judge)
+        for name, values in [
+            *zip(scores.dimensions, scores.values.T, strict=True),
+            ("overall", scores.overall),
+        ]
+    ]
+    return Repeats(int(counts.max()), tuple(components), _wavering(scores, place, cells))
+
+
+def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Components:
+    """One-way components by the analysis of variance, pooled over judges."""
+    known = ~np.isnan(values)
+    count = np.bincount(place[known], minlength=judge.size)
+    sums = np.bincount(place[known], values[known], judge.size)
+    means = np.divide(sums, count, out=np.zeros(judge.size), where=count > 0)
+    inner = float(((values[known] - means[place[known]]) ** 2).sum())
+    inner_free = int((count - 1)[count > 0].sum())
+    outer, outer_free, weight = 0.0, 0, 0.0
+    for one in np.unique(judge):
+        own = (judge == one) & (count > 0)
+        total = count[own].sum()
+        if own.sum() > 1:
+            middle = sums[own].sum() / total
+            outer += float((count[own] * (means[own] - middle) ** 2).sum())
+            outer_free += int(own.sum()) - 1
+            weight += float(total - (count[own] ** 2).sum() / total)
+    units = int((count > 1).sum())
+    within = inner / inner_free if inner_free else None
+    if within is None or not outer_free:
+        return Components(name, units, within, None, None)
+    between = max(0.0, (outer - outer_free * within) / weight)
+    whole = within + between
+    return Components(name, units, within, between, within / whole if whole else None)
+
+
+def _wavering(scores: Scores, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
+    """Where a judge repeats itself least, the worst first."""
+    span = np.where(scores.high > scores.low, scores.high - scores.low, 1.0)
+    variances = np.stack([_variances(v, place, cells.size) for v in (scores.values / span).T])
+    known = ~np.isnan(variances)
+    sums = np.where(known, variances, 0).sum(axis=0)
+    spread = np.sqrt(sums / np.maximum(known.sum(axis=0), 1))
+    worst = [c for c in np.argsort(-spread, kind="stable")[:SHOWN] if spread[c] > 1e-12]
+    found: list[Wavering] = []
+    for cell in worst:
+        rows = np.flatnonzero(place == cell)
+        rows = rows[np.argsort(scores.repeat[rows], kind="stable")]
+        said = {
+            name: [None if np.isnan(v) else float(v) for v in scores.values[rows, column]]
+            for column, name in enumerate(scores.dimensions)
+        }
+        unit, judge = divmod(int(cells[cell]), max(1, len(scores.judges)))
+        found.append(Wavering(scores.units[unit], scores.judges[judge], said, float(spread[cell])))
+    return tuple(found)
+
+
+def _variances(values: Floats, place: Ints, size: int) -> Floats:
+    """The variance within each cell; nan with fewer than two values."""
+    known = ~np.isnan(values)
+    count = np.bincount(place[known], minlength=size)
+    sums = np.bincount(place[known], values[known], size)
+    means = np.divide(sums, count, out=np.zeros(size), where=count > 0)
+    squares = np.bincount(place[known], (values[known] - means[place[known]]) ** 2, size)
+    found: Floats = np.full(size, np.nan)
+    return np.divide(squares, count - 1, out=found, where=count > 1)

@@ -1,0 +1,188 @@
+"""Which units belong to which variant, and which of them answer the same question.
+
+Units are paired by a key: the fields that tell units apart, less those that name the variant.
+Keys about one question are one cluster, since what is judged about a question hangs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Protocol
+
+import numpy as np
+
+from evenhand.errors import UsageError, quoted
+from evenhand.stats.tables import Bools, Fields, Floats, Ints, field_named
+
+QUESTIONS = ("question_id", "task_name", "question")
+"""Fields that say what was asked; the first that is there names the clusters."""
+_ID = "unit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The place of every unit: its variant (-1 where it has none) and its key."""
+
+    variants: tuple[str, ...]
+    """In the order in which they first come."""
+    variant: Ints
+    key: Ints
+    cluster: Ints
+    """Of each key."""
+    by: tuple[str, ...]
+    """The fields that the variants differ in."""
+    pair_by: tuple[str, ...]
+
+    @property
+    def keys(self) -> int:
+        return self.cluster.size
+
+    def cells(self, values: Floats) -> Floats:
+        """A value a unit, as a row a key and a column a variant: the mean where units share a
+        place, nan where none has a value."""
+        known = ~np.isnan(values) & (self.variant >= 0)
+        size = self.keys * len(self.variants)
+        place = self.key[known] * len(self.variants) + self.variant[known]
+        sums = np.bincount(place, values[known], size)
+        counts = np.bincount(place, minlength=size)
+        means = np.full(size, np.nan)
+        np.divide(sums, counts, out=means, where=counts > 0)
+        return means.reshape(self.keys, len(self.variants))
+
+    @property
+    def present(self) -> Bools:
+        """Whether a variant has a unit of a key at all, judged or not."""
+        return np.asarray(~np.isnan(self.cells(np.zeros(self.variant.size))))
+
+
+class Units(Protocol):
+    """What is laid out: units with their fields, judged or not. A table of scores is one."""
+
+    @property
+    def units(self) -> Sequence[str]: ...
+    @property
+    def fields(self) -> Fields: ...
+    @property
+    def id_fields(self) -> tuple[str, ...]: ...
+
+
+def layout(table: Units, by: Sequence[str], pair_by: Sequence[str] | None = None) -> Layout:
+    """How the units of a table are compared by these fields; raises UsageError."""
+    named = [name.removeprefix("meta.") if name not in table.fields else name for name in by]
+    if not named:
+        raise UsageError("nothing to compare by", advice=f"--by FIELD, of: {_there(table.fields)}")
+    variant, variants = _variants(table.fields, named)
+    pairing = _pairing(table, named, pair_by)
+    key = _codes(table.fields, pairing, len(table.units))
+    keys, first = np.unique(key, return_index=True)
+    cluster = np.arange(keys.size)
+    question = next((name for name in (*QUESTIONS, _ID) if name in pairing), None)
+    if question:
+        asked = table.fields[question].codes[first]
+        # A key that does not say what was asked stands for itself.
+        alone = np.arange(keys.size) + len(table.fields[question].levels)
+        cluster = np.unique(np.where(asked >= 0, asked, alone), return_inverse=True)[1]
+    return Layout(
+        variants=variants,
+        variant=variant,
+        key=key,
+        cluster=cluster,
+        by=tuple(named),
+        pair_by=tuple(pairing),
+    )
+
+
+def _variants(fields: Fields, by: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
+    """Of each unit the variant, numbered in order of appearance; -1 where a field is absent."""
+    parts = [field_named(fields, name) for name in by]
+    codes = np.zeros(parts[0].codes.size, dtype=np.int64)
+    whole = np.ones(codes.size, dtype=np.bool_)
+    for part in parts:
+        codes = codes * (len(part.levels) + 1) + part.codes
+        whole &= part.codes >= 0
+    found, first, place = np.unique(codes[whole], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(found.size, dtype=np.int64)
+    rank[order] = np.arange(found.size)
+    variant = np.full(codes.size, -1, dtype=np.int64)
+    variant[whole] = rank[place]
+    opening = np.flatnonzero(whole)[first[order]]
+    names = [" / ".join(part.levels[part.codes[unit]] for part in parts) for unit in opening]
+    return variant, tuple(names)
+
+
+def _pairing(table: Units, by: Sequence[str], given: Sequence[str] | None) -> list[str]:
+    """The fields that units are paired on."""
+    if given:
+        for name in given:
+            field_named(table.fields, name)
+        named = [n if n in table.fields else n.removeprefix("meta.") for n in given]
+        if clash := set(named) & set(by):
+            raise UsageError(
+                f"units cannot be paired on {quoted(min(clash))}: the variants differ in it",
+                advice="Leave it out of --pair-by.",
+            )
+        return named
+    # An id that stands for itself tells every unit apart, so nothing is shared.
+    parts = () if table.id_fields == (_ID,) else table.id_fields
+    made = [name for name in parts if name in table.fields and name not in by]
+    asked = [name for name in QUESTIONS if name in table.fields and name not in by]
+    if not made and not asked:
+        raise UsageError(
+            f"nothing says which units of different {' / '.join(by)} belong together",
+            advice=f"--pair-by FIELD names what they share, of: {_there(table.fields, by)}",
+        )
+    return made or asked[:1]
+
+
+def _there(fields: Fields, less: Sequence[str] = ()) -> str:
+    return ", ".join(name for name in fields if name not in less) or "none"
+
+
+def _codes(fields: Fields, names: Sequence[str], units: int) -> Ints:
+    """One number for each combination of these fields, from 0; absent is a value too."""
+    codes = np.zeros(units, dtype=np.int64)
+    for name in names:
+        joined = codes * (len(fields[name].levels) + 1) + fields[name].codes + 1
+        codes = np.unique(joined, return_inverse=True)[1]
+    return codes
+
+
+def chosen(
+    variants: Sequence[str], baseline: str | None, what: str = "variant"
+) -> tuple[int, list[str]]:
+    """The place of the baseline, and what to say where nobody named it; raises UsageError."""
+    if not variants:
+        raise UsageError(f"there is no {what} to compare", advice="Judge something first.")
+    if baseline is None:
+        said = f"No baseline was named: {quoted(variants[0])}, the first {what}, is taken."
+        return 0, [said]
+    return _place(variants, baseline, what), []
+
+
+def judge_named(judges: Sequence[str], name: str) -> int:
+    """The place of a judge by its name; raises UsageError."""
+    return _place(judges, name, "judge")
+
+
+def _place(names: Sequence[str], name: str, what: str) -> int:
+    if name not in names:
+        close = get_close_matches(name, names, n=1)
+        there = ", ".join(quoted(one) for one in names[:10]) or "none"
+        raise UsageError(
+            f"no {what} is called {quoted(name)}",
+            advice=f"Did you mean {quoted(close[0])}?" if close else f"There are: {there}",
+        )
+    return names.index(name)
+
+
+def unshared(table: Units, made: Layout, one: int, other: int) -> list[str]:
+    """Fields of the pairing in which two variants have nothing in common."""
+    found: list[str] = []
+    for name in made.pair_by:
+        codes = table.fields[name].codes
+        if not np.intersect1d(codes[made.variant == one], codes[made.variant == other]).size:
+            found.append(name)
+    return found

@@ -1,0 +1,303 @@
+"""Published means, rates and differences through `evenhand import` and `evenhand compare`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cli.main import main
+from tests.published.data import anchor, records
+
+Call = Callable[..., dict[str, Any]]
+MAXIMA = {
+    "Correctness": 3,
+    "Explanation Correctness": 2,
+    "Accuracy": 5,
+    "Fluency": 3,
+    "Logicality": 3,
+    "Informativeness": 3,
+}
+JUDGES = ("GPT-4-Turbo", "GPT-4o", "GPT-4.1", "GPT-4.1-mini")
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Calls a command as a user would, and reads its JSON."""
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments: str) -> dict[str, Any]:
+        monkeypatch.setattr(sys, "argv", ["evenhand", *arguments, "--json"])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert left.value.code == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return called
+
+
+def imported(call: Call, rows: Iterable[Mapping[str, Any]], *arguments: str) -> dict[str, Any]:
+    """The rows as a run, through a file as `import --kind scores` takes it."""
+    listed = list(rows)
+    with Path("scores.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(listed[0]))
+        writer.writeheader()
+        writer.writerows(listed)
+    return call("import", "scores.csv", "--kind", "scores", *arguments)
+
+
+def means(found: Mapping[str, Any], dimension: str) -> dict[str, tuple[float, int]]:
+    """Of every variant the mean on a dimension, and of how many units it is."""
+    return {
+        one["variant"]: (one["mean"], one["n"])
+        for one in found["means"]
+        if one["dimension"] == dimension and one["n"]
+    }
+
+
+def shisa(*, parsed_only: bool) -> Iterable[dict[str, Any]]:
+    """Every judgment; -1, which stands for a reply that was not parsed, as a score or as none."""
+    categories = {
+        row["question_id"]: row["category"] for row in records("shisa_ja/question_categories.csv")
+    }
+    for row in records("shisa_ja/scores.csv.gz"):
+        for judge in JUDGES:
+            score = "" if parsed_only and row[judge] == "-1" else row[judge]
+            yield {
+                "unit": row["question_id"],
+                "model": row["model"],
+                "turn": row["turn"],
+                "category": categories[row["question_id"]],
+                "judge": judge,
+                "dimension": "score",
+                "score": score,
+            }
+
+
+def shisa_cells(call: Call) -> dict[tuple[str, str, str, str], float]:
+    """Every published cell, as the command gives it: (model, turn, row, judge)."""
+    found: dict[tuple[str, str, str, str], float] = {}
+    rows: dict[tuple[str, ...], Callable[..., tuple[str, str, str]]] = {
+        ("model",): lambda m: (m, "", "Overall Average"),
+        ("model", "turn"): lambda m, t: (m, "", f"Overall (Turn {t})"),
+        ("model", "category"): lambda m, c: (m, "", f"{c} (Average)"),
+        ("model", "category", "turn"): lambda m, c, t: (m, t, c),
+    }
+    for judge in JUDGES:
+        for fields, name in rows.items():
+            by = [part for one in fields for part in ("--by", one)]
+            compared = call("compare", *by, "--judge", judge)
+            for variant, (mean, _) in means(compared, "score").items():
+                found[(*name(*variant.split(" / ")), judge)] = mean
+    return found
+
+
+def published_cells() -> dict[tuple[str, str, str, str], float]:
+    return {
+        (row["model"], row["turn"], row["row"], judge): float(row[judge])
+        for row in records("shisa_ja/published_cells.csv")
+        for judge in JUDGES
+    }
+
+
+def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call) -> None:
+    target, published = anchor("shisa_ja.cells"), published_cells()
+    imported(call, shisa(parsed_only=False))
+    found = shisa_cells(call)
+    assert len(published) == target["value"]["cells"] and found.keys() == published.keys()
+    apart = {key for key in found if abs(found[key] - published[key]) > target["tolerance"]}
+    assert apart == set()
+
+
+def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call: Call) -> None:
+    """The trap: -1 says that a judge's reply was not parsed. Failures are no scores."""
+    told = imported(call, shisa(parsed_only=True))
+    lost = [row for row in shisa(parsed_only=True) if row["score"] == ""]
+    assert sum(told["failures"].values()) == len(lost) > 0
+    found, published = shisa_cells(call), published_cells()
+    gaps = {key: found[key] - published[key] for key in found}
+    apart = {key: gap for key, gap in gaps.items() if abs(gap) > 0.0051}
+    touched = {(row["model"], row["judge"]) for row in lost}
+    assert len(apart) == 16 and {(key[0], key[3]) for key in apart} <= touched
+    # An unparsed reply taken for -1 can only lower a mean.
+    assert min(apart.values()) > 0 and max(apart.values()) == pytest.approx(1.09, abs=0.006)
+
+
+def llmeval2() -> Iterable[dict[str, Any]]:
+    for row in records("llmeval2_zh/gpt4_scores.csv.gz"):
+        for dimension in MAXIMA:
+            if row[dimension] != "":
+                yield {
+                    "unit": row["question_uuid"],
+                    "model": row["llm_name"],
+                    "subject": row["subject"],
+                    "judge": "gpt-4",
+                    "dimension": dimension,
+                    "score": row[dimension],
+                }
+
+
+def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
+    imported(call, llmeval2())
+    compared = call("compare", "--by", "model", "--by", "subject")
+    points: dict[str, tuple[float, float]] = {}
+    for dimension, most in MAXIMA.items():
+        for variant, (mean, n) in means(compared, dimension).items():
+            got, of = points.get(variant, (0.0, 0.0))
+            points[variant] = (got + mean * n, of + most * n)
+    shares: dict[str, list[float]] = {}
+    for variant, (got, of) in points.items():
+        shares.setdefault(variant.split(" / ")[0], []).append(100 * got / of)
+    target = anchor("llmeval2.gpt4_totals")
+    assert {len(one) for one in shares.values()} == {12}
+    assert {name: sum(one) / 12 for name, one in shares.items()} == pytest.approx(
+        target["value"], abs=target["tolerance"]
+    )
+    # No question is graded on every dimension, so there is no overall figure, and that is said.
+    assert any("no overall figure" in note for note in compared["notes"])
+
+
+def test_published_chinese_dimension_means_do_not_follow_from_the_data(call: Call) -> None:
+    """The trap: three published rows have means that the data do not give, with right totals."""
+    assert anchor("llmeval2.inconsistent_published_rows")["kind"] == "trap"
+    imported(call, llmeval2())
+    compared = call("compare", "--by", "model")
+    correct, accurate = means(compared, "Correctness"), means(compared, "Accuracy")
+    assert correct["zhigong"][0] < 2.072 - 0.01 and accurate["zhigong"][0] < 4.080 - 0.01
+
+
+def russian_truth() -> Iterable[dict[str, Any]]:
+    for name in ("gpt_20B", "llama", "llama_17B"):
+        for row in records(f"ru_truthfulqa_judge/{name}.jsonl.gz"):
+            judged = row["judge"]
+            scores = {
+                "truthfulness_rate": int(judged["truth_verdict"] == "correct"),
+                "hallucination_rate": int(judged["contains_incorrect_claim"]),
+                "mean_truth_score": judged["truth_score"],
+                "mean_best_answer_score": judged["best_answer_score"],
+                "mean_overall_score": judged["truth_score"] * judged["best_answer_score"] / 4,
+            }
+            about = {"unit": row["question_id"], "model": name, "judge": "judge"}
+            for dimension, score in scores.items():
+                yield about | {"dimension": dimension, "score": score}
+
+
+def test_russian_rates_and_means(call: Call) -> None:
+    imported(call, russian_truth())
+    compared = call("compare", "--by", "model", "--baseline", "llama")
+    for model in ("gpt_20B", "llama", "llama_17B"):
+        target = anchor(f"ru_truthfulqa.{model}")
+        for dimension, value in target["value"].items():
+            if dimension != "n":
+                mean, n = means(compared, dimension)[model]
+                assert n == target["value"]["n"]
+                assert mean == pytest.approx(value, abs=target["tolerance"])
+
+
+def test_russian_models_are_compared_on_the_questions_that_both_answered(call: Call) -> None:
+    """`llama_17B` was judged on 63 of 200 questions: its mean stands beside no other's."""
+    imported(call, russian_truth())
+    compared = call("compare", "--by", "model", "--baseline", "llama")
+    shared = {row["variant"]: row["n"] for row in compared["rows"]}
+    assert shared == {"gpt_20B": 200, "llama_17B": 63}
+    assert any('"llama_17B": 63 units are shared' in note for note in compared["notes"])
+    (row,) = (
+        row
+        for row in compared["rows"]
+        if (row["variant"], row["dimension"]) == ("llama_17B", "truthfulness_rate")
+    )
+    whole = dict(means(compared, "truthfulness_rate"))["llama"][0]
+    assert row["baseline_mean"] != pytest.approx(whole, abs=0.01)
+    assert row["difference"] == pytest.approx(row["mean"] - row["baseline_mean"])
+
+
+COUNTS = ("critical_mistakes", "mistakes", "additional_mistakes")
+
+
+def test_russian_error_counts_of_every_run(call: Call) -> None:
+    def rows() -> Iterable[dict[str, Any]]:
+        for row in records("ruqual_ru/results.jsonl.gz"):
+            about = {"unit": row["dialog_id"], "log": row["log"], "judge": "gemini-2.5-pro"}
+            for dimension in (*COUNTS, "tokens"):
+                score = "" if row["error"] else row[dimension]
+                yield about | {"dimension": dimension, "score": score}
+
+    told = imported(call, rows())
+    failed = sum(bool(row["error"]) for row in records("ruqual_ru/results.jsonl.gz"))
+    assert sum(told["failures"].values()) == failed
+    compared = call("compare", "--by", "log")
+    published = records("ruqual_ru/published_summaries.csv")
+    target = anchor("ruqual.summaries")
+    assert len(published) == target["value"]["runs"]
+    sums = {d: {v: m * n for v, (m, n) in means(compared, d).items()} for d in (*COUNTS, "tokens")}
+    for row in published:
+        tokens = sums["tokens"][row["log"]]
+        assert tokens == pytest.approx(int(row["total_tokens"]))
+        for dimension in COUNTS:
+            short = dimension.removesuffix("_mistakes")
+            count = sums[dimension][row["log"]]
+            assert count == pytest.approx(int(row[f"total_{short}"]))
+            rate = float(row[f"{short}_per_1000"])
+            assert 1000 * count / tokens == pytest.approx(rate, abs=target["tolerance"])
+
+
+def test_a_second_judge_beside_the_first_on_russian_errors(call: Call) -> None:
+    def rows() -> Iterable[dict[str, Any]]:
+        for place, row in enumerate(records("ruqual_ru/judge_vs_judge.jsonl.gz")):
+            for who in ("original", "new"):
+                for dimension in COUNTS:
+                    score = row[f"{who}_scores"][dimension]
+                    about = {"unit": place, "by_judge": who, "judge": who}
+                    yield about | {"dimension": dimension, "score": score}
+
+    imported(call, rows(), "--key", "unit,by_judge")
+    compared = call("compare", "--by", "by_judge", "--baseline", "original")
+    target = anchor("ruqual.judge_vs_judge")["value"]
+    assert [row["dimension"] for row in compared["rows"]] == [*COUNTS, "overall"]
+    for row in compared["rows"]:
+        if row["dimension"] in COUNTS:
+            total = target["total_diff"][row["dimension"]]
+            assert row["difference"] * row["n"] == pytest.approx(total, abs=1e-9)
+            short = row["dimension"].removesuffix("_mistakes")
+            counts = target["comparison"]["mistakes" if short == row["dimension"] else short]
+            same = row["n"] - row["higher"] - row["lower"]
+            assert (row["higher"], row["lower"], same) == tuple(counts.values())
+
+
+def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:
+    """Three takes of one judge on the same answers: nothing was published, so the figures are
+    checked against sums of squares."""
+    takes: dict[tuple[str, int], list[float]] = {}
+
+    def rows() -> Iterable[dict[str, Any]]:
+        for row in records("elyza_ja/command_r_plus_takes.jsonl.gz"):
+            takes.setdefault((row["model"], row["i"]), []).append(row["grade"])
+            yield {
+                "unit": row["i"],
+                "model": row["model"],
+                "repeat": row["take"],
+                "judge": "command-r-plus",
+                "dimension": "grade",
+                "score": row["grade"],
+            }
+
+    imported(call, rows())
+    repeats = call("compare", "--by", "model")["repeats"]
+    assert repeats["most"] == 3
+    centres = {unit: sum(cell) / 3 for unit, cell in takes.items()}
+    within = sum((v - centres[u]) ** 2 for u, cell in takes.items() for v in cell) / 400
+    middle = sum(centres.values()) / 200
+    between = sum((c - middle) ** 2 for c in centres.values()) / 199 - within / 3
+    grade = next(one for one in repeats["components"] if one["dimension"] == "grade")
+    assert grade["within"] == pytest.approx(within) and grade["between"] == pytest.approx(between)
+    assert grade["share"] == pytest.approx(within / (within + between))
+    worst = repeats["wavering"][0]["scores"]["grade"]
+    assert max(worst) - min(worst) == max(max(cell) - min(cell) for cell in takes.values())

@@ -1,0 +1,251 @@
+"""`evenhand compare`, from a suite that was judged to the answer on the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from tests.suites import pair_row, write_answers, write_pairs, write_suite
+from tests.unit.cli.conftest import CallCommand
+
+SCORES = """
+import json, re
+ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+
+def scored(messages, wobble=0):
+    text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
+    correct, clear, tags = re.search(r"(\\d) (\\d) (\\w*)", text).groups()
+    given = {"evidence": [text[:9]], "rationale": "fits"}
+    scores = {"correct": given | {"score": int(correct)}, "clear": given | {"score": int(clear)}}
+    return json.dumps({"scores": scores, "failure_tags": list(tags), "notes": ""})
+
+async def read(messages, schema, params):
+    return scored(messages)
+
+async def flaky(messages, schema, params):
+    reply = scored(messages)
+    return "{}" if "broken" in str(messages) else reply
+"""
+READ = {"model": "python/judge:read"}
+
+
+def unit(question: int, variant: str, correct: int, clear: int = 3, **more: Any) -> dict[str, Any]:
+    meta = {"prompt_variant": variant, "question_id": f"q{question}", **more.get("meta", {})}
+    text = f"Answered: {correct} {clear} {more.get('tags', '')} {more.get('said', '')}"
+    return {"meta": meta, "question": f"Question {question}?", "model_output": text}
+
+
+@pytest.fixture
+def run(call: CallCommand, tmp_path: Path) -> str:
+    """Twenty questions under two prompts: v2 is more correct, and as clear."""
+    units = [unit(q, "v1", 1 if q % 4 else 3, 3 if q % 3 else 5) for q in range(20)]
+    units += [unit(q, "v2", 5 if q % 5 else 3, 3 if q % 3 else 5) for q in range(20)]
+    write_suite(tmp_path, units, READ, judge=SCORES, seed=3)
+    found: str = call("run", "--json").json["run"]
+    return found
+
+
+def test_the_answer_comes_first_and_fits_the_terminal(
+    call: CallCommand, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = call("compare", run, "--by", "prompt_variant", "--baseline", "v1")
+    assert (said.code, said.err) == (0, "")
+    lines = said.out.splitlines()
+    assert lines[0].startswith("v2 is better than v1 overall: +0.")
+    sentence = " ".join(" ".join(lines[:2]).split())
+    assert "20 questions; better on correct; no difference found on clear." in sentence
+    assert "Nothing is missing: all 40 judgments have a score." in said.out
+    assert max(map(cell_len, lines)) <= 80
+
+
+def test_json_has_the_rows_of_the_contract(call: CallCommand, run: str) -> None:
+    said = call("compare", "--by", "prompt_variant", "--baseline", "v1", "--json")
+    found = said.json
+    assert (found["run"], found["by"], found["baseline"]) == (run, "prompt_variant", "v1")
+    pinned = (
+        "dimension variant n mean baseline_mean difference low high p p_adjusted effect outcome"
+    )
+    assert all(set(pinned.split()) <= set(row) for row in found["rows"])
+    rows = {row["dimension"]: row for row in found["rows"]}
+    assert list(rows) == ["correct", "clear", "overall"]
+    assert rows["correct"]["n"] == 20
+    assert rows["correct"]["mean"] == pytest.approx((16 * 5 + 4 * 3) / 20)
+    assert rows["correct"]["baseline_mean"] == pytest.approx((15 * 1 + 5 * 3) / 20)
+    assert (rows["correct"]["outcome"], rows["clear"]["outcome"]) == (
+        "better",
+        "not enough evidence",
+    )
+    assert rows["overall"]["difference"] == pytest.approx(rows["correct"]["difference"] / 8)
+    assert call("compare", "--by", "prompt_variant", "--baseline", "v1", "--json").out == said.out
+
+
+def test_the_suite_names_the_question_and_flags_beat_it(call: CallCommand, tmp_path: Path) -> None:
+    units = [
+        unit(q, v, 1 + 2 * (v == "v2"), meta={"model": m})
+        for q in range(6)
+        for v in ("v1", "v2")
+        for m in ("big", "small")
+    ]
+    compare = {"by": ["prompt_variant"], "baseline": "v2"}
+    write_suite(tmp_path, units, READ, judge=SCORES, compare=compare)
+    call("run")
+    found = call("compare", "--json").json
+    assert (found["by"], found["baseline"]) == ("prompt_variant", "v2")
+    assert (found["rows"][0]["variant"], found["rows"][0]["difference"]) == ("v1", -2)
+    # A baseline of the suite belongs to the suite's field.
+    other = call("compare", "--by", "model", "--json").json
+    assert (other["by"], other["baseline"]) == ("model", "big")
+    assert any("No baseline was named" in note for note in other["notes"])
+    both = call(
+        "compare", "--by", "model,prompt_variant", "--baseline", "small / v1", "--json"
+    ).json
+    assert {row["variant"] for row in both["rows"]} == {"big / v1", "big / v2", "small / v2"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "--by FIELD"),
+        (("--by", "promt_variant"), 'Did you mean "prompt_variant"'),
+        (("--by", "prompt_variant", "--baseline", "v3"), 'There are: "v1", "v2"'),
+        (("--by", "prompt_variant", "--judge", "me"), "no judge is called"),
+        (("--by", "prompt_variant", "--pair-by", "question"), 'Did you mean "question_id"'),
+        (("--by", "prompt_variant", "--level", "95"), "0.95"),
+        (("--by", "prompt_variant", "--on-conflict", "tie"), "runs of pairs"),
+    ],
+)
+def test_what_nobody_has_is_a_usage_error(
+    call: CallCommand, run: str, arguments: tuple[str, ...], told: str
+) -> None:
+    said = call("compare", run, *arguments)
+    assert (said.code, said.out) == (2, "") and told in said.err
+
+
+def test_missing_judgments_tags_and_repeats_are_shown(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    units = [unit(q, "v1", 3, tags="B" if q < 3 else "") for q in range(12)]
+    units += [unit(q, "v2", 5, tags="AB", said="broken" if q > 7 else "") for q in range(12)]
+    flaky = {"model": "python/judge:flaky", "repeats": 2}
+    write_suite(tmp_path, units, flaky, judge=SCORES, settings={"repairs": 0})
+    call("run")
+    found = call("compare", "--by", "prompt_variant", "--json").json
+    assert found["missing"]["v2"] == {
+        "units": 12,
+        "incomplete": 4,
+        "planned": 24,
+        "scored": 16,
+        "failed": 8,
+        "pending": 0,
+        "missing_scores": {},
+    }
+    rates = {one["tag"]: (one["rate"], one["baseline_rate"]) for one in found["tags"]}
+    assert rates["A"] == (1.0, 0.0) and rates["B"] == (1.0, 3 / 8)
+    # A judge that reads the same each time does not waver.
+    assert found["repeats"]["most"] == 2 and found["repeats"]["wavering"] == []
+    assert found["repeats"]["components"][0]["within"] == 0.0
+    said = call("compare", "--by", "prompt_variant").out
+    assert "Missing judgments differ" in said and "Repeats: up to 2" in said
+    assert max(map(cell_len, said.splitlines())) <= 80
+
+
+def test_wide_names_keep_the_table_within_the_terminal(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ("提示词的第一个版本" * 6, "第二个版本\x1b[31m" * 8)
+    units = [unit(q, name, 1 + 2 * (q % 3)) for q in range(6) for name in names]
+    write_suite(tmp_path, units, READ, judge=SCORES)
+    call("run")
+    said = call("compare", "--by", "prompt_variant").out
+    assert "\x1b" not in said and "\\u001b" in said
+    assert max(map(cell_len, said.splitlines())) <= 80
+
+
+def test_many_variants_stand_in_a_table_a_dimension(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    levels = {"base": 3, "good": 5, "bad": 1, "same": 3, "also good": 5}
+    units = [unit(q, name, score) for q in range(12) for name, score in levels.items()]
+    write_suite(tmp_path, units, READ, judge=SCORES)
+    call("run")
+    said = call("compare", "--by", "prompt_variant", "--baseline", "base").out
+    sentence = " ".join(" ".join(said.splitlines()[:3]).split())
+    assert sentence.startswith(
+        "Overall, against base: good, also good are better than the baseline; bad is worse than the"
+        " baseline; not enough evidence on 1 of 4 variants."
+    )
+    order = [said.index(f"\n{name} ") for name in ("good", "also good", "same", "bad")]
+    assert order == sorted(order)
+    assert max(map(cell_len, said.splitlines())) <= 80
+
+
+def test_candidates_of_pairs_are_compared_with_the_baseline(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    units = [pair_row(f"p{i}", 2, 9 if i else 1, topic=f"Topic {i}?") for i in range(12)]
+    write_pairs(tmp_path, units, compare={"baseline": "c1"})
+    call("run")
+    found = call("compare", "--json").json
+    rows = {row["dimension"]: row for row in found["rows"]}
+    assert (found["by"], found["baseline"]) == ("candidate", "c1")
+    assert set(rows) == {"C1", "C2", "C3", "C4", "C5", "overall"}
+    assert rows["overall"]["mean"] == pytest.approx(11 / 12)
+    assert rows["overall"]["difference"] == pytest.approx(10 / 12)
+    assert rows["overall"]["outcome"] == "better"
+    assert "c2 is better than c1 overall" in call("compare", "--by", "candidate").out
+    assert "12 topics" in call("compare").out
+    for arguments in (("--by", "model"), ("--pair-by", "topic")):
+        assert call("compare", *arguments).code == 2
+
+
+def test_answers_have_totals_and_critical_fails(call: CallCommand, tmp_path: Path) -> None:
+    rubric = "task_type: fact\n\n## Critical Fail Conditions\n- must_not_match: /Forbidden/\n"
+    units = [
+        {"task_name": f"t{i}", "prompt": "Task?", "rubric": rubric, "meta": {"model": model}}
+        | {"answer": "Forbidden." if model == "new" and i < 7 else "It is certain."}
+        for i in range(9)
+        for model in ("old", "new")
+    ]
+    write_answers(tmp_path, units)
+    assert call("run").code == 0
+    found = call("compare", "--by", "model", "--baseline", "old", "--json").json
+    assert found["pair_by"] == ["task_name"]
+    (tag,) = found["tags"]
+    assert (tag["tag"], tag["rate"], tag["baseline_rate"]) == (
+        "critical fail",
+        pytest.approx(7 / 9),
+        0.0,
+    )
+    assert tag["outcome"] == "worse"
+    overall = found["rows"][-1]
+    assert overall["dimension"] == "overall" and overall["outcome"] == "worse"
+
+
+def test_it_is_said_that_a_run_was_to_stop_early(call: CallCommand, tmp_path: Path) -> None:
+    units = [unit(q, v, 1 if v == "v1" else 5) for q in range(30) for v in ("v1", "v2")]
+    compare = {"by": ["prompt_variant"], "baseline": "v1"}
+    write_suite(tmp_path, units, READ, judge=SCORES, compare=compare, stop={"alpha": 0.05})
+    call("run")
+    found = call("compare", "--json").json
+    assert any("sequential decision keeps its error" in note for note in found["notes"])
+    assert found["rows"][-1]["outcome"] == "better"
+    assert found["missing"]["v2"]["pending"] > 0
+
+
+def test_a_run_that_nothing_was_judged_in_says_so(call: CallCommand, tmp_path: Path) -> None:
+    units = [unit(q, v, 3) for q in range(3) for v in ("v1", "v2")]
+    broken = "async def read(messages, schema, params):\n    return '{}'\n"
+    write_suite(tmp_path, units, READ, judge=broken, settings={"repairs": 0})
+    call("run")
+    found = call("compare", "--by", "prompt_variant", "--json")
+    assert found.code == 0 and "NaN" not in found.out
+    assert [row["difference"] for row in json.loads(found.out)["rows"]] == [None]
+    assert "nothing to compute" in call("compare", "--by", "prompt_variant").out

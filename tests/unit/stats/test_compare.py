@@ -1,0 +1,424 @@
+"""Comparisons of variants: against a naive twin, under the null, and where there is little."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import fisher_exact
+
+from evenhand.errors import UsageError
+from evenhand.stats.comparing.compare import compare_scores
+from evenhand.stats.comparing.comparison import Comparison
+from evenhand.stats.comparing.missing import fisher
+from tests.unit.stats.score_tables import scores_of
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "question_id": st.integers(0, 5),
+            "run_id": st.sampled_from(["a", "b"]),
+            "prompt_variant": st.sampled_from(["v1", "v2", "v3"]),
+            "judge": st.sampled_from(["j", "k"]),
+            "repeat": st.integers(0, 1),
+            "scores": st.none()
+            | st.fixed_dictionaries({"true": st.integers(1, 5), "kind": st.integers(1, 5)}),
+        }
+    ),
+    min_size=1,
+    max_size=40,
+    unique_by=lambda r: (
+        r["question_id"],
+        r["run_id"],
+        r["prompt_variant"],
+        r["judge"],
+        r["repeat"],
+    ),
+)
+ID = ("run_id", "prompt_variant", "question_id")
+
+
+def sample(question: object, variant: str, *scores: float | None, **more: Any) -> dict[str, Any]:
+    """A judgment with scores on `true` and `kind`, or on `true` alone; None is a failure."""
+    given = dict(zip(("true", "kind"), scores, strict=False)) if scores != (None,) else None
+    return {"question_id": question, "prompt_variant": variant, "scores": given, **more}
+
+
+def naive(rows: list[dict[str, Any]], variant: str, baseline: str) -> dict[str, Any]:
+    """Difference, number and bounds of one variant on `true`, in plain loops."""
+    planned = 4
+    cells: dict[tuple[Any, ...], list[float]] = {}
+    there: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        key = (row["run_id"], row["question_id"]), row["prompt_variant"]
+        there[key] = there.get(key, 0) + 1
+        if row["scores"] is not None:
+            cells.setdefault(key, []).append(row["scores"]["true"])
+    gaps, low, high = [], [], []
+    for key in {key for key, _ in there}:
+        pair = (key, variant), (key, baseline)
+        if all(one in cells for one in pair):
+            ours, theirs = (sum(cells[one]) / len(cells[one]) for one in pair)
+            gaps.append(ours - theirs)
+        if all(one in there for one in pair):
+            ends = [
+                [(sum(got) + (planned - len(got)) * end) / planned for end in (1, 5)]
+                for got in (cells.get(one, []) for one in pair)
+            ]
+            low.append(ends[0][0] - ends[1][1])
+            high.append(ends[0][1] - ends[1][0])
+    return {"gaps": gaps, "bounds": (low, high)}
+
+
+@given(ROWS)
+def test_rows_are_what_their_naive_twin_says(rows: list[dict[str, Any]]) -> None:
+    table = scores_of(rows, id_fields=ID, planned=4)
+    found = compare_scores(table, "prompt_variant")
+    assert found.baseline == rows[0]["prompt_variant"]
+    for variant in {row["prompt_variant"] for row in rows} - {found.baseline}:
+        twin = naive(rows, variant, found.baseline)
+        row = found.row(variant, "true")
+        if not table.dimensions:
+            assert row is None
+            continue
+        assert row is not None and row.n == len(twin["gaps"])
+        if row.n:
+            assert row.difference == pytest.approx(np.mean(twin["gaps"]))
+            assert row.mean is not None and row.baseline_mean is not None
+            assert row.difference == pytest.approx(row.mean - row.baseline_mean)
+        if row.effect is not None:
+            assert row.effect == pytest.approx(np.mean(twin["gaps"]) / np.std(twin["gaps"], ddof=1))
+        low, high = twin["bounds"]
+        assert (row.bounds is None) == (not low)
+        if row.bounds:
+            assert row.bounds == pytest.approx((np.mean(low), np.mean(high)))
+            assert row.bounds[0] - 1e-9 <= row.bounds[1]
+    all_finite(found)
+
+
+def all_finite(found: Comparison) -> None:
+    """No figure is NaN or infinite, wherever it stands."""
+    text = json.dumps(found.json(), allow_nan=False)
+    assert text == json.dumps(json.loads(text))
+
+
+@given(ROWS)
+def test_what_is_planned_is_scored_failed_or_pending(rows: list[dict[str, Any]]) -> None:
+    found = compare_scores(scores_of(rows, id_fields=ID, planned=4), "prompt_variant")
+    for name, count in found.missing.items():
+        own = [row for row in rows if row["prompt_variant"] == name]
+        units = {(row["run_id"], row["question_id"]) for row in own}
+        assert count.units == len(units)
+        assert count.planned == 4 * len(units) == count.scored + count.failed + count.pending
+        assert count.scored == sum(row["scores"] is not None for row in own)
+        assert count.failed == len(own) - count.scored
+
+
+def test_units_are_paired_on_their_id_and_clustered_by_question() -> None:
+    rows = [
+        sample(q, v, 3 + (v == "v2"), run_id=r)
+        for q in range(8)
+        for v in ("v1", "v2")
+        for r in "xy"
+    ]
+    found = compare_scores(scores_of(rows, id_fields=ID), "prompt_variant", "v1")
+    row = found.row("v2", "true")
+    assert found.pair_by == ("run_id", "question_id")
+    assert row is not None and (row.n, row.clusters, row.difference) == (16, 8, 1.0)
+    assert row.p == pytest.approx(2 / 2**8) and row.outcome == "better"
+
+
+def test_pairs_are_of_equal_questions_not_of_equal_places() -> None:
+    rows = [sample(q, "v1", 1 + q % 5) for q in range(10)]
+    rows += [sample(q, "v2", 1 + q % 5) for q in reversed(range(10))]
+    row = compare_scores(scores_of(rows), "prompt_variant", "v1").row("v2", "true")
+    assert row is not None and (row.difference, row.p, row.effect) == (0.0, 1.0, None)
+
+
+def test_several_fields_make_combinations_in_order_of_appearance() -> None:
+    rows = [
+        sample(q, v, 3, model=m) for q in range(3) for m in ("big", "small") for v in ("v2", "v1")
+    ]
+    table = scores_of(rows, id_fields=("model", "prompt_variant", "question_id"))
+    found = compare_scores(table, ["meta.model", "prompt_variant"])
+    assert found.by == "model / prompt_variant" and found.baseline == "big / v2"
+    overall = [row.variant for row in found.rows if row.dimension == "overall"]
+    assert overall == ["big / v1", "small / v2", "small / v1"]
+    assert 'No baseline was named: "big / v2", the first variant, is taken.' in found.notes
+
+
+def test_pair_by_beats_the_fields_of_the_id() -> None:
+    rows = [sample(q, v, 2 + i, run_id=f"run of {v}") for q in range(6) for i, v in enumerate("ab")]
+    table = scores_of(rows, id_fields=ID)
+    apart = compare_scores(table, "prompt_variant")
+    assert {row.n for row in apart.rows} == {0}
+    assert any("differ in run_id. Try --pair-by question_id." in note for note in apart.notes)
+    joined = compare_scores(table, "prompt_variant", pair_by=["meta.question_id"])
+    assert {row.n for row in joined.rows} == {6}
+
+
+def test_an_explicit_id_pairs_on_the_question_or_asks_for_a_field() -> None:
+    rows = [sample(q, v, 3, unit=f"{q}{v}") for q in range(4) for v in ("v1", "v2")]
+    found = compare_scores(scores_of(rows, id_fields=("unit",)), "prompt_variant")
+    assert found.pair_by == ("question_id",) and found.rows[0].n == 4
+    for row in rows:
+        row["topic_no"] = row.pop("question_id")
+    with pytest.raises(UsageError, match="belong together") as error:
+        compare_scores(scores_of(rows, id_fields=("unit",)), "prompt_variant")
+    assert "--pair-by FIELD" in error.value.advice and "topic_no" in error.value.advice
+
+
+def test_a_unit_that_is_part_of_its_key_is_the_question() -> None:
+    rows = [
+        {"unit": q, "model": m, "turn": t, "scores": {"score": 5 + (m == "b")}}
+        for q in range(7)
+        for m in "ab"
+        for t in (1, 2)
+    ]
+    found = compare_scores(scores_of(rows, id_fields=("unit", "model", "turn")), "model", "a")
+    assert found.pair_by == ("unit", "turn")
+    assert (found.rows[0].n, found.rows[0].clusters) == (14, 7)
+
+
+@pytest.mark.parametrize(
+    ("by", "more", "said"),
+    [
+        ("promt_variant", {}, 'Did you mean "prompt_variant"'),
+        ("prompt_variant", {"baseline": "v9"}, 'There are: "v1", "v2"'),
+        ("prompt_variant", {"judge": "nobody"}, 'There are: "j"'),
+        ("prompt_variant", {"pair_by": ["prompt_variant"]}, "Leave it out"),
+        ("prompt_variant", {"pair_by": ["qestion_id"]}, 'Did you mean "question_id"'),
+        ("prompt_variant", {"level": 95}, "0.95"),
+        ([], {}, "--by FIELD"),
+    ],
+)
+def test_names_that_nobody_has_are_errors(by: Any, more: dict[str, Any], said: str) -> None:
+    table = scores_of([sample(q, v, 3) for q in range(3) for v in ("v1", "v2")])
+    with pytest.raises(UsageError) as error:
+        compare_scores(table, by, **more)
+    assert said in error.value.advice
+
+
+def test_a_tie_heavy_family_is_adjusted_once_for_all_variants_and_dimensions() -> None:
+    draw = np.random.default_rng(2)
+    rows = [
+        sample(q, v, *np.clip(draw.integers(2, 5, 2) + (v == "v3"), 1, 5))
+        for q in range(40)
+        for v in ("v1", "v2", "v3")
+    ]
+    found = compare_scores(scores_of(rows), "prompt_variant", "v1")
+    family = [row for row in found.rows if row.dimension != "overall"]
+    assert [row.dimension for row in found.rows[-2:]] == ["overall", "overall"]
+    raw = sorted(row.p for row in family if row.p is not None)
+    assert min(row.p_adjusted for row in family if row.p_adjusted) == pytest.approx(4 * raw[0])
+    overall = [row for row in found.rows if row.dimension == "overall"]
+    best = min(overall, key=lambda row: row.p or 0)
+    assert best.p is not None and best.p_adjusted == pytest.approx(2 * best.p)
+    assert best.outcome == "better" and best.units_needed == 0
+    other = found.row("v2", "true")
+    assert other is not None and other.units_needed and other.outcome == "not enough evidence"
+
+
+def test_worse_is_said_of_a_variant_that_loses() -> None:
+    rows = [sample(q, v, 5 if v == "v1" else 2 + q % 2) for q in range(12) for v in ("v1", "v2")]
+    row = compare_scores(scores_of(rows), "prompt_variant", "v1").row("v2")
+    assert row is not None and row.outcome == "worse" and (row.difference or 0) < 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_few_units_give_words_and_no_numbers_that_are_none(n: int) -> None:
+    rows = [sample(q, v, 3 + (v == "v2")) for q in range(n) for v in ("v1", "v2")]
+    units = [{"question_id": 99, "prompt_variant": v} for v in ("v1", "v2")]
+    found = compare_scores(scores_of(rows, units=units), "prompt_variant", "v1")
+    all_finite(found)
+    assert all(row.outcome == "not enough evidence" for row in found.rows)
+    if n == 0:
+        assert [row.dimension for row in found.rows] == ["overall"]
+        assert any("nothing to compute" in note for note in found.notes)
+    if n == 1:
+        assert {(row.low, row.high) for row in found.rows} == {(None, None)}
+        assert any("One question alone" in note for note in found.notes)
+    if n >= 2:
+        row = found.row("v2", "true")
+        assert row is not None and row.low is not None and row.low < 1 < (row.high or 0)
+        assert any("Every pair differs by the same" in note for note in found.notes)
+
+
+def test_all_ties_and_constant_scores_leave_an_interval_and_say_so() -> None:
+    rows = [sample(q, v, 4) for q in range(20) for v in ("v1", "v2")]
+    found = compare_scores(scores_of(rows), "prompt_variant", "v1")
+    row = found.row("v2", "true")
+    assert row is not None and row.low is not None and row.high is not None
+    assert -1 < row.low < 0 == row.difference < row.high < 1
+    assert (row.p, row.effect, row.units_needed) == (1.0, None, None)
+    assert any("No difference was observed" in note for note in found.notes)
+
+
+def test_one_variant_alone_and_units_without_one() -> None:
+    rows = [sample(q, "v1", 3) for q in range(3)] + [{"question_id": 7, "scores": {"true": 2}}]
+    found = compare_scores(scores_of(rows), "prompt_variant")
+    assert found.rows == () and found.means[0].n == 3
+    assert any("one variant only" in note for note in found.notes)
+    assert any("1 units say nothing" in note for note in found.notes)
+
+
+def test_missing_judgments_are_counted_bounded_and_warned_of() -> None:
+    rows = [sample(q, "v1", 3) for q in range(20)]
+    rows += [sample(q, "v2", 4) for q in range(14)] + [sample(q, "v2", None) for q in range(14, 18)]
+    units = [{"question_id": q, "prompt_variant": "v2"} for q in (18, 19)]
+    found = compare_scores(scores_of(rows, units=units), "prompt_variant", "v1")
+    count = found.missing["v2"]
+    assert (count.units, count.planned, count.scored, count.failed, count.pending) == (
+        20,
+        20,
+        14,
+        4,
+        2,
+    )
+    row = found.row("v2", "true")
+    assert row is not None and row.n == 14
+    assert row.bounds == pytest.approx(((14 - 6 * 2) / 20, (14 + 6 * 2) / 20))
+    assert row.outcome == "better" and row.bounds[0] > 0
+    assert any("lacks scores of 30.0 % of its units" in note for note in found.notes)
+
+
+def test_scores_that_a_judgment_leaves_out_are_counted_by_dimension() -> None:
+    rows = [sample(q, v, 3, 4) for q in range(9) for v in ("v1", "v2")]
+    rows += [sample(9, "v1", 3, 4), sample(9, "v2", 3, float("nan"))]
+    found = compare_scores(scores_of(rows), "prompt_variant", "v1")
+    count = found.missing["v2"]
+    assert (count.scored, count.failed, count.incomplete) == (10, 0, 1)
+    assert count.missing_scores == {"kind": 1} and found.missing["v1"].missing_scores == {}
+    true, kind, overall = found.rows
+    assert (true.n, kind.n, overall.n) == (10, 9, 9)
+    assert true.bounds == (0.0, 0.0) and kind.bounds == pytest.approx((-0.3, 0.1))
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.data())
+def test_the_exact_test_of_missingness_is_that_of_fisher(
+    of: int, of_other: int, data: st.DataObject
+) -> None:
+    hits = data.draw(st.integers(0, of))
+    others = data.draw(st.integers(0, of_other))
+    table = [[hits, of - hits], [others, of_other - others]]
+    assert fisher(hits, of, others, of_other) == pytest.approx(fisher_exact(table).pvalue, abs=1e-9)
+
+
+def test_it_is_said_when_what_is_missing_could_turn_the_result() -> None:
+    rows = [sample(q, v, 3 + (v == "v2")) for q in range(12) for v in ("v1", "v2")]
+    rows += [sample(q, v, None) for q in range(12, 24) for v in ("v1", "v2")]
+    found = compare_scores(scores_of(rows), "prompt_variant", "v1")
+    assert [row.outcome for row in found.rows] == ["better", "better"]
+    assert sum("missing judgments could make" in note for note in found.notes) == 2
+    assert not any("Missing judgments differ" in note for note in found.notes)
+
+
+def test_judges_and_repeats_are_averaged_in_their_unit_and_can_be_told_apart() -> None:
+    rows = [
+        sample(q, v, 2 + (j == "k") + (v == "v2") * (j == "k"), judge=j, repeat=r)
+        for q in range(6)
+        for v in ("v1", "v2")
+        for j in ("j", "k")
+        for r in (0, 1)
+    ]
+    table = scores_of(rows, planned=4)
+    both = compare_scores(table, "prompt_variant", "v1").row("v2", "true")
+    assert both is not None and (both.n, both.difference) == (6, 0.5)
+    alone = compare_scores(table, "prompt_variant", "v1", judge="k")
+    row = alone.row("v2", "true")
+    assert row is not None and row.difference == 1.0
+    assert alone.missing["v2"].planned == 12 and alone.missing["v2"].pending == 0
+
+
+def test_tags_and_critical_fails_are_rates_where_less_is_better() -> None:
+    rows = [
+        sample(q, v, 3, tags=("B",) if v == "v2" and q < 12 else (), critical=q == 0)
+        for q in range(20)
+        for v in ("v1", "v2")
+    ]
+    found = compare_scores(scores_of(rows), "prompt_variant", "v1")
+    tagged, critical = found.tags
+    assert (tagged.dimension, tagged.mean, tagged.baseline_mean) == ("B", 0.6, 0.0)
+    assert tagged.outcome == "worse" and tagged.p_adjusted == pytest.approx(2 * 2 / 2**12)
+    assert (critical.dimension, critical.difference) == ("critical fail", 0.0)
+    said = found.json()["tags"][0]
+    assert (said["tag"], said["rate"], said["baseline_rate"]) == ("B", 0.6, 0.0)
+
+
+def test_a_failed_judgment_has_no_tags_and_counts_in_no_rate() -> None:
+    rows = [sample(q, v, 3, tags=("A",)) for q in range(4) for v in ("v1", "v2")]
+    rows += [sample(9, "v2", None), sample(9, "v1", 3)]
+    (row,) = compare_scores(scores_of(rows), "prompt_variant", "v1").tags
+    assert (row.n, row.mean) == (4, 1.0)
+
+
+def test_the_same_table_and_seed_give_the_same_bytes() -> None:
+    draw = np.random.default_rng(0)
+    rows = [sample(q, v, float(draw.normal(3, 0.3))) for q in range(60) for v in ("v1", "v2")]
+    made = [
+        json.dumps(compare_scores(scores_of(rows), "prompt_variant", seed=seed).json())
+        for seed in (1, 1, 2)
+    ]
+    assert made[0] == made[1] != made[2]
+
+
+def naive_components(cells: dict[Any, list[float]]) -> tuple[float, float]:
+    """One-way components of variance of one judge, by the textbook's sums of squares."""
+    every = [value for cell in cells.values() for value in cell]
+    grand, number, groups = sum(every) / len(every), len(every), len(cells)
+    inner = sum((v - sum(c) / len(c)) ** 2 for c in cells.values() for v in c)
+    outer = sum(len(c) * (sum(c) / len(c) - grand) ** 2 for c in cells.values())
+    within = inner / (number - groups)
+    size = (number - sum(len(c) ** 2 for c in cells.values()) / number) / (groups - 1)
+    return within, max(0.0, (outer / (groups - 1) - within) / size)
+
+
+@given(st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=4), min_size=2, max_size=12))
+def test_components_of_variance_are_the_textbook_ones(cells: list[list[int]]) -> None:
+    rows = [
+        sample(q, "v1", value, repeat=r)
+        for q, cell in enumerate(cells)
+        for r, value in enumerate(cell)
+    ]
+    found = compare_scores(scores_of(rows, planned=4), "prompt_variant").repeats
+    if max(map(len, cells)) < 2:
+        assert found is None
+        return
+    assert found is not None
+    within, between = naive_components({q: list(map(float, c)) for q, c in enumerate(cells)})
+    true = found.components[0]
+    assert (true.within, true.between) == pytest.approx((within, between), abs=1e-12)
+    if within + between > 1e-9:
+        assert true.share == pytest.approx(within / (within + between))
+
+
+def test_components_recover_what_was_put_in() -> None:
+    draw = np.random.default_rng(4)
+    truth = draw.normal(3, 0.8, 600)
+    rows = [
+        sample(q, "v1", float(truth[q] + lean + draw.normal(0, 0.4)), judge=j, repeat=r)
+        for q in range(600)
+        for j, lean in (("j", 0.0), ("k", 1.0))
+        for r in range(3)
+    ]
+    found = compare_scores(scores_of(rows, planned=6), "prompt_variant").repeats
+    assert found is not None and found.most == 3
+    true = found.components[0]
+    # How far judges lean apart is no variance between units.
+    assert true.within == pytest.approx(0.16, rel=0.1)
+    assert true.between == pytest.approx(0.64, rel=0.12)
+
+
+def test_wavering_units_are_named_worst_first() -> None:
+    said = {0: (3, 3, 3), 1: (1, 5, 1), 2: (3, 4, 3), 3: (2, 2, None)}
+    rows = [
+        sample(q, "v1", value, repeat=r) for q, cell in said.items() for r, value in enumerate(cell)
+    ]
+    found = compare_scores(scores_of(rows, planned=3), "prompt_variant").repeats
+    assert found is not None
+    assert [one.unit for one in found.wavering] == ["1/v1", "2/v1"]
+    assert found.wavering[0].scores == {"true": [1.0, 5.0, 1.0]}
