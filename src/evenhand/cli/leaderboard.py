@@ -1,0 +1,80 @@
+"""`evenhand leaderboard`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option
+from evenhand.report.terminal import console
+
+if TYPE_CHECKING:
+    from evenhand.stats.tables import Rule
+
+RULES = ("tie", "uncertain", "drop", "split")
+
+
+@click.command("leaderboard")
+@run_argument
+@click.option("--on-conflict", type=click.Choice(RULES), help="What contradicting orders come to.")
+@click.option("--judge", metavar="J", help="Count only what this judge said.")
+@click.option(
+    "--ties",
+    type=click.Choice(["davidson", "half"]),
+    default="davidson",
+    show_default=True,
+    help="In ratings: a tie as an outcome of its own, or as half a win to each.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["log", "elo"]),
+    default="log",
+    show_default=True,
+    help="Of ratings: natural log around 0, or 400 a factor of ten around 1000.",
+)
+@click.option("--anchor", metavar="CANDIDATE", help="The candidate that is put at 0, or at 1000.")
+@click.option("--elo", is_flag=True, help="Also Elo, vote by vote.")
+@click.option("--position", is_flag=True, help="Ratings with a term for what was shown first.")
+@click.option("--length-controlled", is_flag=True, help="Also win rates at equal lengths.")
+@click.option("--by", metavar="FIELD", help="Also a board for each value of a field of meta.")
+@click.option("--criterion", metavar="C", help="Rank by the marks of one criterion.")
+@click.option("--bootstrap", type=int, default=1000, show_default=True, help="How many rounds.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--seed", type=int, help="Of the bootstrap. Default: that of the run.")
+@store_option
+@json_option
+def leaderboard_command(
+    run: str,
+    on_conflict: Rule | None,
+    judge: str | None,
+    by: str | None,
+    criterion: str | None,
+    seed: int | None,
+    store: str | None,
+    as_json: bool,
+    **figures: Any,
+) -> None:
+    """Rank the candidates of RUN by win rate and Bradley-Terry rating, with intervals.
+
+    \b
+    evenhand leaderboard
+    evenhand leaderboard latest --scale elo --anchor gpt-4o
+    evenhand leaderboard latest --by topic_type --on-conflict tie
+    """
+    from evenhand.concluding import ranked
+
+    asked: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion, "seed": seed}
+    opened, found = recorded(store, run)
+    try:
+        made = ranked(opened, found, rule=on_conflict, **asked, **figures)
+    finally:
+        opened.close()
+    if as_json:
+        print_json({"run": found.row.id, **made.json()})
+        return
+    from evenhand.report.leaderboard import leaderboard_lines
+
+    out = console()
+    for line in leaderboard_lines(made):
+        out.print(line)

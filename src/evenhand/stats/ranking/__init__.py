@@ -1,0 +1,1 @@
+"""Which candidate leads? Win rates, ratings and ranks with intervals."""

@@ -1,0 +1,343 @@
+"""The figures of one set of votes: a row for each candidate, and what is to be said beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from math import exp, log
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.stats.ranking.bootstrap import LEAST, Rated, rate
+from evenhand.stats.ranking.bradley_terry import NO_TIES
+from evenhand.stats.ranking.duels import Duels, Ties, sample_of, shown
+from evenhand.stats.ranking.elo import elo
+from evenhand.stats.ranking.length import length_controlled
+from evenhand.stats.ranking.places import ranks
+from evenhand.stats.ranking.winrates import Matrix, matrix, tallies, win_rates
+from evenhand.stats.tables import NONE, Bools, Floats, Ints, Votes
+
+Scale = Literal["log", "elo"]
+ELO = 400 / log(10)
+NAMED = 5
+"""How many names a note gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How ratings are made and shown."""
+
+    ties: Ties = "davidson"
+    scale: Scale = "log"
+    anchor: str | None = None
+    elo: bool = False
+    position: bool = False
+    length_controlled: bool = False
+    bootstrap: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One candidate."""
+
+    candidate: str
+    n: int
+    """Votes with a verdict."""
+    win_rate: float | None
+    low: float | None
+    high: float | None
+    rating: float | None = None
+    rating_low: float | None = None
+    """None where nothing bounds it, as below one that never won."""
+    rating_high: float | None = None
+    rank: int | None = None
+    """Within its set; `rank_low` is the best that it may be."""
+    rank_low: int | None = None
+    rank_high: int | None = None
+    wins: int
+    losses: int
+    ties: int
+    uncertain: int
+    failed: int
+    dropped: int
+    se: float | None
+    points: float
+    """Wins, with half of what is tied or uncertain; the sum of preferences where they are soft."""
+    average_win_rate: float | None
+    """The mean of its win rates over the opponents it met, each weighing the same."""
+    set: int | None = None
+    regularised: bool = False
+    length_controlled: float | None = None
+    elo: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """How much it helps to be shown first, in log odds between equals."""
+
+    term: float
+    low: float | None
+    high: float | None
+    passes: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Board:
+    """The rows of some votes, by set, rating and name."""
+
+    rows: list[Row]
+    n: int
+    failed: int
+    dropped: int
+    sets: int = 0
+    tie_parameter: float | None = None
+    position: Position | None = None
+    matrix: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: list[str] = field(default_factory=list[str])
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What votes say, overall or on one criterion, and those that say something as duels."""
+
+    votes: Votes
+    outcome: Ints
+    preference: Floats
+    duels: Duels
+
+
+def board(said: Said, options: Options) -> Board:
+    """All figures of these votes."""
+    made, duels = plain_board(said, options.level), said.duels
+    if not made.n:
+        made.notes.append("No vote has a verdict: there is nothing to rate.")
+        return made
+    _rate(made, said, duels, options)
+    if options.elo:
+        ratings = elo(duels)
+        for row in made.rows:
+            row.elo = ratings[_place(said, row)] if row.n else None
+        made.notes.append("Elo depends on the order of the votes: it is that of the store.")
+    if options.length_controlled:
+        _control_length(made, said)
+    made.matrix = _matrix_json(made, said, matrix(duels))
+    return made
+
+
+def plain_board(said: Said, level: float) -> Board:
+    """Win rates alone, by win rate and name."""
+    votes, duels = said.votes, said.duels
+    apart, size = votes.first != votes.second, len(votes.candidates)
+    none = said.outcome == NONE
+    dropped = none & votes.conflict & (votes.rule == "drop")
+    counted = tallies(size, votes.first[apart], votes.second[apart], said.outcome[apart])
+    lost = tallies(size, votes.first[dropped], votes.second[dropped], said.outcome[dropped]).missing
+    met, shares = matrix(duels), win_rates(duels, level)
+    rows: list[Row] = []
+    for place in np.unique(np.concatenate([votes.first[apart], votes.second[apart]])).tolist():
+        one = shares[place]
+        rows.append(
+            Row(
+                candidate=votes.candidates[place],
+                n=int(met.votes[place].sum()),
+                win_rate=one.value if one else None,
+                low=one.low if one else None,
+                high=one.high if one else None,
+                wins=int(counted.wins[place]),
+                losses=int(counted.losses[place]),
+                ties=int(counted.ties[place]),
+                uncertain=int(counted.uncertain[place]),
+                failed=int(counted.missing[place] - lost[place]),
+                dropped=int(lost[place]),
+                se=one.error if one else None,
+                points=float(met.points[place].sum()),
+                average_win_rate=float(met.averages[place]) if one else None,
+            )
+        )
+    rows.sort(key=lambda row: (-(row.win_rate or 0.0), row.candidate))
+    return Board(
+        rows=rows,
+        n=len(duels.first),
+        failed=int((none & ~dropped & apart).sum()),
+        dropped=int((dropped & apart).sum()),
+        notes=list(_about_votes(votes, apart, duels)),
+    )
+
+
+def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
+    notes: list[str] = []
+    if alone := int((~apart).sum()):
+        notes.append(f"{alone} votes on a candidate against itself are left out.")
+    if len(np.unique(duels.topic)) == 1:
+        notes.append("All votes are on one topic: nothing says how far topics vary, so there are"
+                     " no intervals.")  # fmt: skip
+    return notes
+
+
+def _place(said: Said, row: Row) -> int:
+    return said.votes.candidates.index(row.candidate)
+
+
+def _rate(made: Board, said: Said, duels: Duels, options: Options) -> None:
+    """Put ratings and ranks on the rows."""
+    ordered = options.position and _positioned(made, shown(said.votes))
+    raw = shown(said.votes) if ordered else duels
+    sample = sample_of(raw, options.ties, ordered=ordered)
+    rated = rate(sample, options.bootstrap, np.random.default_rng(options.seed))
+    flat = bool((raw.tie | (raw.won == 0.5)).all())
+    _put(made, said, rated, options, flat=flat)
+    low = high = None
+    if rated.rounds.shape[1]:
+        ends = rated.interval(options.level)
+        low, high = float(ends[0][-1]), float(ends[1][-1])
+    if ordered:
+        made.position = Position(
+            term=float(rated.values[-1]), low=low, high=high, passes=len(raw.first)
+        )
+        made.notes.append(
+            "Ratings are fitted on the passes, each a vote, with a term for the first position."
+        )
+    if rated.values[-2] > NO_TIES and not flat:
+        made.tie_parameter = exp(rated.values[-2])
+
+
+def _positioned(made: Board, passes: Duels) -> bool:
+    """Whether a position term can be told from the ratings: not if, say, one candidate was always
+    shown first."""
+    pairs = np.unique(np.stack([passes.first, passes.second], axis=1), axis=0)
+    signs = np.zeros((len(pairs), passes.size))
+    rows = np.arange(len(pairs))
+    signs[rows, pairs[:, 0]], signs[rows, pairs[:, 1]] = 1, -1
+    ones = np.ones(len(pairs))
+    solved = np.linalg.lstsq(signs, ones, rcond=None)[0] if len(pairs) else np.zeros(passes.size)
+    if np.abs(signs @ solved - ones).max(initial=0) > 1e-6:
+        return True
+    made.notes.append(
+        "No position term: pairs were shown in one order only, so that it cannot be told from the"
+        " ratings."
+    )
+    return False
+
+
+def _put(made: Board, said: Said, rated: Rated, options: Options, *, flat: bool) -> None:
+    values, rounds = _anchored(rated, said, options)
+    resampled = rounds.shape[1] > 1 and not flat
+    low, high = rated.interval(options.level, rounds) if resampled else (values, values)
+    rank, best, worst = ranks(rated, options.level)
+    order = _sets_by_size(rated.sets)
+    for row in made.rows:
+        place = _place(said, row)
+        if rated.sets[place] < 0:
+            continue
+        number = int(rated.sets[place])
+        row.set, row.rating = order[number], float(values[place])
+        row.regularised = bool(rated.unsound[number]) and not flat
+        row.rank, row.rank_low, row.rank_high = (int(one[place]) for one in (rank, best, worst))
+        if resampled:
+            row.rating_low = None if rated.below[place] else float(low[place])
+            row.rating_high = None if rated.above[place] else float(high[place])
+    made.sets = len(order)
+    made.rows.sort(key=lambda row: (row.set or len(order) + 1, -(row.rating or 0), row.candidate))
+    made.notes += _about_ratings(made, said, rated, flat=flat)
+
+
+def _sets_by_size(sets: Ints) -> dict[int, int]:
+    """The sets numbered from 1, the largest first."""
+    numbers, sizes = np.unique(sets[sets >= 0], return_counts=True)
+    ordered = sorted(zip(numbers.tolist(), sizes.tolist(), strict=True), key=lambda one: -one[1])
+    return {number: place + 1 for place, (number, _) in enumerate(ordered)}
+
+
+def _anchored(rated: Rated, said: Said, options: Options) -> tuple[Floats, Floats]:
+    """Ratings on the scale asked for, of the votes and of each round."""
+    values, rounds = rated.ratings, rated.rounds[:-2]
+    if options.anchor is not None:
+        at = said.votes.candidates.index(options.anchor)
+        same = (rated.sets == rated.sets[at]) & (rated.sets >= 0)
+        values = values - np.where(same, values[at], 0)
+        rounds = rounds - np.where(same[:, None], rounds[at], 0)
+    if options.scale == "elo":
+        values, rounds = 1000 + ELO * values, 1000 + ELO * rounds
+    return values, rounds
+
+
+def _about_ratings(made: Board, said: Said, rated: Rated, *, flat: bool) -> list[str]:
+    notes: list[str] = []
+    if flat:
+        notes.append("All votes are ties or uncertain: all ratings are equal, without intervals.")
+    elif rated.topics < LEAST:
+        notes.append(
+            f"With fewer than {LEAST} topics ratings have no intervals, and ranks no limits."
+        )
+    if made.sets > 1:
+        notes.append(
+            f"The candidates fall into {made.sets} sets that never met: each is rated and ranked"
+            " for itself, and ratings of different sets cannot be compared."
+        )
+    regular = any(row.regularised for row in made.rows)
+    if regular:
+        known = said.votes.candidates
+        ends = [("never lost", rated.above), ("never won", rated.below)]
+        why = [
+            f"{what}: {names([known[place] for place in np.flatnonzero(which)])}"
+            for what, which in ends
+            if which.any()
+        ]
+        reason = "; ".join(why) or "some never beat the others"
+        notes.append(
+            f"Some ratings would be infinite ({reason}). So every candidate of such a set has one"
+            " vote more, half won and half lost."
+        )
+    if rated.shaky and not flat:
+        notes.append(
+            f"{rated.shaky} of {rated.rounds.shape[1]} resamples needed such a vote too."
+            if regular
+            else f"In {rated.shaky} of {rated.rounds.shape[1]} resamples someone never won or never"
+            " lost: there every candidate has one vote more, half won and half lost."
+        )
+    return notes
+
+
+def names(found: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(found[:NAMED]) + more
+
+
+def _control_length(made: Board, said: Said) -> None:
+    votes = said.votes
+    ahead = votes.second_length - votes.first_length
+    known = ~np.isnan(said.preference) & (votes.first != votes.second) & ~np.isnan(ahead)
+    none: list[str] = []
+    for row in made.rows:
+        place = _place(said, row)
+        first, second = known & (votes.first == place), known & (votes.second == place)
+        preference = np.concatenate([1 - said.preference[first], said.preference[second]])
+        topics = np.concatenate([votes.topic[first], votes.topic[second]])
+        found = length_controlled(
+            preference, np.concatenate([ahead[first], -ahead[second]]), groups=topics
+        )
+        row.length_controlled = found.win_rate if found else None
+        if found is None:
+            none.append(row.candidate)
+    if none:
+        made.notes.append(
+            f"No length-controlled win rate for {names(none)}: fewer than 10 votes with known"
+            " lengths, or lengths that do not differ."
+        )
+
+
+def _matrix_json(made: Board, said: Said, met: Matrix) -> dict[str, Any]:
+    places = [_place(said, row) for row in made.rows]
+    rates, votes = met.rates[np.ix_(places, places)], met.votes[np.ix_(places, places)]
+    return {
+        "candidates": [row.candidate for row in made.rows],
+        "win_rate": [[None if np.isnan(x) else x for x in line] for line in rates.tolist()],
+        "n": votes.tolist(),
+    }

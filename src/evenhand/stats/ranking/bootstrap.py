@@ -1,0 +1,162 @@
+"""Ratings with the spread that they have when topics are drawn again.
+
+What is drawn is how many topics of each kind a round has, so that the cost does not depend on the
+number of votes where topics have one vote each. Every chunk of rounds has a generator of its own:
+the same seed gives the same rounds, however many cores there are.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import norm, t
+
+from evenhand.stats.ranking.bradley_terry import Model, Start
+from evenhand.stats.ranking.duels import Sample
+from evenhand.stats.tables import Bools, Floats, Ints
+
+CHUNK = 64
+CELLS = 600_000
+"""How many counts a chunk of rounds may have."""
+THREADS = 2
+LEAST = 6
+"""With fewer topics there is too little to draw from: no rounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rated:
+    """Ratings of a sample, and of its resamples."""
+
+    values: Floats
+    """The ratings, the logarithm of the tie parameter, the position term."""
+    rounds: Floats
+    """The same of each round, a column a round; no column where topics are too few."""
+    sets: Ints
+    unsound: Bools
+    """Of each set, whether its ratings would be infinite, so that a prior was added."""
+    above: Bools
+    """Of each candidate of such a set, whether nothing bounds it above: it never lost."""
+    below: Bools
+    shaky: int
+    """How many rounds needed the prior though the sample did not."""
+    topics: int
+
+    @property
+    def ratings(self) -> Floats:
+        return self.values[:-2]
+
+    def interval(self, level: float, rounds: Floats | None = None) -> tuple[Floats, Floats]:
+        """Percentiles of each row, further out where topics are few (Hesterberg, 2015)."""
+        tail = norm.cdf(-widening(self.topics, level) * norm.ppf((1 + level) / 2))
+        low, high = np.quantile(self.rounds if rounds is None else rounds, [tail, 1 - tail], axis=1)
+        return low, high
+
+
+def widening(topics: int, level: float) -> float:
+    """How much further an interval reaches than one whose width is known."""
+    point = (1 + level) / 2
+    return float(np.sqrt(topics / (topics - 1)) * t.ppf(point, topics - 1) / norm.ppf(point))
+
+
+def rate(sample: Sample, rounds: int, rng: np.random.Generator) -> Rated:
+    """Ratings of a sample and of so many resamples of its topics."""
+    model, counts = Model(sample), sample.counts
+    unsound = model.unsound(counts[:, :, None])[:, 0]
+    prior = model.prior(counts, unsound)
+    best = model.fit((counts + prior)[:, :, None])
+    if not best.converged.all():
+        # A position term can be infinite where no rating is.
+        unsound = np.ones_like(unsound)
+        prior = model.prior(counts, unsound)
+        best = model.fit((counts + prior)[:, :, None])
+    values, topics = best.values[:, 0], int(sample.topics.sum())
+    drawn = _Rounds(
+        model=model,
+        start=model.start(counts + prior, values),
+        prior=prior,
+        every=model.prior(counts, np.ones_like(unsound)),
+        kinds=_with_prior(sample.kinds, prior),
+        topics=np.concatenate([sample.topics, prior[prior > 0]]),
+    )
+    above, below = model.open_ends(counts)
+    infinite = unsound[sample.sets] & (sample.sets >= 0)
+    made = drawn.fitted(rounds if topics >= LEAST else 0, rng)
+    return Rated(
+        values=values,
+        rounds=np.concatenate([np.zeros((sample.size + 2, 0)), *(one for one, _ in made)], axis=1),
+        sets=sample.sets,
+        unsound=unsound,
+        above=above & infinite,
+        below=below & infinite,
+        shaky=sum(number for _, number in made),
+        topics=topics,
+    )
+
+
+def _with_prior(kinds: Any, prior: Floats) -> Any:
+    """Votes of a prior are drawn as well: without them one that never lost would never lose in a
+    resample either, and its rating would look certain."""
+    added = np.flatnonzero(prior)
+    if not len(added):
+        return kinds
+    ones, columns = np.ones(len(added)), np.arange(len(added))
+    single = sparse.csr_array((ones, (added, columns)), shape=(prior.size, len(added)))
+    return sparse.hstack([kinds, single], format="csr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rounds:
+    """How resamples are drawn, and fitted with a prior where one is needed."""
+
+    model: Model
+    start: Start
+    prior: Floats
+    every: Floats
+    """The prior for all sets."""
+    kinds: Any
+    topics: Floats
+
+    def fitted(self, rounds: int, rng: np.random.Generator) -> list[tuple[Floats, int]]:
+        """The values of each round, a chunk at a time, and how many rounds of the chunk needed a
+        prior that the sample did not."""
+        chunk = max(1, min(CHUNK, CELLS // max(*self.kinds.shape, 1)))
+        sizes = [min(chunk, rounds - begun) for begun in range(0, rounds, chunk)]
+        with ThreadPoolExecutor(THREADS) as pool:
+            return list(pool.map(self._chunk, sizes, rng.spawn(len(sizes))))
+
+    def _chunk(self, rounds: int, rng: np.random.Generator) -> tuple[Floats, int]:
+        counts = np.asarray(self.kinds @ _drawn(self.topics, rounds, rng)).reshape(3, -1, rounds)
+        counts += self.prior[:, :, None]
+        shaky = self.model.unsound(counts)
+        if shaky.any():
+            counts += self.every[:, :, None] * shaky[self.model.set_of_pair]
+        found = self.model.fit(counts, self.start)
+        lost = ~found.converged
+        if lost.any():
+            more = counts[:, :, lost] + self.every[:, :, None]
+            found.values[:, lost] = self.model.fit(more, self.start).values
+        return found.values, int((shaky.any(axis=0) | lost).sum())
+
+
+def _drawn(topics: Floats, rounds: int, rng: np.random.Generator) -> Floats:
+    """How many topics of each kind there are, in each round."""
+    total = round(float(topics.sum()))
+    if len(topics) * 8 < total:
+        return rng.multinomial(total, topics / topics.sum(), size=rounds).T.astype(float)
+    # With about as many kinds as topics, drawing topics one by one is quicker.
+    made = np.empty((len(topics), rounds))
+    whole = bool((topics == np.round(topics)).all())
+    kind = np.repeat(np.arange(len(topics), dtype=np.int32), topics.astype(int) if whole else 0)
+    ends = np.cumsum(topics[:-1]) / topics.sum()
+    for column in range(rounds):
+        places = (
+            kind[rng.integers(total, size=total)]
+            if whole
+            else np.searchsorted(ends, rng.random(total), side="right")
+        )
+        made[:, column] = np.bincount(places, minlength=len(topics))
+    return made

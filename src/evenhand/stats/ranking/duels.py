@@ -1,0 +1,162 @@
+"""Votes and passes in one form, as ratings take them, and their sufficient statistics.
+
+A duel is one comparison of two candidates. All that a rating needs of many duels is how often
+either side won and how often neither did, for each pair that met; all that a resample needs is how
+many topics there are of each kind. Both are small however many votes there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from evenhand.stats.tables import TIE, Bools, Floats, Ints, Votes
+
+Ties = Literal["davidson", "half"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duels:
+    """Comparisons of two candidates, one a row."""
+
+    size: int
+    """How many candidates there are."""
+    first: Ints
+    second: Ints
+    won: Floats
+    """How far the first won: 1, 0 or between. A vote that is uncertain is half a win to each."""
+    tie: Bools
+    """Whether both were called equal: then `won` is not looked at, but for ties as half a win."""
+    topic: Ints
+
+
+def voted(votes: Votes, outcome: Ints, preference: Floats) -> Duels:
+    """The votes that have a verdict; a candidate against itself says nothing of candidates."""
+    kept = ~np.isnan(preference) & (votes.first != votes.second)
+    return Duels(
+        size=len(votes.candidates),
+        first=votes.first[kept],
+        second=votes.second[kept],
+        won=1 - preference[kept],
+        tie=outcome[kept] == TIE,
+        topic=votes.topic[kept],
+    )
+
+
+def shown(votes: Votes) -> Duels:
+    """What was said in each order: the first is the candidate that was shown first."""
+    passes = votes.passes
+    first, second = votes.first[passes.vote], votes.second[passes.vote]
+    kept = ~np.isnan(passes.preference) & (first != second)
+    turned = passes.turned[kept]
+    first, second, preference = first[kept], second[kept], passes.preference[kept]
+    return Duels(
+        size=len(votes.candidates),
+        first=np.where(turned, second, first),
+        second=np.where(turned, first, second),
+        won=np.where(turned, preference, 1 - preference),
+        tie=passes.outcome[kept] == TIE,
+        topic=votes.topic[passes.vote][kept],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The sufficient statistics of duels, by topic."""
+
+    size: int
+    first: Ints
+    """Of each pair that met. In a sample that keeps the order, A against B is not B against A."""
+    second: Ints
+    ordered: bool
+    sets: Ints
+    """Of each candidate, a number from 0 that all have in common who are linked by meetings; -1 of
+    one that met nobody."""
+    kinds: Any
+    """Sparse: a column for each kind of topic; in its rows, of each pair, the wins of the first,
+    then so many rows of wins of the second, then of ties."""
+    topics: Ints
+    """How many topics there are of each kind."""
+
+    @property
+    def counts(self) -> Floats:
+        """Wins of the first, wins of the second and ties, of each pair."""
+        return np.asarray(self.kinds @ self.topics.astype(float)).reshape(3, -1)
+
+
+def sample_of(duels: Duels, ties: Ties, *, ordered: bool = False) -> Sample:
+    """The statistics of duels, with ties apart or as half a win to each side."""
+    size = max(duels.size, 1)
+    cells, cell = _cells(duels, size, ties, ordered=ordered)
+    met, pair = np.unique(cells[0], return_inverse=True)
+    kinds, topics = _kinds(duels.topic, cell, _shares(len(met), pair, *cells[1:]))
+    first, second = np.divmod(met, size)
+    return Sample(
+        size=duels.size,
+        first=first,
+        second=second,
+        ordered=ordered,
+        sets=_linked(duels.size, first, second),
+        kinds=kinds,
+        topics=topics,
+    )
+
+
+def _cells(
+    duels: Duels, size: int, ties: Ties, *, ordered: bool
+) -> tuple[tuple[Ints, Floats, Bools], Ints]:
+    """The different (pair, outcome) there are, and of each duel which it is."""
+    won = np.where(duels.tie, 0.5, duels.won)
+    keys = duels.first * size + duels.second
+    if not ordered:
+        swap = duels.first > duels.second
+        keys = np.where(swap, duels.second * size + duels.first, keys)
+        won = np.where(swap, 1 - won, won)
+    levels, level = np.unique(won, return_inverse=True)
+    keys = (keys * max(len(levels), 1) + level) * 2
+    if ties == "davidson":
+        keys += duels.tie
+    del won, level
+    found, cell = np.unique(keys, return_inverse=True)
+    pair, place = np.divmod(found // 2, max(len(levels), 1))
+    return (pair, levels[place], found % 2 == 1), cell.astype(np.int32)
+
+
+def _shares(pairs: int, pair: Ints, won: Floats, tie: Bools) -> Any:
+    """Sparse: what one duel of each cell adds to the counts."""
+    cells = np.arange(len(pair))
+    values = np.concatenate([np.where(tie, 0, won), np.where(tie, 0, 1 - won), tie.astype(float)])
+    rows = np.concatenate([pair, pair + pairs, pair + 2 * pairs])
+    made = sparse.csr_array((values, (rows, np.tile(cells, 3))), shape=(3 * pairs, len(cells)))
+    made.eliminate_zeros()
+    return made
+
+
+def _kinds(topic: Ints, cell: Ints, shares: Any) -> tuple[Any, Ints]:
+    """The kinds of topics: those with one duel are alike if it came out alike, so that a million of
+    them are no more than their cells; every other topic is a kind of its own."""
+    alone = np.bincount(topic)[topic] == 1
+    alike = np.bincount(cell[alone], minlength=shares.shape[1])
+    seen = np.flatnonzero(alike)
+    single = shares[:, seen] if len(seen) < shares.shape[1] else shares
+    if alone.all():
+        return single, alike[seen]
+    own, place = np.unique(topic[~alone], return_inverse=True)
+    parts = (np.ones(len(place), np.int8), (cell[~alone], place.astype(np.int32)))
+    several = shares @ sparse.csr_array(parts, shape=(shares.shape[1], len(own)))
+    kinds = sparse.hstack([single, several], format="csr") if len(seen) else several
+    return kinds, np.concatenate([alike[seen], np.ones(len(own), np.int64)])
+
+
+def _linked(size: int, first: Ints, second: Ints) -> Ints:
+    graph = sparse.coo_array((np.ones(len(first)), (first, second)), shape=(size, size))
+    _, labels = connected_components(graph, directed=False)
+    met = np.zeros(size, np.bool_)
+    met[first] = met[second] = True
+    found = np.full(size, -1, np.int64)
+    _, found[met] = np.unique(labels[met], return_inverse=True)
+    return found

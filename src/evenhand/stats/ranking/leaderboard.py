@@ -1,0 +1,237 @@
+"""Who leads: win rates, ratings and ranks of the candidates of a run, and how the orders agreed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import UsageError, quoted
+from evenhand.stats.pairwise import Front
+from evenhand.stats.proportion import Proportion, clustered
+from evenhand.stats.ranking.board import Board, Options, Said, board, plain_board
+from evenhand.stats.ranking.duels import voted
+from evenhand.stats.tables import (
+    FIRST,
+    NONE,
+    SECOND,
+    TIE,
+    Bools,
+    Field,
+    Floats,
+    Ints,
+    Passes,
+    Votes,
+    field_named,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """How far the two orders of first rounds agree."""
+
+    consistency: Proportion
+    first_slot: Proportion
+    first_rounds: int
+    contradictions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderboard:
+    """Everything that `evenhand leaderboard` says."""
+
+    board: Board
+    orders: Orders
+    rule: str
+    conflicts: int
+    options: Options
+    judge: str | None
+    criterion: str | None
+    by: str | None
+    levels: dict[str, Board]
+    """By the values of a field."""
+    criteria: dict[str, Board]
+    """Win rates by criterion."""
+    fronts: Mapping[str, Front] = field(default_factory=dict[str, Front])
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        made, orders, options = self.board.json(), self.orders, self.options
+        return {
+            "rows": made.pop("rows"),
+            **_proportion("consistency", orders.consistency),
+            **_proportion("first_slot_rate", orders.first_slot),
+            "first_rounds": orders.first_rounds,
+            "contradictions": orders.contradictions,
+            "contradiction_rate": (
+                orders.contradictions / orders.first_rounds if orders.first_rounds else None
+            ),
+            "fronts": {row: asdict(one) for row, one in self.fronts.items()},
+            "rule": self.rule,
+            "conflicts": self.conflicts,
+            **{name: getattr(options, name) for name in ("ties", "scale", "anchor", "level")},
+            "bootstrap": options.bootstrap,
+            "seed": options.seed,
+            "judge": self.judge,
+            "criterion": self.criterion,
+            **made,
+            "by": {"field": self.by, "levels": {k: v.json() for k, v in self.levels.items()}}
+            if self.by
+            else {},
+            "criteria": {name: _rates(one) for name, one in self.criteria.items()},
+        }
+
+
+def _proportion(name: str, found: Proportion) -> dict[str, Any]:
+    known = found.value is not None
+    return {
+        name: found.value,
+        f"{name}_low": found.low if known else None,
+        f"{name}_high": found.high if known else None,
+        f"{name}_n": int(found.n),
+    }
+
+
+def _rates(found: Board) -> dict[str, Any]:
+    """What is known of a criterion: no ratings."""
+    kept = ("candidate", "n", "win_rate", "low", "high", "wins", "losses", "ties", "se")
+    rows = [{name: getattr(row, name) for name in kept} for row in found.rows]
+    return {"n": found.n, "rows": rows}
+
+
+def leaderboard(
+    votes: Votes,
+    options: Options | None = None,
+    *,
+    judge: str | None = None,
+    criterion: str | None = None,
+    by: str | None = None,
+    fronts: Mapping[str, Front] | None = None,
+) -> Leaderboard:
+    """The board of these votes, of one judge or on one criterion if it is named; UsageError for a
+    name that is not there."""
+    options = options or Options()
+    _check(votes, options, criterion)
+    if judge is not None:
+        place = votes.judges.index(_known(judge, votes.judges, "judge"))
+        votes = _where(votes, votes.judge == place)
+    said = _said(votes, criterion)
+    return Leaderboard(
+        board=board(said, options),
+        orders=orders(votes),
+        rule=votes.rule,
+        conflicts=votes.conflicts,
+        options=options,
+        judge=judge,
+        criterion=criterion,
+        by=by,
+        levels=_levels(votes, criterion, by, options) if by else {},
+        criteria={name: plain_board(_said(votes, name), options.level) for name in votes.marks},
+        fronts=fronts or {},
+    )
+
+
+def _check(votes: Votes, options: Options, criterion: str | None) -> None:
+    if not 0 < options.level < 1:
+        raise UsageError(f"level {options.level}: a share between 0 and 1 is wanted, as 0.95")
+    if options.bootstrap < 0:
+        raise UsageError(f"{options.bootstrap} rounds of bootstrap: 0 or more are wanted")
+    if criterion is not None:
+        _known(criterion, tuple(votes.marks), "criterion")
+        if options.position:
+            raise UsageError(
+                "a position term is fitted on the winners of passes, not on one criterion",
+                advice="Leave out --position or --criterion.",
+            )
+    if options.anchor is not None:
+        _known(options.anchor, votes.candidates, "candidate")
+
+
+def _known(name: str, there: tuple[str, ...], what: str) -> str:
+    if name not in there:
+        close = get_close_matches(name, there, n=1)
+        listed = ", ".join(map(quoted, there[:10])) or "none"
+        raise UsageError(
+            f"there is no {what} {quoted(name)}",
+            advice=f"Did you mean {quoted(close[0])}?" if close else f"There are: {listed}",
+        )
+    return name
+
+
+def _said(votes: Votes, criterion: str | None) -> Said:
+    outcome, preference = votes.outcome, votes.preference
+    if criterion is not None:
+        outcome = votes.marks[criterion]
+        preference = np.full(len(outcome), np.nan)
+        for mark, value in ((FIRST, 0.0), (SECOND, 1.0), (TIE, 0.5)):
+            preference[outcome == mark] = value
+    return Said(votes, outcome, preference, voted(votes, outcome, preference))
+
+
+def _levels(votes: Votes, criterion: str | None, by: str, options: Options) -> dict[str, Board]:
+    """A board for each value of a field, by the order in which values first come."""
+    found = field_named(votes.fields, by)
+    made: dict[str, Board] = {}
+    for code, level in enumerate(found.levels):
+        if (rows := found.codes == code).any():
+            made[level] = board(
+                _said(_where(votes, rows), criterion), _within(votes, rows, options)
+            )
+    return made
+
+
+def _within(votes: Votes, rows: Bools, options: Options) -> Options:
+    """An anchor that is not among the candidates of some votes anchors nothing there."""
+    if options.anchor is None:
+        return options
+    at = votes.candidates.index(options.anchor)
+    there = ((votes.first[rows] == at) | (votes.second[rows] == at)).any()
+    return options if there else replace(options, anchor=None)
+
+
+def _where(votes: Votes, rows: Bools) -> Votes:
+    """Some of the votes, with their passes."""
+    moved = np.cumsum(rows) - 1
+    kept = rows[votes.passes.vote]
+    columns = {
+        one.name: getattr(votes, one.name)[rows]
+        for one in fields(votes)
+        if isinstance(getattr(votes, one.name), np.ndarray)
+    }
+    passes = {one.name: getattr(votes.passes, one.name)[kept] for one in fields(Passes)}
+    return replace(
+        votes,
+        **columns,
+        marks={name: marks[rows] for name, marks in votes.marks.items()},
+        fields={name: Field(one.codes[rows], one.levels) for name, one in votes.fields.items()},
+        passes=Passes(**passes | {"vote": moved[votes.passes.vote[kept]]}),
+    )
+
+
+def orders(votes: Votes) -> Orders:
+    """How the two passes of each first round agree; a vote seen in one order says nothing."""
+    passes, size = votes.passes, len(votes.first)
+    made = np.bincount(passes.vote, minlength=size)
+    turned = np.bincount(passes.vote[passes.turned], minlength=size)
+    both = (made == 2) & (turned == 1)
+    said = np.full((2, size), NONE)
+    said[passes.turned.astype(int), passes.vote] = passes.outcome
+    plain, back = said[:, both]
+    agree = (plain == back).astype(float)
+    topic = votes.topic[both]
+    slots = (plain == FIRST).astype(int) + (back == SECOND)
+    decided = (plain != TIE).astype(int) + (back != TIE)
+    return Orders(
+        consistency=_by_topic(topic, agree, np.ones(len(topic))),
+        first_slot=_by_topic(topic, slots.astype(float), decided.astype(float)),
+        first_rounds=int(both.sum()),
+        contradictions=int((plain != back).sum()),
+    )
+
+
+def _by_topic(topic: Ints, hits: Floats, trials: Floats) -> Proportion:
+    summed = (np.bincount(topic, weights=one) for one in (hits, trials))
+    return clustered(zip(*(one.tolist() for one in summed), strict=True))

@@ -1,0 +1,44 @@
+"""Ranks with intervals: no order is claimed between candidates that the votes cannot tell apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.stats.ranking.bootstrap import Rated, widening
+from evenhand.stats.tables import Bools, Ints
+
+SAME = 1e-9
+"""Ratings no further apart share a rank."""
+
+
+def ranks(rated: Rated, level: float) -> tuple[Ints, Ints, Ints]:
+    """Of each candidate its rank within its set, and the best and worst that it may have; 0 of one
+    that met nobody.
+
+    Each candidate's interval holds at the level given, over all its comparisons together: the
+    critical value is that of its largest studentised difference to any other (Mogstad, Romano,
+    Shaikh and Wilhelm, 2024).
+    """
+    made = np.zeros((3, len(rated.ratings)), np.int64)
+    for one in np.flatnonzero(rated.sets >= 0):
+        others = rated.sets == rated.sets[one]
+        others[one] = False
+        ahead = rated.ratings[one] - rated.ratings[others]
+        made[0, one] = 1 + (ahead < -SAME).sum()
+        better, worse = _told_apart(rated, int(one), others, level)
+        made[1, one], made[2, one] = 1 + better.sum(), 1 + others.sum() - worse.sum()
+    return made[0], made[1], made[2]
+
+
+def _told_apart(rated: Rated, one: int, others: Bools, level: float) -> tuple[Bools, Bools]:
+    """Which of the others are surely better, and which worse."""
+    ahead = rated.ratings[one] - rated.ratings[others]
+    if rated.rounds.shape[1] < 2:
+        nobody = np.zeros(len(ahead), np.bool_)
+        return nobody, nobody
+    rounds = rated.rounds[one] - rated.rounds[:-2][others] - ahead[:, None]
+    spread = rounds.std(axis=1, ddof=1)
+    seen = spread > SAME
+    largest = np.abs(rounds[seen] / spread[seen, None]).max(axis=0, initial=0)
+    bound = np.quantile(largest, level) * widening(rated.topics, level) * spread
+    return seen & (ahead < -bound), seen & (ahead > bound)

@@ -1,0 +1,116 @@
+"""Win rates: how far a candidate was preferred on average, with intervals that respect topics.
+
+A tie and a vote that is uncertain count half; votes without a verdict are left out and counted.
+Votes on one topic hang together, so the topic is what varies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.stats import t
+
+from evenhand.stats.ranking.duels import Duels
+from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A mean of values from 0 to 1; without topics to compare there is no interval."""
+
+    value: float
+    error: float | None
+    """The standard error, robust to topics; with one vote a topic it is sd / sqrt(n)."""
+    low: float | None
+    high: float | None
+
+
+def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
+    """The mean of values that hang together by topic.
+
+    The interval is Wilson's for as many independent votes as would vary as much, with Student's
+    quantile. So that it holds for twenty topics and many ties too, it is as wide as if one topic
+    more lay half a win from the rest; and topics are never worth less than one vote each.
+    """
+    mean, (_, place) = float(values.mean()), np.unique(topics, return_inverse=True)
+    sizes, sums = np.bincount(place), np.bincount(place, weights=values - mean)
+    if len(sizes) < 2:
+        return Share(mean, None, None, None)
+    groups, total = len(sizes), len(values)
+    variance = float((sums**2).sum()) / total**2 * groups / (groups - 1)
+    even = total**2 / float((sizes.astype(float) ** 2).sum())
+    free = mean * (1 - mean)
+    worth = max(free / (variance + 0.25 / even**2), even - 1)
+    square = float(t.ppf((1 + level) / 2, groups - 1)) ** 2
+    middle = (mean * worth + square / 2) / (worth + square)
+    reach = (square * (max(free, 0.0) * worth + square / 4)) ** 0.5 / (worth + square)
+    # The mean lies within, whatever the rounding.
+    low, high = max(0.0, min(mean, middle - reach)), min(1.0, max(mean, middle + reach))
+    return Share(mean, variance**0.5, low, high)
+
+
+def win_rates(duels: Duels, level: float) -> list[Share | None]:
+    """The win rate of each candidate; None of one that has no vote."""
+    candidate = np.concatenate([duels.first, duels.second])
+    order = np.argsort(candidate, kind="stable")
+    ends = np.searchsorted(candidate[order], np.arange(duels.size + 1))
+    topic = np.concatenate([duels.topic, duels.topic])[order]
+    won = np.concatenate([duels.won, 1 - duels.won])[order]
+    spans = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
+    return [share(won[at], topic[at], level) if at.start < at.stop else None for at in spans]
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """How often each candidate won, lost, tied, was uncertain, and had no verdict."""
+
+    wins: Ints
+    losses: Ints
+    ties: Ints
+    uncertain: Ints
+    missing: Ints
+
+
+def tallies(size: int, first: Ints, second: Ints, outcome: Ints) -> Tallies:
+    """Counts of the outcomes of votes."""
+
+    def of(one: int, where: Ints) -> Ints:
+        return np.bincount(where[outcome == one], minlength=size)
+
+    both = {one: of(one, first) + of(one, second) for one in (TIE, UNCERTAIN, NONE)}
+    wins, losses = of(FIRST, first) + of(SECOND, second), of(SECOND, first) + of(FIRST, second)
+    return Tallies(wins, losses, both[TIE], both[UNCERTAIN], both[NONE])
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """How far each candidate (a row) was preferred to each other one, and in how many votes."""
+
+    points: Floats
+    votes: Ints
+
+    @property
+    def rates(self) -> Floats:
+        """nan where two never met."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.votes > 0, self.points / self.votes, np.nan)
+
+    @property
+    def averages(self) -> Floats:
+        """Of each candidate, the mean of its rates over the opponents it met."""
+        met = (self.votes > 0).sum(axis=1)
+        total = np.where(self.votes > 0, self.rates, 0).sum(axis=1)
+        return np.where(met > 0, total / np.maximum(met, 1), np.nan)
+
+
+def matrix(duels: Duels) -> Matrix:
+    """Who was preferred to whom."""
+    size = duels.size
+    there, back = duels.first * size + duels.second, duels.second * size + duels.first
+    votes = np.bincount(there, minlength=size**2) + np.bincount(back, minlength=size**2)
+    points = np.zeros(size**2)
+    points += np.bincount(there, weights=duels.won, minlength=size**2)
+    points += np.bincount(back, weights=1 - duels.won, minlength=size**2)
+    return Matrix(points.reshape(size, size), votes.reshape(size, size))

@@ -1,0 +1,142 @@
+"""Tables of votes made from plain tuples, and the textbook forms of what is computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from evenhand.stats.ranking.duels import Duels
+from evenhand.stats.tables import Field, Passes, Rule, Votes
+
+OUTCOMES = {">": (0, 0.0), "<": (1, 1.0), "=": (2, 0.5), "?": (3, 0.5), "": (-1, np.nan)}
+Ballot = tuple[Any, str, str, str | float]
+"""A topic, two candidates, and `>`, `<`, `=`, `?` (uncertain), nothing (failed), or how far the
+second is preferred."""
+
+
+def ballots(
+    rows: Sequence[Ballot],
+    *,
+    judges: Sequence[str] = (),
+    marks: Mapping[str, str] | None = None,
+    lengths: Sequence[tuple[float, float]] = (),
+    fields: Mapping[str, Sequence[str]] | None = None,
+    passes: Sequence[tuple[int, bool, str]] = (),
+    rule: Rule = "uncertain",
+    conflicts: Sequence[int] = (),
+) -> Votes:
+    """A table of votes; `passes` are (row, turned, outcome)."""
+    names = tuple(sorted({name for row in rows for name in row[1:3]}))
+    topics = tuple(dict.fromkeys(str(row[0]) for row in rows))
+    said = [OUTCOMES[w] if isinstance(w, str) else (int(w > 0.5), w) for *_, w in rows]
+    told = tuple(dict.fromkeys(judges)) or ("j",)
+    size = (
+        np.array(lengths, dtype=float).reshape(-1, 2)
+        if lengths
+        else np.full((len(rows), 2), np.nan)
+    )
+    return Votes(
+        candidates=names,
+        first=ints(names.index(row[1]) for row in rows),
+        second=ints(names.index(row[2]) for row in rows),
+        outcome=ints(one for one, _ in said),
+        preference=np.array([one for _, one in said], dtype=float),
+        pair=ints(range(len(rows))),
+        topic=ints(topics.index(str(row[0])) for row in rows),
+        judge=ints(told.index(one) for one in (judges or ["j"] * len(rows))),
+        repeat=ints([0] * len(rows)),
+        marks={c: ints(OUTCOMES[m][0] for m in given) for c, given in (marks or {}).items()},
+        first_length=size[:, 0],
+        second_length=size[:, 1],
+        fields={name: coded(values) for name, values in (fields or {}).items()},
+        pairs=[f"p{number}" for number in range(len(rows))],
+        topics=topics,
+        judges=told,
+        passes=Passes(
+            vote=ints(one[0] for one in passes),
+            turned=np.array([one[1] for one in passes], dtype=np.bool_),
+            outcome=ints(OUTCOMES[one[2]][0] for one in passes),
+            preference=np.array([OUTCOMES[one[2]][1] for one in passes], dtype=float),
+        ),
+        rule=rule,
+        conflict=np.isin(np.arange(len(rows)), conflicts),
+    )
+
+
+def ints(values: Any) -> Any:
+    return np.array(list(values), dtype=np.int64)
+
+
+def coded(values: Sequence[str]) -> Field:
+    levels = tuple(dict.fromkeys(values))
+    return Field(ints(levels.index(one) for one in values), levels)
+
+
+def duels(
+    size: int, rows: Sequence[tuple[int, int, float | str]], topics: Sequence[int] = ()
+) -> Duels:
+    """Rows of (first, second, how far the first won or `=`)."""
+    return Duels(
+        size=size,
+        first=ints(row[0] for row in rows),
+        second=ints(row[1] for row in rows),
+        won=np.array([0.5 if row[2] == "=" else row[2] for row in rows], dtype=float),
+        tie=np.array([row[2] == "=" for row in rows], dtype=np.bool_),
+        topic=ints(topics or range(len(rows))),
+    )
+
+
+def drawn(
+    rng: np.random.Generator, size: int, votes: int, *, tie: float = 0.5, first: float = 0.0
+) -> list[tuple[int, int, float | str]]:
+    """Votes of Davidson's model between random candidates."""
+    strength, made = rng.normal(size=size), list[tuple[int, int, float | str]]()
+    for _ in range(votes):
+        a, b = rng.choice(size, 2, replace=False).tolist()
+        gap = strength[a] - strength[b] + first
+        odds = np.array([np.exp(gap / 2), np.exp(-gap / 2), tie])
+        outcome = rng.choice(3, p=odds / odds.sum())
+        made.append((a, b, (1.0, 0.0, "=")[outcome]))
+    return made
+
+
+def textbook_bradley_terry(size: int, rows: Sequence[tuple[int, int, float | str]]) -> np.ndarray:
+    """The minorise-maximise iteration (Hunter, 2004), ties as half a win, about a mean of 0."""
+    wins = np.zeros((size, size))
+    for a, b, won in rows:
+        share = 0.5 if won == "=" else float(won)
+        wins[a, b] += share
+        wins[b, a] += 1 - share
+    strength = np.ones(size)
+    for _ in range(20_000):
+        before = strength.copy()
+        for i in range(size):
+            met = sum((wins[i, j] + wins[j, i]) / (strength[i] + strength[j]) for j in range(size))
+            strength[i] = wins[i].sum() / met
+        strength /= np.exp(np.log(strength).mean())
+        if np.abs(np.log(strength / before)).max() < 1e-13:
+            break
+    return np.log(strength)
+
+
+def textbook_davidson(
+    size: int, rows: Sequence[tuple[int, int, float | str]], *, position: bool = False
+) -> np.ndarray:
+    """Ratings about a mean of 0, the logarithm of the tie parameter, and the position term, by a
+    general minimiser of the likelihood vote by vote."""
+    first, second = (np.array([row[k] for row in rows], dtype=int) for k in (0, 1))
+    tie = np.array([row[2] == "=" for row in rows])
+    won = np.array([0.5 if row[2] == "=" else row[2] for row in rows], dtype=float)
+
+    def loss(x: np.ndarray) -> float:
+        gap = x[first] - x[second] + (x[-1] if position else 0)
+        total = np.logaddexp(np.logaddexp(gap / 2, -gap / 2), x[-2] if tie.any() else -np.inf)
+        said = np.where(tie, x[-2], won * gap / 2 - (1 - won) * gap / 2)
+        return float((total - said).sum() + 1e-9 * (x**2).sum())
+
+    found = minimize(loss, np.zeros(size + 2), method="BFGS", options={"gtol": 1e-9}).x
+    found[:size] -= found[:size].mean()
+    return np.asarray(found)

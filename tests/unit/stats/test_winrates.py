@@ -1,0 +1,139 @@
+"""Win rates: definitions, another library, and how often the intervals hold the truth."""
+
+from __future__ import annotations
+
+import os
+
+import evalica
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from evenhand.stats.ranking.elo import elo
+from evenhand.stats.ranking.winrates import matrix, share, tallies, win_rates
+from tests.unit.stats.ballots import drawn, duels, ints
+
+LONG = bool(os.environ.get("EVENHAND_LONG"))
+
+
+def test_the_error_is_that_of_a_mean_where_topics_have_one_vote():
+    values = np.array([0.0, 1, 1, 0.5, 0.2, 1])
+    found = share(values, np.arange(6))
+    assert found.error == pytest.approx(values.std(ddof=1) / 6**0.5)
+    assert found.value == pytest.approx(values.mean()) and found.low < found.value < found.high
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 0.5, 1.0])), min_size=2))
+def test_the_error_is_that_of_a_loop_over_topics(rows):
+    topics, values = ints(row[0] for row in rows), np.array([row[1] for row in rows])
+    seen = sorted(set(topics.tolist()))
+    found = share(values, topics)
+    if len(seen) == 1:
+        assert found.error is None and found.low is None and found.high is None
+        return
+    sums = [
+        sum(v - values.mean() for t, v in zip(topics, values, strict=True) if t == s) for s in seen
+    ]
+    variance = sum(one**2 for one in sums) / len(rows) ** 2 * len(seen) / (len(seen) - 1)
+    assert found.error == pytest.approx(variance**0.5, abs=1e-9)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    other = share(1 - values, topics)
+    assert (other.low, other.high) == pytest.approx((1 - found.high, 1 - found.low))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_equal_votes_are_not_certain(value):
+    narrow = [share(np.full(n, value), np.arange(n)) for n in (2, 20, 1000)]
+    widths = [one.high - one.low for one in narrow]
+    assert widths[0] > 0.5 and 0.05 < widths[1] < 0.3 and 0 < widths[2] < 0.01
+
+
+def votes_by_topic(rng, topics, chance, size, alike, tie):
+    """Sums and sizes of topics: `alike` is the correlation of votes within one."""
+    varied = rng.choice([1, 2, 3, 5, 10], topics, p=[0.4, 0.2, 0.2, 0.1, 0.1])
+    sizes = varied if size == "varied" else np.full(topics, size)
+    more = 1 / alike - 1 if alike else 0
+    wins = (
+        rng.beta(chance * more, (1 - chance) * more, topics) if alike else np.full(topics, chance)
+    )
+    tied = rng.beta(tie * more, (1 - tie) * more, topics) if alike and tie else np.full(topics, tie)
+    topic = np.repeat(np.arange(topics), sizes)
+    even, won = rng.random(len(topic)) < tied[topic], rng.random(len(topic)) < wins[topic]
+    return np.where(even, 0.5, won), topic
+
+
+SCENARIOS = [
+    (chance, size, alike, tie)
+    for chance in (0.5, 0.7, 0.9, 0.95)
+    for size, alike in ((1, 0), (5, 0.3), ("varied", 0.3), ("varied", 0.6))
+    for tie in (0, 0.3, 0.9)
+]
+
+
+@pytest.mark.parametrize(("topics", "least"), [(20, 0.92), (100, 0.935), (1000, 0.935)])
+@pytest.mark.parametrize("scenario", SCENARIOS if LONG else SCENARIOS[::5], ids=str)
+def test_intervals_hold_the_truth(topics, least, scenario):
+    """With clusters and ties; below the stated coverage only by what chance does to few rounds."""
+    chance, size, alike, tie = scenario
+    rounds = 3000 if LONG else 250 if topics < 1000 else 120
+    rng, hits = np.random.default_rng([topics, SCENARIOS.index(scenario)]), 0
+    truth = chance * (1 - tie) + tie / 2
+    for _ in range(rounds):
+        found = share(*votes_by_topic(rng, topics, chance, size, alike, tie))
+        hits += found.low <= truth + 1e-12 and truth <= found.high + 1e-12
+    slack = 2.6 * (least * (1 - least) / rounds) ** 0.5
+    assert hits / rounds > least - slack
+
+
+@pytest.mark.parametrize(("topics", "least"), [(20, 0.92), (100, 0.935), (1000, 0.935)])
+def test_intervals_hold_the_truth_as_often_as_they_say_with_one_vote_a_topic(topics, least):
+    """Exactly: every number of wins there can be, with its chance."""
+    counts = np.arange(topics + 1)
+    found = [share((counts[:topics] < wins).astype(float), counts[:topics]) for wins in counts]
+    for chance in (0.5, 0.7, 0.9, 0.95):
+        held = np.array([one.low <= chance <= one.high for one in found])
+        assert binom.pmf(counts, topics, chance)[held].sum() > least
+
+
+def named(rows):
+    said = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, "=": evalica.Winner.Draw}
+    left, right = [f"m{row[0]}" for row in rows], [f"m{row[1]}" for row in rows]
+    return left, right, [said[row[2]] for row in rows]
+
+
+def test_rates_and_points_are_those_of_evalica():
+    rows = drawn(np.random.default_rng(1), 6, 200)
+    found, met = duels(6, rows), matrix(duels(6, rows))
+    average = evalica.average_win_rate(*named(rows)).scores.sort_index()
+    points = evalica.counting(*named(rows)).scores.sort_index()
+    assert met.averages == pytest.approx(average.to_numpy())
+    assert met.points.sum(axis=1) == pytest.approx(points.to_numpy())
+    assert (met.votes == met.votes.T).all()
+    for place, one in enumerate(win_rates(found, 0.95)):
+        assert one.value == pytest.approx(met.points[place].sum() / met.votes[place].sum())
+
+
+def test_elo_is_that_of_evalica():
+    rows = drawn(np.random.default_rng(2), 5, 300)
+    expected = evalica.elo(*named(rows), initial=1000, base=10, scale=400, k=4).scores.sort_index()
+    assert elo(duels(5, rows)) == pytest.approx(expected.to_list(), abs=1e-9)
+    assert elo(duels(5, rows[::-1])) != pytest.approx(expected.to_list(), abs=1e-3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2), st.sampled_from([0, 1, 2, 3, -1]))))
+def test_tallies_are_counted(rows):
+    first = ints(row[0] for row in rows)
+    second = ints((row[0] + row[1]) % 3 for row in rows)
+    outcome = ints(row[2] for row in rows)
+    found = tallies(3, first, second, outcome)
+    for one in range(3):
+        mine = [
+            (o, f == one) for f, s, o in zip(first, second, outcome, strict=True) if one in (f, s)
+        ]
+        assert found.wins[one] == sum(o == (0 if is_first else 1) for o, is_first in mine)
+        assert found.losses[one] == sum(o == (1 if is_first else 0) for o, is_first in mine)
+        assert found.ties[one] == sum(o == 2 for o, _ in mine)
+        assert found.uncertain[one] == sum(o == 3 for o, _ in mine)
+        assert found.missing[one] == sum(o == -1 for o, _ in mine)
