@@ -1,0 +1,172 @@
+"""`evenhand agreement`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from evenhand.app import Recorded, find_run
+from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option
+from evenhand.errors import UsageError, quoted
+from evenhand.ledger.store import Store
+from evenhand.report.terminal import console
+
+if TYPE_CHECKING:
+    from evenhand.stats.agreeing.figures import Ties
+    from evenhand.stats.agreeing.table import Agreement
+    from evenhand.stats.tables import Rule
+
+RULES = ("tie", "uncertain", "drop", "split")
+
+
+@click.command("agreement")
+@run_argument
+@click.option(
+    "--against",
+    metavar="RUN[:JUDGE]",
+    help="The other side: a run, a judge of it, or :JUDGE of the same run. Default: the judges of"
+    " RUN among themselves.",
+)
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="J",
+    help="Count only this judge of RUN; a pattern such as 'expert_*' names several.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["keep", "drop"]),
+    default="keep",
+    show_default=True,
+    help="Pairs: leave out where either side is a tie.",
+)
+@click.option("--on-conflict", type=click.Choice(RULES), help="Pairs: orders that contradict.")
+@click.option("--majority", is_flag=True, help="One verdict a side and unit: majority or mean.")
+@click.option("--by", metavar="FIELD", help="Also for each value of this field.")
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the intervals.",
+)
+@store_option
+@json_option
+def agreement_command(
+    run: str,
+    against: str | None,
+    judges: tuple[str, ...],
+    ties: Ties,
+    on_conflict: Rule | None,
+    majority: bool,
+    by: str | None,
+    level: float,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """How far the judges of RUN agree with people, or with each other.
+
+    With --against the units of both sides are joined by their ids, and means or win rates are also
+    given corrected by the labels of the other side.
+
+    \b
+    evenhand agreement
+    evenhand agreement latest --against 3fa2:human/ann
+    evenhand agreement latest --against :human/ann --ties drop --majority
+    """
+    if majority and against is None:
+        raise UsageError("--majority needs another side", advice="Name it: --against RUN[:JUDGE]")
+    opened, found = recorded(store, run)
+    try:
+        other = None if against is None else _other(opened, found, against)
+        asked = {"judges": judges, "majority": majority, "by": by, "level": level}
+        agreed = _agreed(opened, found, other, ties, on_conflict, asked)
+    finally:
+        opened.close()
+    about = {
+        "run": found.row.id,
+        "against": other and other.name,
+        "ties": ties,
+        "majority": majority,
+        "by": by,
+        "level": level,
+    }
+    if as_json:
+        print_json(about | agreed.json())
+        return
+    from evenhand.report.agreement import agreement_lines
+
+    out = console()
+    for shown in agreement_lines(about, agreed):
+        out.print(shown)
+
+
+class _Other(NamedTuple):
+    """The other side: a run, and a judge of it if one is named."""
+
+    run: Recorded
+    judge: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.run.row.id}:{self.judge}" if self.judge else self.run.row.id
+
+
+def _other(store: Store, run: Recorded, against: str) -> _Other:
+    named, _, judge = against.partition(":")
+    if not named:
+        return _Other(run, judge)
+    try:
+        return _Other(find_run(store, named), judge)
+    except UsageError as error:
+        if against not in run.names:
+            raise
+        raise UsageError(
+            f"there is no run {quoted(against)}, but a judge of that name",
+            advice=f"Write: --against :{against}",
+        ) from error
+
+
+def _agreed(
+    store: Store,
+    run: Recorded,
+    other: _Other | None,
+    ties: Ties,
+    rule: Rule | None,
+    asked: dict[str, Any],
+) -> Agreement:
+    from evenhand.stats.agreeing.agreement import agreement_of_scores, agreement_of_votes
+    from evenhand.tables import score_table, vote_table
+
+    same = other is not None and other.run.row.id == run.row.id
+    if other is not None:
+        _comparable(run, other, same)
+        asked |= {"other_judges": (other.judge,) if other.judge else ()}
+    if run.kind_name == "pairwise":
+        votes = vote_table(store, run, rule)
+        labels = votes if same else other and vote_table(store, other.run, rule)
+        return agreement_of_votes(votes, labels, ties=ties, **asked)
+    if rule is not None or ties == "drop":
+        name = "--ties" if rule is None else "--on-conflict"
+        raise UsageError(f"{name} is for runs of pairs", advice="Leave it out.")
+    scores = score_table(store, run)
+    return agreement_of_scores(
+        scores, scores if same else other and score_table(store, other.run), **asked
+    )
+
+
+def _comparable(run: Recorded, other: _Other, same: bool) -> None:
+    """Raises UsageError for two sides that cannot be held against each other."""
+    if same and not other.judge:
+        raise UsageError(
+            "a run cannot be held against itself",
+            advice="Name a judge: --against :JUDGE. Without --against its judges are compared.",
+        )
+    kinds = [("pairs" if one.kind_name == "pairwise" else "scores") for one in (run, other.run)]
+    if kinds[0] != kinds[1]:
+        raise UsageError(
+            f"run {run.row.id} is of {kinds[0]}, run {other.run.row.id} of {kinds[1]}",
+            advice="Only judgments of one kind can be compared.",
+        )

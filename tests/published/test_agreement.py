@@ -1,0 +1,460 @@
+"""Published agreement of judges with people and with each other, through `evenhand import` and
+`evenhand agreement`; where the command has no word for a published rule, the function has one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from math import exp
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from evenhand.app import find_run, open_store
+from evenhand.cli.main import main
+from evenhand.stats.agreeing.agreement import agreement_of_votes
+from evenhand.stats.agreeing.alpha import krippendorff_alpha
+from evenhand.stats.agreeing.table import Agreement
+from evenhand.tables import vote_table
+from tests.published.data import anchor, folder, records
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+class Desk:
+    """Imports rows and asks about them, as a user would."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._patch, self._capsys = monkeypatch, capsys
+
+    def call(self, *arguments: str) -> dict[str, Any]:
+        self._patch.setattr(sys, "argv", ["evenhand", *arguments, "--json"])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = self._capsys.readouterr()
+        assert left.value.code == 0, err
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+    def take(self, kind: str, rows: Rows, *arguments: str) -> str:
+        """The id of the run that rows make."""
+        listed = list(rows)
+        with Path("rows.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(listed[0]))
+            writer.writeheader()
+            writer.writerows(listed)
+        found: str = self.call("import", "rows.csv", "--kind", kind, *arguments)["run"]
+        return found
+
+    def row(self, *arguments: str, **wanted: str) -> dict[str, Any]:
+        """The row of `evenhand agreement` with these values; without any the first."""
+        rows = self.call("agreement", *arguments)["rows"]
+        return next(row for row in rows if all(row[k] == v for k, v in wanted.items()))
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Desk:
+    monkeypatch.chdir(tmp_path)
+    return Desk(monkeypatch, capsys)
+
+
+def agreed(run: str, against: str | None, **asked: Any) -> Agreement:
+    """The same from Python, where a published rule has no option."""
+    store = open_store("sqlite:evenhand.db")
+    try:
+        votes = vote_table(store, find_run(store, run))
+        others = None if against is None else vote_table(store, find_run(store, against))
+        return agreement_of_votes(votes, others, **asked)
+    finally:
+        store.close()
+
+
+# mtbench: the files as they are, in FastChat's layout
+
+HUMANS, GPT4 = "mtbench/human_votes.jsonl.gz", "mtbench/gpt4_pair.jsonl.gz"
+
+
+def mtbench(desk: Desk) -> tuple[str, str]:
+    human, gpt4 = (
+        desk.call("import", str(folder() / name), "--kind", "fastchat")["run"]
+        for name in (HUMANS, GPT4)
+    )
+    return human, gpt4
+
+
+def by_turn(desk: Desk, ties: str, *against: str) -> dict[str, tuple[int, int]]:
+    """The experts' agreement, as a rounded percentage and the number of comparisons."""
+    asked = ("--judge", "expert_*", "--by", "turn", "--ties", ties)
+    rows = desk.call("agreement", *against, *asked)["rows"]
+    return {
+        row["variant"]: (round(100 * row["agreement"]["value"]), row["n"])
+        for row in rows
+        if row["variant"]
+    }
+
+
+def published_by_turn(what: str, ties: str) -> dict[str, tuple[int, int]]:
+    rule = "with_ties" if ties == "keep" else "no_ties"
+    values = {turn: anchor(f"mtbench.t{turn}.{what}.{rule}")["value"] for turn in "12"}
+    return {turn: (value["percent_rounded"], value["n"]) for turn, value in values.items()}
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+def test_mtbench_gpt4_against_every_expert_vote(desk: Desk, ties: str) -> None:
+    human, gpt4 = mtbench(desk)
+    ours = by_turn(desk, ties, human, "--against", gpt4)
+    assert ours == published_by_turn("gpt4_pair_vs_human", ties)
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+def test_mtbench_experts_among_themselves(desk: Desk, ties: str) -> None:
+    human, _ = mtbench(desk)
+    assert by_turn(desk, ties, human) == published_by_turn("human_vs_human", ties)
+
+
+def voters(name: str) -> list[dict[str, Any]]:
+    """MT-Bench's votes as tidy rows. An author who voted twice on a pair, once in each order, is
+    two voters, as in the publication; here the two are passes of one judgment."""
+    winners = {"model_a": "first", "model_b": "second"}
+    seen: dict[tuple[Any, ...], int] = defaultdict(int)
+    rows: list[dict[str, Any]] = []
+    for row in records(name):
+        unit = f"{row['question_id']}/{row['turn']}"
+        models = row["model_a"], row["model_b"]
+        key = (unit, row["judge"], *sorted(models))
+        seen[key] += 1
+        judge = row["judge"] if seen[key] == 1 else f"{row['judge']} again"
+        winner = winners.get(row["winner"], "tie")
+        rows.append(
+            {
+                "unit": unit,
+                "judge": judge,
+                "first": models[0],
+                "second": models[1],
+                "winner": winner,
+            }
+        )
+    return rows
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+def test_mtbench_majority_kappa(desk: Desk, ties: str) -> None:
+    human = desk.take("votes", voters(HUMANS))
+    gpt4 = desk.take("votes", voters(GPT4))
+    found = desk.row(human, "--against", gpt4, "--majority", "--ties", ties)
+    published = anchor(f"mtbench.majority.kappa_{'with' if ties == 'keep' else 'no'}_ties")
+    value, within = published["value"], published["tolerance"]
+    assert found["kappa"]["value"] == pytest.approx(value["kappa"], abs=within)
+    assert found["agreement"]["value"] == pytest.approx(value["raw"], abs=0.0005)
+    assert found["n"] == value["n"]
+
+
+def test_mtbench_human_alpha(desk: Desk) -> None:
+    found = desk.row(desk.take("votes", voters(HUMANS)))
+    published = anchor("mtbench.human_krippendorff_alpha")
+    assert found["alpha"]["value"] == pytest.approx(
+        published["value"]["alpha"], abs=published["tolerance"]
+    )
+    assert found["alpha"]["n"] == published["value"]["units"]
+
+
+def test_mtbench_merged_without_turn_and_orientation_gives_53_percent(desk: Desk) -> None:
+    """The public audit's way, in the test: rows that share question, model_a and model_b, whatever
+    the turn, and no two ties agree. Joined by unit and candidates, the figure is 66 %."""
+    trap = anchor("mtbench.wrong_merge_trap")["value"]
+    verdicts = defaultdict(list)
+    for row in records(GPT4):
+        verdicts[row["question_id"], row["model_a"], row["model_b"]].append(row["winner"])
+    met = [
+        row["winner"] == winner != "tie"
+        for row in records(HUMANS)
+        for winner in verdicts[row["question_id"], row["model_a"], row["model_b"]]
+    ]
+    assert (len(met), sum(met)) == (trap["rows"], trap["agree_rows"])
+    assert round(100 * fmean(met)) == trap["published_percent"]
+    human, gpt4 = mtbench(desk)
+    found = desk.row(human, "--against", gpt4)
+    # Every vote meets the one verdict on its question, turn and pair of models.
+    assert found["n"] == 3354
+    assert found["units"] == 1814
+    assert found["agreement"]["value"] == pytest.approx(0.66, abs=0.005)
+
+
+# alpacafarm: four votes on every pair, people and seeds of a judge
+
+CHOICES = {"1": "first", "2": "second"}
+SECOND = 1
+
+
+def alpacafarm(name: str, voter: str) -> list[dict[str, Any]]:
+    """The first four votes on every pair, the k-th vote being that of the k-th voter."""
+    taken: dict[str, int] = defaultdict(int)
+    rows: list[dict[str, Any]] = []
+    for row in records(name):
+        taken[row["pair_id"]] += 1
+        if taken[row["pair_id"]] <= 4:
+            judge = f"{voter} {taken[row['pair_id']]}"
+            rows.append(voted(row["pair_id"], judge, CHOICES[row["preference"]]))
+    return rows
+
+
+def voted(unit: object, judge: str, winner: str) -> dict[str, Any]:
+    return {"unit": unit, "judge": judge, "first": "1", "second": "2", "winner": winner}
+
+
+def test_alpacafarm_humans(desk: Desk) -> None:
+    run = desk.take("votes", alpacafarm("alpacafarm/human_votes.csv.gz", "human"))
+    found, published = desk.row(run), anchor("alpacafarm.humans")
+    alike = found["with_others"]["value"]
+    board = desk.call("leaderboard", run)["rows"]
+    prefer_1 = next(row["win_rate"] for row in board if row["candidate"] == "1")
+    ours = {"human_agreement": alike, "variance": 1 - alike, "prefer_1": prefer_1}
+    assert found["with_others"]["n"] == 4 * 648
+    assert ours == pytest.approx(published["value"], abs=published["tolerance"])
+
+
+def longest(apart: int = -1) -> list[dict[str, Any]]:
+    """The vote of one who takes the longer output, where lengths differ by more than `apart`."""
+    found: list[dict[str, Any]] = []
+    for row in records("alpacafarm/pairs.jsonl.gz"):
+        longer = len(row["output_1"]) - len(row["output_2"])
+        if abs(longer) > apart:
+            found.append(voted(row["pair_id"], "longest", "first" if longer > 0 else "second"))
+    return found
+
+
+def test_alpacafarm_longest(desk: Desk) -> None:
+    """There a split of two to two goes to the second; as a tie, which is the rule here, it agrees
+    with nobody."""
+    human = desk.take("votes", alpacafarm("alpacafarm/human_votes.csv.gz", "human"))
+    judge = desk.take("votes", longest())
+    published = anchor("alpacafarm.longest")
+    found = agreed(judge, human, majority=True, split=SECOND).row().figures["agreement"]
+    assert found.value == pytest.approx(
+        published["value"]["human_agreement"], abs=published["tolerance"]
+    )
+    assert desk.row(judge, "--against", human, "--majority", "--ties", "drop")["n"] == 648 - 148
+
+
+def test_alpacafarm_gpt4(desk: Desk) -> None:
+    human = desk.take("votes", alpacafarm("alpacafarm/human_votes.csv.gz", "human"))
+    judge = desk.take("votes", alpacafarm("alpacafarm/judge_gpt4_b1.csv.gz", "seed"))
+    against = agreed(judge, human, majority=True, split=SECOND)
+    each = [row for row in against.rows if row.judge is not None]
+    among = agreed(judge, None, split=SECOND).row().figures["with_others"]
+    # Published of the first seed alone, where lengths differ by more than 30 characters.
+    long = desk.take("votes", longest(30))
+    longer = desk.row(judge, "--against", long, "--judge", "seed 1")["agreement"]
+    ours = {
+        "human_agreement": fmean(row.figures["agreement"].value for row in each),
+        "bias": 1 - against.row().figures["agreement"].value,
+        "variance": 1 - among.value,
+        "prefer_longer": longer["value"],
+    }
+    published = anchor("alpacafarm.gpt4_b1")
+    assert len(each) == 4
+    assert ours == pytest.approx(published["value"], abs=published["tolerance"])
+
+
+# llmbar: the true kappa beside the published one
+
+
+def llmbar(desk: Desk, subset: str, evaluator: str) -> dict[str, Any]:
+    rows = [
+        row
+        for row in records("llmbar/verdicts.csv.gz")
+        if (row["subset"], row["evaluator"]) == (subset, evaluator)
+    ]
+    judge = desk.take(
+        "votes",
+        [voted(row["i"], evaluator, CHOICES.get(row["winner_order_ab"], "")) for row in rows],
+    )
+    label = desk.take("votes", [voted(row["i"], "label", CHOICES[row["label"]]) for row in rows])
+    return desk.row(judge, "--against", label)
+
+
+def test_llmbar_kappa_is_that_of_the_verdicts(desk: Desk) -> None:
+    """The published one compares winners coded 1 and 0 with labels coded 1 and 2, so that every
+    verdict for the second output is a disagreement."""
+    subset, evaluator = "LLMBar/Natural", "GPT-4/Swap"
+    (published,) = (
+        row
+        for row in records("llmbar/published_statistics.csv")
+        if (row["subset"], row["evaluator"]) == (subset, evaluator)
+    )
+    found = llmbar(desk, subset, evaluator)
+    right = int(published["correct_ab"]) / int(published["n"])
+    assert found["agreement"]["value"] == pytest.approx(right)
+    assert found["kappa"]["value"] == pytest.approx(0.88, abs=0.005)
+    counts = found["confusion"]["counts"]
+    # Their way, from the same counts: a verdict "2" is a category 0 that no label has.
+    n = sum(map(sum, counts))
+    observed = counts[0][0] / n
+    chance = sum(counts[0]) / n * (counts[0][0] + counts[1][0]) / n
+    wrong = (observed - chance) / (1 - chance)
+    assert wrong == pytest.approx(float(published["kappa_False_published"]), abs=1e-9)
+
+
+# pandalm: three people on every pair, and a judge against their majority
+
+
+def pandalm_people(desk: Desk) -> str:
+    said = {0: "tie", 1: "first", 2: "second"}
+    return desk.take(
+        "votes",
+        [
+            voted(row["idx"], f"annotator{k}", said[row[f"annotator{k}"]])
+            for row in records("pandalm/testset.jsonl.gz")
+            for k in (1, 2, 3)
+        ],
+    )
+
+
+def test_pandalm_annotators(desk: Desk) -> None:
+    run, published = pandalm_people(desk), anchor("pandalm.iaa")
+    ours = [
+        desk.row(run, judge=f"annotator{i}", other=f"annotator{j}")["kappa"]["value"]
+        for i, j in ((1, 2), (1, 3), (2, 3))
+    ]
+    assert ours == pytest.approx(published["value"], abs=published["tolerance"])
+
+
+def test_pandalm_gpt35(desk: Desk) -> None:
+    """Published with what could not be read ("garbage") as a tie; as failed judgments, which is the
+    rule here, they are left out and counted."""
+    people, said = pandalm_people(desk), {"1": "first", "2": "second", "Tie": "tie"}
+    answers = records("pandalm/gpt-3.5-turbo.jsonl.gz")
+    garbled = [voted(row["idx"], "gpt", said.get(row["gpt_result"], "tie")) for row in answers]
+    found = desk.row(desk.take("votes", garbled), "--against", people, "--majority")
+    names = ("agreement", "precision", "recall", "f1")
+    published = anchor("pandalm.gpt35")
+    ours = [100 * found[name]["value"] for name in names]
+    assert ours == pytest.approx(published["value"], abs=published["tolerance"])
+    failed = [voted(row["idx"], "gpt", said.get(row["gpt_result"], "")) for row in answers]
+    kept = desk.call("agreement", desk.take("votes", failed), "--against", people, "--majority")
+    unread = sum(row["gpt_result"] not in said for row in answers)
+    assert kept["failures"]["run"] == kept["units"]["only_against"] == unread > 0
+
+
+# Scores: alpha.codings, summeval, unieval
+
+
+def test_alpha_of_codings(desk: Desk) -> None:
+    table = [
+        [row[f"unit{k}"] for k in range(1, 13)]
+        for row in records("llmfao/krippendorff_codings.csv")
+    ]
+    found = krippendorff_alpha([[float(one) if one else None for one in row] for row in table])
+    published = anchor("alpha.codings")
+    assert found == pytest.approx(published["value"], abs=published["tolerance"])
+
+
+ERRORS = ("mse", "rmse", "mae", "spearman", "kendall", "pearson")
+
+
+def scored(rows: Iterable[tuple[object, str, float]], judge: str) -> list[dict[str, Any]]:
+    return [
+        {"unit": unit, "judge": judge, "dimension": name, "score": repr(score)}
+        for unit, name, score in rows
+    ]
+
+
+def expected(row: Mapping[str, str]) -> float:
+    """The mean score under its probabilities (G-Eval)."""
+    weights = [exp(float(row[f"logprob_{score}"])) for score in range(1, 6)]
+    return sum(s * w for s, w in zip(range(1, 6), weights, strict=True)) / sum(weights)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["relevance.weighted", "relevance.raw", "fluency.weighted", "fluency.raw", "consistency.raw"],
+)
+def test_summeval(desk: Desk, name: str) -> None:
+    dimension, way = name.split(".")
+    odds = records(f"summeval_geval/qwen__Summeval_{dimension}_logprobs.csv.gz")
+    judged = [expected(row) for row in odds]
+    if way == "raw":
+        rows = records(f"summeval_geval/qwen__Summeval_{dimension}_raw.csv.gz")
+        judged = [float(row["raw_score"]) for row in rows]
+    human = [float(row["human"]) for row in odds]
+    runs = [
+        desk.take("scores", scored(((i, dimension, s) for i, s in enumerate(scores)), judge))
+        for scores, judge in ((judged, "qwen"), (human, "human"))
+    ]
+    found = desk.row(runs[0], "--against", runs[1])
+    published = anchor(f"summeval.qwen__Summeval_{name}")
+    ours = [found[figure]["value"] for figure in ERRORS]
+    assert ours == pytest.approx(published["value"], abs=published["tolerance"])
+
+
+def test_unieval_topical_chat(desk: Desk) -> None:
+    rows, published = records("unieval/topical_chat.jsonl.gz"), anchor("unieval.topical_chat")
+    runs = [
+        desk.take(
+            "scores",
+            scored(((i, d, s) for i, row in enumerate(rows) for d, s in row[side].items()), side),
+        )
+        for side in ("predicted", "human")
+    ]
+    found = desk.call("agreement", runs[0], "--against", runs[1])["rows"]
+    ours = {
+        row["dimension"]: [row[name]["value"] for name in ("pearson", "spearman", "kendall")]
+        for row in found
+    }
+    assert ours.keys() == published["value"].keys()
+    for dimension, values in published["value"].items():
+        assert ours[dimension] == pytest.approx(values, abs=published["tolerance"])
+
+
+# arena_debias: people and a judge on the same battles, and what a part of the labels corrects
+
+ARENA = "arena_debias/claude-opus-4-20250514_vs_gemini-2.5-pro_gpt-4o-mini.jsonl.gz"
+OPUS = "claude-opus-4-20250514"
+
+
+def battles(who: str, key: str, winners: Mapping[Any, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": row["id"],
+            "judge": who,
+            "first": row["model_a"],
+            "second": row["model_b"],
+            "winner": winners.get(row[key], ""),
+        }
+        for row in records(ARENA)
+    ]
+
+
+def arena(desk: Desk, labelled: int | None = None) -> dict[str, Any]:
+    """Claude Opus 4's win rate, with the labels of so many battles drawn at random."""
+    human = battles("human", "human_winner", {"model_a": "first", "model_b": "second"})
+    if labelled is not None:
+        human = random.Random(labelled).sample(human, labelled)
+    judge = desk.take("votes", battles("judge", "judge_pick", {"A": "first", "B": "second"}))
+    found = desk.call("agreement", judge, "--against", desk.take("votes", human))
+    assert found["failures"]["run"] == 1
+    return next(row for row in found["corrected"] if row["candidate"] == OPUS)
+
+
+def test_arena_debias_example(desk: Desk) -> None:
+    published, found = anchor("arena_debias.example"), arena(desk)
+    ours = {"n": found["judged"], "human": found["labels_alone"], "judge": found["naive"]}
+    assert ours == pytest.approx(published["value"], abs=published["tolerance"])
+
+
+@pytest.mark.parametrize("labelled", [80, 120, 160])
+def test_arena_debias_a_part_of_the_labels_corrects_the_judge(desk: Desk, labelled: int) -> None:
+    people, found = anchor("arena_debias.example")["value"]["human"], arena(desk, labelled)
+    assert found["low"] <= people <= found["high"]
+    assert abs(found["corrected"] - people) < abs(found["naive"] - people)
+    # The judge and the people agree little beyond chance: it counts little, and does no harm.
+    assert found["weight"] < 0.5
+    assert found["high"] - found["low"] < 1.05 * (found["labels_high"] - found["labels_low"])
