@@ -10,13 +10,13 @@ from typing import Any
 
 from evenhand.app import Prepared, Seat, open_store
 from evenhand.engine.prices import dollars, token_bounds, token_guess
-from evenhand.engine.run import BASIS, Bench, sitting
+from evenhand.engine.run import BASIS, Bench, Course, Everything, sitting
 from evenhand.engine.stop import Stopped
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
-from evenhand.runs import seated
+from evenhand.runs import run_course, seated
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""
@@ -36,18 +36,22 @@ class Forecast:
     output_tokens_most: int = 0
     cost_least: int | None = 0
     cost_most: int | None = 0
+    until_decided: bool = False
+    """Whether the run may end at any moment: then nothing is sure to be sent."""
 
     def json(self) -> dict[str, Any]:
+        sure = not self.until_decided
         return {
+            "until_decided": self.until_decided,
             "planned": self.planned,
             "done": self.done,
             "left_out": self.left_out,
             "cached": self.answered,
-            "calls": {"least": self.calls_least, "most": self.calls_most},
+            "calls": {"least": self.calls_least * sure, "most": self.calls_most},
             "input_tokens": self.input_tokens,
             "output_tokens_most": self.output_tokens_most,
             "price_usd": {
-                "least": None if self.cost_least is None else dollars(self.cost_least),
+                "least": None if self.cost_least is None else dollars(self.cost_least * sure),
                 "most": None if self.cost_most is None else dollars(self.cost_most),
             },
         }
@@ -64,11 +68,25 @@ async def forecast(
             name, units = prepared.suite.file.name, prepared.units(limit)
             scope = intake.begin(prepared.run, name, prepared.manifest, units)
             ahead = _Lookahead(prepared, store or intake, retry_failures)
+            course = _course(prepared, intake, scope, store)
+            ahead.found.until_decided = not isinstance(course, Everything)
             for unit in intake.units(scope):
-                await ahead.add(unit)
+                if course.is_wanted(unit.no):
+                    await ahead.add(unit)
         finally:
             intake.close()
     return ahead.found
+
+
+def _course(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | None) -> Course:
+    """Which units the run is about, and whether what the store holds already decides it."""
+    made = run_course(prepared, intake, scope, prepared.manifest)
+    if ledger and not isinstance(made, Everything):
+        for unit in intake.units(scope):
+            for held, one in ledger.judgments(Scope(scope.run), BASIS, unit.id):
+                if held.digest == unit.digest:
+                    made.note(unit.no, one.judge, one.repeat, one.judgment)
+    return made
 
 
 class _Lookahead:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand.app import Prepared, Recorded, Seat, budget_cap
 from evenhand.engine.ask import Counter, Door, Tally
@@ -17,14 +17,17 @@ from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
 from evenhand.engine.retry import Retry
-from evenhand.engine.run import BASIS, Bench, Engine, Pool, routed, settle, sitting
+from evenhand.engine.run import BASIS, Bench, Engine, Everything, Pool, routed, settle, sitting
 from evenhand.engine.stop import Stop, Stopped
-from evenhand.errors import EvenhandError, StoppedEarly
+from evenhand.errors import EvenhandError, StoppedEarly, UsageError
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.store import Call, Counts, Scope, Spent, Store, StoredJudgment, StoredUnit
 from evenhand.limits import BACKOFF_FIRST, BATCH_ROWS
+
+if TYPE_CHECKING:
+    from evenhand.stopping import UntilDecided
 
 Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 """Shows progress while a run is judged: tally, judgments planned in all, and the switch."""
@@ -40,6 +43,8 @@ class Summary:
     spent: Spent
     tally: Tally
     stopped: EvenhandError | None = None
+    decided: Mapping[str, Any] | None = None
+    """How the comparison stands that ends the run, where one does."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -57,7 +62,7 @@ class Summary:
             "cost_usd": None if spent.unpriced else dollars(spent.cost),
             "spent_usd": None if self.tally.unpriced else dollars(self.tally.cost),
             "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
-        }
+        } | ({} if self.decided is None else {"decided": dict(self.decided)})
 
     @property
     def failure_rate(self) -> float:
@@ -78,6 +83,8 @@ class Options:
     retry_failures: bool = False
     watch: Watch = _quiet
     notice: Callable[[str], None] = lambda said: None
+    budget: Budget | None = None
+    """Money that is shared with other runs; else what the suite says is the run's own."""
     backoff_first: float = BACKOFF_FIRST
     """The longest first pause before a lost call is tried again, in seconds."""
 
@@ -86,16 +93,49 @@ async def judge_run(prepared: Prepared, store: Store, options: Options | None = 
     """Judge what is open of a suite. Nothing is sent before all of the data was read and found
     good. A stop is told in the summary, not raised: what was judged until then stands."""
     options = options or Options()
-    async with aclosing(prepared):
-        with store.claim(prepared.run):
+    if options.budget:
+        prepared.know_prices()
+    # A run that another process holds may be tried again: its judges are not closed by that.
+    with store.claim(prepared.run):
+        async with aclosing(prepared):
             units = prepared.units(options.limit)
-            scope = store.begin(prepared.run, prepared.suite.file.name, prepared.manifest, units)
+            manifest = _remembering(prepared, store)
+            scope = store.begin(prepared.run, prepared.suite.file.name, manifest, units)
             if options.retry_failures:
                 store.set_aside(scope, tuple(RETRIED_BY_NEXT_RUN))
-            return await _judged(prepared, store, scope, options)
+            course = run_course(prepared, store, scope, manifest)
+            return await _judged(prepared, store, scope, course, options)
 
 
-async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Options) -> Summary:
+def _remembering(prepared: Prepared, store: Store) -> Mapping[str, Any]:
+    """The manifest, with what an earlier start that was to stop early leaves to be minded."""
+    before = next((row for row in store.runs() if row.id == prepared.run), None)
+    if before is None or not before.manifest.keys() & {"stop", "waves"}:
+        return prepared.manifest
+    from evenhand.stopping import waves
+
+    return {**prepared.manifest, "waves": waves(store, Recorded(before))}
+
+
+def run_course(
+    prepared: Prepared, store: Store, scope: Scope, manifest: Mapping[str, Any]
+) -> Everything | UntilDecided:
+    """Everything, or as much as decides what the suite wants decided; raises UsageError."""
+    if not (prepared.suite.file.stop and prepared.suite.file.stop.until_decided):
+        return Everything(store, scope)
+    from evenhand.stopping import course
+
+    width = prepared.suite.file.limits.concurrency
+    return course(store, scope, prepared.kind, prepared.benches, manifest, width)
+
+
+async def _judged(
+    prepared: Prepared,
+    store: Store,
+    scope: Scope,
+    course: Everything | UntilDecided,
+    options: Options,
+) -> Summary:
     stop, tally = Stop(), Tally()
     limits = prepared.suite.file.limits
     before = store.counts(scope, prepared.judgments_per_unit, BASIS)
@@ -104,7 +144,8 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
     tally.cached, tally.verdicts = before.calls - again, before.verdicts
     tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
     spent = store.spent(prepared.run)
-    budget = Budget(budget_cap(prepared.suite), _used(prepared, spent))
+    own = Budget(budget_cap(prepared.suite), _used(prepared, spent))
+    budget = options.budget or own
     counters = [
         _counter(prepared, seat, store, stop, budget, tally, options) for seat in prepared.seats
     ]
@@ -115,7 +156,7 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
     engine = Engine(
         kind=prepared.kind,
         store=store,
-        scope=scope,
+        course=course,
         pools=pools,
         stop=stop,
         tally=tally,
@@ -130,6 +171,7 @@ async def _judged(prepared: Prepared, store: Store, scope: Scope, options: Optio
         spent=store.spent(prepared.run),
         tally=tally,
         stopped=stop.cause,
+        decided=None if isinstance(course, Everything) else course.json(),
     )
 
 
@@ -210,6 +252,11 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
     """Recompute every judgment of a run from its stored replies, without a call. What would need
     one becomes pending."""
     run, tally = recorded.row.id, Tally()
+    if recorded.imported:
+        raise UsageError(
+            f"run {run} was imported: there are no replies to settle it from",
+            advice="Import the file again; how conflicts count is told to leaderboard.",
+        )
     scope = Scope(run)
     with store.claim(run):
         for bench, judges in seated(recorded.benches, recorded.judges):
@@ -276,7 +323,9 @@ async def exchanges(
     recorded: Recorded, store: Store, unit: StoredUnit, stored: StoredJudgment
 ) -> list[Exchange]:
     """The conversation behind one judgment, made again from the ledger: the keys prove that these
-    are the prompts that were sent."""
+    are the prompts that were sent. None of a judgment made elsewhere."""
+    if recorded.imported:
+        return []
     bench, judges = list(seated(recorded.benches, recorded.judges))[stored.judge]
     door = _recorded_doors(judges, store, Tally())
     found: list[Exchange] = []

@@ -17,6 +17,7 @@ from evenhand.cli.watch import Watcher
 from evenhand.errors import StoreError, UsageError
 from evenhand.forecast import forecast
 from evenhand.ledger.store import Store
+from evenhand.report.sequential import decision_text
 from evenhand.report.terminal import console, outcome_lines, safe
 from evenhand.results import failure_details
 from evenhand.runs import Options, Summary, judge_run
@@ -30,6 +31,12 @@ from evenhand.suite import FILE, load_suite
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and price range; send nothing.")
 @click.option("--store", metavar="URL", help="Keep the results here, e.g. sqlite:evenhand.db.")
 @click.option("--retry-failures", is_flag=True, help="Judge failed units again, whatever failed.")
+@click.option(
+    "--until-decided/--to-the-end",
+    default=None,
+    help="Judge in random order and stop when [compare] is decided; or judge all, whatever [stop]"
+    " says.",
+)
 @json_option
 def run_command(
     suite: Path,
@@ -38,6 +45,7 @@ def run_command(
     dry_run: bool,
     store: str | None,
     retry_failures: bool,
+    until_decided: bool | None,
     as_json: bool,
 ) -> int:
     """Judge what is open of SUITE (a file, or a folder with evenhand.toml).
@@ -50,10 +58,13 @@ def run_command(
     evenhand run --dry-run              what it would send and cost
     evenhand run --judge embedded       with the local model
     evenhand run --limit 20 --json      the first 20 units, result as JSON
+    evenhand run --until-decided        no more units than the comparison takes
     """
     folder = suite if suite.is_dir() else suite.parent
     environ = environment(folder)
     overrides: dict[str, Any] = {"store": {"url": store}} if store else {}
+    if until_decided is not None:
+        overrides["stop"] = {"until_decided": until_decided}
     if judges:
         overrides["judges"] = judge_overrides(suite, environ, judges)
     prepared = Prepared(load_suite(suite, environ, overrides), environ, notice)
@@ -118,6 +129,8 @@ def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_jso
     out.print()
     for shown in view.figures(store, scope, prepared.benches):
         out.print(shown)
+    if summary.decided is not None:
+        out.print(f"\n{decision_text(summary.decided)}")
     for caveat in sorted({seat.judge.caveat for seat in prepared.seats} - {""}):
         out.print(f"\nNote: {caveat}")
     if counts.verdicts or counts.failures:
@@ -172,7 +185,9 @@ def _print_forecast(prepared: Prepared, found: dict[str, Any]) -> None:
     click.echo(f"run {prepared.run}: nothing was sent")
     click.echo(f"{found['planned']} judgments planned, {found['done']} of them done{left_out}")
     click.echo(f"{found['cached']} calls in the ledger")
-    click.echo(f"{calls['least']} calls to send, at most {calls['most']} with every re-ask{rounds}")
+    sure = f"{calls['least']} calls to send, at most"
+    start = "as many calls as it takes to decide, at most" if found["until_decided"] else sure
+    click.echo(f"{start} {calls['most']} with every re-ask{rounds}")
     click.echo(
         f"about {found['input_tokens']} input tokens,"
         f" at most {found['output_tokens_most']} output tokens"

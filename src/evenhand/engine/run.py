@@ -1,24 +1,29 @@
 """Units to judgments: a pool of workers a judge, streaming, bounded, resumable.
 
-Units are read from the store page by page and never held; each worker settles one unit at a time.
-A unit whose question was not sent stays pending.
+Which unit comes next is the course's matter; each worker settles one unit at a time. A unit whose
+question was not sent stays pending.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter as Count
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from evenhand.engine.ask import Counter, Door, Tally
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import CallError, NothingRecorded
 from evenhand.exchange import Ask, Question, Reply, Style
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, failure
+from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, failure
 from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
 from evenhand.protocols.asking import Sitting
 from evenhand.protocols.kind import Kind
+
+LOOK_SECONDS = 0.05
+"""How often a worker that is ahead of the others looks if it may go on."""
 
 BASIS = "contract1:"
 """With a unit's digest, what a judgment rests on. A change of the contract changes the tag, and
@@ -41,12 +46,55 @@ class Bench:
 def bench_names(benches: Sequence[Bench]) -> list[str]:
     """Who judges, a name each: a judge, or those of a relay in their order. Judges of one name
     that differ in their parameters are counted."""
-    joined = [" > ".join(bench.names) for bench in benches]
     names: list[str] = []
-    for index, name in enumerate(joined):
-        earlier = joined[:index].count(name)
-        names.append(f"{name} ({earlier + 1})" if earlier else name)
+    seen: Count[str] = Count()
+    for name in (" > ".join(bench.names) for bench in benches):
+        seen[name] += 1
+        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
     return names
+
+
+class Course(Protocol):
+    """Which units are judged, in which order, and when it is enough."""
+
+    def work(self, bench: Bench) -> Iterator[tuple[int, StoredUnit]]:
+        """What a bench has to judge: repeat and unit."""
+        ...
+
+    def is_early(self, unit: int) -> bool:
+        """Whether a unit must wait for others to end."""
+        ...
+
+    def is_wanted(self, unit: int) -> bool:
+        """Whether a unit is still to be judged."""
+        ...
+
+    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
+        """Hear how a judgment ended; None where there is none to be had."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that is open, in the order of the file: read page by page, and never held."""
+
+    store: Store
+    scope: Scope
+
+    def work(self, bench: Bench) -> Iterator[tuple[int, StoredUnit]]:
+        again = tuple(RETRIED_BY_NEXT_RUN)
+        for repeat in range(bench.repeats):
+            for unit in self.store.open_work(self.scope, bench.index, repeat, BASIS, again):
+                yield repeat, unit
+
+    def is_early(self, unit: int) -> bool:
+        return False
+
+    def is_wanted(self, unit: int) -> bool:
+        return True
+
+    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
+        """Nothing hangs on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,19 +128,19 @@ class Engine:
 
     kind: Kind
     store: Store
-    scope: Scope
+    course: Course
     pools: Sequence[Pool]
     stop: Stop
     tally: Tally
 
     async def run(self) -> None:
-        """Judge until nothing is open or the stop is thrown; then everything is durable."""
+        """Judge until the course is run or the stop is thrown; then everything is durable."""
         try:
             async with asyncio.TaskGroup() as group:
                 for pool in self.pools:
                     slots = [counter.judge.slots for counter in pool.counters]
                     door = routed([counter.door() for counter in pool.counters], slots)
-                    work = self._work(pool.bench)
+                    work = self.course.work(pool.bench)
                     for _ in range(pool.width):
                         group.create_task(self._worker(pool.bench, work, door))
         except* Exception as failed:
@@ -100,30 +148,27 @@ class Engine:
         finally:
             await self.store.flush()
 
-    def _work(self, bench: Bench) -> Iterator[tuple[int, StoredUnit]]:
-        again = tuple(RETRIED_BY_NEXT_RUN)
-        for repeat in range(bench.repeats):
-            for unit in self.store.open_work(self.scope, bench.index, repeat, BASIS, again):
-                yield repeat, unit
-
     async def _worker(
         self, bench: Bench, work: Iterator[tuple[int, StoredUnit]], door: Door
     ) -> None:
         for repeat, unit in work:
-            if self.stop.thrown:
-                return
             try:
-                self._keep(await settle(self.kind, bench, repeat, unit, door, self.tally))
+                while self.course.is_early(unit.no):
+                    await self.stop.sleep(LOOK_SECONDS)
+                self.stop.check()
+                if self.course.is_wanted(unit.no):
+                    self._keep(await settle(self.kind, bench, repeat, unit, door, self.tally))
             except Stopped:
                 return
             except NothingRecorded:
-                continue
+                self.course.note(unit.no, bench.index, repeat, None)
 
     def _keep(self, stored: StoredJudgment) -> None:
         self.tally.verdicts += stored.judgment.status == "verdict"
         self.tally.failures += stored.judgment.status == "failure"
         self.tally.left_out += stored.judgment.status == "left_out"
         self.store.settle(stored)
+        self.course.note(stored.unit, stored.judge, stored.repeat, stored.judgment)
 
 
 async def settle(
