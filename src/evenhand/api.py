@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from evenhand import jsontext
-from evenhand.app import Prepared, environment, find_run, open_store
+from evenhand.app import Prepared, Recorded, environment, find_run, open_store
 from evenhand.engine.run import BASIS
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, StoreBusy, UsageError, quoted
 from evenhand.judgment import Judgment
 from evenhand.ledger.keys import run_id
-from evenhand.ledger.store import IncomingUnit, Scope
+from evenhand.ledger.store import IncomingUnit, Scope, Store
 from evenhand.protocol_files import find_protocol, task_types
 from evenhand.protocols.rows import RowError
 from evenhand.results import full_rows
@@ -24,7 +25,13 @@ from evenhand.rubric_files import is_task_file, read_rubric_file, read_task_file
 from evenhand.runs import Options, Summary, judge_run
 from evenhand.suite import Suite, SuiteFile, load_suite
 
+if TYPE_CHECKING:
+    from evenhand.stats.comparing.comparison import Comparison
+    from evenhand.stats.ranking.leaderboard import Leaderboard
+
 T = TypeVar("T")
+BUSY_SECONDS = 0.05
+"""Between looks at a question that another process or task is just asking."""
 
 
 async def score_async(
@@ -36,18 +43,20 @@ async def score_async(
     language: str = "en",
     meta: Mapping[str, Any] | None = None,
     store: str = "sqlite::memory:",
+    options: Options | None = None,
     **judge_settings: Any,
 ) -> Judgment:
     """Score one output on every dimension of a rubric; the evidence is verified.
 
     `rubric` is the rubric itself or the path of a .json or .toml file. `judge_settings` are the
     keys of a `[[judges]]` entry, such as `base_url` or `max_tokens`. With a `store` that is a
-    file, the same question is never paid for twice. A failure is a value: see `.status`.
+    file, the same question is never paid for twice. `options` say how it is carried out, e.g. from
+    a budget that several questions share. A failure is a value: see `.status`.
     """
     value = rubric if isinstance(rubric, Mapping) else read_rubric_file(Path(rubric))
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
     file = _file("rubric", language, judge, judge_settings)
-    return await _judged(_OneUnit(Suite(file, Path()), row), store)
+    return await _judged(_OneUnit(Suite(file, Path()), row), store, options)
 
 
 async def prefer_async(
@@ -61,6 +70,7 @@ async def prefer_async(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     store: str = "sqlite::memory:",
+    options: Options | None = None,
     **judge_settings: Any,
 ) -> Judgment:
     """Which of two answers to a topic is better, on content alone: both orders, and another round
@@ -76,7 +86,7 @@ async def prefer_async(
     row = {"pair_id": "pair", "topic": topic, "candidates": candidates}
     more = {"settings": dict(settings or {}), "seed": seed}
     file = _file("pairwise", language, judge, judge_settings, **more)
-    return await _judged(_OneUnit(Suite(file, Path()), row), store)
+    return await _judged(_OneUnit(Suite(file, Path()), row), store, options)
 
 
 async def grade_async(
@@ -88,6 +98,7 @@ async def grade_async(
     language: str = "en",
     task_name: str = "task",
     store: str = "sqlite::memory:",
+    options: Options | None = None,
     **judge_settings: Any,
 ) -> Judgment:
     """Grade one answer out of 100 by its task's own rubric, critical-fail conditions first.
@@ -99,13 +110,13 @@ async def grade_async(
         rubric = read_task_file(Path(rubric), task_types(find_protocol("weighted")))
     row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": rubric}
     file = _file("weighted", language, judge, judge_settings)
-    return await _judged(_OneUnit(Suite(file, Path()), row), store)
+    return await _judged(_OneUnit(Suite(file, Path()), row), store, options)
 
 
-async def _judged(prepared: _OneUnit, store: str) -> Judgment:
+async def _judged(prepared: _OneUnit, store: str, options: Options | None) -> Judgment:
     opened = open_store(store)
     try:
-        summary = await judge_run(prepared, opened)
+        summary = await _in_turn(prepared, opened, options)
         if summary.stopped:
             raise summary.stopped
         for _, stored in opened.judgments(Scope(prepared.run), BASIS, prepared.unit):
@@ -113,6 +124,15 @@ async def _judged(prepared: _OneUnit, store: str) -> Judgment:
         raise prepared.nothing_recorded()
     finally:
         opened.close()
+
+
+async def _in_turn(prepared: _OneUnit, store: Store, options: Options | None) -> Summary:
+    """Judge, or wait for whoever is being given the same judgment, and take theirs."""
+    while True:
+        try:
+            return await judge_run(prepared, store, options)
+        except StoreBusy:
+            await asyncio.sleep(BUSY_SECONDS)
 
 
 def _file(
@@ -169,11 +189,56 @@ class Run:
 
     def judgments(self) -> list[Mapping[str, Any]]:
         """Every judgment with all that is known about it, failures included."""
+        with self._opened() as (store, recorded):
+            return list(full_rows(store, recorded))
+
+    def compare(
+        self, by: str | Sequence[str] = (), baseline: str | None = None, **asked: Any
+    ) -> Comparison:
+        """Its variants side by side, as `evenhand compare`; `asked` are `pair_by`, `judge`,
+        `level`, `seed` and, for pairs, `rule`."""
+        from evenhand.concluding import compared
+
+        with self._opened() as (store, recorded):
+            return compared(store, recorded, _listed(by), baseline, **asked)
+
+    def leaderboard(self, **asked: Any) -> Leaderboard:
+        """Its candidates ranked, as `evenhand leaderboard`; `asked` are the options of that."""
+        from evenhand.concluding import ranked
+
+        with self._opened() as (store, recorded):
+            return ranked(store, recorded, **asked)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Store, Recorded]]:
         store = open_store(self._url, self._folder, must_exist=True)
         try:
-            return list(full_rows(store, find_run(store, self.id)))
+            yield store, find_run(store, self.id)
         finally:
             store.close()
+
+    def report(
+        self,
+        path: str | Path = "report.html",
+        *,
+        language: str | None = None,
+        by: str | Sequence[str] = (),
+        baseline: str | None = None,
+        seed: int | None = None,
+        summary: bool = False,
+    ) -> Path:
+        """Write the run as one HTML file and return its path; `summary` leaves the units out."""
+        from evenhand.reporting import Asked, write_report
+
+        fields = _listed(by)
+        asked = Asked(language=language, by=fields, baseline=baseline, seed=seed, summary=summary)
+        with self._opened() as (store, recorded):
+            write_report(Path(path), store, recorded, asked)
+        return Path(path)
+
+
+def _listed(by: str | Sequence[str]) -> tuple[str, ...]:
+    return (by,) if isinstance(by, str) else tuple(by)
 
 
 async def run_async(

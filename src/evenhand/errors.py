@@ -4,8 +4,10 @@
     ├── UsageError          exit 2   a flag, suite or protocol is wrong; nothing was sent
     ├── DataError           exit 3   a data file is wrong; nothing was sent
     ├── ProviderRefused     exit 4   key, model or quota: trying again will not help
+    │   └── KeyMissing               the judge needs a key, and none is set
     ├── StoppedEarly        exit 5   budget, deadline or provider down; run again to continue
-    ├── StoreError          exit 6   the store cannot be opened, is busy or is damaged
+    ├── StoreError          exit 6   the store cannot be opened or is damaged
+    │   └── StoreBusy                another process judges the same run
     └── Interrupted         exit 130 Ctrl-C
     CallError               raised by a judge for one call; becomes a failure in the engine
     ├── CallLost            no usable answer: tried again, then `transport` or `timeout`
@@ -60,12 +62,20 @@ class ProviderRefused(EvenhandError):
     exit_code = 4
 
 
+class KeyMissing(ProviderRefused):
+    pass
+
+
 class StoppedEarly(EvenhandError):
     exit_code = 5
 
 
 class StoreError(EvenhandError):
     exit_code = 6
+
+
+class StoreBusy(StoreError):
+    pass
 
 
 class Interrupted(EvenhandError):

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import evenhand
+from evenhand.errors import UsageError
 from tests import provider as p
-from tests.suites import RUBRIC, at, write_suite
+from tests.suites import RUBRIC, at, pair_row, samples, write_pairs, write_suite
 
 QUESTION, OUTPUT = "How many?", "There are exactly seven of them."
 
@@ -113,3 +114,25 @@ async def test_a_reply_that_was_not_recorded_is_named(tmp_path: Path) -> None:
             QUESTION, OUTPUT, rubric=RUBRIC, judge=f"replay/{path}", meta={"run_id": "r1"}
         )
     assert "replies.jsonl" in str(caught.value)
+
+
+def test_a_run_says_what_may_be_concluded(tmp_path: Path) -> None:
+    rows = samples(6)
+    for i, row in enumerate(rows):
+        del row["id"]
+        row["meta"] = {"prompt_variant": f"v{i % 2 + 1}", "question_id": f"q{i // 2}"}
+    run = evenhand.run(write_suite(tmp_path, rows))
+    found = run.compare("prompt_variant", "v1")
+    assert [(row.dimension, row.n, row.difference) for row in found.rows] == [
+        ("correct", 3, 0.0),
+        ("clear", 3, 0.0),
+        ("overall", 3, 0.0),
+    ]
+    with pytest.raises(UsageError, match="has no votes"):
+        run.leaderboard()
+
+
+def test_a_run_of_pairs_ranks_its_candidates(tmp_path: Path) -> None:
+    run = evenhand.run(write_pairs(tmp_path, [pair_row(f"p{i}", 9, 2) for i in range(8)]))
+    rows = run.leaderboard(bootstrap=10).json()["rows"]
+    assert [(row["candidate"], row["win_rate"]) for row in rows] == [("c1", 1.0), ("c2", 0.0)]

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 from yarl import URL
 
 from evenhand import limits
-from evenhand.errors import AskAgain, CallError, CallLost, ProviderRefused
+from evenhand.errors import AskAgain, CallError, CallLost, KeyMissing, ProviderRefused
 from evenhand.exchange import Finish, Message, Question, Reply, Style, Usage
 from evenhand.jsontext import compact
 from evenhand.judges.complaint import Complaint, Place, carried, complaint, error_for
@@ -151,8 +151,8 @@ class RemoteJudge(ABC):
         """Close the connections."""
         await self._door.close()
 
-    def _no_key(self) -> ProviderRefused:
-        return ProviderRefused(
+    def _no_key(self) -> KeyMissing:
+        return KeyMissing(
             f"{self._place.base_url} takes no request without a key; nothing was sent",
             advice=f"Set {self._place.key_name} in the environment or in .env.",
         )

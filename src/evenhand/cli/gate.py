@@ -1,0 +1,128 @@
+"""`evenhand gate`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenhand.app import Recorded
+from evenhand.cli.common import (
+    json_option,
+    notice,
+    print_json,
+    recorded,
+    run_argument,
+    store_option,
+)
+from evenhand.errors import UsageError
+from evenhand.gating import gate_run, wanted
+from evenhand.report.gate import gate_lines, markdown, workflow_commands
+from evenhand.report.junit import junit
+from evenhand.report.terminal import console
+from evenhand.stats.deciding.gate import Gate
+
+EXIT_CODES = {"better": 0, "worse": 1, "not enough evidence": 7}
+RULES = ("tie", "uncertain", "drop", "split")
+_SHARE = click.FloatRange(0, 1)
+
+
+@click.command("gate")
+@run_argument
+@click.option("--by", multiple=True, metavar="FIELD", help="The field that tells variants apart.")
+@click.option("--pair-by", multiple=True, metavar="FIELD", help="Pair units on this field instead.")
+@click.option("--baseline", metavar="V", help="The variant, or candidate, to compare with.")
+@click.option(
+    "--variant", metavar="V", help="Hold this one to the conditions. Default: all others."
+)
+@click.option("--candidate", metavar="C", help="Pairs: the candidate held to the conditions.")
+@click.option("--dimension", multiple=True, metavar="D", help="Repeatable. Default: overall.")
+@click.option("--better", is_flag=True, help="Better than the baseline.")
+@click.option(
+    "--no-worse-than",
+    "--max-drop",
+    "no_worse_than",
+    type=click.FloatRange(min=0),
+    metavar="D",
+    help="No worse than the baseline by more than D.",
+)
+@click.option("--min-mean", type=float, metavar="M", help="A mean of at least M.")
+@click.option("--min-win-rate", type=_SHARE, metavar="W", help="Pairs: a win rate of at least W.")
+@click.option(
+    "--max-critical-fails",
+    type=click.IntRange(min=0),
+    metavar="K",
+    help="Answers: at most K critical fails.",
+)
+@click.option("--max-failure-rate", type=_SHARE, metavar="R", help="At most this share failed.")
+@click.option("--judge", metavar="J", help="Count only what this judge said.")
+@click.option("--on-conflict", type=click.Choice(RULES), help="Pairs: orders that contradict.")
+@click.option("--level", type=float, help="Of the intervals.  [default: 0.95]")
+@click.option("--seed", type=int, help="Of what is sampled. Default: that of the run.")
+@click.option(
+    "--junit", "report", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML."
+)
+@store_option
+@json_option
+def gate_command(
+    run: str,
+    report: Path | None,
+    seed: int | None,
+    store: str | None,
+    as_json: bool,
+    **flags: Any,
+) -> int:
+    """May this ship? Hold RUN to conditions; the exit code tells.
+
+    0: all are met (better). 1: one is not (worse). 7: not enough evidence. A mean or a rate is met
+    or not by its interval, never by itself. Every condition can also stand in the suite, under
+    [gate]; flags beat it.
+
+    \b
+    evenhand gate --by prompt_variant --baseline v1 --no-worse-than 0.05
+    evenhand gate --min-mean 0.8 --max-critical-fails 0 --max-failure-rate 0.02
+    evenhand gate --candidate new --baseline old --min-win-rate 0.5 --junit gate.xml
+    """
+    opened, found = recorded(store, run)
+    try:
+        asked, rule = wanted(found, flags)
+        chance = found.identity["seed"] if seed is None else seed
+        gate = gate_run(opened, found, asked, rule, chance)
+    finally:
+        opened.close()
+    if report:
+        _write(report, gate, found)
+    _tell(gate, found, as_json)
+    return EXIT_CODES[gate.outcome]
+
+
+def _write(path: Path, gate: Gate, run: Recorded) -> None:
+    row = run.row
+    try:
+        path.write_bytes(junit(gate, run=row.id, name=row.name, started=row.started))
+    except OSError as error:
+        raise UsageError(f"the report cannot be written: {error}", where=str(path)) from None
+
+
+def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
+    if as_json:
+        print_json({"run": run.row.id, **gate.json()})
+    else:
+        for shown in gate_lines(gate):
+            console().print(shown)
+    if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
+        for line in workflow_commands(gate, run.row.id):
+            click.echo(line, err=as_json)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        _summarise(Path(summary), markdown(gate, run.row.id, run.row.name))
+
+
+def _summarise(path: Path, text: str) -> None:
+    """Add to the summary of the job. A gate is not undone by a file that cannot be written."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        notice(f"evenhand: the summary of the job cannot be written: {error}")

@@ -1,0 +1,162 @@
+"""From a run in the store to the conditions of its gate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+from evenhand.app import Recorded
+from evenhand.engine.run import BASIS
+from evenhand.errors import UsageError
+from evenhand.ledger.store import Scope, Store
+from evenhand.stats.comparing.comparison import OVERALL
+from evenhand.stats.comparing.contrast import proper_level
+from evenhand.stats.comparing.variants import judge_named
+from evenhand.stats.deciding.conditions import Figure, Judgments
+from evenhand.stats.deciding.gate import (
+    AGAINST,
+    CONDITIONS,
+    Gate,
+    Sequential,
+    Wanted,
+    gate_scores,
+    gate_votes,
+    said,
+)
+from evenhand.stats.tables import Rule
+from evenhand.stopping import is_sequential, stored_decision
+from evenhand.tables import score_table, vote_table
+
+STOPPED = (
+    "This run was to stop once its comparison was decided. That comparison is taken from the"
+    " sequential test, whose error and interval allow for stopping; other figures do not."
+)
+
+
+def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule | None]:
+    """What the flags say, over `[gate]` and `[compare]` of the suite as the run keeps them, and the
+    rule for conflicts; raises UsageError."""
+    manifest = recorded.row.manifest
+    # A baseline of other variants than those asked for means nothing.
+    compared = {} if flags.get("by") else manifest.get("compare") or {}
+    given = {**compared, **manifest.get("gate", {})}
+    given |= {name: value for name, value in flags.items() if said(value)}
+    if not any(said(given.get(name)) for name in CONDITIONS):
+        raise UsageError(
+            "a gate needs a condition",
+            advice=f"Give one or more: {', '.join(CONDITIONS.values())}; or a [gate] table in the"
+            " suite, and run it again.",
+        )
+    given["dimensions"] = tuple(given.pop("dimension", None) or (OVERALL,))
+    for name in ("by", "pair_by"):
+        given[name] = _fields(given.get(name) or ())
+    rule: Rule | None = given.pop("on_conflict", None)
+    asked = Wanted(**given)
+    if rule is not None and recorded.kind_name != "pairwise":
+        raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
+    proper_level(asked.level)
+    _numbers(asked)
+    _fits(asked, recorded.kind_name)
+    return asked, rule
+
+
+def _fields(given: Iterable[str]) -> tuple[str, ...]:
+    """Fields that were named one by one, or several with commas."""
+    return tuple(name.strip() for each in given for name in each.split(",") if name.strip())
+
+
+def _numbers(asked: Wanted) -> None:
+    """Refuse what is no number: nothing can be held to it."""
+    for name, flag in CONDITIONS.items():
+        value = getattr(asked, name)
+        if value is not None and not isfinite(value):
+            raise UsageError(f"{flag.split()[0]} is {value}", advice="Give a number.")
+
+
+def _fits(asked: Wanted, kind: str) -> None:
+    """Refuse what judgments of this kind cannot answer."""
+    pairs = kind == "pairwise"
+    if pairs and asked.min_mean is not None:
+        raise UsageError("pairs have no mean score", advice="Use --min-win-rate with --candidate.")
+    if pairs and (asked.by not in ((), ("candidate",)) or asked.pair_by):
+        raise UsageError(
+            "pairs are compared by candidate and nothing else",
+            advice="Leave out --by and --pair-by.",
+        )
+    if not pairs and asked.min_win_rate is not None:
+        raise UsageError("only pairs have a win rate", advice="Use --min-mean, or --better.")
+    if not pairs and asked.candidate is not None:
+        raise UsageError("only pairs have candidates", advice="Use --by FIELD --variant V.")
+    if kind != "weighted" and asked.max_critical_fails is not None:
+        raise UsageError(
+            "only answers graded by the weighted protocol have critical fails",
+            advice="Leave out --max-critical-fails.",
+        )
+    compared = [name for name in AGAINST if said(getattr(asked, name))]
+    if compared and asked.baseline is None:
+        raise UsageError(
+            f"{CONDITIONS[compared[0]]} needs something to compare with",
+            advice="Name it: --baseline V, or `baseline` under [compare] in the suite.",
+        )
+    if compared and not pairs and not asked.by:
+        raise UsageError(
+            f"{CONDITIONS[compared[0]]} needs to know what tells the variants apart",
+            advice="Name the field: --by FIELD, or `by` under [compare] in the suite.",
+        )
+
+
+def gate_run(
+    store: Store, recorded: Recorded, asked: Wanted, rule: Rule | None = None, seed: int = 0
+) -> Gate:
+    """Hold a run to its conditions. The same store and seed give the same gate."""
+    counts = _counts(store, recorded, asked.judge)
+    decisions = _sequential(store, recorded, asked, rule)
+    if recorded.kind_name == "pairwise":
+        gate = gate_votes(vote_table(store, recorded, rule), counts, asked, seed, decisions)
+    else:
+        gate = gate_scores(score_table(store, recorded), counts, asked, seed, decisions)
+    if is_sequential(recorded.row.manifest):
+        gate = replace(gate, notes=(*gate.notes, STOPPED))
+    return gate
+
+
+def _sequential(
+    store: Store, recorded: Recorded, asked: Wanted, rule: Rule | None
+) -> dict[tuple[str, str, str], Sequential]:
+    """What the run's own test has decided, where the gate asks for just that."""
+    compared = recorded.row.manifest.get("compare") or {}
+    other = asked.judge or rule or asked.pair_by or list(asked.by) != (compared.get("by") or [])
+    stopped = None if other else stored_decision(store, recorded)
+    found: dict[tuple[str, str, str], Sequential] = {}
+    for one in (stopped or {}).get("comparisons", ()):
+        ends = [one["estimate"], one["low"], one["high"]]
+        if one["measure"] == "win_rate":
+            ends = [None if end is None else 2 * end - 1 for end in ends]
+        figure = Figure(
+            value=ends[0],
+            low=ends[1],
+            high=ends[2],
+            n=one["questions"],
+            clusters=one["questions"],
+            counted="questions",
+        )
+        key = one["variant"], one["baseline"], one["dimension"]
+        found[key] = Sequential(one["outcome"], figure, one["skipped"])
+    return found
+
+
+def _counts(store: Store, recorded: Recorded, judge: str | None) -> Judgments:
+    """The judgments of the run, or of one judge in it. What was made elsewhere awaits nothing."""
+    scope = Scope(recorded.row.id)
+    counts = store.counts(scope, recorded.judgments_per_unit, BASIS)
+    failed = sum(counts.failures.values())
+    found, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
+    if judge is not None:
+        place = judge_named(recorded.names, judge)
+        found = Counter(status for _, at, _, status, _ in store.judged(scope, BASIS) if at == place)
+        units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
+        pending = units * recorded.benches[place].repeats - found.total()
+    return Judgments(found["verdict"], found["failure"], 0 if recorded.imported else pending)

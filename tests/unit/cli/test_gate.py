@@ -1,0 +1,358 @@
+"""`evenhand gate`: conditions from flags and suite, exit codes, and what CI is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from tests.suites import answers, pair_row, write_answers, write_pairs, write_suite
+from tests.unit.cli.conftest import CallCommand
+
+JUDGE = """
+import json, re
+
+def reply(messages):
+    text = re.search(r"worth (\\\\d)", messages[-1]["content"])
+    given = {"evidence": [], "rationale": "no evidence found", "score": int(text[1])}
+    said = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
+    return json.dumps(said)
+
+async def good(messages, schema, params):
+    return reply(messages)
+""".replace("\\\\", "\\")
+AGAINST = ("--by", "prompt_variant", "--baseline", "v1")
+CONDITION = {
+    "name",
+    "outcome",
+    "reason",
+    "value",
+    "low",
+    "high",
+    "threshold",
+    "dimension",
+    "variant",
+    "n",
+    "more",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def samples(**variants: str) -> list[dict[str, Any]]:
+    """A row a question and variant; `x` is worth nothing that a judge may give."""
+    return [
+        {
+            "meta": {"prompt_variant": variant, "question_id": f"q{place}"},
+            "question": f"Question {place}?",
+            "model_output": f"An answer worth {worth}.",
+        }
+        for variant, worths in variants.items()
+        for place, worth in enumerate(worths)
+    ]
+
+
+def judged(call: CallCommand, folder: Path, rest: dict[str, Any] | None = None, **v: str) -> None:
+    write_suite(folder, samples(**v), judge=JUDGE, **rest or {})
+    said = call("run", "--json")
+    assert said.code == 0, said.err
+
+
+FAIR, GOOD = "3135331353" * 2, "5355535553" * 2
+
+
+@pytest.mark.parametrize(
+    ("new", "asked", "code", "outcome"),
+    [
+        (GOOD, ["--better"], 0, "better"),
+        (GOOD, ["--no-worse-than", "0"], 0, "better"),
+        (FAIR, ["--max-drop", "0.3"], 0, "better"),
+        ("1" * 20, ["--no-worse-than", "0.1"], 1, "worse"),
+        ("1" * 20, ["--better"], 1, "worse"),
+        ("1355335131" * 2, ["--no-worse-than", "0.01"], 7, "not enough evidence"),
+        ("3" * 20, ["--better"], 7, "not enough evidence"),
+    ],
+)
+def test_the_exit_code_is_the_outcome(
+    call: CallCommand, tmp_path: Path, new: str, asked: list[str], code: int, outcome: str
+) -> None:
+    judged(call, tmp_path, v1=FAIR, v2=new)
+    said = call("gate", *AGAINST, *asked, "--json")
+    assert (said.code, said.json["outcome"]) == (code, outcome), said
+    (condition,) = said.json["conditions"]
+    assert condition.keys() == CONDITION
+    assert (condition["variant"], condition["n"]) == ("v2", 20)
+    assert said.json["reasons"] == [condition["reason"]]
+    assert call("gate", *AGAINST, *asked, "--json").out == said.out
+
+
+def test_people_read_sentences(call: CallCommand, tmp_path: Path) -> None:
+    judged(call, tmp_path, v1=FAIR, v2=GOOD)
+    asked = ("--better", "--min-mean", "4.9", "--dimension", "correct", "--max-failure-rate", "0")
+    said = call("gate", *AGAINST, *asked)
+    assert said.code == 1
+    text = " ".join(said.out.split())
+    assert text.startswith("worse: 1 of 3 conditions is not met")
+    assert 'met "v2" is better than "v1" on "correct": the difference is +1.4 [' in text
+    assert 'not met The mean of "v2" on "correct" is below 4.9: it is 4.4 [' in text
+    assert "met The share of failed judgments is at most 0: it is 0 over 40 judgments" in text
+
+
+def test_a_condition_is_needed(call: CallCommand, tmp_path: Path) -> None:
+    judged(call, tmp_path, v1=FAIR, v2=GOOD)
+    said = call("gate", *AGAINST)
+    assert said.code == 2
+    for flag in ("--better", "--no-worse-than", "--min-mean", "--min-win-rate", "--max-"):
+        assert flag in said.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["--better"], "--baseline V"),
+        (["--better", "--baseline", "v1"], "--by FIELD"),
+        (["--better", "--by", "prompt_varient", "--baseline", "v1"], 'mean "prompt_variant"'),
+        (["--better", "--by", "prompt_variant", "--baseline", "v3"], 'no variant is called "v3"'),
+        ([*AGAINST, "--better", "--variant", "v22"], 'Did you mean "v2"'),
+        ([*AGAINST, "--better", "--dimension", "corect"], 'Did you mean "correct"'),
+        (["--min-mean", "1", "--judge", "python/judge:god"], 'Did you mean "python/judge:good"'),
+        (["--min-win-rate", "0.5"], "only pairs have a win rate"),
+        (["--max-critical-fails", "0"], "weighted protocol"),
+        (["--min-mean", "nan"], "--min-mean is nan"),
+        (["--min-mean", "1", "--level", "95"], "level"),
+        (["--max-drop", "-1"], "x>=0"),
+        (["--max-failure-rate", "2"], "0<=x<=1"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(
+    call: CallCommand, tmp_path: Path, asked: list[str], told: str
+) -> None:
+    judged(call, tmp_path, v1="35", v2="53")
+    said = call("gate", *asked)
+    assert said.code == 2, said
+    assert told in said.err
+
+
+def test_conditions_stand_in_the_suite_and_flags_beat_them(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rest = {
+        "compare": {"by": "prompt_variant", "baseline": "v1"},
+        "gate": {"no_worse_than": 0.1, "min_mean": 4.9, "dimension": "correct"},
+    }
+    judged(call, tmp_path, rest, v1=FAIR, v2=GOOD)
+    said = call("gate", "--json")
+    assert said.code == 1
+    names = [(one["name"], one["outcome"]) for one in said.json["conditions"]]
+    assert names == [("no_worse_than", "better"), ("min_mean", "worse")]
+    assert call("gate", "--min-mean", "3.5").code == 0
+    assert call("gate", "--min-mean", "0", "--dimension", "overall").code == 0
+
+
+def test_one_unit_is_not_enough(call: CallCommand, tmp_path: Path) -> None:
+    judged(call, tmp_path, v1="3", v2="5")
+    said = call("gate", *AGAINST, "--better", "--no-worse-than", "0.1", "--min-mean", "0.2")
+    assert said.code == 7, said.out
+    assert "nan" not in said.out.lower()
+
+
+def test_a_run_without_a_verdict_is_open(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, samples(v1="35", v2="53"), {"model": "python/judge:bad"})
+    assert call("run").code == 0
+    said = call("gate", *AGAINST, "--better", "--min-mean", "0.2", "--json")
+    assert said.code == 7
+    assert "no judgment has a verdict (4 failed, 0 pending)" in said.json["reasons"][0]
+    assert call("gate", "--max-failure-rate", "0.5").code == 1
+
+
+def test_what_is_pending_keeps_a_share_open(call: CallCommand, tmp_path: Path) -> None:
+    rows = [{"id": f"u{i}", "question": "Q?", "model_output": "worth 5"} for i in range(4)]
+    given = {"evidence": [], "rationale": "no evidence found", "score": 5}
+    reply = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
+    replies = [{"unit": f"u{i}", "reply": json.dumps(reply)} for i in range(3)]
+    write_suite(tmp_path, rows, {"model": "replay/replies.jsonl"})
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(one) + "\n" for one in replies))
+    assert call("run", "--json").json["pending"] == 1
+    said = call("gate", "--max-failure-rate", "0.1", "--json")
+    assert said.code == 7
+    assert "1 judgment is pending: evenhand run" in said.json["reasons"][0]
+    assert call("gate", "--max-failure-rate", "0.25").code == 0
+    assert call("gate", "--min-mean", "0.8").code == 7
+
+
+def test_critical_fails_are_counted(call: CallCommand, tmp_path: Path) -> None:
+    write_answers(tmp_path, answers(9))
+    assert call("run").code == 0
+    assert call("gate", "--max-critical-fails", "3").code == 0
+    said = call("gate", "--max-critical-fails", "2", "--json")
+    assert said.code == 1
+    assert said.json["conditions"][0]["value"] == 3
+    assert said.json["reasons"] == ["The critical fails are more than 2: there are 3."]
+
+
+def pairs(call: CallCommand, folder: Path, *judges: dict[str, Any]) -> None:
+    worths = [(2, 9)] * 14 + [(9, 2)] * 3 + [(4, 4)] * 3
+    rows = [pair_row(f"p{i}", *one, topic=f"T{i}?") for i, one in enumerate(worths)]
+    write_pairs(folder, rows, *judges)
+    assert call("run").code == 0
+
+
+def test_candidates_are_held_to_their_win_rate(call: CallCommand, tmp_path: Path) -> None:
+    pairs(call, tmp_path)
+    said = call("gate", "--candidate", "c2", "--min-win-rate", "0.55", "--json")
+    assert (said.code, said.json["conditions"][0]["value"]) == (0, 15.5 / 20)
+    assert call("gate", "--candidate", "c1", "--min-win-rate", "0.5").code == 1
+    assert call("gate", "--candidate", "c2", "--min-win-rate", "0.75").code == 7
+    assert call("gate", "--baseline", "c1", "--better").code == 0
+    assert call("gate", "--baseline", "c2", "--no-worse-than", "0.1").code == 1
+    assert call("gate", "--min-mean", "3").code == 2
+    assert "--candidate C" in call("gate", "--min-win-rate", "0.5").err
+
+
+def test_the_rule_for_conflicts_can_be_chosen(call: CallCommand, tmp_path: Path) -> None:
+    pairs(call, tmp_path, {"model": "python/judge:first"})
+    asked = ("gate", "--candidate", "c2", "--min-win-rate", "0.5", "--json")
+    assert call(*asked).json["conditions"][0]["n"] == 20
+    dropped = call(*asked, "--on-conflict", "drop")
+    assert (dropped.code, dropped.json["conditions"][0]["n"]) == (7, 0)
+
+
+def ci(call: CallCommand, folder: Path) -> tuple[str, ...]:
+    judged(call, folder, v1=FAIR, v2=GOOD)
+    return ("gate", *AGAINST, "--better", "--min-mean", "0.99")
+
+
+def test_junit_is_written_whatever_the_outcome(call: CallCommand, tmp_path: Path) -> None:
+    asked = ci(call, tmp_path)
+    assert call(*asked, "--junit", "gate.xml").code == 1
+    first = (tmp_path / "gate.xml").read_bytes()
+    (suite,) = Xml.fromstring(first)
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    call(*asked, "--junit", "gate.xml", "--json")
+    assert (tmp_path / "gate.xml").read_bytes() == first
+    said = call(*asked, "--junit", "nowhere/gate.xml")
+    assert said.code == 2
+    assert "nowhere/gate.xml" in said.err
+
+
+def commands(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("::")]
+
+
+@pytest.mark.parametrize("variable", ["GITHUB_ACTIONS", "CI"])
+def test_github_is_told_where_ci_says_so(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    asked = ci(call, tmp_path)
+    assert not commands("".join(call(*asked)[1:]))
+    monkeypatch.setenv(variable, "true")
+    plain, as_json = call(*asked), call(*asked, "--json")
+    assert [line.split(" ")[0] for line in commands(plain.out)] == ["::error", "::error"]
+    assert as_json.json["outcome"] == "worse"
+    assert commands(as_json.err) == commands(plain.out)
+
+
+def test_the_summary_of_a_job_is_added_to(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ci(call, tmp_path)
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert call(*asked).code == 1
+    text = summary.read_text()
+    assert text.startswith("before\n### evenhand gate: worse")
+    assert "| min\\_mean v2 overall | not met | " in text
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    said = call(*asked)
+    assert said.code == 1
+    assert "summary of the job cannot be written" in said.err
+
+
+def test_hostile_names_reach_neither_terminal_nor_log(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "1")
+    name = "v2\n::error::\x1b[31m\u202e<b>|"
+    judged(call, tmp_path, v1=FAIR, **{name: "1" * 20})
+    said = call("gate", *AGAINST, "--better", "--junit", "gate.xml")
+    assert said.code == 1
+    assert "\x1b[31m" not in said.out
+    assert "\u202e" not in said.out
+    assert len(commands(said.out)) == 2
+    Xml.fromstring((tmp_path / "gate.xml").read_bytes())
+
+
+def test_the_figures_are_those_of_compare(call: CallCommand, tmp_path: Path) -> None:
+    judged(call, tmp_path, v1=FAIR, v2=GOOD)
+    (row,) = [
+        one
+        for one in call("compare", *AGAINST, "--json").json["rows"]
+        if one["dimension"] == "correct"
+    ]
+    asked = ("gate", *AGAINST, "--max-drop", "1", "--dimension", "correct", "--json")
+    (condition,) = call(*asked).json["conditions"]
+    names = ("difference", "low", "high", "n")
+    assert [condition[n] for n in ("value", *names[1:])] == [row[name] for name in names]
+
+
+def test_the_win_rate_is_that_of_the_leaderboard(call: CallCommand, tmp_path: Path) -> None:
+    pairs(call, tmp_path)
+    rows = {row["candidate"]: row for row in call("leaderboard", "--json").json["rows"]}
+    asked = ("gate", "--candidate", "c2", "--min-win-rate", "0.5", "--json")
+    (condition,) = call(*asked).json["conditions"]
+    assert condition["value"] == pytest.approx(rows["c2"]["win_rate"])
+    assert condition["low"] == pytest.approx(rows["c2"]["low"])
+    assert condition["n"] == rows["c2"]["n"]
+
+
+def test_one_judge_of_several_can_be_asked(call: CallCommand, tmp_path: Path) -> None:
+    other = JUDGE + "\nasync def one(messages, schema, params):\n"
+    other += "    return reply(messages).replace('\"score\": 5', '\"score\": 1')\n"
+    judges = [{"model": f"python/judge:{name}"} for name in ("good", "one")]
+    write_suite(tmp_path, samples(v1="5" * 12), *judges, judge=other)
+    assert call("run").code == 0
+    asked = ("gate", "--min-mean", "0.6", "--json")
+    both = call(*asked).json["conditions"][0]
+    assert (both["value"], both["outcome"]) == (0.5, "not enough evidence")
+    assert call(*asked, "--judge", "python/judge:good").code == 0
+    assert call(*asked, "--judge", "python/judge:one").code == 1
+    assert call("gate", "--max-failure-rate", "0", "--judge", "python/judge:one").code == 0
+
+
+def test_a_run_that_stopped_early_keeps_its_decision(call: CallCommand, tmp_path: Path) -> None:
+    rest = {
+        "compare": {"by": "prompt_variant", "baseline": "v1"},
+        "gate": {"better": True, "no_worse_than": 0.05},
+        "stop": {"until_decided": True},
+    }
+    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
+    assert call("show", "--json").json["pending"] > 200
+    said = call("gate", "--json")
+    assert said.code == 0, said.json
+    assert all(one["n"] < 100 for one in said.json["conditions"])
+    assert "sequential test" in said.json["notes"][-1]
+    # What the sequential test was not asked is open while so much is missing.
+    assert call("gate", "--dimension", "correct").code == 7
+    assert call("gate", "--min-mean", "0.6").code == 7
+
+
+def test_judgments_made_elsewhere_are_held_to_the_same(call: CallCommand, tmp_path: Path) -> None:
+    lines = ["unit,judge,dimension,score,variant,question_id"]
+    for place in range(30):
+        lines += [f"a{place},j,correct,{place % 3},old,q{place}"]
+        lines += [f"b{place},j,correct,{2 + place % 3},new,q{place}"]
+    (tmp_path / "scores.csv").write_text("\n".join([*lines, "b30,j,correct,,new,q30"]) + "\n")
+    made = call("import", "scores.csv", "--kind", "scores", "--store", "sqlite:evenhand.db")
+    assert made.code == 0, made.err
+    against = ("--by", "variant", "--baseline", "old", "--pair-by", "question_id")
+    assert call("gate", *against, "--better", "--no-worse-than", "0.1").code == 0
+    assert call("gate", "--max-failure-rate", "0").code == 1
+    assert call("gate", "--max-failure-rate", "0.05").code == 0

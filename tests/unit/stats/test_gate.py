@@ -1,0 +1,363 @@
+"""The conditions of a gate: what an interval, a count and what is missing let one say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.errors import UsageError
+from evenhand.stats.deciding.conditions import (
+    Condition,
+    Figure,
+    Judgments,
+    at_least,
+    count_at_most,
+    more_units,
+    no_worse_than,
+    share_at_most,
+)
+from evenhand.stats.deciding.gate import Gate, Wanted, gate_scores, gate_votes
+from evenhand.stats.tables import Field, Passes, Scores, Votes
+
+OPEN = "not enough evidence"
+
+
+def figure(value: float, reach: float, **rest: Any) -> Figure:
+    return Figure(value=value, low=value - reach, high=value + reach, n=50, clusters=50, **rest)
+
+
+def naive(low: float, high: float, limit: float, bounds: tuple[float, float] | None) -> str:
+    """What may be said of a figure that must not be below a limit."""
+    if low >= limit:
+        return OPEN if bounds and bounds[0] < limit else "better"
+    if high < limit:
+        return OPEN if bounds and bounds[1] >= limit else "worse"
+    return OPEN
+
+
+tenths = st.integers(-30, 30).map(lambda n: n / 8)
+
+
+@given(
+    tenths, st.integers(0, 16).map(lambda n: n / 8), tenths, st.none() | st.tuples(tenths, tenths)
+)
+def test_the_interval_decides_and_what_is_missing_opens(
+    value: float, reach: float, limit: float, ends: tuple[float, float] | None
+) -> None:
+    bounds = (min(value, *ends), max(value, *ends)) if ends else None
+    found = figure(value, reach, bounds=bounds)
+    expected = naive(value - reach, value + reach, limit, bounds)
+    assert at_least("min_mean", found, limit, "the mean").outcome == expected
+    if limit <= 0:
+        assert no_worse_than(found, -limit, "v2", "v1", "overall").outcome == expected
+
+
+def test_a_point_estimate_alone_decides_nothing() -> None:
+    bare = Figure(value=0.9, low=None, high=None, n=1, clusters=1)
+    assert at_least("min_mean", bare, 0.1, "the mean").outcome == OPEN
+    assert at_least("min_mean", figure(0.9, 0.2), 0.8, "the mean").outcome == OPEN
+    nothing = Figure(value=None, low=None, high=None, n=0, clusters=0)
+    found = at_least("min_mean", nothing, 0.1, "the mean")
+    assert (found.outcome, found.value) == (OPEN, None)
+    assert "nothing was judged" in found.reason
+
+
+def test_reasons_say_what_was_found_and_what_would_help() -> None:
+    met = no_worse_than(figure(0.01, 0.03), 0.05, "v2", "v1", "overall")
+    assert met.reason == (
+        '"v2" is not worse than "v1" by more than 0.05:'
+        " the difference is +0.01 [-0.02, +0.04] over 50 units."
+    )
+    missed = no_worse_than(figure(-0.2, 0.03), 0.05, "v2", "v1", "clear")
+    assert missed.reason.startswith('"v2" is worse than "v1" by more than 0.05 on "clear": ')
+    still = at_least("min_mean", figure(0.85, 0.1), 0.8, "the mean")
+    assert still.reason.startswith("It is open whether the mean is at least 0.8: it is 0.85 [0.75")
+    assert f"about {still.more} more units would decide it" in still.reason
+    turned = at_least("min_mean", figure(0.9, 0.05, bounds=(0.7, 0.95)), 0.8, "the mean")
+    assert "missing judgments could make it anything from 0.7 to 0.95" in turned.reason
+    assert turned.more is None
+    even = at_least("min_mean", figure(0.8, 0.1), 0.8, "the mean")
+    assert (even.more, "may not decide" in even.reason) == (None, True)
+
+
+def test_so_many_more_units_decide_four_times_in_five() -> None:
+    spread, start, limit = 0.3, 20, 0.7
+    error = spread / math.sqrt(start)
+    found = Figure(
+        value=0.75, low=0.75 - 2 * error, high=0.75 + 2 * error, n=20, clusters=20, error=error
+    )
+    more = more_units(found, limit)
+    assert more is not None
+    number = start + more
+    means = np.random.default_rng(3).normal(0.75, spread / math.sqrt(number), 20_000)
+    decided = np.mean(means - 1.97 * spread / math.sqrt(number) >= limit)
+    assert 0.78 < decided < 0.83
+
+
+@pytest.mark.parametrize(
+    ("found", "missing", "most", "outcome"),
+    [
+        (0, 0, 0, "better"),
+        (2, 0, 2, "better"),
+        (3, 9, 2, "worse"),
+        (2, 1, 2, OPEN),
+        (0, 5, 5, "better"),
+    ],
+)
+def test_a_count_is_exact_but_for_what_is_missing(
+    found: int, missing: int, most: int, outcome: str
+) -> None:
+    said = count_at_most("max_critical_fails", found, missing, most, variant="v2")
+    assert (said.outcome, said.value, said.high) == (outcome, found, found + missing)
+    assert ("missing: judge what is missing" in said.reason) == (outcome == OPEN)
+
+
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 10))
+def test_the_share_of_failures_is_open_only_while_it_can_still_change(
+    verdicts: int, failed: int, pending: int, tenth: int
+) -> None:
+    most = tenth / 10
+    said = share_at_most("max_failure_rate", Judgments(verdicts, failed, pending), most)
+    planned = verdicts + failed + pending
+    ends = {10 * (failed + more) <= tenth * planned for more in range(pending + 1)}
+    if not planned or len(ends) == 2:
+        assert said.outcome == OPEN
+    else:
+        assert said.outcome == ("better" if ends == {True} else "worse")
+
+
+def condition(outcome: Any) -> Condition:
+    nothing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "threshold"))
+    about: dict[str, Any] = {"dimension": None, "variant": None, "n": 0}
+    return Condition(name="better", outcome=outcome, reason=f"{outcome}.", **nothing, **about)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "whole"),
+    [
+        (["better", "better"], "better"),
+        (["better", "worse"], "worse"),
+        ([OPEN, "worse"], "worse"),
+        (["better", OPEN], OPEN),
+        ([], OPEN),
+    ],
+)
+def test_all_must_be_met_and_one_is_enough_to_fail(outcomes: list[str], whole: str) -> None:
+    gate = Gate(conditions=tuple(map(condition, outcomes)), level=0.95)
+    assert gate.outcome == gate.json()["outcome"] == whole
+    assert gate.json()["reasons"] == [f"{one}." for one in outcomes]
+
+
+# From tables
+
+
+def scores(
+    variants: dict[str, list[float | None]], *, planned: int = 1, critical: int = 0
+) -> Scores:
+    """A score on `correct`, from 1 to 5, a question and variant; None is a failure."""
+    units = [f"{v}/{q}" for v, given in variants.items() for q in range(len(given))]
+    values = np.array([np.nan if one is None else one for g in variants.values() for one in g])
+    sizes = [len(given) for given in variants.values()]
+    variant = Field(np.repeat(np.arange(len(sizes)), sizes), tuple(variants))
+    asked = np.concatenate([np.arange(size) for size in sizes])
+    flags = np.zeros(values.size, dtype=np.bool_)
+    flags[:critical] = True
+    return Scores(
+        dimensions=("correct",),
+        low=np.array([1.0]),
+        high=np.array([5.0]),
+        values=values[:, None],
+        unit=np.arange(values.size),
+        judge=np.zeros(values.size, dtype=np.int64),
+        repeat=np.zeros(values.size, dtype=np.int64),
+        tags=np.zeros((values.size, 0), dtype=np.bool_),
+        tag_names=(),
+        critical=flags,
+        units=units,
+        fields={
+            "prompt_variant": variant,
+            "question_id": Field(asked, tuple(str(q) for q in range(max(sizes)))),
+        },
+        id_fields=("prompt_variant", "question_id"),
+        judges=("j",),
+        planned=planned,
+    )
+
+
+def gate(table: Scores, pending: int = 0, **asked: Any) -> Gate:
+    failed = int(table.failed.sum())
+    counts = Judgments(table.failed.size - failed, failed, pending)
+    return gate_scores(table, counts, Wanted(**asked), seed=1)
+
+
+AGAINST: dict[str, Any] = {"by": ("prompt_variant",), "baseline": "v1"}
+GOOD: list[float | None] = [4, 5, 5, 4, 5, 4, 5, 5, 4, 5] * 3
+FAIR: list[float | None] = [3, 4, 3, 2, 3, 4, 3, 3, 2, 3] * 3
+
+
+def test_a_variant_is_held_against_the_baseline() -> None:
+    up, down = scores({"v1": FAIR, "v2": GOOD}), scores({"v1": GOOD, "v2": FAIR})
+    assert gate(up, better=True, **AGAINST).outcome == "better"
+    assert gate(down, better=True, **AGAINST).outcome == "worse"
+    assert gate(up, no_worse_than=0.0, **AGAINST).outcome == "better"
+    assert gate(down, no_worse_than=0.1, **AGAINST).outcome == "worse"
+    # The overall scale runs from 0 to 1, that of the dimension from 1 to 5.
+    assert gate(down, no_worse_than=0.9, **AGAINST).outcome == "better"
+    assert gate(down, no_worse_than=0.9, dimensions=("correct",), **AGAINST).outcome == "worse"
+
+
+def test_every_variant_but_the_baseline_is_held_unless_one_is_named() -> None:
+    table = scores({"v1": FAIR, "v2": GOOD, "v3": [1.0] * 30})
+    both = gate(table, no_worse_than=0.1, **AGAINST)
+    assert [(one.variant, one.outcome) for one in both.conditions] == [
+        ("v2", "better"),
+        ("v3", "worse"),
+    ]
+    assert gate(table, no_worse_than=0.1, variant="v2", **AGAINST).outcome == "better"
+    with pytest.raises(UsageError, match="is the baseline itself"):
+        gate(table, no_worse_than=0.1, variant="v1", **AGAINST)
+    with pytest.raises(UsageError, match='no variant is called "v22"') as raised:
+        gate(table, no_worse_than=0.1, variant="v22", **AGAINST)
+    assert "Did you mean" in str(raised.value)
+
+
+def test_a_mean_is_of_the_variant_or_of_all_units() -> None:
+    table = scores({"v1": FAIR, "v2": GOOD})
+    whole = gate(table, min_mean=3.0, dimensions=("correct",)).conditions[0]
+    assert (whole.variant, whole.n, whole.outcome) == (None, 60, "better")
+    assert whole.value == pytest.approx(np.mean([*FAIR, *GOOD]))  # type: ignore[arg-type]
+    one = gate(table, min_mean=3.5, dimensions=("correct",), **AGAINST).conditions[0]
+    assert (one.variant, one.n, one.outcome) == ("v2", 30, "better")
+    scaled = gate(table, min_mean=0.5, variant="v1", by=("prompt_variant",)).conditions[0]
+    assert scaled.value == pytest.approx((np.mean(FAIR) - 1) / 4)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match='no dimension is called "corect"'):
+        gate(table, min_mean=3.5, dimensions=("corect",))
+
+
+def test_judgments_about_one_question_hang_together() -> None:
+    twice = scores({"v1": GOOD, "v2": GOOD})
+    apart = scores({"v1": [*GOOD, *GOOD]})
+    wide, narrow = (gate(one, min_mean=0.5).conditions[0] for one in (twice, apart))
+    assert wide.value == narrow.value
+    assert wide.high - wide.low > 1.3 * (narrow.high - narrow.low)  # type: ignore[operator]
+
+
+def test_missing_judgments_open_what_they_could_turn() -> None:
+    lacking = scores({"v1": FAIR, "v2": [*GOOD[:15], *[None] * 15]})
+    open_still = gate(lacking, better=True, **AGAINST)
+    assert open_still.outcome == OPEN
+    assert "missing judgments could make it" in open_still.json()["reasons"][0]
+    assert gate(lacking, min_mean=3.5, dimensions=("correct",), **AGAINST).outcome == OPEN
+    assert gate(lacking, min_mean=2.0, dimensions=("correct",), **AGAINST).outcome == "better"
+    # Judgments that are planned and not there count as missing too.
+    assert gate(scores({"v2": GOOD}, planned=2), min_mean=0.8).outcome == OPEN
+    assert gate(scores({"v2": GOOD}), min_mean=0.8).outcome == "better"
+
+
+def test_critical_fails_are_those_of_the_variant() -> None:
+    table = scores({"v1": GOOD, "v2": GOOD}, critical=2)
+    assert gate(table, max_critical_fails=1).outcome == "worse"
+    assert gate(table, max_critical_fails=2).outcome == "better"
+    assert gate(table, max_critical_fails=0, **AGAINST).outcome == "better"
+    lacking = scores({"v1": GOOD, "v2": [*GOOD, None]})
+    assert gate(lacking, max_critical_fails=0, **AGAINST).outcome == OPEN
+    assert gate(lacking, max_critical_fails=1, **AGAINST).outcome == "better"
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_hardly_any_unit_is_not_enough(number: int) -> None:
+    table = scores({"v1": FAIR[:number], "v2": GOOD[:number]}) if number else scores({"v1": [None]})
+    found = gate(table, better=True, no_worse_than=0.1, min_mean=0.4, **AGAINST)
+    assert found.outcome == OPEN
+    assert all(reason.endswith(".") for reason in found.json()["reasons"])
+    assert "nan" not in str(found.json()).lower()
+
+
+def test_one_variant_has_nothing_beside_it() -> None:
+    found = gate(scores({"v1": GOOD}), better=True, min_mean=0.1, **AGAINST)
+    assert found.outcome == OPEN
+    assert [one.name for one in found.conditions] == ["better", "min_mean"]
+    for reason in found.json()["reasons"]:
+        assert "no variant beside the baseline" in reason
+
+
+def test_at_the_threshold_a_gate_is_seldom_wrong() -> None:
+    chance, outcomes = np.random.default_rng(11), []
+    for _ in range(400):
+        drawn = list(chance.choice([1.0, 2.0, 3.0, 4.0, 5.0], 40))
+        outcomes.append(gate(scores({"v": drawn}), min_mean=3.0, dimensions=("correct",)).outcome)
+    # 2.5 % on either side, and three standard errors of the simulation.
+    assert outcomes.count("better") <= 20
+    assert outcomes.count("worse") <= 20
+
+
+def votes(outcomes: list[float], *, candidates: tuple[str, str] = ("old", "new")) -> Votes:
+    """How far the second candidate is preferred, a topic each; nan is a failure."""
+    preference = np.array(outcomes)
+    number = preference.size
+    none, zeros = np.zeros(0, dtype=np.int64), np.zeros(number, dtype=np.int64)
+    won = np.where(preference > 0.5, 1, np.where(preference < 0.5, 0, 2))
+    return Votes(
+        candidates=candidates,
+        first=zeros,
+        second=zeros + 1,
+        outcome=np.where(np.isnan(preference), -1, won),
+        conflict=np.zeros(number, dtype=np.bool_),
+        preference=preference,
+        pair=np.arange(number),
+        topic=np.arange(number),
+        judge=zeros,
+        repeat=zeros,
+        first_length=np.full(number, np.nan),
+        second_length=np.full(number, np.nan),
+        fields={},
+        pairs=[f"p{i}" for i in range(number)],
+        topics=[f"t{i}" for i in range(number)],
+        judges=("j",),
+        passes=Passes(vote=none, turned=none == 1, outcome=none, preference=np.zeros(0)),
+    )
+
+
+def gate_pairs(table: Votes, pending: int = 0, **asked: Any) -> Gate:
+    failed = int(np.isnan(table.preference).sum())
+    counts = Judgments(table.preference.size - failed, failed, pending)
+    return gate_votes(table, counts, Wanted(**asked), seed=1)
+
+
+WON = [1.0] * 36 + [0.0] * 12 + [0.5] * 4
+
+
+def test_a_win_rate_is_against_the_baseline_or_against_all() -> None:
+    for baseline in ({}, {"baseline": "old"}):
+        found = gate_pairs(votes(WON), min_win_rate=0.55, candidate="new", **baseline)
+        assert found.conditions[0].value == pytest.approx(38 / 52)
+        assert found.outcome == "better"
+    assert gate_pairs(votes(WON), min_win_rate=0.7, candidate="new").outcome == OPEN
+    assert gate_pairs(votes(WON), min_win_rate=0.5, candidate="old").outcome == "worse"
+    assert gate_pairs(votes(WON), better=True, baseline="old").outcome == "better"
+    assert gate_pairs(votes(WON), no_worse_than=0.1, baseline="new").outcome == "worse"
+
+
+def test_whose_win_rate_must_be_said() -> None:
+    with pytest.raises(UsageError, match="needs to know whose") as raised:
+        gate_pairs(votes(WON), min_win_rate=0.5)
+    assert '"old", "new"' in str(raised.value)
+    with pytest.raises(UsageError, match="on one criterion is against a baseline"):
+        gate_pairs(votes(WON), min_win_rate=0.5, candidate="new", dimensions=("C1",))
+    with pytest.raises(UsageError, match='no criterion is called "C9"'):
+        gate_pairs(votes(WON), better=True, baseline="old", dimensions=("C9",))
+    with pytest.raises(UsageError, match='no candidate is called "newer"'):
+        gate_pairs(votes(WON), min_win_rate=0.5, candidate="newer")
+
+
+@pytest.mark.parametrize("baseline", [{}, {"baseline": "old"}])
+def test_pairs_that_failed_or_wait_open_what_they_could_turn(baseline: dict[str, str]) -> None:
+    asked = {"min_win_rate": 0.55, "candidate": "new", **baseline}
+    assert gate_pairs(votes(WON), pending=40, **asked).outcome == OPEN
+    assert gate_pairs(votes(WON + [math.nan] * 40), **asked).outcome == OPEN
+    assert gate_pairs(votes(WON + [math.nan] * 2), pending=2, **asked).outcome == "better"

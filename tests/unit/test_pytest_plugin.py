@@ -1,0 +1,386 @@
+"""The pytest plugin, in real runs of pytest."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import subprocess
+import sys
+import urllib.request
+from typing import Any
+
+import pytest
+
+from evenhand.engine.budget import Budget
+from evenhand.errors import StoppedEarly
+from evenhand.pytest_plugin import dollars
+from tests.provider import child
+from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TASK
+
+pytest_plugins = ["pytester"]
+PRICE = {"input": "1", "output": "1"}
+"""Dollars a million tokens: the provider's usage then costs $0.0011 a call."""
+HEAD = f"RUBRIC = {RUBRIC!r}\nTASK = {TASK!r}\n"
+SCORED = """
+def test_scored(evenhand):
+    assert evenhand.score("How many?", "There are seven.", rubric=RUBRIC).scores["correct"] >= 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EVENHAND_JUDGE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTEST_ADDOPTS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def write(pytester: pytest.Pytester, tests: str, **ini: str) -> None:
+    """Tests, and judges beside them."""
+    for name, source in {"judge": JUDGE, "pairs": PAIR_JUDGE, "grades": GRADE_JUDGE}.items():
+        (pytester.path / f"{name}.py").write_text(source)
+    pytester.makepyfile(test_it=HEAD + tests)
+    lines = "".join(f"evenhand_{key} = {value}\n" for key, value in ini.items())
+    pytester.makeini(
+        f"[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n{lines}"
+    )
+
+
+def ran(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """A run without whatever other plugins are installed here."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        return pytester.runpytest_subprocess("-p", "evenhand", "-p", "asyncio", *arguments)
+
+
+def remote(url: str, **more: Any) -> str:
+    """Settings of a judge at the loopback provider, as source."""
+    given = {"judge": "openai/test-model", "base_url": url, "max_tokens": 256, "rubric": RUBRIC}
+    return f"REMOTE = {given | more!r}\n"
+
+
+def calls(url: str) -> Any:
+    with urllib.request.urlopen(url.replace("/v1", "/counts")) as answer:
+        return json.load(answer)["calls"]
+
+
+def test_scores_grades_and_preferences_read_well(pytester: pytest.Pytester) -> None:
+    tests = """
+def test_score(evenhand):
+    judged = evenhand.score("Q?", "An answer to quote.", rubric=RUBRIC)
+    assert judged.scores == {"correct": 3, "clear": 3}
+    assert judged.status == "verdict"
+    assert judged.output["scores"]["correct"]["evidence"] == ["An answer to quote."]
+
+def test_grade(evenhand):
+    grade = evenhand.grade("Q?", "An answer.", rubric=TASK, judge="python/grades:good")
+    assert grade.total_score == 21 and not grade.critical_fail
+    assert set(grade.scores.values()) == {7}
+
+def test_prefer(evenhand):
+    assert evenhand.prefer("Q?", "9 of 10", "2 of 10", judge="python/pairs:content").winner == "A"
+"""
+    write(pytester, tests, judge="python/judge:good")
+    found = ran(pytester)
+    found.assert_outcomes(passed=3)
+    found.stdout.fnmatch_lines(["evenhand: 4 calls sent, 0 from the ledger; $0"])
+
+
+ASYNC = """
+import asyncio
+
+async def test_async(evenhand):
+    asked = [evenhand.score_async("Q?", "An answer.", rubric=RUBRIC) for _ in range(2)]
+    assert [one.scores["clear"] for one in await asyncio.gather(*asked)] == [3, 3]
+    grade = await evenhand.grade_async("Q?", "It is.", rubric=TASK, judge="python/grades:good")
+    assert grade.total_score == 21
+    found = await evenhand.prefer_async("Q?", "2", "9", judge="python/pairs:content")
+    assert found.winner == "B"
+
+async def test_the_sync_form_says_what_to_use(evenhand):
+    evenhand.score("Q?", "An answer.", rubric=RUBRIC)
+"""
+
+
+def test_async_tests_wait_for_their_judgments(pytester: pytest.Pytester) -> None:
+    write(pytester, ASYNC, judge="python/judge:good")
+    found = ran(pytester)
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines(
+        ["E *await evenhand.score_async*", "evenhand: 4 calls sent, 1 from the ledger; $0"]
+    )
+
+
+def test_a_failed_comparison_shows_the_reasons(pytester: pytest.Pytester) -> None:
+    tests = """
+def test_score(evenhand):
+    assert evenhand.score("Q?", "Too short to say.", rubric=RUBRIC).scores["correct"] >= 4
+
+def test_grade(evenhand):
+    assert evenhand.grade("Q?", "Lies.", rubric=TASK, judge="python/grades:strict").total_score > 5
+"""
+    write(pytester, tests, judge="python/judge:good")
+    found = ran(pytester)
+    found.assert_outcomes(failed=2)
+    found.stdout.fnmatch_lines(
+        [
+            ">   *.scores*correct* >= 4",
+            "E *3 >= 4*",
+            "*Captured evenhand call*",
+            "  correct 3: fits “Too short to say.”",
+            "*Captured evenhand call*",
+            "0 of 100: *",
+            "  critical fail: It lies.",
+        ]
+    )
+    found.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+def test_what_a_judge_says_is_no_command_to_the_log(pytester: pytest.Pytester) -> None:
+    hostile = JUDGE.replace('"fits"', r'"so\n::error::run me\n\x1b[31mred\u202e"')
+    tests = """
+def test_score(evenhand):
+    assert evenhand.score("Q?", "An answer.", rubric=RUBRIC).scores["correct"] >= 4
+"""
+    write(pytester, tests, judge="python/judge:good")
+    (pytester.path / "judge.py").write_text(hostile)
+    found = ran(pytester)
+    found.stdout.fnmatch_lines(["  correct 3: so ::error::run me \\u001b[[]31mred\\u202e*"])
+    assert not [line for line in found.outlines if line.strip().startswith("::")]
+
+
+def test_without_a_verdict_there_is_no_score(pytester: pytest.Pytester) -> None:
+    tests = """
+def test_value(evenhand):
+    judged = evenhand.score("Q?", "An answer.", rubric=RUBRIC)
+    assert (judged.status, judged.reason, judged.output) == ("failure", "schema", None)
+
+def test_score(evenhand):
+    assert evenhand.score("Q?", "An answer.", rubric=RUBRIC).scores["correct"] < 9
+
+def test_of_another_kind(evenhand):
+    evenhand.prefer("Q?", "9", "2", judge="python/pairs:content").scores
+"""
+    write(pytester, tests, judge="python/judge:bad")
+    found = ran(pytester)
+    found.assert_outcomes(passed=1, failed=2)
+    found.stdout.fnmatch_lines(
+        [
+            "E *Failed: no verdict: schema: *",
+            "E *LookupError: a judgment of this kind has no scores; see its .output",
+            "evenhand: * calls sent, 3 from the ledger; $0; 2 without a verdict",
+        ]
+    )
+
+
+def test_the_judge_is_named_by_option_then_environment_then_file(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(pytester, SCORED, judge="python/judge:good")
+    ran(pytester).assert_outcomes(passed=1)
+    monkeypatch.setenv("EVENHAND_JUDGE", "python/judge:bad")
+    ran(pytester).assert_outcomes(failed=1)
+    ran(pytester, "--evenhand-judge", "python/judge:good").assert_outcomes(passed=1)
+
+
+def test_the_language_of_the_prompts_can_be_set_once(pytester: pytest.Pytester) -> None:
+    write(pytester, SCORED, judge="python/judge:good", language="xx")
+    found = ran(pytester)
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["E *UsageError: *xx*"])
+
+
+def test_a_rerun_costs_nothing(pytester: pytest.Pytester) -> None:
+    with child() as url:
+        tests = """
+def test_scored(evenhand):
+    assert evenhand.score("Q?", "An answer.", **REMOTE).scores["correct"] >= 1
+"""
+        write(pytester, remote(url, price=PRICE) + tests)
+        first, second = ran(pytester), ran(pytester)
+        elsewhere = ran(pytester, "--evenhand-store", "sqlite:kept.db")
+        assert calls(url) == 2
+    first.stdout.fnmatch_lines(["evenhand: 1 calls sent, 0 from the ledger; $0.0011"])
+    second.stdout.fnmatch_lines(["evenhand: 0 calls sent, 1 from the ledger; $0"])
+    elsewhere.stdout.fnmatch_lines(["evenhand: 1 calls sent, *"])
+    assert (pytester.path / "kept.db").exists()
+
+
+def test_the_store_stays_where_it_is_when_a_test_changes_the_folder(
+    pytester: pytest.Pytester,
+) -> None:
+    tests = """
+def test_moved(evenhand, tmp_path, monkeypatch):
+    evenhand.score("Q?", "An answer.", rubric=RUBRIC, judge="python/judge:good")
+    monkeypatch.chdir(tmp_path)
+    evenhand.score("Q?", "An answer.", rubric=RUBRIC, judge="python/judge:good")
+    assert not list(tmp_path.iterdir())
+"""
+    write(pytester, tests, store="sqlite:kept.db")
+    found = ran(pytester)
+    found.assert_outcomes(passed=1)
+    found.stdout.fnmatch_lines(["evenhand: 1 calls sent, 1 from the ledger; $0"])
+
+
+def test_without_pytests_cache_the_store_lasts_a_session(pytester: pytest.Pytester) -> None:
+    write(pytester, SCORED + SCORED.replace("_scored", "_again"), judge="python/judge:good")
+    found = ran(pytester, "-p", "no:cacheprovider")
+    found.assert_outcomes(passed=2)
+    found.stdout.fnmatch_lines(["evenhand: 1 calls sent, 1 from the ledger; $0"])
+    assert not list(pytester.path.glob(".pytest_cache/**/store.db"))
+
+
+def test_without_a_key_a_test_is_skipped_and_says_which(pytester: pytest.Pytester) -> None:
+    write(pytester, SCORED, judge="openai/gpt-4.1-mini")
+    found = ran(pytester, "-rs")
+    found.assert_outcomes(skipped=1)
+    found.stdout.fnmatch_lines(
+        [
+            "evenhand: 0 calls sent, 0 from the ledger; $0; 1 skipped without a key",
+            "SKIPPED *test_it.py:*OPENAI_API_KEY*",
+        ]
+    )
+
+
+def test_a_key_that_is_refused_is_no_reason_to_skip(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-long")
+    with child("unauthorized") as url:
+        tests = "def test_scored(evenhand): evenhand.score('Q?', 'An answer.', **REMOTE)"
+        write(pytester, remote(url) + tests)
+        found = ran(pytester)
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["E *ProviderRefused: *key is not accepted*"])
+    assert "sk-wrong-and-long" not in found.stdout.str()
+
+
+BUDGETED = """
+import pytest
+
+@pytest.mark.parametrize("number", range(4))
+def test_scored(evenhand, number):
+    evenhand.score("Q?", f"Answer number {number}.", **REMOTE)
+"""
+
+
+def test_all_tests_share_a_budget_that_is_never_exceeded(pytester: pytest.Pytester) -> None:
+    with child() as url:
+        # Enough to reserve one call, but not a second beside what the first has cost.
+        write(pytester, remote(url, price=PRICE) + BUDGETED, budget="0.0075")
+        found = ran(pytester)
+        sent = calls(url)
+        assert 0 < sent < 4
+        found.assert_outcomes(passed=sent, failed=4 - sent)
+        # What was paid for is kept, so that the same budget now reaches further.
+        again = ran(pytester)
+        assert sent < calls(url) <= 4
+        again.assert_outcomes(passed=calls(url), failed=4 - calls(url))
+    found.stdout.fnmatch_lines(
+        [
+            "E *StoppedEarly: the budget of $0.0075 is reached*",
+            "E *raise --evenhand-budget*",
+            f"evenhand: {sent} calls sent, * of $0.0075",
+        ]
+    )
+
+
+def test_a_budget_serves_one_event_loop_after_the_other() -> None:
+    budget, order = Budget(10), list[str]()
+
+    async def spender(name: str) -> None:
+        await budget.hold(8)
+        order.append(name)
+        await asyncio.sleep(0)
+        budget.spend(8, 1)
+
+    async def both() -> None:
+        await asyncio.gather(spender("one"), spender("two"))
+
+    asyncio.run(both())
+    with pytest.raises(StoppedEarly, match="is reached"):
+        # The second waits for the first, and then needs 8 beside the 3 that are spent.
+        asyncio.run(both())
+    assert order == ["one", "two", "one"]
+    assert budget.used == 3
+
+
+def test_a_budget_needs_a_price(pytester: pytest.Pytester) -> None:
+    with child() as url:
+        write(pytester, remote(url) + BUDGETED, budget="1")
+        found = ran(pytester)
+        found.assert_outcomes(failed=4)
+        assert calls(url) == 0
+    found.stdout.fnmatch_lines(['E *price of "openai/test-model" is not known*'])
+
+
+def test_a_budget_that_is_none_is_told_before_any_test(pytester: pytest.Pytester) -> None:
+    write(pytester, SCORED, budget="much")
+    found = ran(pytester)
+    assert found.ret == pytest.ExitCode.USAGE_ERROR
+    assert "is an amount of dollars, and is 'much'" in found.stderr.str()
+    for wrong in ("-1", "nan", "inf"):
+        with pytest.raises(pytest.UsageError, match=wrong):
+            dollars(wrong)
+
+
+def test_collecting_sends_nothing_and_loads_nothing(pytester: pytest.Pytester) -> None:
+    conftest = """
+import sys
+
+def pytest_collection_finish(session):
+    own = {name for name in sys.modules if name.partition(".")[0] == "evenhand"}
+    print("loaded", *sorted(own))
+"""
+    pytester.makeconftest(conftest)
+    with child() as url:
+        tests = "def test_scored(evenhand): evenhand.score('Q?', 'An answer.', **REMOTE)"
+        write(pytester, remote(url) + tests)
+        found = ran(pytester, "--collect-only", "-s")
+        assert calls(url) == 0
+    found.stdout.fnmatch_lines(["loaded evenhand evenhand.pytest_plugin"])
+    found.stdout.no_fnmatch_line("evenhand: *")
+
+
+def test_those_who_do_not_use_it_load_nothing_of_it() -> None:
+    code = (
+        "import sys, pytest; before = set(sys.modules); import evenhand.pytest_plugin;"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["evenhand", "evenhand.pytest_plugin"]
+
+
+def test_tests_without_a_judgment_end_as_ever(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_one(): pass\n\ndef test_two(evenhand): pass")
+    found = ran(pytester)
+    found.assert_outcomes(passed=2)
+    found.stdout.no_fnmatch_line("evenhand: *")
+    assert not list(pytester.path.glob("**/store.db"))
+
+
+def test_the_plugin_can_be_left_out(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_one(): pass\n\ndef test_two(evenhand): pass")
+    found = pytester.runpytest_subprocess("-p", "no:evenhand")
+    found.assert_outcomes(passed=1, errors=1)
+    found.stdout.fnmatch_lines(["E *fixture 'evenhand' not found"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("xdist") is None, reason="xdist is not installed")
+def test_workers_share_the_store_and_divide_the_budget(pytester: pytest.Pytester) -> None:
+    same = """
+import pytest
+
+@pytest.mark.parametrize("number", range(8))
+def test_same(evenhand, number):
+    assert evenhand.score("Q?", "One answer.", **REMOTE).status == "verdict"
+"""
+    with child("slow") as url:
+        write(pytester, remote(url, price=PRICE) + same, budget="0.04")
+        found = ran(pytester, "-p", "xdist", "-n", "2")
+        found.assert_outcomes(passed=8)
+        assert calls(url) == 1
+        # Enough for two of four calls in one process, but for none with half of it in each.
+        write(pytester, remote(url, price=PRICE) + BUDGETED, budget="0.008")
+        ran(pytester, "-p", "xdist", "-n", "2").assert_outcomes(failed=4)
+        assert calls(url) == 1
+    found.stdout.fnmatch_lines(["evenhand: 1 calls sent, 7 from the ledger; $0.0011 of $0.04"])
