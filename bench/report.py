@@ -1,0 +1,143 @@
+"""A report of many units: time to write it, its size, time and memory to open it in chromium.
+
+    python bench/report.py [--units 10000] [--kind rubric] [--keep FOLDER]
+
+The units are judged by a scripted judge first; that is not measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from evenhand.app import Prepared, find_run, open_store
+from evenhand.reporting import Asked, make_report, write_report
+from evenhand.runs import judge_run
+from evenhand.suite import load_suite
+from tests.suites import PAIR_JUDGE, pair_row, write_pairs, write_suite
+
+PROSE = (
+    "The answer goes on for a while, as answers do, with a reason for each thing it says and an"
+    " example where one helps. "
+)
+JUDGE = r"""
+import json, re, zlib
+ANSWER = re.compile(r"\[\[answer ([0-9a-f]+)\]\]\n(.*?)\n\[\[/answer \1\]\]", re.DOTALL)
+
+async def judge(messages, schema, params):
+    text = ANSWER.search(messages[-1]["content"])[2]
+    chance = zlib.crc32(text.encode())
+    def given(shift):
+        quotes = [text[shift * 9 : shift * 9 + 40], text[-60:-20]]
+        why = f"The answer {chance} says so, and that is what the band asks for. " * 3
+        return {"evidence": quotes, "rationale": why, "score": (1, 3, 5)[(chance >> shift) % 3]}
+    scores = {"correct": given(1), "clear": given(4)}
+    tags = ["B"] if chance % 9 == 0 else []
+    return json.dumps({"scores": scores, "failure_tags": tags, "notes": ""})
+"""
+
+
+def suite(folder: Path, kind: str, units: int) -> Path:
+    if kind == "pairwise":
+        rows = [
+            pair_row(f"p{i}", 1 + i % 9, 1 + i * 7 % 9, topic=f"Topic {i}? {PROSE}")
+            for i in range(units)
+        ]
+        for i, row in enumerate(rows):
+            for one in row["candidates"]:
+                one["text"] += f" ({i}) {PROSE * (2 + i % 9)}"
+        return write_pairs(folder, rows, {"model": "python/judge:content"}, judge=PAIR_JUDGE)
+    rows = [
+        {"meta": {"model": "m", "prompt_variant": f"v{1 + i % 2}", "question_id": f"q{i // 2}"}}
+        | {"question": f"Question {i // 2}? {PROSE}"}
+        | {"model_output": f"Answer number {i}. {PROSE * (2 + i * 13 % 17)}"}
+        for i in range(units)
+    ]
+    return write_suite(folder, rows, {"model": "python/judge:judge"}, judge=JUDGE)
+
+
+async def judged(path: Path, store: Any) -> None:
+    await judge_run(Prepared(load_suite(path, {}), {}, lambda said: None), store)
+
+
+def opening(path: Path) -> dict[str, Any]:
+    """How long chromium takes to open a file and show its rows, and the memory of its page."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        binary = os.environ.get("EVENHAND_CHROMIUM") or shutil.which("chromium")
+        browser = driver.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        page = browser.new_page()
+        started = time.perf_counter()
+        page.goto(path.resolve().as_uri())
+        page.locator("button.open").first.wait_for()
+        seconds = time.perf_counter() - started
+        started = time.perf_counter()
+        page.fill("#search", "number 77")
+        page.wait_for_timeout(150)
+        page.locator("#count").inner_text()
+        search = time.perf_counter() - started
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable")
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        heap = {one["name"]: one["value"] for one in metrics}["JSHeapUsedSize"]
+        browser.close()
+    return {
+        "open_seconds": round(seconds, 2),
+        "search_seconds": round(search, 2),
+        "page_heap_mb": round(heap / 1e6),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--units", type=int, default=10_000)
+    parser.add_argument("--kind", choices=("rubric", "pairwise"), default="rubric")
+    parser.add_argument("--keep", type=Path, help="a folder to leave the report in")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = open_store("sqlite:bench.db", folder)
+        asyncio.run(judged(suite(folder, given.kind, given.units), store))
+        run = find_run(store, "latest")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        path = folder / "report.html"
+        started = time.perf_counter()
+        size = write_report(path, store, run)
+        written = time.perf_counter() - started
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        started = time.perf_counter()
+        make_report(store, run, Asked(summary=True))
+        figures = time.perf_counter() - started
+        small = write_report(folder / "summary.html", store, run, Asked(summary=True))
+        store.close()
+        found = {
+            "kind": given.kind,
+            "units": given.units,
+            "write_seconds": round(written, 1),
+            "of_it_figures": round(figures, 1),
+            "memory_mb": round(peak / 1024),
+            "memory_before_mb": round(before / 1024),
+            "size_mb": round(size / 1e6, 1),
+            "summary_mb": round(small / 1e6, 2),
+            **opening(path),
+        }
+        if given.keep:
+            given.keep.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, given.keep / f"{given.kind}-{given.units}.html")
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

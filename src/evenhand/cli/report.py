@@ -1,0 +1,60 @@
+"""`evenhand report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenhand.cli.common import recorded, run_argument, store_option
+
+LANGUAGES = ("en", "ru", "zh", "ja")
+
+
+@click.command("report")
+@run_argument
+@click.option(
+    "-o",
+    "--output",
+    default="report.html",
+    show_default=True,
+    metavar="FILE",
+    help="Where to write it.",
+)
+@click.option(
+    "--language", type=click.Choice(LANGUAGES), help="Of the labels. Default: the suite's."
+)
+@click.option("--summary", is_flag=True, help="Leave the units out: a small file.")
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="FIELD",
+    help="Compare by this field; may be given twice. Default: the suite's [compare], else"
+    " prompt_variant, else model.",
+)
+@click.option("--baseline", metavar="V", help="The variant or candidate to compare with.")
+@click.option("--seed", type=int, help="Of the statistics. Default: that of the run.")
+@store_option
+def report_command(
+    run: str,
+    output: str,
+    language: str | None,
+    summary: bool,
+    by: tuple[str, ...],
+    baseline: str | None,
+    seed: int | None,
+    store: str | None,
+) -> None:
+    """Write RUN as one HTML file: the answer, pictures, every unit, how it was measured.
+
+    The file needs no network and no other file, and can be read without scripts.
+    """
+    from evenhand.reporting import Asked, write_report
+
+    asked = Asked(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
+    opened, found = recorded(store, run)
+    try:
+        size = write_report(Path(output), opened, found, asked)
+    finally:
+        opened.close()
+    click.echo(f"{output} written, {size / 1e6:.1f} MB", err=True)

@@ -1,0 +1,313 @@
+"""Altair charts of a few forms, and their SVG made fit for a page.
+
+Colours in a chart are stand-ins that become variables of the page's style, so that a picture is at
+home in light and dark. What the renderer gives is taken apart, and only known elements and
+attributes are put together again: names in a chart are hostile, as all judged text is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+WIDTH, STEP = 340, 26
+ZOOM = 1.15
+LABEL = 30
+"""Characters of a name in a picture; the table beside it has all of them."""
+PALETTE = ("first", "second", "third", "fourth", "fifth", "sixth")
+_NAMES = ("ink", "soft", "line", *PALETTE, "good", "bad", "warn")
+COLOUR = {name: f"#0a0b{place:02x}" for place, name in enumerate(_NAMES)}
+_VARIABLES = {standin: f"var(--{name})" for name, standin in COLOUR.items()}
+
+Values = list[dict[str, Any]]
+"""What is drawn: dicts with `name` (the row), `series` (the colour; "" for none), `value`, and
+`low` and `high` where there is an interval."""
+Chart = Any
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """Names short enough for a picture, and still different from each other."""
+    made: list[str] = []
+    for name in names:
+        flat = " ".join(name.split())
+        short = flat if len(flat) <= LABEL else f"{flat[: LABEL - 1]}…"
+        number = 2
+        while short in made:
+            short = f"{flat[: LABEL - 4]}… {number}"
+            number += 1
+        made.append(short)
+    return made
+
+
+def _renamed(values: Values, key: str) -> tuple[Values, list[str]]:
+    """Values with short labels under a key, and these in order."""
+    names = list(dict.fromkeys(one[key] for one in values))
+    short = dict(zip(names, labels(names), strict=True))
+    return [one | {key: short[one[key]]} for one in values], list(short.values())
+
+
+def _chart(values: Values) -> Any:
+    import altair as alt
+
+    return alt.Chart(alt.InlineData(values=values))
+
+
+def _axis(**more: Any) -> Any:
+    import altair as alt
+
+    return alt.Axis(labelLimit=190, titleFontWeight="normal", labelFlush=False, **more)
+
+
+def _series(values: Values) -> tuple[Values, Any, list[str]]:
+    """How series are told apart: by colour, with a legend above, where there is more than one."""
+    import altair as alt
+
+    values, names = _renamed(values, "series")
+    if len(names) < 2:
+        plain = COLOUR["first"]
+        given = alt.Color("colour:N", scale=None) if _coloured(values) else alt.value(plain)
+        return values, given, names
+    scale = alt.Scale(domain=names, range=[COLOUR[one] for one in PALETTE][: len(names)])
+    legend = alt.Legend(orient="top", title=None, columns=3, labelLimit=180, symbolType="circle")
+    return values, alt.Color("series:N", scale=scale, legend=legend), names
+
+
+def _coloured(values: Values) -> bool:
+    return all(one.get("colour") for one in values)
+
+
+def dots(
+    values: Values,
+    title: str,
+    middle: float | None = None,
+    *,
+    percent: bool = False,
+    domain: tuple[float, float] | None = None,
+) -> Chart:
+    """A dot and its interval a row; a line down the middle where that means something."""
+    import altair as alt
+
+    values, names = _renamed([_reaching(one) for one in values], "name")
+    values, colour, series = _series(values)
+    scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False, padding=12)
+    x: dict[str, Any] = {"title": title, "scale": scale}
+    x["axis"] = _axis(format="%" if percent else "~r", tickCount=5, labelOverlap=True)
+    y = alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False))
+    base = _chart(values).encode(y=y, color=colour)
+    if len(series) > 1:
+        base = base.encode(yOffset=alt.YOffset("series:N", sort=series))
+    known = [one for one in values if one["low"] is not None or one["high"] is not None]
+    lines = base.mark_rule(strokeWidth=2, strokeCap="round").encode(
+        x=alt.X("low:Q", **x), x2="high:Q"
+    )
+    parts: list[Any] = [
+        base.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X("value:Q", **x))
+    ]
+    parts = [lines, *parts] if known else parts
+    if middle is not None:
+        rule = _chart([{"middle": middle}])
+        drawn = rule.mark_rule(strokeDash=[4, 3], color=COLOUR["soft"]).encode(x="middle:Q")
+        parts.insert(0, drawn)
+    step = {"step": max(STEP, 13 * len(series))}
+    return alt.layer(*parts).properties(width=WIDTH, height=step)
+
+
+def _reaching(one: dict[str, Any]) -> dict[str, Any]:
+    """A value whose interval is open on one side: what is drawn of it ends at the value."""
+    low, high, value = one["low"], one["high"], one["value"]
+    if low is None and high is None:
+        return one
+    return one | {"low": value if low is None else low, "high": value if high is None else high}
+
+
+def apart(values: Values, draw: Callable[[Values], Chart]) -> Chart:
+    """Overall figures below the others: they have a scale of their own."""
+    import altair as alt
+
+    rest = [one for one in values if not one.get("overall")]
+    overall = [one for one in values if one.get("overall")]
+    if not rest or not overall:
+        return draw(rest or overall)
+    return alt.vconcat(draw(rest), draw(overall), spacing=14)
+
+
+def bars(values: Values, title: str, *, percent: bool = False, colour: str = "") -> Chart:
+    """A bar a row, with what it says at its end."""
+    import altair as alt
+
+    values, names = _renamed(values, "name")
+    values, given, series = _series(values)
+    y = alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False))
+    x = alt.X("value:Q", title=title, axis=_axis(format="%" if percent else "d", tickMinStep=1))
+    if percent:
+        x = alt.X("value:Q", title=title, axis=_axis(format="%", tickCount=5))
+    paint = alt.value(colour) if colour and len(series) < 2 else given
+    base = _chart(values).encode(x=x, y=y, color=paint)
+    if len(series) > 1:
+        base = base.encode(yOffset=alt.YOffset("series:N", sort=series))
+    step = {"step": max(STEP, 13 * len(series))}
+    return base.mark_bar().properties(width=WIDTH, height=step)
+
+
+def columns(values: Values, across: str, up: str) -> Chart:
+    """Columns side by side by series, one small picture a group."""
+    import altair as alt
+
+    values, groups = _renamed(values, "group")
+    values, colour, series = _series(values)
+    levels = list(dict.fromkeys(one["name"] for one in sorted(values, key=_numbered)))
+    angle = 0 if max(map(len, levels)) < 4 else -40
+    x = alt.X("name:N", sort=levels, title=across, axis=_axis(labelAngle=angle))
+    y = alt.Y("value:Q", title=up, axis=_axis(format="%", tickCount=4))
+    base = _chart(values).mark_bar().encode(x=x, y=y, color=colour)
+    if len(series) > 1:
+        base = base.encode(xOffset=alt.XOffset("series:N", sort=series))
+    if len(groups) == 1:
+        return base.properties(width=WIDTH, height=150)
+    header = alt.Header(title=None, labelFontSize=12, labelColor=COLOUR["ink"], labelLimit=170)
+    facet = alt.Facet("group:N", sort=groups, header=header)
+    return base.properties(width=155, height=90).facet(facet, columns=2)
+
+
+def _numbered(one: dict[str, Any]) -> float:
+    return float(re.match(r"-?[\d.]+", one["name"])[0])  # type: ignore[index]
+
+
+def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
+    """A bar a row, in parts: won, even, undecided, lost."""
+    import altair as alt
+
+    values, names = _renamed(values, "name")
+    paint = [COLOUR[one] for one in ("first", "line", "soft", "second")]
+    legend = alt.Legend(orient="top", title=None, columns=4, symbolType="square")
+    return (
+        _chart(values)
+        .mark_bar()
+        .encode(
+            x=alt.X("value:Q", title=title, axis=_axis(format="d", tickMinStep=1)),
+            y=alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False)),
+            color=alt.Color(
+                "series:N", scale=alt.Scale(domain=list(order), range=paint), legend=legend
+            ),
+            order="order:Q",
+        )
+        .properties(width=WIDTH, height={"step": STEP})
+    )
+
+
+def heat(values: Values, order: Sequence[str], down: str, across: str) -> Chart:
+    """A field of shares: the stronger the colour, the further from one half."""
+    import altair as alt
+
+    y = alt.Y("name:N", sort=list(order), title=down, axis=_axis(ticks=False, domain=False))
+    x = alt.X(
+        "other:N",
+        sort=list(order),
+        title=across,
+        axis=_axis(ticks=False, domain=False, orient="top", labelAngle=-40),
+    )
+    base = _chart(values).encode(x=x, y=y)
+    won = alt.condition(
+        "datum.rate >= 0.5", alt.value(COLOUR["first"]), alt.value(COLOUR["second"])
+    )
+    fade = alt.FillOpacity("strength:Q", scale=None, legend=None)
+    field = base.mark_rect(stroke=COLOUR["line"]).encode(color=won, fillOpacity=fade)
+    text = base.mark_text(color=COLOUR["ink"]).encode(text="text:N")
+    size = 46 if len(order) <= 8 else 38
+    return (field + text).properties(width={"step": size}, height={"step": 30})
+
+
+def line(values: Values, across: str, up: str, percent: bool) -> Chart:
+    """Dots with intervals along a number."""
+    import altair as alt
+
+    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=False, padding=10), axis=_axis(tickCount=6))
+    style = _axis(format="%" if percent else "~r", tickCount=5)
+    y: dict[str, Any] = {"title": up, "scale": alt.Scale(domain=[0, 1]), "axis": style}
+    base = _chart(values).encode(x=x)
+    first = COLOUR["first"]
+    parts = [
+        base.mark_line(color=COLOUR["soft"], strokeWidth=1).encode(y=alt.Y("value:Q", **y)),
+        base.mark_rule(color=first, strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        base.mark_point(filled=True, size=60, color=first, opacity=1).encode(
+            y=alt.Y("value:Q", **y)
+        ),
+    ]
+    return alt.layer(*parts).properties(width=WIDTH, height=170)
+
+
+_CONFIG: dict[str, Any] = {
+    "background": None,
+    "padding": {"left": 4, "top": 4, "right": 18, "bottom": 4},
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": COLOUR["ink"],
+        "titleColor": COLOUR["soft"],
+        "gridColor": COLOUR["line"],
+        "domainColor": COLOUR["soft"],
+        "tickColor": COLOUR["soft"],
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+    },
+    "legend": {"labelColor": COLOUR["ink"], "labelFontSize": 12},
+    "text": {"fontSize": 12},
+}
+_RUSSIAN = {"decimal": ",", "thousands": "\u00a0", "grouping": [3], "currency": ["", ""]}
+_TAGS = {"g", "path", "line", "rect", "text", "tspan", "circle"}
+_ATTRIBUTES = {
+    *("d", "transform", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "width", "height"),
+    *("fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity"),
+    *("fill-opacity", "stroke-opacity", "text-anchor", "font-size", "font-weight", "r"),
+}
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_SAFE_PAINT = re.compile(r"none|transparent|#[0-9a-f]{3,8}|[a-z]+|rgba?\([\d.,% ]+\)")
+
+
+def svg(chart: Chart, title: str, language: str) -> str:
+    """A chart as SVG that may stand in a page."""
+    import vl_convert
+
+    made: dict[str, Any] = chart.to_dict()
+    made["config"] = _CONFIG
+    locale = _RUSSIAN if language == "ru" else None
+    drawn = vl_convert.vegalite_to_svg(made, format_locale=locale)
+    root = ElementTree.fromstring(drawn)  # noqa: S314 - made by our own renderer
+    # Scaled alike, so that letters are of one size in every picture.
+    size = {name: f"{float(root.attrib[name]) * ZOOM:.0f}" for name in ("width", "height")}
+    about = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": title}
+    clean = ElementTree.Element("svg", size | about)
+    for child in root:
+        _copy(child, clean)
+    return ElementTree.tostring(clean, encoding="unicode", short_empty_elements=True)
+
+
+def _copy(element: ElementTree.Element, into: ElementTree.Element) -> None:
+    """An element with what is known of it, and its children; nothing that is not drawn."""
+    tag = element.tag.rpartition("}")[2]
+    if tag not in _TAGS or element.get("display") == "none" or _is_void(element, tag):
+        return
+    kept = {
+        name: _value(name, element.attrib[name]) for name in element.attrib if name in _ATTRIBUTES
+    }
+    if kept.get("opacity") == "1":
+        del kept["opacity"]
+    made = ElementTree.SubElement(into, tag, kept)
+    made.text = element.text if tag in ("text", "tspan") else None
+    for child in element:
+        _copy(child, made)
+
+
+def _is_void(element: ElementTree.Element, tag: str) -> bool:
+    """A shape without ink, of which the renderer leaves many."""
+    painted = {"fill", "stroke"} & element.attrib.keys()
+    return tag in ("path", "rect") and not painted
+
+
+def _value(name: str, value: str) -> str:
+    if name in ("fill", "stroke"):
+        found = _VARIABLES.get(value)
+        return found or (value if _SAFE_PAINT.fullmatch(value) else "none")
+    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", value)

@@ -1,0 +1,110 @@
+"""Runs whose every field holds a hostile text: ids, names, meta, what was judged, what judges said,
+what went wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.security.hostile import HOSTILE
+from tests.suites import PAIR_JUDGE, write_answers, write_pairs, write_suite
+
+SAMPLE_JUDGE = '''
+import json, re
+ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+
+async def echo(messages, schema, params):
+    """Says what it was shown; of every fifth answer, it breaks down with it, or says it raw."""
+    text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
+    number = int(text.rsplit(" ", 1)[1])
+    if number % 10 == 3:
+        raise RuntimeError(text)
+    if number % 10 == 7:
+        return text
+    given = {"evidence": [text[:300]], "rationale": text, "score": 3}
+    scores = {name: given for name in schema["properties"]["scores"]["properties"]}
+    return json.dumps({"scores": scores, "failure_tags": ["E"], "notes": text[:200]})
+'''
+_ECHO_PAIR = """
+async def echo(messages, schema, params):
+    shown = blocks(messages)
+    text = shown["candidate_1"]
+    criteria = {
+        c: {"first_meets": True, "second_meets": False, "comment": text, "mark": "A+"}
+        for c in CRITERIA
+    }
+    return json.dumps({"criteria": criteria, "explanation": text, "winner": "B"})
+"""
+_ECHO_GRADE = """
+import json, re
+ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+
+async def echo(messages, schema, params):
+    found = ANSWER.search("\\n".join(m["content"] for m in messages))
+    text = found[2] if found else "none"
+    parts = schema["properties"]
+    dimensions = parts["score"]["properties"]
+    return json.dumps({
+        "inferred_task_type": None,
+        "critical_fail": False,
+        "critical_fail_reason": None,
+        "reasoning": dict.fromkeys(dimensions, text[:180]),
+        "score": dict.fromkeys(dimensions, 7),
+        "confidence": "low",
+    })
+"""
+
+
+def _one_line(text: str) -> str:
+    """A text that stays one item of a list in Markdown."""
+    return " ".join(text.replace("`", "").split())
+
+
+def meta(text: str, i: int) -> dict[str, Any]:
+    return {"model": text, f"key {text}"[:200]: text, "prompt_variant": text, "question_id": str(i)}
+
+
+def hostile_suites(folder: Path, **keep: Any) -> list[Path]:
+    """Suites of the three kinds, a unit for every hostile text."""
+    numbered = list(enumerate(HOSTILE))
+    samples = [
+        {
+            "id": f"{text} {i}",
+            "meta": meta(text, i),
+            "question": f"{text}?",
+            "model_output": f"{text} {i}",
+        }
+        for i, text in numbered
+    ]
+    pairs = [
+        {
+            "pair_id": f"{text} {i}",
+            "topic": f"{text}?",
+            "candidates": [
+                {"id": f"{text} first", "text": f"{text} one"},
+                {"id": f"{text} second", "text": f"{text} two"},
+            ],
+            "meta": meta(text, i),
+        }
+        for i, text in numbered
+    ]
+    answers = [
+        {"task_name": f"{text} {i}", "prompt": f"{text}?", "answer": f"{text} {i}"}
+        | {"rubric": f"task_type: fact\n\n- +60 {_one_line(text)}\n", "meta": meta(text, i)}
+        for i, text in numbered
+    ]
+    echo = {"model": "python/judge:echo"}
+    name = "<img src=x onerror=struck(1)>\u202e</title><script>struck(1)</script>"
+    made = write_suite(folder / "a", samples, echo, judge=SAMPLE_JUDGE, name=name, **keep)
+    rubric = json.loads((made / "rubric.json").read_text())
+    for dimension, text in zip(rubric["dimensions"], HOSTILE, strict=False):
+        dimension |= {"name": text, "definition": text}
+    (made / "rubric.json").write_text(json.dumps(rubric))
+    return [
+        made,
+        write_pairs(
+            folder / "b", pairs, echo, judge=PAIR_JUDGE + _ECHO_PAIR, name=f"{name} b", **keep
+        ),
+        write_answers(folder / "c", answers, echo, judge=_ECHO_GRADE, name=f"{name} c", **keep),
+    ]

@@ -1,0 +1,71 @@
+"""Pictures: the same bytes each time, colours of the page, and nothing that a name brings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from evenhand.report.draw import COLOUR, bars, columns, dots, heat, labels, line, stack, svg
+
+HOSTILE = '</text><script>x()</script>" onload="x()'
+POINTS: list[dict[str, Any]] = [
+    {"name": name, "series": series, "value": 0.4, "low": 0.2, "high": 0.6}
+    for name in ("correct", HOSTILE, "中文")
+    for series in ("v1", "v2 & <more>")
+]
+GROUPED = [one | {"group": "g", "name": "3"} for one in POINTS]
+CHARTS = {
+    "dots": lambda: dots(POINTS, "mean", 0.5, percent=True),
+    "bars": lambda: bars(POINTS, "share", percent=True),
+    "columns": lambda: columns(GROUPED, "score", "share"),
+    "stack": lambda: stack([one | {"order": 0} for one in POINTS], "n", ["v1", "v2 & <more>"]),
+    "heat": lambda: heat(
+        [{"name": "a", "other": HOSTILE, "rate": 0.7, "text": "70 %", "strength": 0.3}],
+        ["a", HOSTILE],
+        "row",
+        "column",
+    ),
+    "line": lambda: line([one | {"x": i} for i, one in enumerate(POINTS)], "length", "mean", False),
+}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_picture_is_plain_and_always_the_same(name: str) -> None:
+    made = svg(CHARTS[name](), f"title {HOSTILE}", "en")
+    assert made == svg(CHARTS[name](), f"title {HOSTILE}", "en")
+    root = ElementTree.fromstring(made)
+    tags = {one.tag for one in root.iter()}
+    assert tags <= {"svg", "g", "path", "line", "rect", "text", "tspan", "circle"}
+    attributes = {key for one in root.iter() for key in one.attrib}
+    assert not [key for key in attributes if key.startswith("on") or key in ("style", "href", "id")]
+    assert root.get("role") == "img" and root.get("aria-label") == f"title {HOSTILE}"
+    paints = {one.get(key) for one in root.iter() for key in ("fill", "stroke")} - {None}
+    assert not paints & set(COLOUR.values()), "a stand-in that nobody replaced"
+    assert {one for one in paints if one and one.startswith("var(")}
+    assert not re.search(r"#[0-9a-f]{3,6}", " ".join(filter(None, paints)))
+
+
+def test_numbers_on_axes_are_written_in_the_way_of_the_language() -> None:
+    texts = {
+        language: ElementTree.fromstring(svg(dots(POINTS, "mean"), "t", language)).itertext()
+        for language in ("en", "ru")
+    }
+    assert "0.4" in list(texts["en"]) and "0,4" in list(texts["ru"])
+
+
+def test_an_interval_that_is_open_on_one_side_ends_at_the_value() -> None:
+    one: dict[str, Any] = {"name": "a", "series": "", "value": 13.0, "low": 8.0, "high": None}
+    root = ElementTree.fromstring(svg(dots([one], "rating", 0.0), "t", "en"))
+    texts = list(root.itertext())
+    assert "10" in texts and not [text for text in texts if "e+" in text]
+    assert any(float(line.get("x2", "0")) > 50 for line in root.iter("line"))
+
+
+def test_names_too_long_for_a_picture_stay_different() -> None:
+    names = ["x" * 80 + str(i) for i in range(3)]
+    made = labels([*names, "short", "two\nlines"])
+    assert len(set(made)) == 5 and all(len(one) <= 34 for one in made)
+    assert made[-2:] == ["short", "two lines"]

@@ -1,0 +1,129 @@
+"""One judged unit as blocks: everything that was said about it, in order, and safe to show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.report.page import visible, words
+from evenhand.report.units import unit_blocks, unit_line
+from evenhand.reporting import _judged
+from tests.browser.runs import SUITES, judge, opened
+from tests.suites import pair_row, samples, write_pairs, write_suite
+
+EN = words("en")
+
+
+def judged(suite: Path) -> tuple[str, list[tuple[Any, Any]]]:
+    with opened(judge(suite)) as (store, run):
+        return run.kind_name, list(_judged(store, run))
+
+
+def inner(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Every block, those within others too."""
+    for one in blocks:
+        yield one
+        yield from inner(one.get("blocks", []))
+        for column in one.get("columns", []):
+            yield from inner(column)
+
+
+def texts(blocks: list[dict[str, Any]]) -> str:
+    return json.dumps(blocks, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("kind", SUITES)
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+def test_every_unit_of_every_kind_can_be_shown_in_every_language(
+    tmp_path: Path, kind: str, language: str
+) -> None:
+    found, units = judged(SUITES[kind](tmp_path, 6))
+    assert found == kind
+    for unit, rows in units:
+        blocks = unit_blocks(kind, unit, rows, words(language))
+        calls = [one for row in rows for one in row["exchanges"]]
+        groups = [one for one in inner(blocks) if one["kind"] == "group"]
+        assert len(groups) >= len(calls)
+        assert all(visible(one) == one for one in texts(blocks).split('"'))
+        line = unit_line(kind, unit, rows, words(language))
+        assert line["id"] == unit["id"] and line["result"]
+
+
+def test_segments_of_an_answer_are_the_answer_with_its_quotes_numbered(tmp_path: Path) -> None:
+    rows = samples(1)
+    rows[0]["model_output"] = "🙂🙂 Ответ: ça va,\nand so on and on, to the end."
+    kind, [(unit, judgments)] = judged(write_suite(tmp_path, rows))
+    blocks = unit_blocks(kind, unit, judgments, EN)
+    output = next(b for b in blocks if b["label"] == EN("unit.output"))
+    assert "".join(one[0] for one in output["segments"]) == unit["model_output"]
+    marks = [one for one in output["segments"] if len(one) > 1]
+    assert [one[0] for one in marks] == [unit["model_output"][:20]]
+    assert marks[0][1] == "1,2" and marks[0][2] == "1 correct · 2 clear"
+    table = next(one for one in inner(blocks) if one["kind"] == "table")
+    assert table["rows"][0][3][0].startswith("1 “🙂🙂 Ответ") and "[0:20]" in table["rows"][0][3][0]
+
+
+def test_both_orders_stand_side_by_side_and_speak_of_the_same_candidates(tmp_path: Path) -> None:
+    kind, [(unit, rows)] = judged(write_pairs(tmp_path, [pair_row("p", 9, 2)]))
+    blocks = unit_blocks(kind, unit, rows, EN, {"C1": "Truth"})
+    shown, compared = (one for one in inner(blocks) if one["kind"] == "columns")
+    assert [column[0]["note"] for column in shown["columns"]] == ["c1", "c2"]
+    first, second = (column[0] for column in compared["columns"])
+    assert first["label"].startswith("A shown first") and second["label"].startswith(
+        "B shown first"
+    )
+    for order in (first, second):
+        assert order["rows"][0][0] == ["C1 · Truth", ""] and order["rows"][0][1] == ["A+", "first"]
+    # The judge says each time that the slot shown first meets the criterion.
+    assert [cell[0] for cell in first["rows"][0][2:4]] == ["yes", "no"]
+    assert [cell[0] for cell in second["rows"][0][2:4]] == ["no", "yes"]
+
+
+def test_rounds_and_contradictions_are_told(tmp_path: Path) -> None:
+    judge_of = {"model": "python/judge:first"}
+    kind, [(unit, rows)] = judged(write_pairs(tmp_path, [pair_row("p", 9, 2)], judge_of))
+    blocks = unit_blocks(kind, unit, rows, EN)
+    rounds = [b["label"] for b in inner(blocks) if b["kind"] == "section"][1:]
+    assert rounds == ["Round 1", "Round 2", "Round 3"]
+    settled = next(b for b in inner(blocks) if b.get("label") == EN("unit.settled_marks"))
+    assert all(row[1] == ["tie · the orders differ", "warn"] for row in settled["rows"])
+    assert unit_line(kind, unit, rows, EN)["verdicts"] == ["uncertain"]
+
+
+def test_a_failure_says_why_with_every_reply(tmp_path: Path) -> None:
+    kind, units = judged(write_suite(tmp_path, 1, {"model": "python/judge:bad"}))
+    unit, rows = units[0]
+    blocks = unit_blocks(kind, unit, rows, EN)
+    notice = next(one for one in inner(blocks) if one["kind"] == "notice")
+    assert notice["tone"] == "bad" and notice["text"].startswith("Failed: schema (")
+    replies = [b for b in inner(blocks) if b.get("label") == EN("unit.reply")]
+    assert [one["segments"] for one in replies] == [[["{}"]]] * 3
+    line = unit_line(kind, unit, rows, EN)
+    assert line["verdicts"] == ["failed"] and line["reasons"] == ["schema"]
+    assert line["result"] == "failed · schema"
+
+
+def test_a_unit_without_a_judgment_is_pending() -> None:
+    unit = {"id": "u", "question": "q", "model_output": "a", "meta": {}}
+    assert unit_blocks("rubric", unit, [], EN)[-1]["text"] == "Not judged yet."
+    assert unit_line("rubric", unit, [], EN)["verdicts"] == ["pending"]
+
+
+def test_a_prompt_is_in_pieces_that_units_share_and_together_it_is_the_prompt(
+    tmp_path: Path,
+) -> None:
+    kind, units = judged(write_suite(tmp_path, 2))
+    pieces: list[set[str]] = []
+    for unit, rows in units:
+        blocks = unit_blocks(kind, unit, rows, EN)
+        prompts = [b for b in inner(blocks) if b["kind"] == "text" and b["part"] == "call"][:-1]
+        sent = [one["content"] for one in rows[0]["exchanges"][0]["messages"]]
+        assert ["".join(s[0] for s in one["segments"]) for one in prompts] == sent
+        pieces.append({s[0] for one in prompts for s in one["segments"]})
+        assert unit["question"] in pieces[-1]
+    own = max(len(one) for one in pieces[0] - pieces[1])
+    assert own < 100 < max(len(one) for one in pieces[0] & pieces[1])

@@ -1,0 +1,92 @@
+"""Labels in four languages: the same keys, the same places, and none that a page lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from string import Formatter
+from typing import Any, get_args
+
+import pytest
+
+from evenhand.judgment import FixCode, Reason
+from evenhand.report.page import LANGUAGES, words
+from evenhand.reporting import FACETS
+
+OTHERS = [one for one in LANGUAGES if one != "en"]
+
+
+def _texts(language: str) -> Iterator[tuple[str, list[str]]]:
+    for group, table in words(language).texts.items():
+        for key, value in table.items():
+            yield f"{group}.{key}", value if isinstance(value, list) else [value]
+
+
+def _places(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_language_has_the_same_keys_in_the_same_order(language: str) -> None:
+    assert [key for key, _ in _texts(language)] == [key for key, _ in _texts("en")]
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_language_fills_the_same_places(language: str) -> None:
+    english = dict(_texts("en"))
+    for key, texts in _texts(language):
+        assert {frozenset(_places(one)) for one in texts} == {
+            frozenset(_places(one)) for one in english[key]
+        }, key
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_nothing_long_is_left_in_english(language: str) -> None:
+    english = dict(_texts("en"))
+    same = [key for key, texts in _texts(language) if texts == english[key]]
+    assert all(len(english[key][0]) <= 2 for key in same), same
+
+
+def test_every_code_has_its_words() -> None:
+    texts = words("en").texts
+    assert set(texts["reason"]) == set(get_args(Reason))
+    assert set(texts["fix"]) == set(get_args(FixCode))
+    assert set(FACETS) <= set(texts["units"])
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (1, "1 вопрос"),
+        (2, "2 вопроса"),
+        (5, "5 вопросов"),
+        (11, "11 вопросов"),
+        (21, "21 вопрос"),
+        (22, "22 вопроса"),
+        (112, "112 вопросов"),
+        (1000, "1\xa0000 вопросов"),
+    ],
+)
+def test_russian_counts_as_russian_does(n: int, said: str) -> None:
+    assert words("ru").counted("question", n) == said
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_numbers_are_written_in_the_way_of_the_language(language: str) -> None:
+    say = words(language)
+    comma = language == "ru"
+    assert say.signed(0.214) == ("+0,21" if comma else "+0.21")
+    assert say.signed(-0.5, 1) == ("\u22120,5" if comma else "\u22120.5")
+    assert say.interval(0.08, 0.34) == ("[0,08;\u00a00,34]" if comma else "[0.08,\u00a00.34]")
+    assert say.number(None) == "–" and say.interval(None, None) == ""
+    assert say.interval(None, 2.0, 0) == ("[–;\u00a02]" if comma else "[–,\u00a02]")
+    assert re.fullmatch(r"62\u00a0?% \[50[,;]\u00a075\]", say.share(0.62, 0.5, 0.75))
+    assert say.share(None, None, None) == "–" and say.short(3.0) == "3"
+
+
+def test_an_own_folder_joins_its_words(tmp_path: Any) -> None:
+    (tmp_path / "en.toml").write_text('[unit]\nmore = "more"\n[own]\nword = "a {thing}"\n')
+    say = words("en", tmp_path)
+    assert say("unit.more") == "more" and say("unit.question") == "Question"
+    assert say("own.word", thing="{thing}") == "a {thing}"
+    assert say.parts("own.word", thing="x") == [("a ", ""), ("x", "thing")]
