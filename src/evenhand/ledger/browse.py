@@ -215,7 +215,7 @@ class _Reader:
         self._step = step.format(*((">=", "ASC") if turn.forward else ("<=", "DESC")))
         self._values = dict(values)
         # What is in columns of its own is read faster than what is in texts.
-        self._windows = max(1, (turn.reach if is_deep else 5 * turn.reach) // turn.window)
+        self._windows = max(1, (turn.reach if is_deep else 2 * turn.reach) // turn.window)
 
     def page(
         self, conditions: list[str], order: str, place: Place | None

@@ -116,6 +116,8 @@ class SqliteStore:
 
     def _migrate(self) -> None:
         """Apply the migrations that are missing; refuse a store from a newer version."""
+        if self._is_current():
+            return  # whoever only reads need not wait for a writer
         with self._transaction() as connection:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at TEXT NOT NULL)"
@@ -132,6 +134,14 @@ class SqliteStore:
                     for statement in filter(str.strip, script.split(";")):
                         connection.execute(statement)
                     connection.execute("INSERT INTO migrations VALUES (?, ?)", (name, _now()))
+
+    def _is_current(self) -> bool:
+        """Whether the store has all migrations, and no other."""
+        try:
+            applied = self._writing.execute("SELECT name FROM migrations").fetchall()
+        except sqlite3.OperationalError:
+            return False  # a store that is just being made
+        return {name for (name,) in applied} == {name for name, _ in MIGRATIONS}
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

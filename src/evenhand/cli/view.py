@@ -1,0 +1,103 @@
+"""`evenhand view`."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import socket
+import sys
+import webbrowser
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from evenhand.app import open_store
+from evenhand.cli.common import notice, store_here, store_option
+from evenhand.errors import UsageError, quoted
+
+
+@click.command("view")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to bind to.")
+@click.option("--token", help="What actions need; elsewhere than on loopback, every request.")
+@store_option
+@click.option("--open/--no-open", "opens", default=None, help="Open the browser, or do not.")
+def view_command(
+    port: int, host: str, token: str | None, store: str | None, opens: bool | None
+) -> None:
+    """Look at the runs of a store in the browser.
+
+    The server stands on this machine and answers nobody else. Reading is free; what changes the
+    store needs the token, which is printed at start. Ctrl-C stops it.
+    """
+    try:
+        from evenhand.web.app import make_app, make_server
+        from evenhand.web.guard import Door
+    except ModuleNotFoundError as error:
+        if (error.name or "evenhand").partition(".")[0] == "evenhand":
+            raise
+        raise UsageError(
+            f"the web interface needs the package {error.name}, which is not installed",
+            advice='pip install "evenhand[view]"',
+        ) from None
+    closed = not _is_loopback(host)
+    if closed and not token:
+        raise UsageError(
+            f"{quoted(host)} can be reached by others",
+            advice="Give a token that every request must bring: --token TOKEN",
+        )
+    url = store or store_here()
+    open_store(url, must_exist=True).close()
+    with _bound(host, port) as bound:
+        port = bound.getsockname()[1]
+        door = Door(host=host, port=port, token=token or secrets.token_urlsafe(24), closed=closed)
+        app = make_app(lambda: open_store(url, must_exist=True), door, url)
+        address = _address(door)
+        notice(f"Evenhand shows {url} at {address}\nToken for actions: {door.token}\nCtrl-C stops.")
+        if _has_display() if opens is None else opens:
+            webbrowser.open(address)
+        with suppress(KeyboardInterrupt):  # the way to stop it
+            make_server(app).run(sockets=[bound])
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there; raises UsageError."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, socket.SOCK_STREAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(128)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen at {quoted(host)}, port {port}: {error.strerror or error}",
+            advice="Name another port, or leave --port out for a free one.",
+        ) from None
+    return made
+
+
+def _address(door: Any) -> str:
+    """Where to look. Behind the # the token stays in the browser; a closed door wants it sent."""
+    host = f"[{door.host}]" if ":" in door.host else door.host
+    tail = f"?token={door.token}" if door.closed else f"#token={door.token}"
+    return f"http://{host}:{door.port}/{tail}"
+
+
+def _has_display() -> bool:
+    """Whether a browser could be seen."""
+    if sys.platform == "darwin":
+        return sys.stderr.isatty()
+    return sys.stderr.isatty() and bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )

@@ -1,0 +1,198 @@
+"""The JSON API. Reading is free; what changes the store is a POST, and the guard lets it in only
+with the token."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from fastapi import Path as Named
+from starlette.responses import JSONResponse
+
+from evenhand import browsing, jsontext
+from evenhand.ledger.store import StoredUnit
+from evenhand.protocol_files import builtin_protocols, find_protocol
+from evenhand.protocols.load import Protocol
+from evenhand.web import shapes
+from evenhand.web.desk import ROWS, Desk, NotFound, turn, wanted
+
+Text = Annotated[str, Query(max_length=200)]
+Place = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
+Code = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
+Limit = Annotated[int, Query(ge=1, le=500)]
+Number = Annotated[int, Query(ge=0, le=2**62)]
+Run = Annotated[str, Named(max_length=64, description="An id, a unique prefix of one, or latest.")]
+Status = Literal["", "verdict", "failure", "left_out", "pending"]
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": shapes.Problem, "description": "What was asked for cannot be."},
+    404: {"model": shapes.Problem, "description": "There is no such thing in the store."},
+    422: {"model": shapes.Problem, "description": "A parameter is not of its form."},
+    503: {"model": shapes.Problem, "description": "The store is busy, gone or damaged."},
+}
+LOCKED: dict[int | str, dict[str, Any]] = {
+    401: {"model": shapes.Problem, "description": "The token is missing or wrong."},
+    409: {"model": shapes.Problem, "description": "Another process judges the run."},
+}
+
+
+class Json(JSONResponse):
+    """A value as JSON, every number as it was spelled."""
+
+    def render(self, content: Any) -> bytes:
+        return jsontext.dump(content).encode("utf-8", "replace")
+
+
+def filters(
+    status: Status = "",
+    reason: Code = "",
+    judge: Text = "",
+    winner: Literal["", "A", "B", "tie", "uncertain"] = "",
+    candidate: Text = "",
+    flag: Text = "",
+    tag: Literal["", "A", "B", "C", "D", "E"] = "",
+    confidence: Literal["", "high", "medium", "low"] = "",
+    field: Text = "",
+    value: Text = "",
+    text: Text = "",
+) -> dict[str, Any]:
+    """What a list of judgments is filtered by; `field` and `value` are of the unit's meta."""
+    return dict(locals())
+
+
+Filters = Annotated[dict[str, Any], Depends(filters)]
+
+
+def row_json(unit: StoredUnit, row: dict[str, Any] | None) -> dict[str, Any]:
+    """A judgment, or the word that a unit waits for one."""
+    if row is not None:
+        return row
+    empty: dict[str, Any] = {"evidence": [], "passes": [], "fixes": [], "flags": [], "calls": []}
+    waits = {"unit": unit.id, "judge": None, "repeat": None, "status": "pending"}
+    return {**waits, "reason": None, "detail": "", "output": None, **empty}
+
+
+def protocol_json(found: Protocol) -> dict[str, Any]:
+    """A protocol on a line."""
+    names = ("name", "kind", "about", "version", "languages")
+    return {name: getattr(found, name) for name in names}
+
+
+def named_protocol(name: str) -> Protocol:
+    """A built-in protocol; raises NotFound. No other name is looked for on the disk."""
+    if name not in builtin_protocols():
+        raise NotFound("there is no built-in protocol of this name")
+    return find_protocol(name)
+
+
+def routes(desk: Desk) -> APIRouter:
+    """All of the API."""
+    router = APIRouter(prefix="/api", responses=PROBLEMS, default_response_class=Json)
+    _runs(router, desk)
+    _judgments(router, desk)
+    _calls(router, desk)
+    _protocols(router)
+    return router
+
+
+def _runs(router: APIRouter, desk: Desk) -> None:
+    @router.get("/runs", response_model=shapes.Runs)
+    def runs() -> Json:
+        """All runs, the one started last first."""
+        return Json({"runs": [desk.overview(one) for one in desk.runs()]})
+
+    @router.get("/runs/{run}", response_model=shapes.Run)
+    def run_(run: Run) -> Json:
+        """One run and how it stands."""
+        return Json(desk.overview(desk.run(run)))
+
+    @router.get("/runs/{run}/progress", response_model=shapes.Progress)
+    def progress(run: Run) -> Json:
+        """How a run gets on, as last counted."""
+        recorded = desk.run(run)
+        desk.overview(recorded)  # the first count is waited for
+        return Json(desk.progress(recorded))
+
+    @router.get("/runs/{run}/figures", response_model=shapes.Figures)
+    def figures(run: Run) -> Json:
+        """What the judgments of a run come to; ask again while it is null."""
+        return Json({"figures": desk.figures(desk.run(run))})
+
+    @router.post("/runs/{run}/settle", response_model=shapes.Settled, responses=LOCKED)
+    def settle(run: Run) -> Json:
+        """Recompute the judgments of a run from its stored replies, without a call."""
+        return Json(desk.settle(desk.run(run)))
+
+    @router.get("/compare", response_model=shapes.Differences)
+    def compare(
+        first: Text, second: Text, after: Number = 0, changed: bool = True, limit: Limit = ROWS
+    ) -> Json:
+        """Two runs over the units they share: what changed, and how far they agree."""
+        one, other = desk.run(first), desk.run(second)
+        with desk.stores.lent() as store:
+            found, ahead = browsing.differences(
+                store, one, other, after=after, changed_only=changed, limit=limit
+            )
+        rows = [
+            {"unit": p.name, "same_text": p.same_text, "first": p.one, "second": p.other}
+            for p in found
+        ]
+        agreed = desk.agreement(one, other)
+        return Json({"differences": rows, "agreement": agreed, "next": ahead})
+
+
+def _judgments(router: APIRouter, desk: Desk) -> None:
+    @router.get("/runs/{run}/judgments", response_model=shapes.Judgments)
+    def judgments(
+        run: Run, given: Filters, after: Place = "", before: Place = "", limit: Limit = ROWS
+    ) -> Json:
+        """A page of judgments, in the order of the units."""
+        recorded = desk.run(run)
+        browsed, page = wanted(recorded, given), turn(after, before, limit)
+        with desk.stores.lent() as store:
+            rows, beside = browsing.judgment_rows(store, recorded, browsed, page)
+        return Json({"judgments": [row_json(*one) for one in rows], **beside})
+
+    @router.get("/runs/{run}/unit", response_model=shapes.Unit)
+    def unit(run: Run, id: Annotated[str, Query(max_length=20_000)]) -> Json:  # noqa: A002
+        """One unit with its judgments, prompts, replies and what they cost."""
+        found = desk.unit(desk.run(run), id)
+        return Json({"unit": found["unit"], "judgments": found["judgments"]})
+
+
+def _calls(router: APIRouter, desk: Desk) -> None:
+    @router.get("/runs/{run}/calls", response_model=shapes.Calls)
+    def calls(
+        run: Run,
+        judge: Text = "",
+        text: Text = "",
+        after: Place = "",
+        before: Place = "",
+        limit: Limit = ROWS,
+    ) -> Json:
+        """A page of the calls that a run paid for, in the order in which they came; without a
+        place, the last ones."""
+        recorded = desk.run(run)
+        page = turn(after, before, limit, newest_first=True)
+        with desk.stores.lent() as store:
+            rows, beside = browsing.call_rows(store, recorded.row.id, page, judge, text)
+        return Json({"calls": rows, **beside})
+
+    @router.get("/runs/{run}/calls/{no}", response_model=shapes.AskedCall)
+    def call(run: Run, no: Annotated[int, Named(ge=0, le=2**62)]) -> Json:
+        """One call with its prompt."""
+        return Json(desk.call(desk.run(run), no))
+
+
+def _protocols(router: APIRouter) -> None:
+    @router.get("/protocols", response_model=shapes.Protocols)
+    def protocols() -> Json:
+        """The built-in protocols."""
+        found = [protocol_json(find_protocol(name)) for name in builtin_protocols()]
+        return Json({"protocols": found})
+
+    @router.get("/protocols/{name}", response_model=shapes.ProtocolTexts)
+    def protocol(name: Annotated[str, Named(max_length=64)]) -> Json:
+        """A built-in protocol with its prompts."""
+        found = named_protocol(name)
+        return Json(protocol_json(found) | {"texts": dict(found.texts)})

@@ -1,0 +1,159 @@
+"""The application: pages, API, files of the package, and the guard before them all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib import resources
+from importlib.metadata import version
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenhand import jsontext
+from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError
+from evenhand.ledger.store import Store
+from evenhand.report.page import static
+from evenhand.web.api import Json, routes
+from evenhand.web.desk import Desk, NotFound
+from evenhand.web.guard import App, Door, Guard
+from evenhand.web.pages import Pages
+from evenhand.web.render import Renderer
+
+STATIC = {
+    "page.css": ("text/css", "evenhand.report"),
+    "view.css": ("text/css", "evenhand.web"),
+    "view.js": ("text/javascript", "evenhand.web"),
+}
+"""All files that are served, by name: no path of a request ever reaches the disk."""
+_STATUS: tuple[tuple[type[EvenhandError], int], ...] = (
+    (NotFound, 404),
+    (StoreBusy, 409),
+    (StoreError, 503),
+    (UsageError, 400),
+)
+
+
+def make_app(open_one: Callable[[], Store], door: Door, store: str) -> App:
+    """The whole site over the store that `open_one` opens; `store` is its name for people."""
+    desk, renderer = Desk(open_one), Renderer()
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(desk.close)
+
+    app = FastAPI(
+        title="Evenhand",
+        version=version("evenhand"),
+        description="The runs of a store: judgments, calls, figures. Reading is free; POST needs"
+        " the token in the header x-evenhand-token.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        redirect_slashes=False,
+        lifespan=life,
+    )
+    app.include_router(routes(desk))
+    app.include_router(Pages(desk, renderer, store).routes())
+    _files(app)
+    _errors(app, renderer)
+
+    def refuse(path: str, status: int, what: str, advice: str) -> tuple[str, bytes]:
+        told = {"code": status, "what": what, "advice": advice}
+        if _is_api(path):
+            return "application/json", _problem(what, advice)
+        return "text/html; charset=utf-8", renderer.plain("error.html", **told).encode()
+
+    return Guard(app, door=door, refuse=refuse)
+
+
+def make_server(app: App) -> uvicorn.Server:
+    """What serves it: quiet, no other protocol than HTTP, no word about the program."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            lifespan="on",
+            ws="none",
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=3,
+        )
+    )
+
+
+def _is_api(path: str) -> bool:
+    return path.startswith("/api/")
+
+
+def _problem(what: str, advice: str) -> bytes:
+    return jsontext.dump({"error": what, "advice": advice}).encode()
+
+
+def _files(app: FastAPI) -> None:
+    texts = {name: _static(name, package) for name, (_, package) in STATIC.items()}
+
+    @app.get("/static/{name}", include_in_schema=False)
+    def file(name: str) -> Response:
+        if name not in texts:
+            raise NotFound("there is no such file")
+        return Response(texts[name], media_type=f"{STATIC[name][0]}; charset=utf-8")
+
+
+def _static(name: str, package: str) -> str:
+    if package == "evenhand.report":
+        return static(name)
+    return (resources.files(package) / "static" / name).read_text(encoding="utf-8")
+
+
+def _errors(app: FastAPI, renderer: Renderer) -> None:
+    """Every error as a page in words, or as JSON in one short form."""
+
+    def told(request: Request, status: int, what: str, advice: str = "") -> Response:
+        if _is_api(request.url.path):
+            return Json({"error": what, "advice": advice}, status_code=status)
+        shown = {"what": what, "advice": advice, "place": "", "code": status}
+        return renderer(request, "error.html", status, **shown)
+
+    def ours(request: Request, error: Exception) -> Response:
+        assert isinstance(error, EvenhandError)
+        status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+        return told(request, status, error.what, error.advice)
+
+    def malformed(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        return told(request, 422, f"{first['loc'][-1]}: {first['msg']}")
+
+    def plain(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        what = "There is no such page." if error.status_code == 404 else str(error.detail)
+        return told(request, error.status_code, what)
+
+    def fault(request: Request, error: Exception) -> Response:
+        return told(request, 500, "Something went wrong in the program.", "This is a bug.")
+
+    handlers: dict[type[Exception], Callable[[Request, Exception], Response]] = {
+        EvenhandError: ours,
+        RequestValidationError: malformed,
+        HTTPException: plain,
+        Exception: fault,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, _awaited(handler))
+
+
+def _awaited(
+    handler: Callable[[Request, Exception], Response],
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def handle(request: Request, error: Exception) -> Response:
+        return handler(request, error)
+
+    return handle

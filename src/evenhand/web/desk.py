@@ -1,0 +1,194 @@
+"""What pages and API share: the store of the server, its runs, and figures that take long."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from evenhand import browsing
+from evenhand.app import Recorded
+from evenhand.browsing import REACH, WINDOW, Standing, read_place
+from evenhand.errors import UsageError, quoted
+from evenhand.ledger.store import Browsed, Place, Store, Turn
+from evenhand.report.build import Report
+from evenhand.report.charts import Figure, figures
+from evenhand.report.html import render
+from evenhand.report.page import Words
+from evenhand.reporting import Asked, make_report
+from evenhand.runs import settle_run
+from evenhand.web.stores import Kept, Stores
+
+COUNT_SECONDS = 1.0
+"""So long a page waits for counts before it is shown without them, or with the last known ones."""
+FIGURE_SECONDS = 0.7
+ROWS = 50
+
+
+class NotFound(UsageError):  # noqa: N818  as in errors.py
+    """There is no such run, unit, call or protocol: 404."""
+
+
+class Desk:
+    """Answers what pages and API ask, each from a store of its own."""
+
+    def __init__(self, open_one: Callable[[], Store]) -> None:
+        self.stores = Stores(open_one)
+        self.kept = Kept(self.stores)
+
+    def close(self) -> None:
+        self.kept.close()
+        self.stores.close()
+
+    def runs(self) -> list[Recorded]:
+        """All runs, the one started last first."""
+        found = self.kept.get("runs", lambda store: [Recorded(row) for row in store.runs()], 60)
+        return found or []
+
+    def run(self, name: str) -> Recorded:
+        """The run with an id, a unique prefix of one, or `latest`; raises NotFound."""
+        runs = self.runs()
+        found = runs[:1] if name == "latest" else [r for r in runs if r.row.id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        what = "several runs begin" if found else "no run begins"
+        raise NotFound(f"{what} with {quoted(name)}")
+
+    def standings(self, runs: Sequence[Recorded]) -> list[Standing | None]:
+        """How runs stand, as far as it can be counted in the time of one page."""
+        end = time.monotonic() + COUNT_SECONDS
+        for one in runs:
+            self.standing(one, wait=0)
+        return [self.standing(one, wait=max(0.0, end - time.monotonic())) for one in runs]
+
+    def standing(self, recorded: Recorded, wait: float = COUNT_SECONDS) -> Standing | None:
+        """How a run stands, as last counted; None if it was never counted to the end yet."""
+        key = ("standing", recorded.row.id, recorded.row.starts)
+        return self.kept.get(key, lambda store: browsing.standing(store, recorded), wait)
+
+    def overview(self, recorded: Recorded) -> dict[str, Any]:
+        """A run and how it stands, waiting for the counts as long as they take."""
+        stands = self.standing(recorded, wait=600)
+        assert stands is not None
+        return browsing.overview(recorded, stands)
+
+    def progress(self, recorded: Recorded) -> dict[str, Any] | None:
+        stands = self.standing(recorded)
+        if stands is None:
+            return None
+        with self.stores.lent() as store:
+            return browsing.progress(store, recorded, stands)
+
+    def agreement(self, one: Recorded, other: Recorded) -> dict[str, Any] | None:
+        """How far two runs agree; None while it is being counted."""
+        key = ("agreement", one.row.id, other.row.id)
+        make: Callable[[Store], dict[str, Any]] = lambda store: browsing.agreement(  # noqa: E731
+            store, one, other
+        )
+        return self.kept.get(key, make, FIGURE_SECONDS, is_long=True)
+
+    def report(self, recorded: Recorded) -> Report | None:
+        """What the judgments of a run come to; None while it is being computed."""
+        key = ("report", recorded.row.id)
+        make: Callable[[Store], Report] = lambda store: make_report(  # noqa: E731
+            store, recorded, Asked(summary=True)
+        )
+        return self.kept.get(key, make, FIGURE_SECONDS, is_long=True)
+
+    def charts(self, recorded: Recorded, say: Words) -> list[tuple[Figure, str]] | None:
+        """The pictures of a run in a language, each with its drawing; None while they are being
+        made. There are none where the extra is missing."""
+        found = self.report(recorded)
+        if found is None:
+            return None
+
+        def drawn(store: Store) -> list[tuple[Figure, str]]:
+            try:
+                return [(one, one.svg) for one in figures(found, say)]
+            except UsageError:
+                return []
+
+        return self.kept.get(
+            ("charts", recorded.row.id, say.language), drawn, FIGURE_SECONDS, is_long=True
+        )
+
+    def figures(self, recorded: Recorded) -> dict[str, Any] | None:
+        """The same as plain values."""
+        found = self.report(recorded)
+        if found is None:
+            return None
+        names = ("variants", "means", "differences", "standings", "meetings", "notes")
+        return {name: _plain(getattr(found, name)) for name in names}
+
+    def report_file(self, recorded: Recorded, language: str, summary: bool) -> str:
+        """The report of a run as one HTML file; raises UsageError where the extra is missing."""
+        with self.stores.lent() as store:
+            return render(make_report(store, recorded, Asked(language=language, summary=summary)))
+
+    def suggestions(self, recorded: Recorded) -> dict[str, Any]:
+        key = ("suggestions", recorded.row.id, recorded.row.starts)
+        make: Callable[[Store], dict[str, Any]] = lambda store: browsing.suggestions(  # noqa: E731
+            store, recorded
+        )
+        found = self.kept.get(key, make, COUNT_SECONDS)
+        return found or {"fields": [], "values": {}, "candidates": [], "flags": []}
+
+    def unit(self, recorded: Recorded, name: str) -> dict[str, Any]:
+        """A unit with all its judgments; raises NotFound."""
+        with self.stores.lent() as store:
+            found = browsing.unit_detail(store, recorded, name)
+        if found is None:
+            raise NotFound(f"run {recorded.row.id} has no unit {quoted(name)}")
+        return found
+
+    def call(self, recorded: Recorded, no: int) -> dict[str, Any]:
+        """A call with its prompt; raises NotFound."""
+        with self.stores.lent() as store:
+            found = browsing.call_detail(store, recorded, no)
+        if found is None:
+            raise NotFound(f"run {recorded.row.id} paid for no call {no}")
+        return found
+
+    def settle(self, recorded: Recorded) -> dict[str, Any]:
+        """Recompute the judgments of a run from its replies."""
+        if recorded.imported:
+            raise UsageError("its judgments were made elsewhere: there are no replies to settle")
+        with closing(self.stores.opened()) as store:
+            return asyncio.run(settle_run(recorded, store)).json()
+
+
+def _plain(found: Any) -> Any:
+    """Frozen results as JSON has them."""
+    if is_dataclass(found) and not isinstance(found, type):
+        return {name: _plain(value) for name, value in asdict(found).items()}
+    return [_plain(one) for one in found] if isinstance(found, list | tuple) else found
+
+
+def judge_place(recorded: Recorded, name: str) -> int | None:
+    """Which judge of a run has a name; raises UsageError."""
+    if not name:
+        return None
+    if name not in recorded.names:
+        raise UsageError(
+            f"run {recorded.row.id} has no judge {quoted(name)}",
+            advice=f"It has: {', '.join(recorded.names)}.",
+        )
+    return recorded.names.index(name)
+
+
+def turn(after: str, before: str, limit: int = ROWS, *, newest_first: bool = False) -> Turn:
+    """The page after a place, or before one. A list that begins with the newest is read
+    backwards."""
+    place: Place | None = None
+    if after or before:
+        place = read_place(before or after)
+    forward = not before if not newest_first else bool(after)
+    return Turn(place=place, forward=forward, limit=limit, window=WINDOW, reach=REACH)
+
+
+def wanted(recorded: Recorded, given: dict[str, Any]) -> Browsed:
+    """The filters of a request, with the judge by its name."""
+    return Browsed(**{**given, "judge": judge_place(recorded, given["judge"])})

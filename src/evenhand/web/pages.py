@@ -1,0 +1,411 @@
+"""The pages. Each is made whole by the server; the script only refreshes what is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query
+from fastapi import Path as Named
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from evenhand import browsing, jsontext
+from evenhand.app import Recorded
+from evenhand.browsing import WINDOW
+from evenhand.engine.prices import dollars
+from evenhand.errors import UsageError
+from evenhand.ledger.store import Place as Spot
+from evenhand.ledger.store import StoredUnit, Turn
+from evenhand.protocol_files import builtin_protocols, find_protocol
+from evenhand.report.answer import answers
+from evenhand.report.page import Words
+from evenhand.report.units import unit_blocks, unit_line
+from evenhand.reporting import names_of
+from evenhand.web.api import Filters, Number, Place, Run, Text, named_protocol, protocol_json
+from evenhand.web.desk import ROWS, Desk, turn, wanted
+from evenhand.web.render import Renderer
+
+FIGURES_AT_ONCE = 50_000
+"""Up to so many judgments, figures are computed without being asked for."""
+TEXT_SHOWN = 140
+_TONES = {"failure": "bad", "pending": "dim", "left_out": "dim"}
+_LAST = 2**31
+
+
+class Pages:
+    """Every page of the site."""
+
+    def __init__(self, desk: Desk, renderer: Renderer, store: str) -> None:
+        self._desk, self._render, self._store = desk, renderer, store
+
+    def routes(self) -> APIRouter:
+        router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+        pages: dict[str, Callable[..., Response]] = {
+            "/": self.runs,
+            "/runs/{run}": self.run,
+            "/runs/{run}/units": self.units,
+            "/runs/{run}/unit": self.unit,
+            "/runs/{run}/calls": self.calls,
+            "/runs/{run}/calls/{no}": self.call,
+            "/runs/{run}/protocol": self.run_protocol,
+            "/runs/{run}/report": self.report,
+            "/compare": self.compare,
+            "/protocols": self.protocols,
+            "/protocols/{name}": self.protocol,
+            "/api": self.api,
+        }
+        for path, page in pages.items():
+            router.add_api_route(path, page, response_model=None)
+        return router
+
+    def runs(self, request: Request) -> Response:
+        """All runs."""
+        runs = self._desk.runs()
+        standings = self._desk.standings(runs)
+        with self._desk.stores.lent() as store:
+            judging = [store.is_claimed(run.row.id) for run in runs]
+        rows = list(zip(runs, standings, judging, strict=True))
+        return self._render(
+            request, "runs.html", place="runs", runs=rows, store=self._store, dollars=dollars
+        )
+
+    def run(self, request: Request, run: Run, figures: bool = False) -> Response:
+        """One run: how it stands, and what its judgments come to."""
+        recorded = self._desk.run(run)
+        got = self._desk.progress(recorded)
+        many = got is None or got["verdicts"] > FIGURES_AT_ONCE
+        made = charts = None
+        computing = got is not None and got["verdicts"] > 0 and (figures or not many)
+        say = self._render.words(request)
+        if computing:
+            charts, made = self._desk.charts(recorded, say), self._desk.report(recorded)
+        return self._render(
+            request,
+            "run.html",
+            place="",
+            run=recorded,
+            got=got,
+            live=got is not None and got["judging"],
+            figures=made,
+            said=answers(made, say) if made else [],
+            charts=[(one, Markup(svg)) for one, svg in charts or ()],  # noqa: S704  drawn there
+            computing=computing and (made is None or charts is None),
+            many=many and got is not None and got["verdicts"] > 0,
+            about=_about(recorded, say),
+            caveats=sorted({judge.get("caveat", "") for judge in recorded.judges} - {""}),
+            can_report=all(find_spec(name) for name in ("altair", "vl_convert")),
+            duration=_duration,
+        )
+
+    def units(
+        self,
+        request: Request,
+        run: Run,
+        given: Filters,
+        after: Place = "",
+        before: Place = "",
+    ) -> Response:
+        """A page of a run's judgments."""
+        recorded = self._desk.run(run)
+        browsed, page = wanted(recorded, given), turn(after, before)
+        with self._desk.stores.lent() as store:
+            rows, beside = browsing.judgment_rows(store, recorded, browsed, page)
+        say, kept = self._render.words(request), _kept(given)
+        here = f"/runs/{recorded.row.id}/units"
+        offered = self._desk.suggestions(recorded)
+        values = dict.fromkeys(one for few in offered["values"].values() for one in few)
+        stands = self._desk.standing(recorded)
+        links = [
+            ("first_page", _href(here, kept) if page.place else None),
+            ("prev", _turned(here, kept, "before", beside["previous"])),
+            ("next", _turned(here, kept, "after", beside["next"])),
+            ("last_page", _href(here, {**kept, "before": str(10**17)})),
+        ]
+        return self._render(
+            request,
+            "units.html",
+            place="",
+            run=recorded,
+            given=given,
+            filtered=bool(kept),
+            reasons=sorted({*(stands.counts.failures if stands else ()), given["reason"]} - {""}),
+            rows=[_line(recorded, say, kept, *one) for one in rows],
+            several=recorded.judgments_per_unit > 1,
+            beside=beside,
+            ahead=dict(links)["next" if page.forward else "prev"],
+            offered=offered | {"all": list(values)[:200]},
+            pages=links,
+        )
+
+    def unit(
+        self,
+        request: Request,
+        run: Run,
+        given: Filters,
+        id: Annotated[str, Query(max_length=20_000)],  # noqa: A002
+    ) -> Response:
+        """One unit with all that led to its judgments."""
+        recorded = self._desk.run(run)
+        found = self._desk.unit(recorded, id)
+        say, rows = self._render.words(request), found["judgments"]
+        drill = unit_blocks(
+            recorded.kind_name, found["unit"], rows, say, names_of(recorded, say.language)
+        )
+        return self._render(
+            request,
+            "unit.html",
+            place="",
+            run=recorded,
+            name=id,
+            drill=drill,
+            paid=[call for row in rows for call in row["exchanges"]],
+            pages=self._neighbours(recorded, given, found["no"]),
+        )
+
+    def _neighbours(
+        self, recorded: Recorded, given: dict[str, Any], no: int
+    ) -> list[tuple[str, str | None]]:
+        """The list that a unit was opened from, and the units beside it there."""
+        here, kept, browsed = f"/runs/{recorded.row.id}", _kept(given), wanted(recorded, given)
+        links: list[tuple[str, str | None]] = []
+        with self._desk.stores.lent() as store:
+            for name, forward in (("prev", False), ("next", True)):
+                spot = Spot(no, _LAST, _LAST) if forward else Spot(no)
+                page = Turn(place=spot, forward=forward, limit=1, window=WINDOW, reach=WINDOW)
+                rows, _ = browsing.judgment_rows(store, recorded, browsed, page)
+                href = _href(f"{here}/unit", {"id": rows[0][0].id, **kept}) if rows else None
+                links.append((name, href))
+        return [links[0], ("back", _href(f"{here}/units", kept)), links[1]]
+
+    def calls(
+        self,
+        request: Request,
+        run: Run,
+        judge: Text = "",
+        text: Text = "",
+        after: Place = "",
+        before: Place = "",
+    ) -> Response:
+        """A page of the calls that a run paid for, the latest first."""
+        recorded = self._desk.run(run)
+        page = turn(after, before, newest_first=True)
+        with self._desk.stores.lent() as store:
+            rows, beside = browsing.call_rows(store, recorded.row.id, page, judge, text)
+        kept = {k: v for k, v in {"judge": judge, "text": text}.items() if v}
+        here = f"/runs/{recorded.row.id}/calls"
+        newer = beside["next"] if after or before else None
+        links = [
+            ("first_page", _href(here, kept) if after or before else None),
+            ("prev", _turned(here, kept, "after", newer)),
+            ("next", _turned(here, kept, "before", beside["previous"])),
+        ]
+        return self._render(
+            request,
+            "calls.html",
+            place="",
+            run=recorded,
+            rows=rows[::-1],
+            beside=beside,
+            ahead=dict(links)["prev" if page.forward else "next"],
+            judge=judge,
+            text=text,
+            judges=list(dict.fromkeys(one["name"] for one in recorded.judges)),
+            pages=links,
+        )
+
+    def call(
+        self, request: Request, run: Run, no: Annotated[int, Named(ge=0, le=2**62)]
+    ) -> Response:
+        """One call with its prompt."""
+        recorded = self._desk.run(run)
+        found = self._desk.call(recorded, no)
+        return self._render(request, "call.html", place="", run=recorded, call=found)
+
+    def compare(
+        self,
+        request: Request,
+        first: Text = "",
+        second: Text = "",
+        after: Number = 0,
+        changed: bool = True,
+    ) -> Response:
+        """Two runs over the units they share."""
+        runs = self._desk.runs()
+        told: dict[str, Any] = {"problem": "", "rows": [], "ahead": None, "agreed": None}
+        one = self._desk.run(first) if first else None
+        other = self._desk.run(second) if second else None
+        kept = {"first": first, "second": second, "changed": str(changed).lower()}
+        if one and other:
+            try:
+                told |= self._compared(one, other, after, changed)
+            except UsageError as error:
+                told["problem"] = str(error)
+        ahead = told["ahead"]
+        return self._render(
+            request,
+            "compare.html",
+            place="compare",
+            runs=runs,
+            first=one or (runs[1] if len(runs) > 1 else None),
+            second=other or (runs[0] if runs else None),
+            changed=changed,
+            run_kind=one.kind_name if one else "",
+            asked=bool(one and other),
+            pages=[
+                ("first_page", _href("/compare", kept) if after else None),
+                ("next", _href("/compare", {**kept, "after": str(ahead)}) if ahead else None),
+            ],
+            **told,
+        )
+
+    def _compared(self, one: Recorded, other: Recorded, after: int, changed: bool) -> Any:
+        with self._desk.stores.lent() as store:
+            rows, ahead = browsing.differences(
+                store, one, other, after=after, changed_only=changed, limit=ROWS
+            )
+        return {"rows": rows, "ahead": ahead, "agreed": self._desk.agreement(one, other)}
+
+    def protocols(self, request: Request) -> Response:
+        """The built-in protocols, and those that runs used."""
+        found = [find_protocol(name) for name in builtin_protocols()]
+        used = [one for one in self._desk.runs() if not one.imported]
+        return self._render(
+            request, "protocols.html", place="protocols", protocols=found, used=used
+        )
+
+    def protocol(self, request: Request, name: Annotated[str, Named(max_length=64)]) -> Response:
+        """A built-in protocol with its prompts."""
+        found, say = named_protocol(name), self._render.words(request)
+        told = protocol_json(found)
+        about = [(say(f"view.{key}"), str(told[key])) for key in ("kind", "about", "version")]
+        texts = _in_order(found.texts, say.language)
+        return self._render(
+            request,
+            "protocol.html",
+            place="protocols",
+            run=None,
+            name=name,
+            about=about,
+            texts=texts,
+        )
+
+    def run_protocol(self, request: Request, run: Run) -> Response:
+        """The protocol of a run as it was used."""
+        recorded, say = self._desk.run(run), self._render.words(request)
+        kept = recorded.row.manifest["protocol"]
+        texts = _in_order(kept.get("texts", {}), str(recorded.identity.get("language", "")))
+        if rubric := recorded.identity.get("rubric"):
+            shown = jsontext.dump(rubric) if not isinstance(rubric, str) else rubric
+            texts = [(say("view.rubric"), shown), *texts]
+        return self._render(
+            request,
+            "protocol.html",
+            place="",
+            run=recorded,
+            name=kept["name"],
+            about=_about(recorded, say),
+            texts=texts,
+        )
+
+    def report(self, request: Request, run: Run, summary: bool = False) -> Response:
+        """The report of a run, as a file."""
+        recorded = self._desk.run(run)
+        text = self._desk.report_file(recorded, self._render.words(request).language, summary)
+        name = f"report-{recorded.row.id}.html"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(text, media_type="text/html; charset=utf-8", headers=headers)
+
+    def api(self, request: Request) -> Response:
+        """What the API has, without a script from anywhere."""
+        paths: Mapping[str, Any] = request.app.openapi()["paths"]
+        calls = [
+            {
+                "method": method.upper(),
+                "path": path,
+                "about": " ".join(one["description"].split()),
+                "parameters": [parameter["name"] for parameter in one.get("parameters", ())],
+            }
+            for path, methods in paths.items()
+            for method, one in methods.items()
+        ]
+        return self._render(request, "api.html", place="api", calls=calls)
+
+
+def _about(recorded: Recorded, say: Words) -> list[tuple[str, str]]:
+    """What a run is, in pairs of a label and a value."""
+    row, identity = recorded.row, recorded.identity
+    told = [
+        ("kind", recorded.kind_name),
+        ("judges", ", ".join(recorded.names)),
+        ("protocol", row.manifest["protocol"]["name"]),
+        ("version", identity.get("protocol")),
+        ("prompt", row.manifest.get("prompt")),
+        ("language", identity.get("language")),
+        ("seed", identity.get("seed")),
+        ("settings", jsontext.dump(identity["settings"])),
+        ("started", say.moment(row.started)),
+        ("made_by", row.manifest["evenhand"]),
+    ]
+    return [(say(f"view.{key}"), str(value)) for key, value in told if value is not None]
+
+
+def _duration(seconds: int | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _kept(given: Mapping[str, Any]) -> dict[str, str]:
+    """The filters that are set."""
+    return {name: str(value) for name, value in given.items() if value}
+
+
+def _href(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _turned(path: str, kept: Mapping[str, str], way: str, place: str | None) -> str | None:
+    return None if place is None else _href(path, {**kept, way: place})
+
+
+def _in_order(texts: Mapping[str, str], language: str) -> list[tuple[str, str]]:
+    """The files of a protocol: the prompts of the language first, then prompts, then the rest."""
+
+    def rank(name: str) -> tuple[bool, bool, str]:
+        own = name in ("own.md", f"prompts/{language}.md")
+        return (not own, not name.startswith("prompts/"), name)
+
+    return [(name, texts[name]) for name in sorted(texts, key=rank)]
+
+
+def _line(
+    recorded: Recorded,
+    say: Words,
+    kept: Mapping[str, str],
+    unit: StoredUnit,
+    row: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """A judgment on a line."""
+    body, rows = jsontext.parse(unit.body), [row] if row else []
+    text = _first_text(body)
+    return {
+        "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **kept}),
+        "line": unit_line(recorded.kind_name, body, rows, say),
+        "text": text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else ""),
+        "judge": _by(row) if row else "",
+        "tone": _TONES.get(row["status"] if row else "pending", ""),
+    }
+
+
+def _by(row: Mapping[str, Any]) -> str:
+    return f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"])
+
+
+def _first_text(body: Mapping[str, Any]) -> str:
+    """What a unit is about."""
+    found: Sequence[Any] = [body.get(name) for name in ("topic", "question", "prompt")]
+    return next((" ".join(str(one).split()) for one in found if one), "")

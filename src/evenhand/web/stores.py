@@ -1,0 +1,156 @@
+"""Stores lent to requests, and figures that take long to make, kept while nothing changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from queue import Empty, Full, LifoQueue
+from typing import Any, Generic, TypeVar
+
+from evenhand.errors import EvenhandError, StoreError
+from evenhand.ledger.store import Store
+
+T = TypeVar("T")
+IDLE = 4
+"""So many stores stay open for the next requests."""
+FIGURES = 1024
+"""So many figures are kept."""
+AT_ONCE = 2
+"""So many short ones are made at a time."""
+PAUSE = 4.0
+"""Figures of a store that changes all the time are made again after so many times the time that
+they took: counting never takes more than a part of one processor."""
+
+
+class Stores:
+    """One store a request: none is used by two threads at once."""
+
+    def __init__(self, open_one: Callable[[], Store]) -> None:
+        self._open = open_one
+        self._idle: LifoQueue[Store] = LifoQueue(IDLE)
+
+    @contextmanager
+    def lent(self) -> Iterator[Store]:
+        """A store for the time of a request; raises StoreError where it is gone."""
+        store = self._taken()
+        try:
+            yield store
+        except StoreError:
+            store.close()
+            raise
+        except BaseException:
+            self._give_back(store)
+            raise
+        self._give_back(store)
+
+    def opened(self) -> Store:
+        """One more, for whoever keeps it."""
+        return self._open()
+
+    def _give_back(self, store: Store) -> None:
+        try:
+            self._idle.put_nowait(store)
+        except Full:
+            store.close()
+
+    def _taken(self) -> Store:
+        with suppress(Empty):
+            while True:
+                store = self._idle.get_nowait()
+                if store.is_there():
+                    return store
+                store.close()
+        return self._open()
+
+    def close(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+
+@dataclass(slots=True)
+class _Figure(Generic[T]):
+    """A figure, of which state of the store it is, and how long it took."""
+
+    value: T | None = None
+    error: EvenhandError | None = None
+    state: int | None = None
+    took: float = 0.0
+    made: float = 0.0
+    ready: threading.Event = field(default_factory=threading.Event)
+    under_way: bool = False
+
+
+class Kept:
+    """Figures of a store, each made at most once a state of it, in a thread of its own. Whoever
+    asks waits a little, and is then given the last known figure, or None."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Hashable, _Figure[Any]] = OrderedDict()
+        self._watching: Store | None = None
+        self._short, self._long = threading.Semaphore(AT_ONCE), threading.Semaphore(1)
+
+    def get(
+        self, key: Hashable, make: Callable[[Store], T], wait: float, *, is_long: bool = False
+    ) -> T | None:
+        """The figure under a key; raises what making it raised. Of the long ones, one is made at a
+        time."""
+        with self._lock:
+            state = self._state()
+            figure = self._known.setdefault(key, _Figure())
+            self._known.move_to_end(key)
+            if len(self._known) > FIGURES:
+                self._known.popitem(last=False)
+            if self._is_due(figure, state):
+                figure.under_way = True
+                figure.ready.clear()
+                work = (figure, state, make, is_long)
+                threading.Thread(target=self._make, args=work, daemon=True).start()
+        figure.ready.wait(wait)
+        if figure.error is not None:
+            raise figure.error
+        return figure.value
+
+    def _state(self) -> int:
+        if self._watching is not None and not self._watching.is_there():
+            self._watching.close()
+            self._watching = None
+            self._known.clear()
+        if self._watching is None:
+            self._watching = self._stores.opened()
+        return self._watching.state()
+
+    @staticmethod
+    def _is_due(figure: _Figure[Any], state: int) -> bool:
+        if figure.under_way or figure.state == state:
+            return False
+        return time.monotonic() - figure.made >= PAUSE * figure.took
+
+    def _make(
+        self, figure: _Figure[T], state: int, make: Callable[[Store], T], is_long: bool
+    ) -> None:
+        begun = time.monotonic()
+        try:
+            with self._long if is_long else self._short, self._stores.lent() as store:
+                begun = time.monotonic()
+                value = make(store)
+            figure.value, figure.error = value, None
+        except EvenhandError as error:
+            figure.error = error
+        except Exception as error:  # whoever asks must not wait for ever
+            figure.error = EvenhandError(f"this cannot be computed: {type(error).__name__}")
+        finally:
+            figure.made = time.monotonic()
+            figure.took = figure.made - begun
+            figure.state, figure.under_way = state, False
+            figure.ready.set()
+
+    def close(self) -> None:
+        if self._watching is not None:
+            self._watching.close()

@@ -1,0 +1,312 @@
+"""The web interface in a real browser: looking, searching, comparing, live progress, four
+languages, dark and light, narrow and wide, without a mouse and without scripts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import EvenhandError
+from tests.security.hostile import HOST, HOSTILE
+from tests.security.hostile_runs import hostile_suites
+from tests.suites import JUDGE, started, stored, write_suite
+from tests.unit.web.serving import TOKEN, Site, fill, judge_all, run_named, served
+
+Open = Callable[..., Any]
+Shot = Callable[[Any, str], Path]
+GATED = (
+    JUDGE
+    + """
+import asyncio, pathlib
+GIVEN = [0]
+
+async def gated(messages, schema, params):
+    "Answers as many questions as the file beside it allows."
+    number, GIVEN[0] = GIVEN[0], GIVEN[0] + 1
+    while number >= int(pathlib.Path("allowed.txt").read_text() or 0):
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.05 * (number % 5))  # a verdict is written with the next reply
+    return reply(messages)
+"""
+)
+
+
+@contextmanager
+def judging(folder: Path, units: int) -> Iterator[tuple[Site, Callable[[int], None]]]:
+    """A run under way in another process that gets on as far as it is allowed to."""
+
+    def allow(number: int) -> None:
+        (folder / "allowed.new").write_text(str(number))
+        (folder / "allowed.new").replace(folder / "allowed.txt")
+
+    write_suite(folder, units, {"model": "python/judge:gated"}, judge=GATED)
+    allow(5)
+    run = started("run", cwd=folder)
+    try:
+        while run.poll() is None and not _begun(folder):
+            time.sleep(0.1)
+        with served(folder / "evenhand.db") as site:
+            yield site, allow
+    finally:
+        run.terminate()
+        run.communicate(timeout=60)
+
+
+def _begun(folder: Path) -> bool:
+    """Whether the store is there and has the first verdicts."""
+    try:
+        return len(stored(folder)) > 0
+    except EvenhandError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with served(fill(tmp_path_factory.mktemp("looked"))) as found:
+        yield found
+
+
+def test_from_the_list_of_runs_to_the_marked_evidence(site: Site, open_page: Open) -> None:
+    page = open_page(site.url)
+    page.get_by_role("link", name="first", exact=True).click()
+    page.get_by_role("link", name="Units", exact=True).click()
+    page.get_by_label("Search in texts").fill("ANSWER 12,")
+    page.get_by_role("button", name="Show").click()
+    assert page.locator("tr.row").count() == 1
+    page.locator("tr.row a").click()
+    mark = page.locator("mark").first
+    assert mark.inner_text() == "Answer 12, p"
+    shown = page.locator(".text.own p").nth(1).inner_text()
+    assert shown == "Answer 12, plain: ответ, 回答, 答え."
+    page.locator("details summary").first.click()
+    assert page.get_by_text("Raw reply").first.is_visible()
+    page.get_by_role("link", name="Back to the list").first.click()
+    assert page.get_by_label("Search in texts").input_value() == "ANSWER 12,"
+
+
+def test_filters_and_pages(site: Site, open_page: Open) -> None:
+    page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units")
+    page.get_by_label("Status").select_option("failure")
+    page.get_by_role("button", name="Show").click()
+    assert page.locator("tr.row").count() == 19
+    page.get_by_role("link", name="Clear").click()
+    assert page.locator("tr.row").count() == 50
+    first = page.locator("tr.row a").first.inner_text()
+    page.get_by_role("link", name="Next").click()
+    assert page.locator("tr.row a").first.inner_text() != first
+    page.get_by_role("link", name="Previous").click()
+    assert page.locator("tr.row a").first.inner_text() == first
+    page.get_by_role("link", name="To the end").click()
+    assert page.locator("tr.row").count() == 50
+    assert page.locator("tr.row a").last.inner_text() == "/m1/v1//q129"
+
+
+def test_two_runs_side_by_side(site: Site, open_page: Open) -> None:
+    page = open_page(f"{site.url}/compare")
+    page.get_by_label("First run").select_option(run_named(site, "first"))
+    page.get_by_label("Second run").select_option(run_named(site, "second"))
+    page.get_by_role("button", name="Compare").click()
+    page.locator(".answer").wait_for()
+    assert "The runs agree on" in page.locator(".answer").inner_text()
+    assert page.locator("tr.row").count() > 0
+
+
+def test_live_progress_of_a_run_in_another_process(tmp_path: Path, open_page: Open) -> None:
+    reached = "n => +document.querySelector('[data-count=verdicts]')?.textContent >= n"
+    with judging(tmp_path, 40) as (site, allow):
+        page = open_page(f"{site.url}/runs/latest")
+        assert page.locator("#state").inner_text() == "judging now"
+        assert 0 < int(page.locator('[data-count="verdicts"]').inner_text()) <= 5
+        opened = page.evaluate("performance.timeOrigin")
+        allow(25)
+        page.wait_for_function(reached, arg=15, timeout=60_000)
+        # The page itself stayed: only its figures were asked for.
+        assert page.evaluate("performance.timeOrigin") == opened
+        assert int(page.locator('[data-count="pending"]').inner_text()) >= 15
+        assert float(page.locator('[data-count="calls_a_minute"]').inner_text()) > 0
+        allow(40)
+        complete = "() => document.getElementById('state')?.textContent === 'complete'"
+        page.wait_for_function(complete, timeout=60_000)
+        page.wait_for_function(reached, arg=40, timeout=60_000)
+
+
+def test_without_scripts_a_live_page_loads_itself_again(tmp_path: Path, open_page: Open) -> None:
+    with judging(tmp_path, 60) as (site, allow):
+        page = open_page(f"{site.url}/runs/latest", java_script_enabled=False)
+        assert "judging now" in page.locator("#state").inner_text()
+        allow(60)
+        page.locator('[data-count="verdicts"]:text-is("60")').wait_for(timeout=60_000)
+        page.goto(f"{site.url}/runs/latest/units")
+        assert page.locator("tr.row").count() == 50
+
+
+def test_settling_from_the_page_with_the_token(tmp_path: Path, open_page: Open) -> None:
+    folder = write_suite(tmp_path, 3)
+    judge_all(folder)
+    with served(folder / "evenhand.db") as site:
+        page = open_page(f"{site.url}/runs/latest#token={TOKEN}")
+        assert TOKEN not in page.url
+        field = page.get_by_label("Token")
+        assert field.input_value() == TOKEN
+        page.get_by_role("button", name="Settle again").click()
+        page.get_by_text("Done. Reload the page").wait_for()
+
+
+def test_a_wrong_token_is_said(tmp_path: Path, open_page: Open) -> None:
+    folder = write_suite(tmp_path, 1)
+    judge_all(folder)
+    with served(folder / "evenhand.db") as site:
+        page = open_page(f"{site.url}/runs/latest")
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Settle again").click()
+        page.get_by_text("Not done:").wait_for()
+        # The browser notes the refusal of its own accord.
+        page.faults[:] = [one for one in page.faults if "401" not in one]
+
+
+def test_everything_can_be_done_with_the_keyboard(site: Site, open_page: Open) -> None:
+    page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    _tab_to(page, "document.activeElement.name === 'text'")
+    page.keyboard.type("Answer 5,")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**text=Answer+5*")
+    _tab_to(page, "document.activeElement.closest('tr.row') !== null")
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/unit?id=*")
+    _tab_to(page, "document.activeElement.tagName === 'SUMMARY'")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.parentElement.open") is True
+
+
+def _tab_to(page: Any, there: str) -> None:
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"document.activeElement !== document.body && ({there})"):
+            return
+    raise AssertionError(f"no tab stop where {there}")
+
+
+@pytest.mark.parametrize("path", ["", "/units", "/unit?id=/m0/v0//q000", "/calls", "/protocol"])
+def test_fields_have_names_and_pages_have_one_heading(
+    site: Site, open_page: Open, path: str
+) -> None:
+    page = open_page(f"{site.url}/runs/{run_named(site, 'first')}{path}")
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('input, select')].filter(f => !f.labels.length).length"
+    )
+    assert unnamed == 0
+    assert page.locator("h1").count() == 1
+    empty = "[...document.querySelectorAll('a, button')].filter(e => !e.textContent.trim()).length"
+    assert page.evaluate(empty) == 0
+
+
+def test_dark_and_light_follow_the_system_until_the_reader_chooses(
+    site: Site, open_page: Open
+) -> None:
+    page = open_page(site.url, color_scheme="dark")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(colour)
+    page.emulate_media(color_scheme="light")
+    light = page.evaluate(colour)
+    assert dark != light
+    page.get_by_role("button", name="Light / dark").click()
+    assert page.evaluate(colour) == dark
+    page.reload()
+    assert page.evaluate(colour) == dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1600])
+def test_nothing_is_cut_or_hidden_at_any_width(
+    site: Site, open_page: Open, screenshot: Shot, width: int, scheme: str
+) -> None:
+    first, second = run_named(site, "first"), run_named(site, "second")
+    pairs = run_named(site, "pairs")
+    paths = {
+        "runs": "/",
+        "run": f"/runs/{pairs}",
+        "units": f"/runs/{first}/units",
+        "unit": f"/runs/{pairs}/unit?id=p3",
+        "calls": f"/runs/{first}/calls",
+        "call": f"/runs/{first}/calls/1",
+        "compare": f"/compare?first={first}&second={second}",
+        "protocol": "/protocols/rubric",
+        "api": "/api",
+        "missing": "/runs/nobody",
+    }
+    for name, path in paths.items():
+        page = open_page(
+            site.url + path, viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
+        if name == "run":
+            page.locator('#figures[data-ready="yes"]').wait_for(timeout=60_000)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        screenshot(page, f"view-{name}-{width}-{scheme}")
+        page.faults[:] = [one for one in page.faults if "404" not in one]
+
+
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+def test_four_languages(site: Site, open_page: Open, screenshot: Shot, language: str) -> None:
+    pairs = run_named(site, "pairs")
+    for name, path in {"run": f"/runs/{pairs}", "units": f"/runs/{pairs}/units"}.items():
+        page = open_page(site.url + path, locale=language, viewport={"width": 1200, "height": 900})
+        assert page.evaluate("document.documentElement.lang") == language
+        if name == "run":
+            page.locator('#figures[data-ready="yes"]').wait_for(timeout=60_000)
+        screenshot(page, f"view-{name}-{language}")
+    page.get_by_role("link", name="ru", exact=True).click()
+    assert page.evaluate("document.documentElement.lang") == "ru"
+    page.goto(site.url)
+    assert page.evaluate("document.documentElement.lang") == "ru"
+
+
+def test_a_search_that_finds_nothing_comes_to_an_end(site: Site, open_page: Open) -> None:
+    page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units?text=nowhere")
+    page.get_by_text("Nothing found.").wait_for()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("hostile")
+    judge_all(*hostile_suites(folder, store={"url": f"sqlite:{folder / 'all.db'}"}))
+    with served(folder / "all.db") as found:
+        yield found
+
+
+def test_hostile_texts_do_nothing_in_a_browser(hostile: Site, open_page: Open) -> None:
+    page = open_page(hostile.url)
+    title = page.title()
+    seen = 0
+    for place, run in enumerate(hostile.json("/api/runs")["runs"]):
+        for path in ("", "/calls", "/protocol"):
+            page.goto(f"{hostile.url}/runs/{run['run']}{path}")
+        page.goto(f"{hostile.url}/runs/{run['run']}/units")
+        while True:
+            links = [a.get_attribute("href") for a in page.locator("tr.row a").all()]
+            seen += len(links)
+            following = page.locator('a[rel="next"]')
+            ahead = following.get_attribute("href") if following.count() else None
+            for link in links[place::3]:
+                page.goto(hostile.url + link)
+                page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+                # Whatever waits for the pointer or the focus has its chance.
+                page.mouse.move(400, 300)
+                page.keyboard.press("Tab")
+            if ahead is None:
+                break
+            page.goto(hostile.url + ahead)
+    assert seen == 3 * len(HOSTILE)
+    page.goto(hostile.url)
+    assert page.title() == title
+    assert not [one for one in page.faults if HOST in one]
+    assert page.struck == []

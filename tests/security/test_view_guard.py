@@ -1,0 +1,303 @@
+"""What the web interface refuses: foreign names and pages, changes without the token, paths."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.web.guard import BODY_BYTES, HEADERS, Door
+from tests.suites import write_suite
+from tests.unit.web.serving import TOKEN, Site, judge_all, served
+
+PAGES = ["/", "/runs/latest", "/api/runs", "/static/view.js", "/nowhere", "/api/nowhere"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_suite(tmp_path_factory.mktemp("guarded"), 2)
+    judge_all(folder)
+    return folder / "evenhand.db"
+
+
+@pytest.fixture(scope="module")
+def site(store: Path) -> Iterator[Site]:
+    with served(store) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def closed(store: Path) -> Iterator[Site]:
+    with served(store, closed=True, host="0.0.0.0") as found:
+        yield found
+
+
+def raw(site: Site, request: str) -> str:
+    """What the server says to the very bytes of a request."""
+    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as line:
+        line.sendall(request.encode("latin-1"))
+        said = b""
+        while part := line.recv(65536):
+            said += part
+    return said.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1.evil.example:{port}",
+        "localhost.evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "127.0.0.2:{port}",
+        "192.168.0.1:{port}",
+        "[::2]:{port}",
+        "127.0.0.1:{port}@evil.example",
+        "",
+        "127.0.0.1:{port}, evil.example",
+        "0.0.0.0:{port}",
+    ],
+)
+def test_a_foreign_host_is_refused(site: Site, path: str, host: str) -> None:
+    answer = site.get(path, host=host.format(port=site.port))
+    assert answer.status_code == 403
+    assert "evil.example" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}"])
+def test_its_own_names_are_known(site: Site, host: str) -> None:
+    assert site.get("/", host=host.format(port=site.port)).status_code == 200
+    assert Door(host="::1", port=80, token="t", closed=False).knows("[::1]")
+
+
+def test_a_request_with_no_host_or_with_two_is_refused(site: Site) -> None:
+    assert " 400 " in raw(site, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n").split("\r\n")[0]
+    assert " 403 " in raw(site, "GET / HTTP/1.0\r\n\r\n").split("\r\n")[0]
+    two = f"Connection: close\r\nHost: 127.0.0.1:{site.port}\r\nHost: evil.example\r\n"
+    assert " 400 " in raw(site, f"GET / HTTP/1.1\r\n{two}\r\n").split("\r\n")[0]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "http://127.0.0.1",
+        "http://localhost:1",
+        "",
+        "file://",
+        "https://127.0.0.1:{port}",
+        "http://127.0.0.1:{port}.evil.example",
+    ],
+)
+def test_a_foreign_origin_is_refused(site: Site, path: str, origin: str) -> None:
+    assert site.get(path, origin=origin.format(port=site.port)).status_code == 403
+
+
+def test_its_own_origin_is_let_in(site: Site) -> None:
+    assert site.get("/api/runs", origin=site.url).status_code == 200
+
+
+def test_other_sites_may_link_to_pages_and_load_nothing(site: Site) -> None:
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert site.get("/runs/latest", **link, **{"sec-fetch-dest": "document"}).status_code == 200
+    for dest in ("image", "script", "iframe", "empty", "style"):
+        for path in PAGES:
+            assert site.get(path, **link, **{"sec-fetch-dest": dest}).status_code == 403
+    assert site.get("/api/runs", **link, **{"sec-fetch-dest": "document"}).status_code == 403
+    report = "/runs/latest/report"
+    assert site.get(report, **link, **{"sec-fetch-dest": "document"}).status_code == 403
+    same = {"sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
+    assert site.get("/api/runs", **same).status_code == 403
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "HEAD", "BREW"])
+@pytest.mark.parametrize("path", ["/", "/api/runs", "/api/runs/latest/settle"])
+def test_other_methods_are_refused(site: Site, method: str, path: str) -> None:
+    answer = site.client.request(method, path, headers={"x-evenhand-token": TOKEN})
+    assert answer.status_code == 405
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_no_get_changes_anything(site: Site, store: Path) -> None:
+    def content() -> bytes:
+        import sqlite3
+
+        with sqlite3.connect(store) as database:
+            return "\n".join(database.iterdump()).encode()
+
+    before = content()
+    for path in site.json("/api/openapi.json")["paths"]:
+        site.get(path.replace("{run}", "latest").replace("{no}", "1").replace("{name}", "rubric"))
+    for path in ("/", "/runs/latest", "/runs/latest/units", "/runs/latest/report", "/compare"):
+        site.get(path)
+    assert content() == before
+    assert [one.name for one in store.parent.glob("*report*")] == []
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN + "x", TOKEN[:-1], "é"])
+def test_actions_need_the_token_in_a_header(site: Site, token: str | None) -> None:
+    sent = {} if token is None else {"x-evenhand-token": token.encode()}
+    answer = site.client.post(
+        f"/api/runs/latest/settle?token={TOKEN}",
+        headers={**sent, "cookie": f"evenhand-{site.port}={TOKEN}"},
+        data={"token": TOKEN},
+    )
+    assert answer.status_code == 401
+    assert TOKEN not in answer.text
+
+
+def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenhand.web import guard
+
+    compared = []
+    real = guard.hmac.compare_digest
+    monkeypatch.setattr(
+        guard.hmac, "compare_digest", lambda a, b: compared.append((a, b)) or real(a, b)
+    )
+    door = Door(host="127.0.0.1", port=1, token="right", closed=True)
+    assert door.is_token("right")
+    assert not door.is_token("wrong")
+    assert compared == [(b"right", b"right"), (b"wrong", b"right")]
+
+
+def test_a_foreign_page_cannot_act_even_with_the_token(site: Site) -> None:
+    answer = site.post("/api/runs/latest/settle", origin="https://evil.example")
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_answer_carries_the_headers(site: Site, path: str) -> None:
+    answers = [site.get(path), site.get(path, host="evil.example"), site.client.put(path)]
+    for answer in answers:
+        for name, value in HEADERS.items():
+            assert answer.headers[name] == value
+        assert "server" not in answer.headers
+    policy = HEADERS["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/..%2fapp.py",
+        "/static/%2e%2e/app.py",
+        "/static/....//app.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/view.js%00.html",
+        "/static/",
+        "/static",
+        "/../../../etc/passwd",
+        "/..%5c..%5cetc/passwd",
+        "/protocols/..%2f..%2f..%2fetc%2fpasswd",
+        "/protocols/%2fetc",
+        "/api/protocols/..",
+        "/runs/..%2f..%2fetc%2fpasswd",
+        "/runs/latest/report/..%2f..%2fetc",
+        "//evil.example/",
+        "/templates/base.html",
+    ],
+)
+def test_no_path_reaches_the_disk(site: Site, path: str) -> None:
+    said = raw(
+        site, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nConnection: close\r\n\r\n"
+    )
+    assert said.split(" ")[1] == "404"
+    assert "root:" not in said
+    assert "import" not in said
+
+
+def test_long_bodies_are_refused_before_they_are_read(site: Site) -> None:
+    path, headers = "/api/runs/latest/settle", {"x-evenhand-token": TOKEN}
+    whole = site.client.post(path, headers=headers, content=b"x" * (BODY_BYTES + 1))
+    assert whole.status_code == 413
+    parts = site.client.post(
+        path, headers=headers, content=iter([b"x" * BODY_BYTES, b"x" * BODY_BYTES])
+    )
+    assert parts.status_code == 413
+    host = f"Host: 127.0.0.1:{site.port}\r\nX-Evenhand-Token: {TOKEN}\r\nConnection: close\r\n"
+    endless = raw(site, f"POST {path} HTTP/1.1\r\n{host}Content-Length: 99999999999\r\n\r\nx")
+    assert endless.split(" ")[1] == "413"
+    assert site.client.post(path, headers=headers, content=b"x" * 100).status_code == 200
+
+
+def test_long_addresses_and_odd_queries_do_no_harm(site: Site) -> None:
+    for query in (
+        "text=" + "x" * 5000,
+        "text=%ff%fe",
+        "text=%00",
+        "after=1.2.3.4",
+        "limit=1e9",
+        "a=" * 3000,
+        "status=verdict&status=failure",
+        "lang=../en",
+        "text=%F0%9F%98%80",
+    ):
+        assert site.get(f"/api/runs/latest/judgments?{query}").status_code in (200, 422)
+        assert site.get(f"/runs/latest/units?{query}").status_code in (200, 422)
+
+
+def test_a_fault_says_nothing_of_the_program(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evenhand import browsing
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret /path/to/things")
+
+    monkeypatch.setattr(browsing, "judgment_rows", broken)
+    page, answer = site.get("/runs/latest/units"), site.get("/api/runs/latest/judgments")
+    assert page.status_code == answer.status_code == 500
+    assert answer.json().keys() == {"error", "advice"}
+    for text in (page.text, answer.text, capsys.readouterr().err):
+        assert "secret" not in text
+        assert "Traceback" not in text
+
+
+def test_behind_a_closed_door_everything_needs_the_token(closed: Site) -> None:
+    for path in PAGES:
+        assert closed.get(path).status_code == 401
+        assert closed.get(f"{path}?token=wrong").status_code == 401
+        answer = closed.get(path, **{"x-evenhand-token": TOKEN})
+        assert answer.status_code in (200, 404)
+    assert closed.post("/api/runs/latest/settle", None).status_code == 401
+
+
+def test_the_token_in_the_address_is_taken_once_and_taken_out(closed: Site) -> None:
+    answer = closed.get(f"/runs/latest/units?status=verdict&token={TOKEN}")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/runs/latest/units?status=verdict"
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert closed.get("/runs/latest/units").status_code == 200
+    closed.client.cookies.clear()
+    assert closed.get("/runs/latest/units").status_code == 401
+    away = closed.get(f"//evil.example/x?token={TOKEN}")
+    assert not away.headers.get("location", "/").startswith("//")
+
+
+def test_behind_a_closed_door_addresses_are_known_and_foreign_names_are_not(closed: Site) -> None:
+    token = {"x-evenhand-token": TOKEN}
+    assert closed.get("/", host=f"192.168.0.7:{closed.port}", **token).status_code == 200
+    assert closed.get("/", host=f"evil.example:{closed.port}", **token).status_code == 403
+
+
+def test_no_socket_but_http(site: Site) -> None:
+    upgrade = "Connection: close, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    said = raw(
+        site,
+        f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n{upgrade}"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    )
+    assert " 101 " not in said.split("\r\n")[0]

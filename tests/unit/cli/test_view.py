@@ -1,0 +1,99 @@
+"""`evenhand view` as a user calls it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.suites import evenhand, judged, started, write_suite
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> Path:
+    await judged(write_suite(tmp_path, 2))
+    return tmp_path
+
+
+def told(view: subprocess.Popen[str]) -> tuple[str, str]:
+    """The address and the token that the command prints."""
+    assert view.stderr is not None
+    address = re.search(r"http://\S+", view.stderr.readline())
+    token = view.stderr.readline().rpartition(" ")[2].strip()
+    assert address is not None
+    return address[0], token
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_at_a_free_port_until_it_is_stopped(folder: Path, how: signal.Signals) -> None:
+    view = started("view", "--no-open", cwd=folder)
+    address, token = told(view)
+    base = address.partition("#")[0]
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", base)
+    assert address.endswith(f"#token={token}")
+    assert len(token) >= 32
+    assert httpx.get(base).status_code == 200
+    assert httpx.get(f"{base}api/runs").json()["runs"][0]["verdicts"] == 2
+    settle = f"{base}api/runs/latest/settle"
+    assert httpx.post(settle).status_code == 401
+    assert httpx.post(settle, headers={"x-evenhand-token": token}).status_code == 200
+    view.send_signal(how)
+    _, errors = view.communicate(timeout=60)
+    assert view.returncode == (0 if how is signal.SIGINT else -signal.SIGTERM)
+    assert "Traceback" not in errors
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(base)
+
+
+def test_every_start_has_a_token_of_its_own(folder: Path) -> None:
+    tokens = set()
+    for _ in range(2):
+        view = started("view", "--no-open", cwd=folder)
+        tokens.add(told(view)[1])
+        view.terminate()
+        view.communicate(timeout=60)
+    assert len(tokens) == 2
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_elsewhere_than_on_loopback_it_needs_a_token(folder: Path, host: str) -> None:
+    done = evenhand("view", "--no-open", "--host", host, cwd=folder)
+    assert done.returncode == 2
+    assert "--token" in done.stderr
+
+
+def test_bound_elsewhere_every_request_needs_the_token(folder: Path) -> None:
+    view = started("view", "--no-open", "--host", "0.0.0.0", "--token", "so-it-is-said", cwd=folder)
+    address, _ = told(view)
+    assert address.endswith("?token=so-it-is-said")
+    base = address.partition("?")[0].replace("0.0.0.0", "127.0.0.1")
+    try:
+        assert httpx.get(base).status_code == 401
+        with httpx.Client(follow_redirects=True) as reader:
+            assert reader.get(f"{base}?token=so-it-is-said").status_code == 200
+            assert reader.get(base).status_code == 200
+    finally:
+        view.terminate()
+        view.communicate(timeout=60)
+
+
+def test_without_a_store_it_says_so(tmp_path: Path) -> None:
+    done = evenhand("view", "--no-open", cwd=tmp_path)
+    assert done.returncode == 6
+    assert "there is no such store" in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(folder: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = evenhand("view", "--no-open", "--port", port, cwd=folder)
+    assert done.returncode == 2
+    assert f"port {port}" in done.stderr
+    assert "Name another port" in done.stderr

@@ -1,0 +1,154 @@
+"""A real server on loopback over a real store, and stores worth looking at."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from evenhand.app import open_store
+from evenhand.web.app import make_app, make_server
+from evenhand.web.guard import Door
+from tests.suites import (
+    JUDGE,
+    judged,
+    pair_row,
+    write_answers,
+    write_pairs,
+    write_suite,
+)
+
+TOKEN = "let-me-in"
+VARIED = (
+    JUDGE
+    + '''
+import random
+
+def by_chance(messages, salt):
+    """Scores, tags and, now and then, nothing usable."""
+    text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
+    chance = random.Random(text + salt)
+    if "broken" in text:
+        return "I would rather not say."
+    given = {
+        name: {"evidence": [text[:12]], "rationale": f"It is {name}.",
+               "score": chance.choice([1, 3, 5])}
+        for name in ("correct", "clear")
+    }
+    tags = ["B"] if "tagged" in text else []
+    return json.dumps({"scores": given, "failure_tags": tags, "notes": ""})
+
+async def one(messages, schema, params):
+    return by_chance(messages, "one")
+
+async def other(messages, schema, params):
+    return by_chance(messages, "other")
+'''
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A server under way."""
+
+    url: str
+    port: int
+    client: httpx.Client
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.client.get(path, headers=headers)
+
+    def json(self, path: str) -> Any:
+        answer = self.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, token: str | None = TOKEN, **headers: str) -> httpx.Response:
+        sent = headers if token is None else {"x-evenhand-token": token, **headers}
+        return self.client.post(path, headers=sent)
+
+
+@contextmanager
+def served(store: Path, *, closed: bool = False, host: str = "127.0.0.1") -> Iterator[Site]:
+    """The site over a store, on a free port."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    port = bound.getsockname()[1]
+    door = Door(host=host, port=port, token=TOKEN, closed=closed)
+    url = f"sqlite:{store}"
+    app = make_app(lambda: open_store(url, must_exist=True), door, "the store")
+    server = make_server(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            yield Site(f"http://127.0.0.1:{port}", port, client)
+    finally:
+        server.should_exit = True
+        thread.join()
+        bound.close()
+
+
+def sample(i: int) -> dict[str, Any]:
+    """A sample; every seventh fails, every fifth is tagged."""
+    words = "broken" if i % 7 == 3 else "tagged" if i % 5 == 0 else "plain"
+    text = f"Answer {i}, {words}: ответ, 回答, 答え."
+    meta = {"model": f"m{i % 2}", "prompt_variant": f"v{i % 2}", "question_id": f"q{i:03}"}
+    return {"meta": meta, "question": f"What is {i}?", "model_output": text}
+
+
+SAMPLES = 130
+
+
+def fill(folder: Path) -> Path:
+    """A store with runs of all kinds: two of the same samples, pairs by three judges, answers, and
+    one that waits for half of its replies."""
+    store = folder / "all.db"
+    keep = {"store": {"url": f"sqlite:{store}"}}
+    rows = [sample(i) for i in range(SAMPLES)]
+    one, other = {"model": "python/judge:one"}, {"model": "python/judge:other"}
+    suites = [
+        write_suite(folder / "a", rows, one, judge=VARIED, name="first", **keep),
+        write_suite(folder / "b", rows, other, judge=VARIED, name="second", **keep),
+        write_pairs(folder / "c", _pairs(), *_PANEL, name="pairs", **keep),
+        write_answers(folder / "d", 30, {"model": "python/judge:unsure"}, name="graded", **keep),
+        write_suite(folder / "e", 10, {"model": "replay/replies.jsonl"}, name="waiting", **keep),
+    ]
+    _write_replies(folder / "e" / "replies.jsonl")
+    judge_all(*suites)
+    return store
+
+
+def judge_all(*suites: Path) -> None:
+    """Judge suites in a thread of its own: a browser's thread has an event loop already."""
+    with ThreadPoolExecutor(1) as pool:
+        for suite in suites:
+            pool.submit(asyncio.run, judged(suite)).result()
+
+
+_PANEL = [{"model": f"python/judge:{name}"} for name in ("content", "coin", "late")]
+
+
+def _pairs() -> list[dict[str, Any]]:
+    return [pair_row(f"p{i}", 1 + i % 9, 9 - i % 9, topic=f"Topic {i}?") for i in range(20)]
+
+
+def _write_replies(file: Path) -> None:
+    given = {"evidence": [], "rationale": "no evidence found", "score": 3}
+    reply = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
+    lines = [{"unit": f"u{i}", "reply": json.dumps(reply)} for i in range(5)]
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+
+
+def run_named(site: Site, name: str) -> str:
+    """The id of a run."""
+    return str(next(one["run"] for one in site.json("/api/runs")["runs"] if one["name"] == name))

@@ -1,0 +1,280 @@
+"""The pages: what they show, in which language, and what they say when something is wrong."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from evenhand.report.page import LANGUAGES
+from tests.suites import evenhand, judged, prepared, samples, write_rows, write_suite
+from tests.unit.web.serving import SAMPLES, Site, run_named, served
+
+HREF = re.compile(r'(?:href|src)="([^"]*)"')
+
+
+def text(page: str) -> str:
+    """What a reader sees of a page."""
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def test_every_page_that_pages_link_to_is_there(site: Site) -> None:
+    seen: set[str] = set()
+    waiting = [f"/runs/{run_named(site, 'first')}", "/"]
+    while waiting and len(seen) < 150:
+        path = waiting.pop(0)
+        shape = re.sub(r"=[^&]*", "=", re.sub(r"/[0-9a-f]{12}", "/RUN", path))
+        shape = re.sub(r"/calls/\d+", "/calls/N", shape)
+        if shape in seen or path.endswith("report") or "summary" in path:
+            continue
+        seen.add(shape)
+        answer = site.get(path)
+        assert answer.status_code == 200, path
+        if "html" not in answer.headers["content-type"]:
+            continue
+        for href in HREF.findall(answer.text):
+            target = href.replace("&amp;", "&").partition("#")[0]
+            if target.startswith("?"):
+                target = path.partition("?")[0] + target
+            if target.startswith("/"):
+                waiting.append(target)
+            else:
+                assert target in ("", "data:,"), href
+    for part in ("/units", "/unit?id=", "/calls/N", "/protocol", "/units?reason="):
+        assert f"/runs/RUN{part}" in seen
+
+
+def test_the_first_page_lists_all_runs(site: Site) -> None:
+    page = text(site.get("/").text)
+    for name in ("first", "second", "pairs", "graded", "waiting"):
+        assert name in page
+
+
+def test_a_run_says_how_it_stands(site: Site) -> None:
+    page = site.get(f"/runs/{run_named(site, 'first')}").text
+    assert re.search(r'data-count="planned">130<', page)
+    assert re.search(r'data-count="failed">19<', page)
+    assert "not_json" in page
+    assert "complete" in text(page)
+    assert "stopped, not complete" in text(site.get("/runs/latest").text)
+
+
+def test_pages_follow_each_other_and_lead_back(site: Site) -> None:
+    run = run_named(site, "first")
+    path: str | None = f"/runs/{run}/units"
+    ids: list[str] = []
+    trail: list[str] = []
+    while path:
+        page = site.get(path).text
+        ids += re.findall(r'/unit\?id=([^"&]*)"', page)
+        trail.append(path)
+        path = rel(page, "next")
+    assert len(ids) == SAMPLES
+    assert len(trail) == 3
+    back = rel(site.get(trail[-1]).text, "prev")
+    assert back is not None
+    shown = re.findall(r'/unit\?id=([^"&]*)"', site.get(back).text)
+    assert shown == ids[50:100]
+
+
+def rel(page: str, name: str) -> str | None:
+    found = re.search(rf'href="([^"]*)" rel="{name}"', page)
+    return found[1].replace("&amp;", "&") if found else None
+
+
+def test_filters_stay_from_page_to_page_and_into_the_unit(site: Site) -> None:
+    run = run_named(site, "first")
+    page = site.get(f"/runs/{run}/units?status=verdict&field=model&value=m1").text
+    following = rel(page, "next")
+    assert following is not None
+    assert "status=verdict" in following
+    assert "value=m1" in following
+    unit = re.search(r'href="(/runs/\w+/unit\?id=[^"]*)"', page)
+    assert unit is not None
+    opened = site.get(unit[1].replace("&amp;", "&")).text
+    beside = rel(opened, "next")
+    assert beside is not None
+    assert "/m1/" in unquote(beside)
+    assert rel(opened, "back") == f"/runs/{run}/units?status=verdict&field=model&value=m1"
+
+
+def test_a_unit_shows_its_evidence_marked_and_its_calls(site: Site) -> None:
+    run = run_named(site, "first")
+    page = site.get(f"/runs/{run}/unit?id=/m1/v1//q001").text
+    assert re.search(r"<mark[^>]*>Answer 1, pl</mark>", page)
+    assert "It is clear." in page
+    assert re.search(rf"/runs/{run}/calls/\d+", page)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pages_speak_four_languages(site: Site, language: str) -> None:
+    own = {"en": "Runs", "ru": "Прогоны", "zh": "运行", "ja": "実行"}[language]
+    for path in ("/", "/runs/latest", "/runs/latest/units", "/compare", "/runs/nobody"):
+        asked = site.get(f"{path}?lang={language}")
+        wanted = site.get(path, **{"accept-language": f"xx, {language}-XX;q=0.9, en;q=0.1"})
+        for page in (asked, wanted):
+            assert f'<html lang="{language}">' in page.text
+            assert own in page.text
+        assert f"evenhand-language={language}" in asked.headers["set-cookie"]
+        assert "set-cookie" not in wanted.headers
+        site.client.cookies.clear()
+
+
+def test_a_language_that_nobody_knows_is_english(site: Site) -> None:
+    headers = {"accept-language": "tlh;q=x, ,;;q=1"}
+    assert '<html lang="en">' in site.get("/?lang=tlh", **headers).text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/nobody",
+        "/runs/latest/unit?id=nobody",
+        "/runs/latest/calls/999",
+        "/nowhere",
+        "/protocols/nobody",
+        "/static/nobody.js",
+        "/runs/nobody/units",
+        "/favicon.ico",
+    ],
+)
+def test_what_is_not_there_is_said_in_words(site: Site, path: str) -> None:
+    answer = site.get(path)
+    assert answer.status_code == 404
+    assert "Not found" in text(answer.text)
+
+
+def test_a_comparison_that_cannot_be_is_said_in_words(site: Site) -> None:
+    first, pairs = run_named(site, "first"), run_named(site, "pairs")
+    page = site.get(f"/compare?first={first}&second={pairs}")
+    assert page.status_code == 200
+    assert "cannot be set side by side" in page.text
+
+
+def test_the_report_of_a_run_comes_as_a_file(site: Site) -> None:
+    run = run_named(site, "first")
+    answer = site.get(f"/runs/{run}/report?summary=1")
+    assert answer.status_code == 200
+    assert answer.headers["content-disposition"] == f'attachment; filename="report-{run}.html"'
+    assert answer.text.lstrip().startswith("<!doctype html>")
+
+
+async def test_a_store_that_is_gone_is_said_and_one_that_comes_back_is_shown(
+    tmp_path: Path,
+) -> None:
+    folder = write_suite(tmp_path, 2)
+    await judged(folder)
+    store = tmp_path / "evenhand.db"
+    with served(store) as site:
+        assert site.get("/runs/latest").status_code == 200
+        store.rename(tmp_path / "elsewhere.db")
+        answer = site.get("/runs/latest")
+        assert answer.status_code == 503
+        assert "There is no such store" in answer.text or "there is no such store" in answer.text
+        assert site.get("/api/runs").json()["error"] == "there is no such store"
+        (tmp_path / "elsewhere.db").rename(store)
+        assert site.get("/runs/latest").status_code == 200
+
+
+async def test_a_store_that_is_damaged_is_said(tmp_path: Path) -> None:
+    folder = write_suite(tmp_path, 2)
+    await judged(folder)
+    store = tmp_path / "evenhand.db"
+    with served(store) as site:
+        store.write_bytes(b"no database" * 1000)
+        assert site.get("/runs/latest/units").status_code == 503
+        assert site.get("/api/runs").status_code == 503
+
+
+async def test_a_store_that_somebody_writes_to_is_read_all_the_same(tmp_path: Path) -> None:
+    folder = write_suite(tmp_path, 2)
+    await judged(folder)
+    store = tmp_path / "evenhand.db"
+    writer = sqlite3.connect(store, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    with served(store) as site:
+        assert site.json("/api/runs/latest")["verdicts"] == 2
+        assert site.get("/runs/latest/units").status_code == 200
+    writer.execute("ROLLBACK")
+    writer.close()
+
+
+async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text(
+        "unit,judge,first,second,winner\nq1,j,a,b,first\nq2,j,a,b,tie\nq3,j,a,b,\n"
+    )
+    done = evenhand("import", "votes.csv", "--kind", "votes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with served(tmp_path / "evenhand.db") as site:
+        got = site.json("/api/runs/latest")
+        assert (got["kind"], got["verdicts"], got["pending"]) == ("pairwise", 2, 0)
+        rows = site.json("/api/runs/latest/judgments")["judgments"]
+        for path in ("", "/units", "/calls", "/protocol", "/units?status=pending"):
+            assert site.get(f"/runs/latest{path}").status_code == 200
+        for row in rows:
+            assert site.get(f"/runs/latest/unit?id={row['unit']}").status_code == 200
+        assert site.post("/api/runs/latest/settle").status_code == 400
+
+
+async def test_what_is_judged_meanwhile_is_seen(tmp_path: Path) -> None:
+    folder = write_suite(tmp_path, 2)
+    await judged(folder)
+    with served(tmp_path / "evenhand.db") as site:
+        assert site.json("/api/runs/latest")["verdicts"] == 2
+        write_rows(folder, samples(5))
+        await judged(prepared(folder))
+        assert site.json("/api/runs/latest")["verdicts"] == 5
+        assert len(site.json("/api/runs/latest/judgments")["judgments"]) == 5
+
+
+async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -> None:
+    run, wrong = run_named(site, "pairs"), []
+
+    def read(number: int) -> None:
+        for _ in range(5):
+            got = site.get(f"/runs/{run}/unit?id=p{number}")
+            if got.status_code != 200 or f"Topic {number}?" not in got.text:
+                wrong.append((number, got.status_code))
+
+    readers = [threading.Thread(target=read, args=(number,)) for number in range(12)]
+    for one in readers:
+        one.start()
+    for one in readers:
+        one.join()
+    assert not wrong
+
+
+async def test_settling_needs_the_token_and_changes_the_store(tmp_path: Path) -> None:
+    folder = write_suite(tmp_path, 3)
+    await judged(folder)
+    with served(tmp_path / "evenhand.db") as site:
+        path = "/api/runs/latest/settle"
+        assert site.post(path, None).status_code == 401
+        assert site.post(path, "wrong").status_code == 401
+        done = site.post(path)
+        assert done.status_code == 200
+        assert (done.json()["verdicts"], done.json()["cached"]) == (3, 3)
+        assert site.get(path).status_code == 405
+        assert site.post("/api/runs/nobody/settle").status_code == 404
+
+
+async def test_a_run_that_is_judged_is_not_settled(tmp_path: Path) -> None:
+    from evenhand.app import open_store
+
+    folder = write_suite(tmp_path, 1)
+    await judged(folder)
+    with served(tmp_path / "evenhand.db") as site:
+        run = site.json("/api/runs/latest")["run"]
+        store = open_store(f"sqlite:{tmp_path / 'evenhand.db'}")
+        with store.claim(run):
+            answer = site.post(f"/api/runs/{run}/settle")
+            assert site.json(f"/api/runs/{run}/progress")["judging"] is True
+            assert "judging now" in site.get(f"/runs/{run}").text
+        store.close()
+        assert answer.status_code == 409
+        assert "being judged by another process" in answer.json()["error"]
+        assert site.json(f"/api/runs/{run}/progress")["judging"] is False
