@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -16,6 +16,7 @@ from evenhand.cli.models import get_model
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
 from evenhand.engine.run import BASIS
+from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
 from evenhand.ledger.store import Scope, Store
@@ -50,8 +51,21 @@ HONEST = {
 @click.option("--small", is_flag=True, help="The 135M model: quick to fetch, judges badly.")
 @click.option("--yes", is_flag=True, help="Fetch the model without asking.")
 @click.option("--store", metavar="URL", help="Keep the results, e.g. sqlite:demo.db.")
+@click.option(
+    "--reports",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="evenhand-demo",
+    show_default=True,
+    help="Write a report of each protocol into this folder.",
+)
 def demo_command(
-    language: str, every: bool, protocol: str | None, small: bool, yes: bool, store: str | None
+    language: str,
+    every: bool,
+    protocol: str | None,
+    small: bool,
+    yes: bool,
+    store: str | None,
+    reports: Path,
 ) -> int:
     """Judge a few bundled answers, good, bad and tricky, with the embedded judge.
 
@@ -63,14 +77,29 @@ def demo_command(
         return 2
     opened = open_store(store or "sqlite::memory:")
     try:
-        codes = [
-            _judge(kind, spoken, name, opened)
+        runs = {
+            f"{kind}-{spoken}.html": _judge(kind, spoken, name, opened)
             for kind in ([protocol] if protocol else KINDS)
             for spoken in (LANGUAGES if every else [language])
-        ]
+        }
+        _write_reports(opened, reports, runs)
     finally:
         opened.close()
-    return max(codes)
+    return int(any(one.counts.verdicts != one.counts.planned for one in runs.values()))
+
+
+def _write_reports(store: Store, folder: Path, runs: Mapping[str, Summary]) -> None:
+    """A page of each run, where the parts that make pages are installed."""
+    try:
+        from evenhand.reporting import Asked, write_report
+
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, summary in runs.items():
+            write_report(folder / name, store, find_run(store, summary.run), Asked())
+    except UsageError as error:
+        click.echo(f"\nNo report was written: {error}", err=True)
+        return
+    click.echo(f"\nTo look at in a browser: {', '.join(str(folder / name) for name in runs)}")
 
 
 def _model_here(name: str, yes: bool) -> bool:
@@ -86,7 +115,7 @@ def _model_here(name: str, yes: bool) -> bool:
     return True
 
 
-def _judge(protocol: str, language: str, model: str, store: Store) -> int:
+def _judge(protocol: str, language: str, model: str, store: Store) -> Summary:
     with tempfile.TemporaryDirectory(prefix="evenhand-demo-") as folder:
         for name, text in example_files(protocol, language).items():
             Path(folder, name).write_text(text, encoding="utf-8")
@@ -98,7 +127,7 @@ def _judge(protocol: str, language: str, model: str, store: Store) -> int:
     _print(store, summary, [seat.judge.caveat for seat in prepared.seats])
     if summary.stopped:
         raise summary.stopped
-    return 0 if summary.counts.verdicts == summary.counts.planned else 1
+    return summary
 
 
 def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:

@@ -51,6 +51,9 @@ def _findings() -> Iterator[Finding]:
     yield "sqlite", "ok" if is_new else "look", sqlite3.sqlite_version
     yield _extra("embedded judge", "xllamacpp", "embedded")
     yield _extra("parquet files", "pyarrow", "parquet")
+    yield _extra("report", "vl_convert", "report")
+    yield _extra("web view", "fastapi", "view")
+    yield _extra("win rates at equal lengths", "sklearn", "length")
     yield from _models()
     environ = environment()
     for key in KEYS:
