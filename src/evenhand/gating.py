@@ -15,7 +15,7 @@ from evenhand.ledger.store import Scope, Store
 from evenhand.stats.comparing.comparison import OVERALL
 from evenhand.stats.comparing.contrast import proper_level
 from evenhand.stats.comparing.variants import judge_named
-from evenhand.stats.deciding.conditions import Figure, Judgments
+from evenhand.stats.deciding.conditions import OPEN, Figure, Judgments
 from evenhand.stats.deciding.gate import (
     AGAINST,
     CONDITIONS,
@@ -32,18 +32,23 @@ from evenhand.tables import score_table, vote_table
 
 STOPPED = (
     "This run was to stop once its comparison was decided. That comparison is taken from the"
-    " sequential test, whose error and interval allow for stopping; other figures do not."
+    " sequential test{level}, whose error and interval allow for stopping; other figures do not."
+    " Failures are a share of the judgments that it began."
 )
+PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--pair-by"}
+"""What means nothing for scores unless a field tells variants apart."""
 
 
 def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule | None]:
     """What the flags say, over `[gate]` and `[compare]` of the suite as the run keeps them, and the
     rule for conflicts; raises UsageError."""
-    manifest = recorded.row.manifest
-    # A baseline of other variants than those asked for means nothing.
-    compared = {} if flags.get("by") else manifest.get("compare") or {}
-    given = {**compared, **manifest.get("gate", {})}
-    given |= {name: value for name, value in flags.items() if said(value)}
+    manifest, kind = recorded.row.manifest, recorded.kind_name
+    compared = manifest.get("compare") or {}
+    other = _by(flags.get("by") or (), kind)
+    if other and other != _by(compared.get("by") or (), kind):
+        compared = {}  # a baseline of other variants than those asked for means nothing
+    own = manifest.get("gate", {}) | {name: one for name, one in flags.items() if said(one)}
+    given = {**compared, **own}
     if not any(said(given.get(name)) for name in CONDITIONS):
         raise UsageError(
             "a gate needs a condition",
@@ -51,16 +56,24 @@ def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule |
             " suite, and run it again.",
         )
     given["dimensions"] = tuple(given.pop("dimension", None) or (OVERALL,))
-    for name in ("by", "pair_by"):
-        given[name] = _fields(given.get(name) or ())
+    given["by"] = _by(given.get("by") or (), kind)
+    given["pair_by"] = _fields(given.get("pair_by") or ())
     rule: Rule | None = given.pop("on_conflict", None)
     asked = Wanted(**given)
-    if rule is not None and recorded.kind_name != "pairwise":
+    if rule is not None and kind != "pairwise":
         raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
     proper_level(asked.level)
     _numbers(asked)
-    _fits(asked, recorded.kind_name)
+    _fits(asked, kind)
+    if kind != "pairwise" and not asked.by:
+        _whole(own)
     return asked, rule
+
+
+def _by(given: Iterable[str], kind: str) -> tuple[str, ...]:
+    """The fields that tell variants apart; none for pairs, which have candidates."""
+    fields = _fields(given)
+    return () if kind == "pairwise" and fields == ("candidate",) else fields
 
 
 def _fields(given: Iterable[str]) -> tuple[str, ...]:
@@ -81,7 +94,7 @@ def _fits(asked: Wanted, kind: str) -> None:
     pairs = kind == "pairwise"
     if pairs and asked.min_mean is not None:
         raise UsageError("pairs have no mean score", advice="Use --min-win-rate with --candidate.")
-    if pairs and (asked.by not in ((), ("candidate",)) or asked.pair_by):
+    if pairs and (asked.by or asked.pair_by):
         raise UsageError(
             "pairs are compared by candidate and nothing else",
             advice="Leave out --by and --pair-by.",
@@ -108,30 +121,65 @@ def _fits(asked: Wanted, kind: str) -> None:
         )
 
 
+def _whole(own: Mapping[str, Any]) -> None:
+    """Refuse to hold all units to what was meant for variants."""
+    for name, flag in PER_VARIANT.items():
+        if said(own.get(name)):
+            raise UsageError(
+                f"{flag} needs --by",
+                advice="Name the field that tells the variants apart: --by FIELD, or `by` under"
+                " [compare] in the suite.",
+            )
+
+
 def gate_run(
     store: Store, recorded: Recorded, asked: Wanted, rule: Rule | None = None, seed: int = 0
 ) -> Gate:
     """Hold a run to its conditions. The same store and seed give the same gate."""
+    comparisons = _comparisons(store, recorded)
     counts = _counts(store, recorded, asked.judge)
-    decisions = _sequential(store, recorded, asked, rule)
+    if comparisons and not any(_is_open(one) for one in comparisons):
+        counts = replace(counts, left=counts.pending)
+    decisions = _sequential(comparisons, recorded, asked, rule)
     if recorded.kind_name == "pairwise":
         gate = gate_votes(vote_table(store, recorded, rule), counts, asked, seed, decisions)
     else:
         gate = gate_scores(score_table(store, recorded), counts, asked, seed, decisions)
     if is_sequential(recorded.row.manifest):
-        gate = replace(gate, notes=(*gate.notes, STOPPED))
+        levels = {f" at level {one.figure.level:.4g}" for one in decisions.values()}
+        note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")
+        gate = replace(gate, notes=(*gate.notes, note))
     return gate
 
 
+def _comparisons(store: Store, recorded: Recorded) -> list[dict[str, Any]]:
+    """How the comparisons stand that the run was to stop for; none of any other run."""
+    try:
+        stopped = stored_decision(store, recorded)
+    except UsageError:  # the comparison it was to decide was none
+        return []
+    return stopped["comparisons"] if stopped else []
+
+
+def _is_open(one: Mapping[str, Any]) -> bool:
+    """Whether another run would judge more for this comparison."""
+    entered = one["questions"] + one["skipped"]
+    return bool(one["outcome"] == OPEN and entered < one["of_questions"])
+
+
 def _sequential(
-    store: Store, recorded: Recorded, asked: Wanted, rule: Rule | None
+    comparisons: Iterable[Mapping[str, Any]],
+    recorded: Recorded,
+    asked: Wanted,
+    rule: Rule | None,
 ) -> dict[tuple[str, str, str], Sequential]:
     """What the run's own test has decided, where the gate asks for just that."""
     compared = recorded.row.manifest.get("compare") or {}
-    other = asked.judge or rule or asked.pair_by or list(asked.by) != (compared.get("by") or [])
-    stopped = None if other else stored_decision(store, recorded)
+    own = _by(compared.get("by") or (), recorded.kind_name)
+    if asked.judge or rule or asked.pair_by or asked.by != own:
+        return {}
     found: dict[tuple[str, str, str], Sequential] = {}
-    for one in (stopped or {}).get("comparisons", ()):
+    for one in comparisons:
         ends = [one["estimate"], one["low"], one["high"]]
         if one["measure"] == "win_rate":
             ends = [None if end is None else 2 * end - 1 for end in ends]
@@ -142,6 +190,7 @@ def _sequential(
             n=one["questions"],
             clusters=one["questions"],
             counted="questions",
+            level=1 - one["alpha"],
         )
         key = one["variant"], one["baseline"], one["dimension"]
         found[key] = Sequential(one["outcome"], figure, one["skipped"])

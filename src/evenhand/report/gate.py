@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.terminal import cut, safe
+from evenhand.report.terminal import console, cut, safe
 from evenhand.stats.deciding.conditions import Condition
 from evenhand.stats.deciding.gate import Gate
 
@@ -30,17 +29,24 @@ def headline(gate: Gate) -> str:
     return f"not enough evidence: {outcomes.count('not enough evidence')} {of} open"
 
 
-def gate_lines(gate: Gate) -> Iterator[Text | Table]:
-    """The outcome and every condition with its reason."""
+def gate_lines(gate: Gate, width: int = 80) -> Iterator[Text]:
+    """The outcome and every condition with its reason, in lines of at most `width`."""
     yield Text(headline(gate), style=f"bold {_STYLES[gate.outcome]}")
-    rows = Table.grid(padding=(0, 2))
-    rows.add_column(no_wrap=True)
-    rows.add_column(overflow="fold")
+    edge = max((len(WORDS[one.outcome]) for one in gate.conditions), default=0) + 2
     for one in gate.conditions:
-        rows.add_row(Text(WORDS[one.outcome], style=_STYLES[one.outcome]), Text(safe(one.reason)))
-    yield rows
+        label = Text(WORDS[one.outcome].ljust(edge), style=_STYLES[one.outcome])
+        for line in _wrapped(Text(safe(one.reason)), width - edge):
+            yield label + line
+            label = Text(" " * edge)
     for note in gate.notes:
-        yield Text(f"Note: {safe(note)}", style="dim")
+        yield from _wrapped(Text(f"Note: {safe(note)}", style="dim"), width)
+
+
+def _wrapped(text: Text, width: int) -> Iterator[Text]:
+    """The text in lines that no blanks follow; never narrower than a word or two."""
+    for line in text.wrap(console(), max(width, 20), overflow="fold"):
+        line.rstrip()
+        yield line
 
 
 def workflow_commands(gate: Gate, run: str) -> Iterator[str]:

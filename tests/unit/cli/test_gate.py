@@ -125,6 +125,10 @@ def test_a_condition_is_needed(call: CallCommand, tmp_path: Path) -> None:
         (["--min-mean", "1", "--judge", "python/judge:god"], 'Did you mean "python/judge:good"'),
         (["--min-win-rate", "0.5"], "only pairs have a win rate"),
         (["--max-critical-fails", "0"], "weighted protocol"),
+        (["--min-mean", "0.1", "--baseline", "nobody"], "--baseline needs --by"),
+        (["--min-mean", "0.5", "--variant", "nobody"], "--variant needs --by"),
+        (["--min-mean", "0.5", "--pair-by", "question_id"], "--pair-by needs --by"),
+        ([*AGAINST[:2], "--min-mean", "0.1", "--baseline", "nobody"], "no variant is called"),
         (["--min-mean", "nan"], "--min-mean is nan"),
         (["--min-mean", "1", "--level", "95"], "level"),
         (["--max-drop", "-1"], "x>=0"),
@@ -154,6 +158,26 @@ def test_conditions_stand_in_the_suite_and_flags_beat_them(
     assert names == [("no_worse_than", "better"), ("min_mean", "worse")]
     assert call("gate", "--min-mean", "3.5").code == 0
     assert call("gate", "--min-mean", "0", "--dimension", "overall").code == 0
+
+
+@pytest.mark.parametrize("by", [[], ["--by", "prompt_variant"], ["--by", " prompt_variant,"]])
+def test_the_suites_baseline_holds_for_its_own_field(
+    call: CallCommand, tmp_path: Path, by: list[str]
+) -> None:
+    rest = {"compare": {"by": "prompt_variant", "baseline": "v1"}}
+    judged(call, tmp_path, rest, v1=FAIR, v2=GOOD)
+    said = call("gate", *by, "--better", "--json")
+    assert (said.code, [one["variant"] for one in said.json["conditions"]]) == (0, ["v2"])
+    assert "--baseline V" in call("gate", "--by", "question_id", "--better").err
+
+
+def test_lines_end_without_blanks(call: CallCommand, tmp_path: Path) -> None:
+    judged(call, tmp_path, v1=FAIR, v2=GOOD)
+    said = call("gate", *AGAINST, "--better", "--min-mean", "0.8", "--max-failure-rate", "0")
+    lines = said.out.splitlines()
+    assert all(line == line.rstrip() for line in lines)
+    reasons = [line for line in lines if line.startswith(" " * 21)]
+    assert reasons, "long reasons go on below their start"
 
 
 def test_one_unit_is_not_enough(call: CallCommand, tmp_path: Path) -> None:
@@ -237,9 +261,17 @@ def test_junit_is_written_whatever_the_outcome(call: CallCommand, tmp_path: Path
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     call(*asked, "--junit", "gate.xml", "--json")
     assert (tmp_path / "gate.xml").read_bytes() == first
-    said = call(*asked, "--junit", "nowhere/gate.xml")
+    assert call(*asked, "--junit", "a/new/folder/gate.xml").code == 1
+    assert (tmp_path / "a/new/folder/gate.xml").read_bytes() == first
+
+
+def test_a_report_that_cannot_be_written_hides_no_verdict(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    said = call(*ci(call, tmp_path), "--junit", "judge.py/gate.xml", "--json")
     assert said.code == 2
-    assert "nowhere/gate.xml" in said.err
+    assert said.json["outcome"] == "worse"
+    assert "judge.py/gate.xml" in said.err
 
 
 def commands(text: str) -> list[str]:
@@ -341,7 +373,89 @@ def test_a_run_that_stopped_early_keeps_its_decision(call: CallCommand, tmp_path
     assert "sequential test" in said.json["notes"][-1]
     # What the sequential test was not asked is open while so much is missing.
     assert call("gate", "--dimension", "correct").code == 7
-    assert call("gate", "--min-mean", "0.6").code == 7
+    mean = call("gate", "--min-mean", "0.6", "--json")
+    assert mean.code == 7
+    assert "evenhand run --to-the-end" in mean.json["reasons"][-1]
+    assert "(evenhand run;" not in mean.out
+
+
+ALPHA = {"until_decided": True, "dimension": "correct", "alpha": 0.4}
+
+
+def test_a_decision_at_a_larger_error_is_not_the_gates_own(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rest = {"compare": {"by": "prompt_variant", "baseline": "v1"}, "stop": ALPHA}
+    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
+    asked = ("gate", "--better", "--no-worse-than", "0", "--dimension", "correct", "--json")
+    said = call(*asked)
+    assert (said.code, said.json["level"]) == (7, 0.95)
+    for one in said.json["conditions"]:
+        assert (one["outcome"], one["low"], one["high"]) == ("not enough evidence", None, None)
+        assert "error of 0.4 and this gate asks for 0.05" in one["reason"]
+        assert "smaller alpha under [stop], or give --level 0.6" in one["reason"]
+    lower = call(*asked, "--level", "0.6")
+    assert (lower.code, lower.json["level"]) == (0, 0.6)
+    assert "sequential test at level 0.6," in lower.json["notes"][-1]
+    assert call(*asked, "--level", "0.61").code == 7
+    rest["stop"] = ALPHA | {"alpha": 0.05}
+    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
+    smaller = call(*asked)
+    assert smaller.code == 0, smaller.json
+    assert "sequential test at level 0.95," in smaller.json["notes"][-1]
+
+
+def test_what_a_decided_run_leaves_is_no_failure(call: CallCommand, tmp_path: Path) -> None:
+    rest = {
+        "compare": {"by": "prompt_variant", "baseline": "v1"},
+        "gate": {"no_worse_than": 0.05, "max_failure_rate": 0.02},
+        "stop": {"until_decided": True},
+    }
+    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
+    shown = call("show", "--json").json
+    assert shown["pending"] > 200
+    said = call("gate", "--json")
+    assert said.code == 0, said.json
+    assert said.json["conditions"][-1]["n"] == shown["verdicts"]
+    assert call("gate", "--judge", "python/judge:good", "--max-failure-rate", "0").code == 7
+    only = ("--max-failure-rate", "0", "--json")
+    (judge,) = call("gate", "--judge", "python/judge:good", *only).json["conditions"][1:]
+    assert (judge["outcome"], judge["n"]) == ("better", shown["verdicts"])
+
+
+def test_what_an_undecided_run_has_not_judged_can_still_fail(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = samples(v1="1" * 40, v2="1" * 40)
+    given = {"evidence": [], "rationale": "no evidence found", "score": 3}
+    reply = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
+    rest = {
+        "compare": {"by": "prompt_variant", "baseline": "v1"},
+        "gate": {"max_failure_rate": 0.02},
+        "stop": {"until_decided": True},
+    }
+    write_suite(tmp_path, rows, {"model": "replay/replies.jsonl"}, **rest)
+    ids = [f"{v}/q{q}" for v in ("v1", "v2") for q in range(30)]
+    replies = [{"unit": name, "reply": json.dumps(reply)} for name in ids]
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(one) + "\n" for one in replies))
+    assert call("run", "--json").json["pending"] > 0
+    said = call("gate", "--json")
+    assert said.code == 7
+    assert "pending: evenhand run" in said.json["reasons"][0]
+
+
+def test_a_stopped_run_of_pairs_passes_its_gate(call: CallCommand, tmp_path: Path) -> None:
+    rows = [pair_row(f"p{i}", 2, 9, topic=f"T{i}?") for i in range(80)]
+    write_pairs(tmp_path, rows, compare={"baseline": "c1"}, stop={"until_decided": True})
+    assert call("run").code == 0
+    asked = ("gate", "--better", "--max-failure-rate", "0", "--json")
+    assert call(*asked).code == 0
+    named = call(*asked, "--by", "candidate")
+    assert (named.code, "sequential test at level 0.95" in named.json["notes"][-1]) == (0, True)
+    other = call("gate", "--candidate", "c2", "--judge", "python/judge:content", *asked[1:])
+    assert other.code == 7
+    assert "evenhand run --to-the-end" in other.json["reasons"][0]
+    assert call("gate", "--candidate", "nobody", "--max-failure-rate", "0").code == 2
 
 
 def test_judgments_made_elsewhere_are_held_to_the_same(call: CallCommand, tmp_path: Path) -> None:

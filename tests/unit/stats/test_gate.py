@@ -85,6 +85,16 @@ def test_reasons_say_what_was_found_and_what_would_help() -> None:
     assert (even.more, "may not decide" in even.reason) == (None, True)
 
 
+def test_one_is_counted_in_the_singular() -> None:
+    one = Figure(value=0.9, low=0.7, high=1.0, n=1, clusters=1)
+    assert "over 1 unit." in at_least("min_mean", one, 0.5, "the mean").reason
+    almost = figure(0.9, 0.11, error=0.03)
+    found = at_least("min_mean", almost, 0.8, "the mean")
+    assert (found.more, "about 1 more unit would" in found.reason) == (1, True)
+    alone = share_at_most("max_failure_rate", Judgments(1, 0, 0), 0.0)
+    assert "over 1 judgment." in alone.reason
+
+
 def test_so_many_more_units_decide_four_times_in_five() -> None:
     spread, start, limit = 0.3, 20, 0.7
     error = spread / math.sqrt(start)

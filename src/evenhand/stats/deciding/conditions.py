@@ -17,6 +17,7 @@ from evenhand.stats.comparing.power import units_needed
 
 OPEN: Outcome = "not enough evidence"
 MISSING = "judge what is missing (evenhand run; what failed, with --retry-failures)"
+LEFT = "judge what is missing (evenhand run --to-the-end; what failed, with --retry-failures)"
 _ROUNDING = 1e-12
 
 
@@ -27,6 +28,8 @@ class Judgments:
     verdicts: int
     failed: int
     pending: int
+    left: int = 0
+    """Of those to come, how many a run leaves on purpose, because its comparison is decided."""
 
     @property
     def missing(self) -> int:
@@ -49,6 +52,10 @@ class Figure:
     bounds: tuple[float, float] | None = None
     counted: str = "units"
     """What `n` is the number of."""
+    unfit: str = ""
+    """Why it cannot decide, whatever it is."""
+    left: bool = False
+    """Whether the run leaves units on purpose, which only `--to-the-end` judges."""
 
 
 NOTHING = Figure(value=None, low=None, high=None, n=0, clusters=0)
@@ -117,8 +124,11 @@ def is_better(row: Row, figure: Figure, base: str) -> Condition:
         variant=row.variant,
         signed=True,
     )
+    if figure.unfit:
+        return _condition(claim, figure, OPEN, figure.unfit)
     if row.outcome == OPEN:
-        return _condition(claim, figure, OPEN, _more_units(row.units_needed), row.units_needed)
+        more = row.units_needed
+        return _condition(claim, figure, OPEN, _more_units(more, left=figure.left), more)
     if turns(figure, row.outcome, 0.0):
         return _condition(claim, figure, OPEN, _could_turn(figure, signed=True))
     return _condition(claim, figure, row.outcome)
@@ -139,6 +149,8 @@ def at_least(name: str, figure: Figure, least: float, what: str, **about: Any) -
 
 def judged(claim: Claim, figure: Figure, threshold: float) -> Condition:
     """What the interval says of a threshold that a figure must not be below."""
+    if figure.unfit:
+        return _condition(claim, figure, OPEN, figure.unfit)
     if figure.value is None or figure.low is None or figure.high is None:
         why = "nothing was judged that says so" if not figure.n else "there is no interval"
         return _condition(claim, figure, OPEN, why)
@@ -149,7 +161,7 @@ def judged(claim: Claim, figure: Figure, threshold: float) -> Condition:
         outcome = "worse"
     if outcome == OPEN:
         more = more_units(figure, threshold)
-        return _condition(claim, figure, OPEN, _more_units(more), more)
+        return _condition(claim, figure, OPEN, _more_units(more, left=figure.left), more)
     if turns(figure, outcome, threshold):
         return _condition(claim, figure, OPEN, _could_turn(figure, signed=claim.signed))
     return _condition(claim, figure, outcome)
@@ -175,7 +187,9 @@ def more_units(figure: Figure, threshold: float) -> int | None:
     return None if found is None else max(1, found)
 
 
-def count_at_most(name: str, found: int, missing: int, most: int, **about: Any) -> Condition:
+def count_at_most(
+    name: str, found: int, missing: int, most: int, *, left: bool = False, **about: Any
+) -> Condition:
     """A number of critical fails, which is exact but for judgments that are missing."""
     whose = f" of {quoted(about['variant'])}" if about.get("variant") else ""
     claim = Claim(
@@ -187,12 +201,15 @@ def count_at_most(name: str, found: int, missing: int, most: int, **about: Any) 
         **about,
     )
     figure = Figure(value=found, low=found, high=found + missing, n=0, clusters=0)
-    return _exact(claim, figure, most, f"{_judgments(missing)} missing: {MISSING}")
+    return _exact(claim, figure, most, f"{_judgments(missing)} missing: {_remedy(left=left)}")
 
 
 def share_at_most(name: str, counts: Judgments, most: float) -> Condition:
-    """The share of judgments that failed, which is exact once none is pending."""
-    planned = counts.verdicts + counts.missing
+    """The share of judgments that failed, which is exact once none is pending; those that a run
+    leaves on purpose are not awaited."""
+    awaited = counts.pending - counts.left
+    done = counts.verdicts + counts.failed
+    planned = done + awaited
     claim = Claim(
         name=name,
         yes=f"the share of failed judgments is at most {most:g}",
@@ -202,16 +219,15 @@ def share_at_most(name: str, counts: Judgments, most: float) -> Condition:
     )
     if not planned:
         return _condition(claim, NOTHING, OPEN, "nothing is planned")
-    done = counts.verdicts + counts.failed
     figure = Figure(
         value=counts.failed / done if done else None,
         low=counts.failed / planned,
-        high=counts.missing / planned,
+        high=(counts.failed + awaited) / planned,
         n=done,
         clusters=done,
         counted="judgments",
     )
-    return _exact(claim, figure, most, f"{_judgments(counts.pending)} pending: evenhand run")
+    return _exact(claim, figure, most, f"{_judgments(awaited)} pending: evenhand run")
 
 
 def _exact(claim: Claim, figure: Figure, most: float, why: str) -> Condition:
@@ -312,17 +328,24 @@ def _shown(claim: Claim, figure: Figure) -> str:
     interval = ""
     if figure.low is not None and figure.high is not None and figure.low < figure.high:
         interval = f" [{figure.low:{sign}.3g}, {figure.high:{sign}.3g}]"
-    return f"{claim.unit} is {figure.value:{sign}.3g}{interval} over {figure.n} {figure.counted}"
+    counted = figure.counted.removesuffix("s") if figure.n == 1 else figure.counted
+    return f"{claim.unit} is {figure.value:{sign}.3g}{interval} over {figure.n} {counted}"
 
 
 def _judgments(number: int) -> str:
     return "1 judgment is" if number == 1 else f"{number} judgments are"
 
 
-def _more_units(more: int | None) -> str:
+def _more_units(more: int | None, *, left: bool) -> str:
+    rest = f"; {LEFT}" if left else ""
     if more is None:
-        return "more units alone may not decide it"
-    return f"about {more} more units would decide it, if it is what it seems"
+        return f"more units alone may not decide it{rest}"
+    units = "unit" if more == 1 else "units"
+    return f"about {more} more {units} would decide it, if it is what it seems{rest}"
+
+
+def _remedy(*, left: bool) -> str:
+    return LEFT if left else MISSING
 
 
 def _could_turn(figure: Figure, *, signed: bool) -> str:
@@ -331,7 +354,7 @@ def _could_turn(figure: Figure, *, signed: bool) -> str:
     least, most = figure.bounds
     return (
         f"missing judgments could make it anything from {least:{sign}.3g} to {most:{sign}.3g}:"
-        f" {MISSING}"
+        f" {_remedy(left=figure.left)}"
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import floor
 from types import MappingProxyType
 from typing import Any
 
@@ -101,12 +102,26 @@ class Gate:
 @dataclass(frozen=True, slots=True)
 class Sequential:
     """What a run that stops once it is decided says of a variant: the outcome, and the difference
-    with an interval that holds whenever one looks."""
+    with an interval that holds whenever one looks, at the level of the figure."""
 
     outcome: Outcome
     figure: Figure
     skipped: int
     """Questions that a failure left out."""
+
+    def fits(self, level: float) -> bool:
+        """Whether it errs no more often than a gate of this level may."""
+        return self.figure.level >= level - 1e-12
+
+    def unfit(self, level: float) -> Figure:
+        """The difference without its interval, which is none of this level."""
+        own = 1 - self.figure.level
+        why = (
+            f"the run stops at an error of {own:.3g} and this gate asks for {1 - level:.3g}: run it"
+            f" on with a smaller alpha under [stop], or give"
+            f" --level {floor(self.figure.level * 1e4 + 1e-8) / 1e4:g}"
+        )
+        return replace(self.figure, low=None, high=None, unfit=why)
 
 
 Decisions = Mapping[tuple[str, str, str], Sequential]
@@ -133,7 +148,8 @@ def gate_scores(
         _dimension(taken, name)
     if not asked.by:
         everything = np.ones(len(taken.units), dtype=np.bool_)
-        made = list(_of_units(taken, asked, _Part(None, everything, _questions(taken))))
+        whole = _Part(None, everything, _questions(taken), counts.left > 0)
+        made = list(_of_units(taken, asked, whole))
         return _gate([*made, *_failures(counts, asked)], asked, ())
     compared = compare_scores(
         taken, asked.by, asked.baseline, pair_by=asked.pair_by or None, level=asked.level, seed=seed
@@ -141,12 +157,12 @@ def gate_scores(
     places = layout(taken, asked.by, asked.pair_by or None)
     names = _held(places.variants, asked.baseline, asked.variant, "variant")
     spans = {name: high - low for name in asked.dimensions for low, high in [_ends(taken, name)]}
-    duels = [*_duels(compared, asked, names, spans, decisions)]
+    duels = [*_duels(compared, asked, names, spans, decisions, left=counts.left > 0)]
     made = [*_against(compared.baseline, asked, duels)]
     if not names:
         made = _alone(compared.baseline, asked, "variant")
     for name in names:
-        made += _of_units(taken, asked, _part(places, name))
+        made += _of_units(taken, asked, _part(places, name, left=counts.left > 0))
     notes = () if decisions else _notes(compared, names)
     return _gate([*made, *_failures(counts, asked)], asked, notes)
 
@@ -162,6 +178,8 @@ def gate_votes(
     if not counts.verdicts:
         return _nothing_yet(counts, asked)
     one = asked.candidate or asked.variant
+    if one is not None:
+        chosen(votes.candidates, one, "candidate")
     made: list[Condition] = []
     notes: tuple[str, ...] = ()
     if asked.baseline is not None:
@@ -173,7 +191,8 @@ def gate_votes(
         for name in asked.dimensions:
             chosen(known, name, "criterion")
         spans = dict.fromkeys(asked.dimensions, 1.0)
-        duels = [*_duels(compared, asked, names, spans, decisions, counts.pending)]
+        pending, left = counts.pending, counts.left > 0
+        duels = [*_duels(compared, asked, names, spans, decisions, pending, left=left)]
         notes = () if decisions else _notes(compared, names)
         made += _against(compared.baseline, asked, duels)
         made += _rates_against(compared.baseline, asked, duels)
@@ -189,7 +208,7 @@ def gate_votes(
             raise UsageError(
                 "a win rate on one criterion is against a baseline", advice="Add --baseline C."
             )
-        made.append(_rate_of(votes, one, counts.pending, asked))
+        made.append(_rate_of(votes, one, counts, asked))
     return _gate([*made, *_failures(counts, asked)], asked, notes)
 
 
@@ -275,6 +294,8 @@ def _duels(
     spans: Mapping[str, float],
     decisions: Decisions,
     pending: int = 0,
+    *,
+    left: bool,
 ) -> Iterator[_Duel]:
     """What is known of each variant and dimension; a sequential decision beats a fixed test."""
     for variant, dimension in product(names, asked.dimensions):
@@ -286,9 +307,12 @@ def _duels(
         span = spans[dimension]
         if decided:
             row = replace(row, outcome=decided.outcome)
-            figure, missing = replace(decided.figure, level=asked.level), decided.skipped
+            fits = decided.fits(asked.level)
+            figure = decided.figure if fits else decided.unfit(asked.level)
+            missing = decided.skipped
         else:
             figure, missing = difference(row, asked.level), pending
+        figure = replace(figure, left=left)
         yield _Duel(variant, dimension, row, widened(figure, figure.n, missing, (-span, span)))
 
 
@@ -318,11 +342,13 @@ class _Part:
     variant: str | None
     units: Bools
     cluster: Ints
+    left: bool
+    """Whether the run leaves units on purpose."""
 
 
-def _part(places: Layout, name: str) -> _Part:
+def _part(places: Layout, name: str, *, left: bool) -> _Part:
     own = places.variant == places.variants.index(name)
-    return _Part(name, own, places.cluster[places.key])
+    return _Part(name, own, places.cluster[places.key], left)
 
 
 def _questions(scores: Scores) -> Ints:
@@ -349,8 +375,8 @@ def _of_units(scores: Scores, asked: Wanted, part: _Part) -> Iterator[Condition]
         rows = part.units[scores.unit]
         found = int(scores.critical[rows].sum())
         missing = int(_due(scores)[part.units].sum()) - int((~scores.failed[rows]).sum())
-        most = asked.max_critical_fails
-        yield count_at_most("max_critical_fails", found, missing, most, variant=part.variant)
+        most, name = asked.max_critical_fails, "max_critical_fails"
+        yield count_at_most(name, found, missing, most, left=part.left, variant=part.variant)
 
 
 def _due(scores: Scores) -> Ints:
@@ -391,6 +417,7 @@ def _mean(
         level=level,
         error=found.error,
         bounds=(float(least.mean()), float(most.mean())) if least.size else None,
+        left=part.left,
     )
 
 
@@ -408,7 +435,7 @@ def _rates_against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Con
         yield at_least("min_win_rate", rate(duel.difference), least, what + on, **duel.where)
 
 
-def _rate_of(votes: Votes, name: str, pending: int, asked: Wanted) -> Condition:
+def _rate_of(votes: Votes, name: str, counts: Judgments, asked: Wanted) -> Condition:
     """The win rate against all others, as the leaderboard has it."""
     place, _ = chosen(votes.candidates, name, "candidate")
     own = (votes.first == place) != (votes.second == place)
@@ -433,7 +460,8 @@ def _rate_of(votes: Votes, name: str, pending: int, asked: Wanted) -> Condition:
             counted="votes",
         )
     assert asked.min_win_rate is not None
-    figure = widened(figure, won.size, pending, (0.0, 1.0))
+    figure = replace(figure, left=counts.left > 0)
+    figure = widened(figure, won.size, counts.pending, (0.0, 1.0))
     about = {"variant": name, "dimension": OVERALL}
     what = f"the win rate of {quoted(name)}"
     return at_least("min_win_rate", figure, asked.min_win_rate, what, **about)
