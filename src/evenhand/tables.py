@@ -277,10 +277,10 @@ def _under(rule: Rule, passes: Sequence[Mapping[str, Any]]) -> tuple[int, float]
     made = [one for one in passes if "winner" in one]
     if rule == "uncertain" or not made:
         return UNCERTAIN, 0.5
-    said = [
-        one.get("preference", _PREFERRED[_WINNERS[one["winner"]]])
-        for one in made
-        if one["round"] == made[-1]["round"]
-    ]
+    last = [one for one in made if one["round"] == made[-1]["round"]]
+    said = [one.get("preference", _PREFERRED[_WINNERS[one["winner"]]]) for one in last]
     mean = sum(said) / len(said)
-    return (TIE if mean == 0.5 else SECOND if mean > 0.5 else FIRST), mean
+    if mean == 0.5:
+        # Two orders that name different winners call nobody equal.
+        return (TIE if any(one["winner"] == "tie" for one in last) else UNCERTAIN), mean
+    return (SECOND if mean > 0.5 else FIRST), mean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -316,7 +317,7 @@ def test_repeats_are_those_named_else_the_rows_that_stand_double(imported: Impor
 
 
 @pytest.mark.parametrize("name", ["model", "prompt_variant", "system"])
-def test_a_known_column_tells_units_apart_only_where_rows_stand_double(
+def test_a_known_column_tells_units_apart_only_where_it_differs_within_one(
     imported: Importer, name: str
 ) -> None:
     rows = [score(unit, 3, **{name: v}) for unit in ("q", "r") for v in ("x/y", "z")]
@@ -326,6 +327,68 @@ def test_a_known_column_tells_units_apart_only_where_rows_stand_double(
     assert imported.bodies[0]["meta"] == {"unit": "q", name: "x/y"}
     found = imported("scores", rows[::2])
     assert found.key == ("unit",) and [body["id"] for body in imported.bodies] == ["q", "r"]
+
+
+def test_no_score_goes_under_the_name_of_another_model(imported: Importer) -> None:
+    said = [("q1", "j1", 3, "a"), ("q1", "j2", 5, "b"), ("q2", "j1", 2, "a"), ("q2", "j2", 4, "b")]
+    rows = [score(unit, value, judge=judge, model=model) for unit, judge, value, model in said]
+    found = imported("scores", rows)
+    assert found.key == ("unit", "model") and found.json()["meta_differs"] == {}
+    kept = [
+        (*ident.split("/"), judge, one.output["meta"]["model"], one.output["scores"]["d"]["score"])
+        for (ident, judge, _), one in imported.judgments.items()
+        if one.output
+    ]
+    assert kept == [(unit, model, judge, model, value) for unit, judge, value, model in said]
+
+
+def test_a_known_column_that_goes_along_with_another_is_left_out(imported: Importer) -> None:
+    rows = [score(u, 3, model=m, system=f"for {m}") for u in ("q", "r") for m in ("x", "y")]
+    found = imported("scores", rows)
+    assert found.key == ("unit", "model") and found.json()["meta_differs"] == {}
+
+
+def test_meta_that_differs_within_a_unit_is_of_the_first_row_and_counted(
+    imported: Importer,
+) -> None:
+    rows = [
+        score("q", 3, judge="j", area="x", note=1),
+        score("q", 4, judge="k", area="y", note=1),
+        score("q", 5, judge="l", area="z", more="late"),
+        score("r", 5, area="y"),
+    ]
+    found = imported("scores", rows)
+    assert found.key == ("unit",)
+    assert [body["meta"] for body in imported.bodies] == [{"area": "x", "note": 1}, {"area": "y"}]
+    # What a row leaves out is no other value; what only a later row says is lost.
+    assert found.json()["meta_differs"] == {"area": 2, "more": 1}
+
+
+def test_a_key_that_is_given_stands_though_a_model_differs_and_that_is_said(
+    imported: Importer,
+) -> None:
+    rows = [score("q", 3, judge=judge, model=m) for judge, m in (("j", "a"), ("k", "b"))]
+    found = imported("scores", rows, key=["unit"])
+    assert found.key == ("unit",) and found.json()["meta_differs"] == {"model": 1}
+
+
+def test_a_score_beyond_all_bounds_is_a_failure_and_spoils_no_figure(imported: Importer) -> None:
+    rows = [score("q", 1e308), score("r", "-1e101"), score("s", 1e100), score("t", 3, "e")]
+    found = imported("scores", [*rows, score("t", 1e200)])
+    assert found.json()["failures"] == {"out_of_range": 2}
+    assert found.json()["missing_scores"] == {"d": 1}
+    assert found.tally.details["out_of_range"] == 'score "1e+308" is beyond 1e+100'
+    found = imported("scores", [score("q", 1e308), score("q", "x", "e"), score("r", "")])
+    assert found.json()["failures"] == {"empty": 1, "schema": 1}
+
+
+def test_nan_in_parquet_is_a_missing_number(store: Store, tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"unit": ["q", "r"], "judge": ["j", "j"], "score": [3.0, math.nan]}
+    made = pyarrow.table(columns | {"age": [math.inf, 2.0]})
+    parquet.write_table(made, tmp_path / "s.parquet")
+    found = import_files(store, [tmp_path / "s.parquet"], "scores")
+    assert (found.tally.verdicts, found.tally.failures) == (1, {"empty": 1})
 
 
 def test_another_column_tells_units_apart_if_it_comes_with_most_units(imported: Importer) -> None:

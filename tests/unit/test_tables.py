@@ -19,7 +19,7 @@ from evenhand.ledger.store import Store
 from evenhand.runs import judge_run
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, field_named
 from evenhand.suite import load_suite
-from evenhand.tables import score_table, vote_table
+from evenhand.tables import _under, score_table, vote_table
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
 
 
@@ -94,7 +94,12 @@ def test_votes_are_of_the_candidates_as_the_unit_has_them(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("rule", "outcome", "preference"),
-    [("uncertain", UNCERTAIN, 0.5), ("tie", TIE, 0.5), ("split", TIE, 0.5), ("drop", NONE, None)],
+    [
+        ("uncertain", UNCERTAIN, 0.5),
+        ("tie", TIE, 0.5),
+        ("split", UNCERTAIN, 0.5),
+        ("drop", NONE, None),
+    ],
 )
 def test_orders_that_never_agree_come_under_the_rule(
     tmp_path: Path, rule: Any, outcome: int, preference: float | None
@@ -104,6 +109,27 @@ def test_orders_that_never_agree_come_under_the_rule(
     assert votes.rule == rule and votes.conflicts == 2
     assert votes.outcome.tolist() == [outcome] * 2
     assert [None if np.isnan(one) else one for one in votes.preference] == [preference] * 2
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "preference"),
+    [
+        (("A", "B"), UNCERTAIN, 0.5),
+        (("A", "tie"), FIRST, 0.25),
+        (("tie", "B"), SECOND, 0.75),
+        ((("tie", 0.4), ("B", 0.6)), TIE, 0.5),
+    ],
+)
+def test_split_is_the_mean_and_a_tie_only_if_an_order_says_so(
+    said: Any, outcome: int, preference: float
+) -> None:
+    passes = [
+        {"round": 1, "winner": one}
+        if isinstance(one, str)
+        else {"round": 1, "winner": one[0], "preference": one[1]}
+        for one in said
+    ]
+    assert _under("split", passes) == (outcome, preference)
 
 
 def test_candidates_of_one_topic_share_it_and_a_failure_has_no_outcome(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -39,7 +41,7 @@ NAMES_SHOWN = 12
     "--key",
     metavar="COL,COL",
     help="The columns that tell units apart. Default: those of the layout; for scores the unit"
-    " and, where rows stand double, such as model or prompt_variant.",
+    " and those that differ within it, such as model or prompt_variant.",
 )
 @click.option(
     "--on-conflict",
@@ -121,7 +123,7 @@ def _about(imported: Imported) -> list[str]:
     if imported.shape == "votes":
         settled = ", ".join(f"{number:,} {how}" for how, number in sorted(tally.settled.items()))
         lines.append(f"settled: {settled or 'none'}; a conflict counts as {imported.on_conflict}")
-        lines.append(f"{len(tally.candidates):,} candidates: {_some(tally.candidates)}")
+        lines.append(f"{_counted(len(tally.candidates), 'candidate')}: {_some(tally.candidates)}")
     what = "criteria" if imported.shape == "votes" else "dimensions"
     if tally.names:
         lines.append(f"{what}: {_some(tally.names)}")
@@ -130,7 +132,17 @@ def _about(imported: Imported) -> list[str]:
         lines.append(f"scores missing from judgments that have others: {counts}")
     if max(tally.repeats, default=0) > 1:
         lines.append(f"repeats: up to {max(tally.repeats):,} judgments of one unit by one judge")
+    lines += _differing(tally.differs)
     return [*lines, f"units told apart by: {', '.join(map(safe, imported.key))}"]
+
+
+def _differing(differs: Counter[str]) -> Iterator[str]:
+    """Where rows of one unit say different things about it."""
+    for name, number in differs.most_common(NAMES_SHOWN):
+        differ = f"{_counted(number, 'row')} {'differs' if number == 1 else 'differ'}"
+        yield f"{safe(name)}: taken from the first row of a unit, {differ}"
+    if len(differs) > NAMES_SHOWN:
+        yield f"and {len(differs) - NAMES_SHOWN} more such columns: --json"
 
 
 def _counted(number: int, what: str) -> str:

@@ -49,8 +49,9 @@ def require_pyarrow() -> tuple[Any, Any]:
         ) from None
 
 
-def read_parquet(file: BufferedReader, name: str) -> Iterator[Numbered]:
-    """The rows of a Parquet file, numbered from 1; dotted columns are nested."""
+def read_parquet(file: BufferedReader, name: str, *, lenient: bool = False) -> Iterator[Numbered]:
+    """The rows of a Parquet file, numbered from 1; dotted columns are nested. `lenient` reads NaN
+    and infinity as null: other tools write them for a missing number."""
     arrow, parquet = require_pyarrow()
     with _seekable(file) as whole:
         try:
@@ -61,7 +62,7 @@ def read_parquet(file: BufferedReader, name: str) -> Iterator[Numbered]:
             for batch in table.iter_batches(batch_size=limits.BATCH_ROWS):
                 for cells in _records(batch):
                     number += 1
-                    yield nested(paths, _values(cells, f"{name}:{number}")), number
+                    yield nested(paths, _values(cells, f"{name}:{number}", lenient)), number
         except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
             raise DataError(
                 f"not a sound Parquet file: {quoted(error)[1:-1]}",
@@ -86,20 +87,22 @@ def _seekable(file: BufferedReader) -> Generator[IO[bytes]]:
         yield whole
 
 
-def _values(cells: Iterable[Any], where: str) -> list[Any]:
-    return [cell if type(cell) is str else _json_value(cell, where) for cell in cells]
+def _values(cells: Iterable[Any], where: str, lenient: bool) -> list[Any]:
+    return [cell if type(cell) is str else _json_value(cell, where, lenient) for cell in cells]
 
 
-def _json_value(value: Any, where: str) -> Any:
+def _json_value(value: Any, where: str, lenient: bool) -> Any:
     match value:
         case None | bool() | int() | str():
             return value
         case float() if math.isfinite(value):
             return value
+        case float() if lenient:
+            return None
         case dict():
-            return {str(key): _json_value(inner, where) for key, inner in value.items()}
+            return {str(key): _json_value(inner, where, lenient) for key, inner in value.items()}
         case list() | tuple():
-            return [_json_value(inner, where) for inner in value]
+            return [_json_value(inner, where, lenient) for inner in value]
         case decimal.Decimal() if value.is_finite():
             return Spelled(str(value))
         case datetime.date() | datetime.time():

@@ -23,14 +23,14 @@ from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines
 from evenhand.data.parquet import read_parquet, require_pyarrow
 from evenhand.data.table import read_table
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import parse
+from evenhand.jsontext import parse, parse_lenient
 
 _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 _READERS: dict[Format, Callable[[BufferedReader, str, Parse], Iterator[Numbered]]] = {
     "jsonl": read_lines,
     "json": read_array,
     "csv": lambda file, name, _: read_table(file, name),
-    "parquet": lambda file, name, _: read_parquet(file, name),
+    "parquet": lambda file, name, read: read_parquet(file, name, lenient=read is parse_lenient),
 }
 
 

@@ -77,6 +77,7 @@ class Imported:
             "pending": 0,
             "repeats": max(tally.repeats, default=0),
             "key": list(self.key),
+            "meta_differs": dict(tally.differs.most_common()),
         }
         if self.shape == "votes":
             settled = dict(sorted(tally.settled.items()))

@@ -1,7 +1,8 @@
 """Which columns tell units apart.
 
-Where rows of one unit, judge, dimension and repeat stand more than once, some other column must say
-what they are about, a model or a prompt; else they are repeats.
+A column such as `model` that differs within a unit is always one of them: else the scores of one
+model would go under the name of another. Where rows of one unit, judge, dimension and repeat still
+stand more than once, some other column may say what they are about; else they are repeats.
 """
 
 from __future__ import annotations
@@ -59,35 +60,43 @@ class Columns:
                     advice=f"{near} there are: {there}".strip(),
                 )
 
-    def candidates(self) -> list[tuple[str, int]]:
-        """The columns that may be part of the key, each with how many values it has; 0 for one that
-        is known by its name."""
-        named = [name for name in KNOWN if name in self._values]
-        others = [
-            (name, len(values))
+    def known(self) -> list[str]:
+        """The columns whose names say that they are about what was judged."""
+        return [name for name in KNOWN if name in self._values]
+
+    def others(self) -> list[str]:
+        """The other columns that may be part of the key, those with the fewest values first."""
+        found = [
+            (len(values), name)
             for name, values in self._values.items()
             if values and 1 < len(values) <= FEW and not _QUOTES.intersection(name)
             if name not in KNOWN and name != "unit" and name not in REPEATS
         ]
-        return [(name, 0) for name in named] + sorted(others, key=lambda one: one[1])
+        return [name for _, name in sorted(found, key=lambda one: one[0])]
 
 
 def find_key(
-    candidates: Iterable[tuple[str, int]],
+    columns: Columns,
+    distinct: Callable[[Sequence[str]], int],
     doubles: Callable[[Sequence[str]], int],
     spread: Callable[[str], float],
 ) -> list[str]:
-    """The unit and, while rows stand double, the columns that make fewer of them do so.
+    """The unit, the known columns that differ within it and, while rows stand double, other ones
+    that make fewer of them do so.
 
-    `doubles` says how many rows more than one have the same key; `spread` with what share of all
-    units a column's values come on average.
+    `distinct` says how many keys there are, `doubles` how many rows more than one have the same
+    key; `spread` with what share of all units a column's values come on average.
     """
     key = ["unit"]
+    for name in columns.known():
+        # One that goes along with a column of the key tells nothing further apart.
+        if distinct([*key, name]) > distinct(key):
+            key.append(name)
     left = doubles(key)
-    for name, values in candidates:
+    for name in columns.others():
         if not left:
             break
-        if values and spread(name) < CROSSED:
+        if spread(name) < CROSSED:
             continue
         fewer = doubles([*key, name])
         if fewer < left:

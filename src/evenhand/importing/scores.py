@@ -18,7 +18,7 @@ from evenhand.data.foreign.tidy import SCORE_COLUMNS, judge_of, meta_of, read_sc
 from evenhand.importing.keys import Columns, find_key, key_values
 from evenhand.importing.spool import Spool
 from evenhand.importing.tally import Tally
-from evenhand.judgment import Judgment, failure, verdict
+from evenhand.judgment import Judgment, Reason, failure, verdict
 from evenhand.ledger.store import IncomingUnit, JudgedUnit
 from evenhand.limits import NOTES_CHARS
 from evenhand.protocols.samples import sample_text
@@ -30,12 +30,15 @@ _COLUMNS = (
 )
 _UNITS = "SELECT r.unit, r.meta, r.origin FROM units u JOIN rows r ON r.no=u.no ORDER BY u.no"
 _SCORES = (
-    "SELECT p.unit, p.judge, r.dimension, r.score, r.failed, r.detail, r.repeat, r.tags"
+    "SELECT p.unit, p.judge, r.dimension, r.score, r.failed, r.detail, r.repeat, r.tags, r.meta"
     " FROM placed p JOIN rows r ON r.no=p.row ORDER BY p.place"
 )
 _DIMENSIONS = (
     "SELECT dimension FROM rows WHERE dimension IS NOT NULL GROUP BY dimension ORDER BY min(no)"
 )
+
+_TELLING: tuple[Reason, ...] = ("schema", "out_of_range", "empty")
+"""Of several reasons the first one of these is given."""
 
 
 class _Row(NamedTuple):
@@ -49,6 +52,7 @@ class _Row(NamedTuple):
     detail: str
     repeat: str
     tags: str
+    meta: str
 
 
 class ScoreRows:
@@ -73,7 +77,8 @@ class ScoreRows:
         spool, tally = self._spool, self.tally
         tally.rows = spool.fill(map(self._row, found))
         if not self.key:
-            self.key = tuple(find_key(self._columns.candidates(), self._doubles, self._spread))
+            key = find_key(self._columns, self._distinct, self._doubles, self._spread)
+            self.key = tuple(key)
             self._set_keys()
         self._columns.require(self.key)
         spool.place(("key",))
@@ -95,10 +100,13 @@ class ScoreRows:
             *(score.repeat, ",".join(score.tags), jsontext.swift(meta), where),
         )
 
+    def _distinct(self, key: Sequence[str], *further: str) -> int:
+        columns = ", ".join([*further, *map(_column, key)])
+        counted = f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM rows)"  # noqa: S608
+        return int(self._spool.names(counted)[0])
+
     def _doubles(self, key: Sequence[str]) -> int:
-        columns = ", ".join(["judge", "dimension", "repeat", *map(_column, key)])
-        distinct = f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM rows)"  # noqa: S608
-        return self.tally.rows - int(self._spool.names(distinct)[0])
+        return self.tally.rows - self._distinct(key, "judge", "dimension", "repeat")
 
     def _spread(self, name: str) -> float:
         ((number, units, values),) = self._spool.rows(
@@ -123,19 +131,24 @@ class ScoreRows:
             sample = Sample(id=ident, question="", model_output="", meta=meta)
             judgments: list[tuple[int, int, Judgment]] = []
             for judge, own in groupby(rows, key=lambda row: row.judge):
-                made = [self._judgment(meta, given) for given in repeats(own)]
+                made = [self._judgment(meta, given) for given in repeats(self._seen(own, text))]
                 self.tally.count(judge, made)
                 judgments += [(judge, repeat, one) for repeat, one in enumerate(made)]
             self.tally.units += 1
             yield JudgedUnit(IncomingUnit(ident, origin, sample_text(sample)), judgments)
 
+    def _seen(self, rows: Iterable[_Row], first: str) -> Iterator[_Row]:
+        """The rows, held against the meta of the first one of their unit."""
+        for row in rows:
+            self.tally.compare(row.meta, first, self.key)
+            yield row
+
     def _judgment(self, meta: Mapping[str, Any], rows: Sequence[_Row]) -> Judgment:
         failed = [row for row in rows if row.failed]
         if len(failed) == len(rows):
             detail = "; ".join(dict.fromkeys(row.detail for row in failed))
-            return failure(
-                "schema" if any(r.failed == "schema" for r in failed) else "empty", detail
-            )
+            reasons = {row.failed for row in failed}
+            return failure(next(one for one in _TELLING if one in reasons), detail)
         self.tally.missing.update(row.dimension for row in failed if row.dimension is not None)
         tags = dict.fromkeys(tag for row in rows for tag in row.tags.split(",") if tag)
         notes = "; ".join(f"{row.dimension or 'all'}: {row.detail}" for row in failed)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
+
+from pydantic_core import from_json
 
 from evenhand.judgment import Judgment
 
@@ -26,6 +29,8 @@ class Tally:
     """The criteria of votes, or the dimensions of scores."""
     missing: Counter[str] = field(default_factory=Counter[str])
     """By dimension, the scores that are missing from judgments that have others."""
+    differs: Counter[str] = field(default_factory=Counter[str])
+    """By column of meta, the rows that say otherwise than the first one of their unit."""
 
     def count(self, judge: int, made: list[Judgment]) -> None:
         """Note the judgments of one judge on one unit."""
@@ -36,3 +41,13 @@ class Tally:
             else:
                 self.failures[one.reason] += 1
                 self.details.setdefault(one.reason, one.detail)
+
+    def compare(self, meta: str, first: str, key: Collection[str]) -> None:
+        """Note where the meta of a row, as JSON, is not that of the first row of its unit, which
+        the unit keeps. A row that leaves a column out says nothing of it."""
+        if meta == first:
+            return
+        kept = from_json(first)
+        for name, value in from_json(meta).items():
+            if name not in key and kept.get(name) != value:
+                self.differs[name] += 1

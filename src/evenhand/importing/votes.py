@@ -30,6 +30,8 @@ _UNITS = (
     "SELECT r.key, r.cluster, r.low, r.high, r.first, r.first_length, r.second_length, r.meta,"
     " r.origin, {} FROM units u JOIN rows r ON r.no=u.no {} ORDER BY u.no"
 )
+_META = 7
+"""Where the meta stands in it."""
 _SEVERAL = "SELECT count(*) > count(DISTINCT key) FROM units"
 _TOPICS = """
     CREATE TABLE topics AS
@@ -51,7 +53,7 @@ _PLACES = (
 )
 _VOTES = (
     "SELECT p.unit, p.judge, r.first, r.said, r.preference, r.failed, r.detail, r.turned, r.sample,"
-    " r.criterion, r.flag FROM placed p JOIN rows r ON r.no=p.row ORDER BY p.place"
+    " r.criterion, r.flag, r.meta FROM placed p JOIN rows r ON r.no=p.row ORDER BY p.place"
 )
 _CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
 _CRITERIA = "SELECT criterion FROM rows WHERE criterion<>'' GROUP BY criterion ORDER BY min(no)"
@@ -72,6 +74,7 @@ class _Row(NamedTuple):
     sample: str
     criterion: str
     flag: str
+    meta: str
 
 
 class _Pair(NamedTuple):
@@ -139,9 +142,13 @@ class VoteRows:
         by_unit = groupby(votes, key=lambda row: row.unit)
         for opening, (_, rows) in zip(self._openings(), by_unit, strict=True):
             pair, unit = _pair(*opening)
+            first = opening[0][_META]
             judgments: list[tuple[int, int, Judgment]] = []
-            for judge, own in groupby(rows, key=lambda row: row.judge):
-                made = settled(pair, list(own), self.judges[judge])
+            for judge, group in groupby(rows, key=lambda row: row.judge):
+                own = list(group)
+                for row in own:
+                    self.tally.compare(row.meta, first, self.key)
+                made = settled(pair, own, self.judges[judge])
                 self.tally.count(judge, made)
                 judgments += [(judge, repeat, one) for repeat, one in enumerate(made)]
             self.tally.units += 1

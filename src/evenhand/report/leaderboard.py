@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -28,7 +28,7 @@ def leaderboard_lines(found: Leaderboard) -> Iterator[RenderableType]:
     """Everything that is said on a terminal, top to bottom."""
     yield board_table(found.board, found.options)
     yield ""
-    yield _grid(_figures(found))
+    yield Grid(_figures(found))
     if found.criteria and found.criterion is None:
         yield ""
         yield criteria_table(found.criteria)
@@ -106,13 +106,21 @@ def _rating(row: Row, options: Options) -> str:
     return f"{sign}{row.rating:{form}} [{low}, {high}]"
 
 
-def _grid(lines: Iterator[tuple[str, str]]) -> Table:
-    made = Table.grid(padding=(0, 2))
-    made.add_column(style="bold", no_wrap=True)
-    made.add_column(overflow="fold")
-    for name, said in lines:
-        made.add_row(name, Text(safe(said)))
-    return made
+class Grid:
+    """Names with what is said of each beside them. Unlike a table it pads no line with blanks."""
+
+    def __init__(self, lines: Iterable[tuple[str, str]]) -> None:
+        self._lines = list(lines)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        left = max((len(name) for name, _ in self._lines), default=0) + 2
+        for name, said in self._lines:
+            wrapped = Text(safe(said)).wrap(console, max(options.max_width - left, 1))
+            for number, line in enumerate(wrapped):
+                opening = (name if number == 0 else "").ljust(left)
+                made = Text.assemble((opening, "bold"), line)
+                made.rstrip()
+                yield made
 
 
 def _figures(found: Leaderboard) -> Iterator[tuple[str, str]]:
@@ -124,7 +132,10 @@ def _figures(found: Leaderboard) -> Iterator[tuple[str, str]]:
         known = made.tie_parameter
         yield "ties", "Davidson" + ("" if known is None else f", parameter {known:.2f}")
     rule = RULES[found.rule]
-    yield "conflicts", f"{found.conflicts} verdicts that the orders left open; rule: {rule}"
+    yield (
+        "conflicts",
+        f"{_counted(found.conflicts, 'verdict')} that the orders left open; rule: {rule}",
+    )
     if orders.first_rounds:
         yield "consistency", share(orders.consistency, "first rounds agree")
         yield "first slot", share(orders.first_slot, "passes with a winner")
@@ -145,7 +156,7 @@ def _position(found: Position) -> str:
 
 
 def _votes(made: Board) -> str:
-    said = f"{made.n} votes"
+    said = _counted(made.n, "vote")
     said += f", {made.failed} failed" if made.failed else ""
     return said + (f", {made.dropped} dropped" if made.dropped else "")
 
@@ -159,7 +170,11 @@ def _fronts(found: Leaderboard) -> str:
     """How often each candidate is in the front of a topic."""
     inside = Counter(name for one in found.fronts.values() for name in one.front)
     first = ", ".join(f"{name} {number}" for name, number in inside.most_common(5))
-    return f"{first} of {len(found.fronts)} topics with more than two candidates"
+    return f"{first} of {_counted(len(found.fronts), 'topic')} with more than two candidates"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def criteria_table(criteria: dict[str, Board]) -> Table:

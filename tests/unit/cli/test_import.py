@@ -51,6 +51,7 @@ def test_votes(call: CallCommand, votes: str) -> None:
         "pending": 0,
         "repeats": 1,
         "key": ["unit"],
+        "meta_differs": {},
         "candidates": ["a", "b"],
         "criteria": [],
         "settled": {"stable": 2, "uncertain": 1},
@@ -149,6 +150,42 @@ def test_a_table_that_mostly_cannot_be_read_is_doubted(call: CallCommand, tmp_pa
     said = call("import", "v.csv", "--kind", "votes", "--json")
     assert said.code == 0 and said.json["failures"] == {"schema": 4}
     assert "are --kind and --map right?" in said.err
+
+
+def test_a_candidate_called_like_a_word_for_a_side_is_refused(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write(tmp_path / "v.csv", [VOTES[0], VOTES[1] | {"second": "tie"}])
+    said = call("import", "v.csv", "--kind", "votes")
+    assert (said.code, said.out) == (3, "") and "rename the candidate" in said.err
+    assert 'v.csv:3: the column "second" holds a candidate called "tie"' in said.err
+
+
+def test_what_rows_of_one_unit_say_differently_is_told(call: CallCommand, tmp_path: Path) -> None:
+    rows = [row | {"area": "xy"[i % 2]} for i, row in enumerate(VOTES)]
+    write(tmp_path / "v.csv", rows)
+    assert call("import", "v.csv", "--kind", "votes", "--json").json["meta_differs"] == {"area": 4}
+    said = call("import", "v.csv", "--kind", "votes").out
+    assert "area: taken from the first row of a unit, 4 rows differ" in said
+    write(tmp_path / "v.csv", rows[:2])
+    said = call("import", "v.csv", "--kind", "votes").out
+    assert "area: taken from the first row of a unit, 1 row differs" in said
+
+
+def test_of_many_columns_that_differ_some_are_told(call: CallCommand, tmp_path: Path) -> None:
+    rows = [row | {f"c{k:02}": i for k in range(15)} for i, row in enumerate(VOTES[:2])]
+    write(tmp_path / "v.csv", rows)
+    said = call("import", "v.csv", "--kind", "votes").out
+    assert "c11: taken" in said and "c12" not in said and "and 3 more such columns" in said
+
+
+def test_one_candidate_is_no_plural(call: CallCommand, tmp_path: Path) -> None:
+    write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}, VOTES[2]])
+    call("import", "v.csv", "--kind", "votes")
+    board = call("leaderboard").out
+    assert "1 vote on a candidate against itself is left out." in board and "1 votes" not in board
+    write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}])
+    assert "1 candidate: a" in call("import", "v.csv", "--kind", "votes").out
 
 
 def test_progress_is_told_on_stderr(

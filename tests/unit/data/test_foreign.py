@@ -67,9 +67,14 @@ def test_no_label_is_a_failure_too(row: dict[str, Any]) -> None:
     assert read_vote(VOTE | row, "here").failed == "empty"
 
 
-def test_a_word_for_a_side_beats_a_candidate_of_that_name() -> None:
-    row = {"first": "second", "second": "first", "winner": "first"}
-    assert read_vote(row, "here").said == "first"
+@pytest.mark.parametrize("side", ["first", "second"])
+@pytest.mark.parametrize("name", ["first", "second", "tie", " tie "])
+def test_a_candidate_called_like_a_word_for_a_side_is_an_error(side: str, name: str) -> None:
+    with pytest.raises(DataError, match=f'the column "{side}" .* called "{name.strip()}"'):
+        read_vote(VOTE | {side: name, "winner": "a"}, "here")
+
+
+def test_names_are_told_apart_by_case_from_words_for_a_side() -> None:
     row = {"first": "Tie", "second": "b", "winner": "Tie"}
     assert read_vote(row, "here").said == "first"
 
@@ -86,6 +91,19 @@ def test_without_a_winner_the_preference_names_it(preference: object, said: str)
 def test_a_preference_outside_0_to_1_is_a_failure(preference: object) -> None:
     vote = read_vote(VOTE | {"winner": "first", "preference": preference}, "here")
     assert vote.failed == "schema" and "from 0 to 1" in vote.detail
+
+
+@pytest.mark.parametrize(
+    ("winner", "preference"), [("first", 0.9), ("b", "0.1"), ("tie", 1), ("second", 0.5)]
+)
+def test_a_winner_and_a_preference_that_contradict_are_a_failure(
+    winner: str, preference: object
+) -> None:
+    vote = read_vote(VOTE | {"winner": winner, "preference": preference}, "here")
+    assert (vote.said, vote.preference, vote.failed) == ("", None, "schema")
+    assert vote.detail == (f'winner "{winner}" and preference {preference} contradict each other')
+    agreed = read_vote(VOTE | {"winner": "a", "preference": 0.1}, "here")
+    assert (agreed.said, agreed.preference, agreed.failed) == ("first", 0.1, "")
 
 
 def test_a_vote_that_does_not_say_whom_it_compares_is_an_error() -> None:

@@ -114,7 +114,7 @@ def test_a_candidate_against_itself_is_left_out_and_said():
     votes = ballots([*((k, "a", "b", "<>"[k % 2]) for k in range(8)), (9, "a", "a", ">")])
     found, notes = rows_of(votes)
     assert found["a"].n == 8 and found["a"].wins == 4
-    assert "1 votes on a candidate against itself are left out." in notes
+    assert "1 vote on a candidate against itself is left out." in notes
 
 
 def test_uncertain_counts_half_and_apart_from_ties():

@@ -15,7 +15,7 @@ from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
 
 Said = Literal["first", "second", "tie", ""]
-Failed = Literal["schema", "empty", ""]
+Failed = Literal["schema", "out_of_range", "empty", ""]
 
 _SAID = frozenset({"first", "second", "winner", "preference", "first_length", "second_length"})
 VOTE_COLUMNS = frozenset({"unit", "judge", "pass", "sample", "criterion", "meta"}) | _SAID
@@ -23,6 +23,8 @@ SCORE_COLUMNS = frozenset({"unit", "judge", "dimension", "score", "repeat", "fai
 _WORDS: dict[str, Said] = {"first": "first", "second": "second", "tie": "tie"}
 _EXACT = 2**53
 """Up to here a fraction holds every whole number."""
+LARGEST = 1e100
+"""Of a score: sums and squares of larger ones would not be finite."""
 _SECOND_PASS = frozenset({"2", "21", "ba", "second"})
 
 
@@ -66,7 +68,7 @@ class Vote(NamedTuple):
 
 def read_vote(row: Mapping[str, Any], where: str) -> Vote:
     """What a row of votes says; raises DataError where it does not say whom it compares."""
-    first, second = (_name(row, name, where) for name in ("first", "second"))
+    first, second = (_candidate(row, name, where) for name in ("first", "second"))
     said, preference, failed, detail = _verdict(row, first, second)
     return Vote(
         first=first,
@@ -93,6 +95,9 @@ def _verdict(
         said = _said(winner, first, second)
         if not said:
             return "", None, "schema", f"winner {quoted(winner)} is none of first, second, tie"
+        if preference is not None and said != _preferred(preference):
+            detail = f"winner {quoted(winner)} and preference {preference:g} contradict each other"
+            return "", None, "schema", detail
         return said, preference, "", ""
     if preference is None:
         return "", None, "empty", "there is no winner"
@@ -100,7 +105,7 @@ def _verdict(
 
 
 def _said(winner: str, first: str, second: str) -> Said:
-    """The words for a side beat a candidate of that name, and names are told apart by case."""
+    """No candidate is called like a word for a side; names are told apart from them by case."""
     if winner in _WORDS:
         return _WORDS[winner]
     if winner in (first, second):
@@ -146,6 +151,8 @@ def _score(value: object) -> tuple[float | None, Failed, str]:
     number = _number(value)
     if number is None:
         return None, "schema", f"score {quoted(given)} is not a number"
+    if abs(number) > LARGEST:
+        return None, "out_of_range", f"score {quoted(given)} is beyond {LARGEST:g}"
     return number, "", ""
 
 
@@ -181,6 +188,18 @@ def _name(row: Mapping[str, Any], name: str, where: str) -> str:
     if not found:
         raise DataError(
             f"the column {quoted(name)} is empty", where=where, advice="name it in every row"
+        )
+    return found
+
+
+def _candidate(row: Mapping[str, Any], name: str, where: str) -> str:
+    found = _name(row, name, where)
+    if found in _WORDS:
+        raise DataError(
+            f"the column {quoted(name)} holds a candidate called {quoted(found)}, a word that says"
+            " who won",
+            where=where,
+            advice="rename the candidate, there and where it is the winner",
         )
     return found
 

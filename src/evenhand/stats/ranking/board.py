@@ -173,7 +173,8 @@ def plain_board(said: Said, level: float) -> Board:
 def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
     notes: list[str] = []
     if alone := int((~apart).sum()):
-        notes.append(f"{alone} votes on a candidate against itself are left out.")
+        one, left_out = ("vote", "is") if alone == 1 else ("votes", "are")
+        notes.append(f"{alone} {one} on a candidate against itself {left_out} left out.")
     if len(np.unique(duels.topic)) == 1:
         notes.append("All votes are on one topic: nothing says how far topics vary, so there are"
                      " no intervals.")  # fmt: skip
