@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from evenhand.app import Recorded, find_run
-from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option
+from evenhand.cli.common import (
+    json_option,
+    on_conflict_option,
+    print_json,
+    recorded,
+    run_argument,
+    store_option,
+)
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.store import Store
 from evenhand.report.terminal import console
@@ -16,8 +23,6 @@ if TYPE_CHECKING:
     from evenhand.stats.agreeing.figures import Ties
     from evenhand.stats.agreeing.table import Agreement
     from evenhand.stats.tables import Rule
-
-RULES = ("tie", "uncertain", "drop", "split")
 
 
 @click.command("agreement")
@@ -42,7 +47,7 @@ RULES = ("tie", "uncertain", "drop", "split")
     show_default=True,
     help="Pairs: leave out where either side is a tie.",
 )
-@click.option("--on-conflict", type=click.Choice(RULES), help="Pairs: orders that contradict.")
+@on_conflict_option
 @click.option("--majority", is_flag=True, help="One verdict a side and unit: majority or mean.")
 @click.option("--by", metavar="FIELD", help="Also for each value of this field.")
 @click.option(

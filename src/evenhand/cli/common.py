@@ -7,6 +7,7 @@ import json
 import shlex
 from collections.abc import Coroutine
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +26,11 @@ store_option = click.option(
     help="The store, e.g. sqlite:evenhand.db. Default: that of ./evenhand.toml.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON alone on stdout.")
+on_conflict_option = click.option(
+    "--on-conflict",
+    type=click.Choice(["tie", "uncertain", "drop", "split"]),
+    help="Pairs: what orders that contradict each other come to. Default: the run's own rule.",
+)
 run_argument = click.argument("run", default="latest")
 
 
@@ -69,7 +75,19 @@ def recorded(url: str | None, run: str) -> tuple[Store, Recorded]:
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False))
+    """JSON alone on stdout; a number that has none in JSON is null."""
+    try:
+        click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except ValueError:
+        click.echo(json.dumps(_finite(value), ensure_ascii=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def notice(said: str) -> None:

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option
+from evenhand.cli.common import (
+    json_option,
+    on_conflict_option,
+    print_json,
+    recorded,
+    run_argument,
+    store_option,
+)
 from evenhand.report.terminal import console
 
 if TYPE_CHECKING:
     from evenhand.stats.tables import Rule
-
-RULES = ("tie", "uncertain", "drop", "split")
 
 
 @click.command("compare")
@@ -32,7 +37,7 @@ RULES = ("tie", "uncertain", "drop", "split")
     help="Pair units on these fields. Default: those of the id less --by.",
 )
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
-@click.option("--on-conflict", type=click.Choice(RULES), help="Pairs: orders that contradict.")
+@on_conflict_option
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--seed", type=int, help="Of what is sampled. Default: that of the run.")
 @store_option

@@ -12,6 +12,7 @@ from evenhand.app import Recorded
 from evenhand.cli.common import (
     json_option,
     notice,
+    on_conflict_option,
     print_json,
     recorded,
     run_argument,
@@ -25,7 +26,6 @@ from evenhand.report.terminal import console
 from evenhand.stats.deciding.gate import Gate
 
 EXIT_CODES = {"better": 0, "worse": 1, "not enough evidence": 7}
-RULES = ("tie", "uncertain", "drop", "split")
 _SHARE = click.FloatRange(0, 1)
 
 
@@ -58,7 +58,7 @@ _SHARE = click.FloatRange(0, 1)
 )
 @click.option("--max-failure-rate", type=_SHARE, metavar="R", help="At most this share failed.")
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
-@click.option("--on-conflict", type=click.Choice(RULES), help="Pairs: orders that contradict.")
+@on_conflict_option
 @click.option("--level", type=float, help="Of the intervals.  [default: 0.95]")
 @click.option("--seed", type=int, help="Of what is sampled. Default: that of the run.")
 @click.option(
@@ -92,15 +92,16 @@ def gate_command(
         gate = gate_run(opened, found, asked, rule, chance)
     finally:
         opened.close()
+    _tell(gate, found, as_json)
     if report:
         _write(report, gate, found)
-    _tell(gate, found, as_json)
     return EXIT_CODES[gate.outcome]
 
 
 def _write(path: Path, gate: Gate, run: Recorded) -> None:
     row = run.row
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(junit(gate, run=row.id, name=row.name, started=row.started))
     except OSError as error:
         raise UsageError(f"the report cannot be written: {error}", where=str(path)) from None
@@ -110,8 +111,9 @@ def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
     if as_json:
         print_json({"run": run.row.id, **gate.json()})
     else:
-        for shown in gate_lines(gate):
-            console().print(shown)
+        out = console()
+        for shown in gate_lines(gate, out.width):
+            out.print(shown)
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):
             click.echo(line, err=as_json)

@@ -6,18 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option
+from evenhand.cli.common import (
+    json_option,
+    on_conflict_option,
+    print_json,
+    recorded,
+    run_argument,
+    store_option,
+)
 from evenhand.report.terminal import console
 
 if TYPE_CHECKING:
     from evenhand.stats.tables import Rule
 
-RULES = ("tie", "uncertain", "drop", "split")
-
 
 @click.command("leaderboard")
 @run_argument
-@click.option("--on-conflict", type=click.Choice(RULES), help="What contradicting orders come to.")
+@on_conflict_option
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @click.option(
     "--ties",

@@ -60,7 +60,7 @@ def _said_of_votes(tables: Sequence[Votes], ties: Ties) -> Iterator[str]:
     if dropped:
         yield f"{dropped} judgments whose orders contradict each other are left out"
     if same := sum(int((one.first == one.second).sum()) for one in tables):
-        yield f"{same} votes on a candidate against itself are left out"
+        yield f"left out: {same} of a candidate against itself"
 
 
 def agreement_of_scores(
