@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,12 @@ def walked(
     raise AssertionError("no end")
 
 
+def _asked(browsed: Browsed) -> str:
+    """What a page is asked for, as the name of a test."""
+    asked = {name: value for name, value in asdict(browsed).items() if value not in ("", None)}
+    return ",".join(f"{name}={value}" for name, value in asked.items())
+
+
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize(("window", "reach"), [(1, 1), (4, 8), (5, 5), (1000, 1000)])
 @pytest.mark.parametrize(
@@ -160,7 +167,7 @@ def walked(
             lambda i, j: j is not None and i % 10 == 4 and i % 3 == 2,
         ),
     ],
-    ids=str,
+    ids=lambda one: _asked(one) if isinstance(one, Browsed) else "",
 )
 def test_a_walk_over_pages_finds_every_row_once(
     store: Store, browsed: Browsed, holds: Any, window: int, reach: int, forward: bool
