@@ -17,7 +17,7 @@ from evenhand.stats.comparing.comparison import Comparison
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
 from evenhand.stats.tables import Rule, Votes
-from evenhand.stopping import is_sequential
+from evenhand.stopping import is_sequential, stored_decision
 from evenhand.tables import score_table, vote_table
 
 FRONT_VOTES = 200_000
@@ -41,8 +41,10 @@ def compared(
     UsageError.
     """
     asked = run.row.manifest.get("compare") or {}
-    base = baseline if baseline is not None or by else asked.get("baseline")
     fields = list(by or asked.get("by") or [])
+    # A baseline of the suite belongs to the suite's fields; candidates are all that pairs have.
+    is_own = run.kind_name == "pairwise" or _plain(fields) == _plain(asked.get("by") or fields)
+    base = asked.get("baseline") if baseline is None and is_own else baseline
     given["seed"] = run.identity["seed"] if seed is None else seed
     if run.kind_name == "pairwise":
         _only_candidates(fields, pair_by)
@@ -52,7 +54,20 @@ def compared(
     else:
         table = score_table(store, run)
         found = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **given)
-    return replace(found, notes=(*found.notes, *_history(run)))
+    notes = (*found.notes, *_history(run))
+    return replace(found, notes=notes, sequential=_decided(store, run))
+
+
+def _plain(fields: Sequence[str]) -> list[str]:
+    return [name.removeprefix("meta.") for name in fields]
+
+
+def _decided(store: Store, run: Recorded) -> dict[str, Any] | None:
+    """What the sequential test of a run has decided, if it had one."""
+    try:
+        return stored_decision(store, run)
+    except UsageError:  # the comparison it was to decide was none
+        return None
 
 
 def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:

@@ -8,12 +8,17 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.report.sequential import decision_text
 from evenhand.report.terminal import cut, safe, table
 from evenhand.stats.comparing.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparing.repeats import Repeats
 
 APART = 3
 """Up to so many variants have a sentence and a table each; more stand in a table a dimension."""
+DESCRIPTIVE = (
+    "The figures below are those of a number of units fixed before. This run was to stop once it"
+    " was decided, so they only describe what was judged; what is decided stands above."
+)
 _NAMED = 4
 _STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
 
@@ -21,6 +26,9 @@ _STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
 def comparison_lines(found: Comparison) -> Iterator[RenderableType]:
     """All that is to be printed of a comparison, from top to bottom."""
     rows = _shown(found)
+    if found.sequential:
+        yield Text(decision_text(found.sequential), style="bold")
+        yield Text(f"\n{DESCRIPTIVE}\n")
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART:
         for name in variants:
@@ -197,7 +205,8 @@ def _missing(found: Comparison) -> Iterator[RenderableType]:
         yield Text(f"Judgments that give no score on a dimension: {'; '.join(silent)}.")
     if not lacking and not silent:
         planned = sum(one.planned for one in counts.values())
-        yield Text(f"Nothing is missing: all {planned} judgments have a score.")
+        all_of = f"all {planned} judgments have" if planned != 1 else "the one judgment has"
+        yield Text(f"Nothing is missing: {all_of} a score.")
         return
     headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
     made = table(*headers, right=range(1, 6))

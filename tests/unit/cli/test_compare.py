@@ -97,6 +97,9 @@ def test_the_suite_names_the_question_and_flags_beat_it(call: CallCommand, tmp_p
     found = call("compare", "--json").json
     assert (found["by"], found["baseline"]) == ("prompt_variant", "v2")
     assert (found["rows"][0]["variant"], found["rows"][0]["difference"]) == ("v1", -2)
+    for same in ("prompt_variant", "meta.prompt_variant"):
+        again = call("compare", "--by", same, "--json").json
+        assert (again["baseline"], again["rows"]) == ("v2", found["rows"])
     # A baseline of the suite belongs to the suite's field.
     other = call("compare", "--by", "model", "--json").json
     assert (other["by"], other["baseline"]) == ("model", "big")
@@ -201,6 +204,7 @@ def test_candidates_of_pairs_are_compared_with_the_baseline(
     assert rows["overall"]["difference"] == pytest.approx(10 / 12)
     assert rows["overall"]["outcome"] == "better"
     assert "c2 is better than c1 overall" in call("compare", "--by", "candidate").out
+    assert call("compare", "--by", "candidate", "--json").json["notes"] == found["notes"]
     assert "12 topics" in call("compare").out
     for arguments in (("--by", "model"), ("--pair-by", "topic")):
         assert call("compare", *arguments).code == 2
@@ -229,7 +233,9 @@ def test_answers_have_totals_and_critical_fails(call: CallCommand, tmp_path: Pat
     assert overall["dimension"] == "overall" and overall["outcome"] == "worse"
 
 
-def test_it_is_said_that_a_run_was_to_stop_early(call: CallCommand, tmp_path: Path) -> None:
+def test_a_run_that_was_to_stop_early_tells_its_sequential_decision_first(
+    call: CallCommand, tmp_path: Path
+) -> None:
     units = [unit(q, v, 1 if v == "v1" else 5) for q in range(30) for v in ("v1", "v2")]
     compare = {"by": ["prompt_variant"], "baseline": "v1"}
     write_suite(tmp_path, units, READ, judge=SCORES, compare=compare, stop={"alpha": 0.05})
@@ -238,6 +244,25 @@ def test_it_is_said_that_a_run_was_to_stop_early(call: CallCommand, tmp_path: Pa
     assert any("sequential decision keeps its error" in note for note in found["notes"])
     assert found["rows"][-1]["outcome"] == "better"
     assert found["missing"]["v2"]["pending"] > 0
+    decided = found["sequential"]
+    assert (decided["outcome"], decided["variant"], decided["sequential"]) == ("better", "v2", True)
+    said = " ".join(call("compare").out.split())
+    assert said.startswith("Decided: v2 is better than v1,")
+    assert "error at most 0.05" in said.split("The figures below")[0]
+    assert said.index("they only describe what was judged") < said.index(
+        "v2 is better than v1 overall"
+    )
+
+
+def test_a_run_to_the_end_has_no_sequential_decision(call: CallCommand, run: str) -> None:
+    assert call("compare", run, "--by", "prompt_variant", "--json").json["sequential"] is None
+
+
+def test_one_judgment_is_said_in_the_singular(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, [unit(1, "v1", 3)], READ, judge=SCORES)
+    call("run")
+    said = call("compare", "--by", "prompt_variant").out
+    assert "Nothing is missing: the one judgment has a score." in said
 
 
 def test_a_run_that_nothing_was_judged_in_says_so(call: CallCommand, tmp_path: Path) -> None:

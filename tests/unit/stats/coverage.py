@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
-from evenhand.stats.comparing.means import mean
+from evenhand.stats.comparing.contrast import Shared, contrast
+from evenhand.stats.comparing.means import Estimate, mean, mean_difference
 
 Draw = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -26,6 +28,7 @@ class Scenario:
     truth: float
     ends: tuple[float, float]
     about: str
+    estimate: Callable[..., Estimate] = mean
 
 
 def covered(scenario: Scenario, n: int, rounds: int, seed: int) -> tuple[float, float]:
@@ -33,7 +36,7 @@ def covered(scenario: Scenario, n: int, rounds: int, seed: int) -> tuple[float, 
     draw, hits, width = np.random.default_rng(seed), 0, 0.0
     for _ in range(rounds):
         values, cluster = scenario.draw(draw, n)
-        found = mean(values, cluster, scenario.ends)
+        found = scenario.estimate(values, cluster, scenario.ends)
         assert found.low is not None and found.high is not None
         hits += found.low - 1e-12 <= scenario.truth <= found.high + 1e-12
         width += found.high - found.low
@@ -98,6 +101,15 @@ def _gap(chances: list[float], better: list[float]) -> float:
     return float(LIKERT @ (np.array(better) - np.array(chances)))
 
 
+def _difference(
+    draw: Callable[[Draw, int], tuple[Floats, np.ndarray]],
+    truth: float,
+    ends: tuple[float, float],
+    about: str,
+) -> Scenario:
+    return Scenario(draw, truth, ends, about, mean_difference)
+
+
 _GOOD = [0.02, 0.03, 0.1, 0.35, 0.5]
 _CEILING = [0.05, 0.0, 0.0, 0.15, 0.8]
 _TOP = [0.0, 0.0, 0.0, 0.2, 0.8]
@@ -139,30 +151,87 @@ SCENARIOS: dict[str, Scenario] = {
     "mean, 3 judges": Scenario(
         lambda draw, n: _repeated(draw, n, 1, 3), _truth_of(1, 3), _SPAN, "with leanings"
     ),
-    "difference, Likert": Scenario(
+    "difference, normal": _difference(
+        _single(lambda draw, n: draw.normal(0.1, 0.15, n)), 0.1, (-1.0, 1.0), "sd 0.15"
+    ),
+    "difference, normal, narrow": _difference(
+        _single(lambda draw, n: draw.normal(0.02, 0.03, n)), 0.02, (-1.0, 1.0), "sd 0.03"
+    ),
+    "difference, Likert": _difference(
         _paired(_MIDDLE, _GOOD, 0.5), _gap(_MIDDLE, _GOOD), _BOTH, "half in common"
     ),
-    "difference, 85 % ties": Scenario(
+    "difference, 85 % ties": _difference(
         _single(lambda draw, n: draw.choice([-1.0, 0, 1], n, p=[0.05, 0.85, 0.1])),
         0.05,
         _BOTH,
         "5/85/10 %",
     ),
-    "difference, breakdowns": Scenario(
+    "difference, breakdowns": _difference(
         _paired(_TOP, _CEILING, 0.5), _gap(_TOP, _CEILING), _BOTH, "variant fails 5 %"
     ),
-    "difference, binary": _levels([-1.0, 0.0, 1.0], [0.1, 0.7, 0.2], (-1.0, 1.0), "10/70/20 %"),
+    "difference, binary": _difference(
+        _single(lambda draw, n: draw.choice([-1.0, 0, 1], n, p=[0.1, 0.7, 0.2])),
+        0.1,
+        (-1.0, 1.0),
+        "10/70/20 %",
+    ),
 }
+
+
+def _graded(draw: Draw, n: int) -> Floats:
+    """Differences of fine-grained scores, of which one in twenty is a great loss."""
+    return np.asarray(draw.normal(0, 0.05, n) - 0.6 * (draw.random(n) < 0.05))
+
+
+LIMITS: dict[str, Scenario] = {
+    "difference, graded, breakdowns": _difference(
+        _single(_graded), -0.03, (-1.0, 1.0), "sd 0.05, 5 % lose 0.6"
+    ),
+}
+"""Where intervals hold the truth less often than they say, as the documentation tells."""
+
+
+def agreeing(n: int, sd: float, rounds: int) -> tuple[float, int, int]:
+    """Of small normal differences: how wide intervals are in widths of a t interval, how many
+    samples the test decides, and how many of these have an interval that holds 0."""
+    draw, ratios, decided, held = np.random.default_rng(7 * n), list[float](), 0, 0
+    for _ in range(rounds):
+        gaps = draw.normal(0.6 * sd, sd, n)
+        shared = Shared(
+            dimension="d",
+            variant="v",
+            ours=gaps,
+            theirs=np.zeros(n),
+            cluster=np.arange(n),
+            ends=(0.0, 1.0),
+            bounds=None,
+        )
+        row = contrast(shared, 0.95, 0)
+        assert row.low is not None and row.high is not None and row.p is not None
+        plain = 2 * stdtrit(n - 1, 0.975) * gaps.std(ddof=1) / np.sqrt(n)
+        ratios.append((row.high - row.low) / plain)
+        decided += row.p <= 0.05
+        held += row.p <= 0.05 and row.low <= 0 <= row.high
+    return float(np.mean(ratios)), decided, held
 
 
 def main(rounds: int = 4000) -> None:
     """Print how often the intervals of each scenario hold the truth."""
     print(f"| scenario | about | {' | '.join(f'n = {n}' for n in (20, 100, 1000))} |")
     print("|---|---|--:|--:|--:|")
-    for name, scenario in SCENARIOS.items():
+    for name, scenario in (SCENARIOS | LIMITS).items():
         shares = [covered(scenario, n, rounds, seed=n)[0] for n in (20, 100, 1000)]
         cells = " | ".join(f"{100 * share:.1f} %" for share in shares)
         print(f"| {name} | {scenario.about} | {cells} |", flush=True)
+    for n, sd, number in (
+        (6, 0.06, 2000),
+        (8, 0.06, 2000),
+        (16, 0.06, 2000),
+        (20, 0.03, 300),
+        (50, 0.03, 300),
+    ):
+        width, decided, held = agreeing(n, sd, number)
+        print(f"| {n} | {sd} | {width:.2f} | {decided:,} of {number:,} | {held} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import fisher_exact
+from scipy.stats import fisher_exact, ttest_1samp
 
 from evenhand.errors import UsageError
 from evenhand.stats.comparing.compare import compare_scores
 from evenhand.stats.comparing.comparison import Comparison
+from evenhand.stats.comparing.contrast import decided
 from evenhand.stats.comparing.missing import fisher
 from tests.unit.stats.score_tables import scores_of
 
@@ -40,6 +43,7 @@ ROWS = st.lists(
     ),
 )
 ID = ("run_id", "prompt_variant", "question_id")
+VS = ("v1", "v2")
 
 
 def sample(question: object, variant: str, *scores: float | None, **more: Any) -> dict[str, Any]:
@@ -248,6 +252,84 @@ def test_few_units_give_words_and_no_numbers_that_are_none(n: int) -> None:
         assert any("Every pair differs by the same" in note for note in found.notes)
 
 
+def decided_and_0(draw_gaps: Callable[[], np.ndarray], rounds: int) -> tuple[int, int]:
+    """How many samples the test decides, and how many of these have an interval that holds 0."""
+    sure = held = 0
+    for _ in range(rounds):
+        gaps = draw_gaps()
+        table = scores_of(
+            [sample(q, v, 0.5 + (v == "v2") * gap) for q, gap in enumerate(gaps) for v in VS],
+            scale=(0.0, 1.0),
+        )
+        row = compare_scores(table, "prompt_variant", "v1").row("v2", "true")
+        assert row is not None and row.p is not None
+        assert row.low is not None and row.high is not None
+        sure += row.p <= 0.05
+        held += row.p <= 0.05 and row.low <= 0 <= row.high
+    return sure, held
+
+
+@pytest.mark.parametrize(("n", "sd", "most"), [(6, 0.06, 0.0), (8, 0.06, 0.0), (20, 0.03, 0.1)])
+def test_what_the_test_decides_has_an_interval_without_0(n: int, sd: float, most: float) -> None:
+    draw = np.random.default_rng(n)
+    sure, held = decided_and_0(lambda: draw.normal(0.6 * sd, sd, n), 60)
+    assert sure >= 5 and held <= most * sure
+
+
+def test_eight_graded_tasks_that_all_improve_are_better_by_their_interval_too() -> None:
+    gaps = [0.05, 0.08, 0.09, 0.11, 0.12, 0.14, 0.17, 0.2]
+    rows = [sample(q, v, 0.5 + (v == "v2") * gap) for q, gap in enumerate(gaps) for v in VS]
+    found = compare_scores(scores_of(rows, scale=(0.0, 1.0)), "prompt_variant", "v1")
+    row = found.row("v2", "true")
+    assert row is not None and row.outcome == "better" and row.p == pytest.approx(2 / 2**8)
+    plain = ttest_1samp(gaps, 0).confidence_interval(0.95)
+    assert (row.low, row.high) == pytest.approx((plain.low, plain.high), abs=0.005)
+    assert not any("holds 0" in note for note in found.notes)
+
+
+def test_an_interval_that_holds_0_beside_a_decision_is_explained() -> None:
+    rows = [sample(q, v, 3 + (v == "v2")) for q in range(8) for v in VS]
+    found = compare_scores(scores_of(rows), "prompt_variant", "v1")
+    row = found.row("v2", "true")
+    assert row is not None and row.outcome == "better" and row.low is not None and row.low < 0
+    assert any(
+        'the interval holds 0, since it leaves room for what was not seen: "v2" on true' in note
+        for note in found.notes
+    )
+
+
+def test_what_is_undecided_for_its_family_alone_needs_one_unit_at_least() -> None:
+    rows = [sample(q, v, 3 + (v == "v2") * (2 - q % 2)) for q in range(12) for v in VS]
+    row = compare_scores(scores_of(rows), "prompt_variant", "v1").row("v2", "true")
+    assert row is not None
+    row = replace(row, p=0.047, outcome="not enough evidence")
+    alone, beside = (decided([row] * number, 0.95)[0] for number in (1, 2))
+    assert (alone.outcome, alone.units_needed) == ("better", 0)
+    assert (beside.outcome, beside.units_needed) == ("not enough evidence", 1)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_one_question_alone_decides_nothing_whatever_p(level: float) -> None:
+    rows = [sample(0, v, 3 + (v == "v2"), run_id=r) for r in range(9) for v in VS]
+    found = compare_scores(scores_of(rows, id_fields=ID), "prompt_variant", "v1", level=level)
+    (row, _) = found.rows
+    assert (row.n, row.clusters, row.p) == (9, 1, 1.0)
+    forced = decided([replace(row, p=1e-9)], level)[0]
+    assert (row.outcome, forced.outcome) == ("not enough evidence", "not enough evidence")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_scores_too_large_to_compute_with_give_words(n: int) -> None:
+    rows = [sample(q, v, 1e308 if v == "v1" else -1e308) for q in range(n) for v in VS]
+    found = compare_scores(scores_of(rows), "prompt_variant", "v1")
+    all_finite(found)
+    row = found.row("v2", "true")
+    assert row is not None and (row.difference, row.p, row.low) == (None, None, None)
+    assert (row.n, row.outcome) == (n, "not enough evidence")
+    assert any("too large to compute with" in note for note in found.notes)
+
+
 def test_all_ties_and_constant_scores_leave_an_interval_and_say_so() -> None:
     rows = [sample(q, v, 4) for q in range(20) for v in ("v1", "v2")]
     found = compare_scores(scores_of(rows), "prompt_variant", "v1")
@@ -263,7 +345,7 @@ def test_one_variant_alone_and_units_without_one() -> None:
     found = compare_scores(scores_of(rows), "prompt_variant")
     assert found.rows == () and found.means[0].n == 3
     assert any("one variant only" in note for note in found.notes)
-    assert any("1 units say nothing" in note for note in found.notes)
+    assert "1 unit says nothing about the variant and is left out." in found.notes
 
 
 def test_missing_judgments_are_counted_bounded_and_warned_of() -> None:

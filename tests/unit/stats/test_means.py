@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenhand.stats.comparing.means import UNSEEN, mean
+from evenhand.stats.comparing.means import UNSEEN, Estimate, mean, mean_difference
 from evenhand.stats.comparing.power import units_needed
 from evenhand.stats.proportion import wilson
 from tests.unit.stats.coverage import SCENARIOS, covered
@@ -91,6 +91,52 @@ def test_shares_far_from_the_ends_are_close_to_wilson() -> None:
     values = np.repeat([0.0, 1.0], [450, 550])
     found, known = mean(values, np.arange(1000), (0.0, 1.0)), wilson(550, 1000)
     assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-3)
+
+
+@pytest.mark.parametrize(("n", "sd"), [(8, 0.06), (20, 0.03), (50, 0.03)])
+def test_an_interval_of_small_differences_is_hardly_wider_than_that_of_t(n: int, sd: float) -> None:
+    draw = np.random.default_rng(n)
+    for _ in range(50):
+        values = draw.normal(0.6 * sd, sd, n)
+        found = mean_difference(values, np.arange(n), (-1.0, 1.0))
+        plain = 2 * stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / sqrt(n)
+        assert found.low is not None and found.high is not None
+        assert 0.95 < (found.high - found.low) / plain < 1.1
+
+
+def test_differences_in_few_steps_reckon_with_the_end_of_their_scale() -> None:
+    values = np.repeat([-1.0, 0.0, 1.0], [2, 16, 2])
+    found, known = (each(values, np.arange(20), (-4.0, 4.0)) for each in (mean_difference, mean))
+    assert (found.low, found.high) == pytest.approx((known.low, known.high))
+    # Of a longer scale four steps are enough.
+    longer = mean_difference(values, np.arange(20), (-9.0, 9.0))
+    assert (longer.low, longer.high) == pytest.approx((known.low, known.high), abs=0.01)
+
+
+@given(VALUES)
+def test_an_interval_of_differences_lies_within_its_scale_around_the_mean(
+    rows: list[tuple[int, int]],
+) -> None:
+    cluster = np.array([one for one, _ in rows])
+    values = np.array([float(value) - 3 for _, value in rows])
+    found = mean_difference(values, cluster, (-4.0, 4.0))
+    turned = mean_difference(-values, cluster, (-4.0, 4.0))
+    if found.low is None or found.high is None:
+        assert found.clusters == 1
+        return
+    assert found.value is not None
+    assert -4 <= found.low <= found.value <= found.high <= 4 and found.low < found.high
+    assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low))
+
+
+@pytest.mark.parametrize("each", [mean, mean_difference])
+@pytest.mark.parametrize("large", [1e308, float("inf"), float("nan")])
+def test_of_values_too_large_to_compute_with_there_is_nothing(
+    each: Callable[..., Estimate], large: float
+) -> None:
+    found = each(np.array([large, large, 1.0]), np.arange(3), (0.0, 1.0))
+    assert (found.value, found.low, found.high, found.error) == (None, None, None, None)
+    assert (found.n, found.clusters) == (3, 3)
 
 
 @pytest.mark.parametrize("value", [1.0, 3.0, 5.0])

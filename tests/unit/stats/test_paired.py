@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evenhand.stats.comparing import paired
 from evenhand.stats.comparing.holm import holm
-from evenhand.stats.comparing.paired import sign_flip
+from evenhand.stats.comparing.paired import sign_flip, sign_flip_bound
 
 SUMS = st.lists(st.integers(-6, 6).map(lambda n: Fraction(n, 6)), min_size=1, max_size=9)
 
@@ -128,6 +128,30 @@ def null(draw: np.random.Generator, kind: str, size: int) -> np.ndarray:
     chances = levels[kind]
     both = draw.choice(len(chances), (2, size), p=chances)
     return (both[0] - both[1]).astype(float)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 3)), min_size=2, max_size=10),
+    st.sampled_from([0.05, 0.1, 0.4]),
+)
+def test_the_bound_of_the_test_is_where_it_stops_rejecting(
+    rows: list[tuple[int, int]], alpha: float
+) -> None:
+    sums, sizes = (np.array(one, dtype=float) for one in zip(*rows, strict=True))
+    bound, middle = sign_flip_bound(sums, sizes, alpha), sums.sum() / sizes.sum()
+    if bound is None:
+        assert 2.0 ** (1 - len(rows)) > alpha
+        return
+    away = -1e-4 if sums.sum() >= 0 else 1e-4
+    outside, inside = (sign_flip(sums - (bound + step) * sizes).p for step in (away, -away))
+    assert outside is not None and outside <= alpha
+    assert inside is not None
+    assert inside > alpha or abs(bound - middle) <= 2e-4
+
+
+def test_there_is_no_bound_of_more_clusters_than_are_gone_through() -> None:
+    assert sign_flip_bound(np.ones(paired.ENUMERATED + 1), np.ones(17), 0.05) is None
+    assert sign_flip_bound(np.arange(1.0, 17), np.ones(16), 0.05) is not None
 
 
 def test_nothing_to_test_and_nothing_that_differs() -> None:

@@ -100,8 +100,22 @@ def _against(
             ends=(0.0, 1.0),
             bounds=_bounds(votes.pair[own], won[own]),
         )
-        found.append(contrast(shared, level, seed))
+        found.append(_with_rates(contrast(shared, level, seed)))
     return found
+
+
+def _with_rates(row: Row) -> Row:
+    """A win rate says the same as the difference of both, so they have one interval."""
+    if row.low is None or row.high is None:
+        return row
+    rates = [(1 + end) / 2 for end in (row.low, row.high)]
+    return replace(
+        row,
+        mean_low=rates[0],
+        mean_high=rates[1],
+        baseline_low=1 - rates[1],
+        baseline_high=1 - rates[0],
+    )
 
 
 def _bounds(pair: Ints, won: Floats) -> tuple[float, float]:

@@ -43,18 +43,24 @@ def vote_notes(found: Comparison, votes: Votes, rows: Bools) -> list[str]:
         )
     if conflicts := int(votes.conflict[rows].sum()):
         notes.append(
-            f"{conflicts} verdicts whose orders contradict each other count by the rule"
-            f" {quoted(votes.rule)}."
+            f"{_verdicts(conflicts)} whose orders contradict each other"
+            f" {'counts' if conflicts == 1 else 'count'} by the rule {quoted(votes.rule)}."
         )
     if itself := int((votes.first == votes.second).sum()):
-        notes.append(f"{itself} verdicts on a candidate against itself are left out.")
+        are = "is" if itself == 1 else "are"
+        notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
     return [*notes, *_few(found), *_missing(found), *_fragile(found)]
+
+
+def _verdicts(number: int) -> str:
+    return f"{number} verdict{'' if number == 1 else 's'}"
 
 
 def _left_out(made: Layout) -> Iterator[str]:
     absent = int((made.variant < 0).sum())
     if absent:
-        yield f"{absent} units say nothing about the variant and are left out."
+        say, are = ("unit says", "is") if absent == 1 else ("units say", "are")
+        yield f"{absent} {say} nothing about the variant and {are} left out."
     if len(made.variants) == 1:
         yield f"There is one variant only, {quoted(made.variants[0])}: nothing to compare it with."
 
@@ -70,8 +76,9 @@ def _unpaired(scores: Scores, made: Layout, base: int) -> Iterator[str]:
             alone.setdefault(apart, []).append(name)
         elif single:
             yield (
-                f"{quoted(name)}: {both} units are shared with the baseline; {single} of one of the"
-                " two have no partner and count in its own mean only."
+                f"{quoted(name)}: {both} {'unit is' if both == 1 else 'units are'} shared with the"
+                f" baseline; {single} of one of the two {'has' if single == 1 else 'have'} no"
+                f" partner and {'counts' if single == 1 else 'count'} in its own mean only."
             )
     for apart, names in alone.items():
         rest = [one for one in made.pair_by if one not in apart]
@@ -94,7 +101,8 @@ def _few(found: Comparison) -> Iterator[str]:
             where.setdefault(reason, {}).setdefault(row.variant, []).append(row.dimension)
     for reason, variants in where.items():
         rows = [f"{quoted(name)} on {', '.join(on)}" for name, on in variants.items()]
-        more = f"; and {len(rows) - SHOWN} more variants" if len(rows) > SHOWN else ""
+        rest = len(rows) - SHOWN
+        more = f"; and {rest} more variant{'' if rest == 1 else 's'}" if rest > 0 else ""
         yield f"{reason}: {'; '.join(rows[:SHOWN])}{more}."
 
 
@@ -102,14 +110,26 @@ def _reasons(row: Row) -> Iterator[str]:
     if row.n == 0:
         yield "No shared unit has a score, so there is nothing to compute"
         return
+    if row.difference is None:
+        yield "Some scores are too large to compute with, so there are no figures"
+        return
     if row.clusters == 1:
         yield "One question alone shows no spread, so there is no interval and nothing is decided"
     elif row.low is None:
         yield "All scores are the same and the scale is not known, so there is no interval"
     elif row.effect is None:
         yield "Every pair differs by the same, so there is no effect to standardise"
+    if row.outcome != "not enough evidence" and _holds_0(row):
+        yield (
+            "The test tells the two apart, but the interval holds 0, since it leaves room for what"
+            " was not seen"
+        )
     if row.difference == 0:
         yield "No difference was observed, so no number of units that would decide can be named"
+
+
+def _holds_0(row: Row) -> bool:
+    return row.low is not None and row.high is not None and row.low <= 0 <= row.high
 
 
 def _missing(found: Comparison) -> Iterator[str]:

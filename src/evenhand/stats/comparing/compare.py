@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import numpy as np
 
@@ -151,10 +152,14 @@ def _contrasts(measure: _Measure, made: Layout, base: int, level: float, seed: i
 
 def _bounds(measure: _Measure, place: int, base: int) -> tuple[float, float] | None:
     """How far missing judgments could move the difference over all pairs there are."""
-    low = measure.least[:, place] - measure.most[:, base]
-    high = measure.most[:, place] - measure.least[:, base]
-    paired = ~np.isnan(low)
-    return (float(low[paired].mean()), float(high[paired].mean())) if paired.any() else None
+    with np.errstate(over="ignore", invalid="ignore"):  # such bounds are left out
+        low = measure.least[:, place] - measure.most[:, base]
+        high = measure.most[:, place] - measure.least[:, base]
+        paired = ~np.isnan(low)
+        if not paired.any():
+            return None
+        ends = float(low[paired].mean()), float(high[paired].mean())
+    return ends if all(map(isfinite, ends)) else None
 
 
 def _means(measure: _Measure, made: Layout, level: float) -> Iterator[VariantMean]:

@@ -89,6 +89,8 @@ class Comparison:
     pair_by: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader must know beside the figures: warnings, and why a figure is absent."""
+    sequential: Mapping[str, Any] | None = None
+    """What a run that was to stop early has decided; the figures here only describe such a run."""
 
     def row(self, variant: str, dimension: str = OVERALL) -> Row | None:
         """The row of a variant on a dimension."""
@@ -110,6 +112,7 @@ class Comparison:
             "tags": [_tag(one) for one in self.tags],
             "repeats": self.repeats.json() if self.repeats else {},
             "notes": list(self.notes),
+            "sequential": dict(self.sequential) if self.sequential else None,
         }
 
 

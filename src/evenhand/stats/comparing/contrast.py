@@ -11,8 +11,8 @@ import numpy as np
 from evenhand.errors import UsageError
 from evenhand.stats.comparing.comparison import Outcome, Row
 from evenhand.stats.comparing.holm import holm
-from evenhand.stats.comparing.means import mean
-from evenhand.stats.comparing.paired import sign_flip
+from evenhand.stats.comparing.means import Estimate, mean, mean_difference
+from evenhand.stats.comparing.paired import SignTest, sign_flip, sign_flip_bound
 from evenhand.stats.comparing.power import units_needed
 from evenhand.stats.tables import Floats, Ints
 
@@ -41,9 +41,14 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
     low, high = shared.ends
     ours = mean(shared.ours, shared.cluster, shared.ends, level)
     theirs = mean(shared.theirs, shared.cluster, shared.ends, level)
-    gaps = shared.ours - shared.theirs
-    gap = mean(gaps, shared.cluster, (low - high, high - low), level)
-    test = sign_flip(_summed(shared.cluster, gaps), seed)
+    with np.errstate(over="ignore", invalid="ignore"):  # such figures are left out
+        gaps = shared.ours - shared.theirs
+    gap = mean_difference(gaps, shared.cluster, (low - high, high - low), level)
+    test = SignTest(None, True)
+    if gap.value is not None:
+        sums, sizes = _summed(shared.cluster, gaps)
+        test = sign_flip(sums, seed)
+        gap = _agreeing(gap, test, sums, sizes, 1 - level)
     return Row(
         dimension=shared.dimension,
         variant=shared.variant,
@@ -64,17 +69,36 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
         p=test.p,
         exact=test.exact,
         p_adjusted=None,
-        effect=effect(gaps),
+        effect=None if gap.value is None else effect(gaps),
         outcome="not enough evidence",
         units_needed=None,
         bounds=shared.bounds,
     )
 
 
-def _summed(cluster: Ints, gaps: Floats) -> Floats:
-    """The sum of each cluster."""
+def _summed(cluster: Ints, gaps: Floats) -> tuple[Floats, Floats]:
+    """The sum of each cluster, and its size."""
     place = np.unique(cluster, return_inverse=True)[1]
-    return np.bincount(place, gaps).astype(np.float64)
+    return np.bincount(place, gaps).astype(np.float64), np.bincount(place).astype(np.float64)
+
+
+def _agreeing(gap: Estimate, test: SignTest, sums: Floats, sizes: Floats, alpha: float) -> Estimate:
+    """An interval that leaves out 0 where the test does: of few clusters, the bound on the side of
+    0 is that of the test if the own one lies beyond 0."""
+    # Where nothing varies, the test's interval is a point: what is unseen says more.
+    if gap.low is None or gap.high is None or not gap.error or not gap.low <= 0 <= gap.high:
+        return gap
+    if not _is_small(test.p, alpha):
+        return gap
+    nearer = sign_flip_bound(sums, sizes, alpha)
+    if nearer is None:
+        return gap
+    return replace(gap, low=nearer) if sums.sum() > 0 else replace(gap, high=nearer)
+
+
+def _is_small(p: float | None, alpha: float) -> bool:
+    # A level such as 0.95 is no exact binary fraction: its rest is a little more than 0.05.
+    return p is not None and p <= alpha + 1e-12
 
 
 def effect(gaps: Floats) -> float | None:
@@ -105,11 +129,11 @@ def _settled(row: Row, alpha: float, share: float, more_is_better: bool) -> Row:
         return row
     spread = row.error * sqrt(row.n)
     needed = units_needed(row.difference, spread, row.n, row.clusters, share)
-    return replace(row, units_needed=needed)
+    # The test is not decided yet, whatever the rule of thumb says: one more at least.
+    return replace(row, units_needed=None if needed is None else max(1, needed))
 
 
 def _outcome(row: Row, alpha: float, more_is_better: bool) -> Outcome:
-    # A level such as 0.95 is no exact binary fraction: its rest is a little more than 0.05.
-    if row.p_adjusted is None or not row.difference or row.p_adjusted > alpha + 1e-12:
+    if row.clusters < 2 or not row.difference or not _is_small(row.p_adjusted, alpha):
         return "not enough evidence"
     return "better" if (row.difference > 0) == more_is_better else "worse"

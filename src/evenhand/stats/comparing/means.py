@@ -6,6 +6,11 @@ a few low scores make the difference and a small sample may have none; so each b
 with a tenth of a cluster more that lies at that end of the scale. Where nothing varies, the bound
 is what could have gone unseen: a share of units at the end of the scale that so many clusters would
 show at least once, at the level of the interval.
+
+For paired differences the end of the scale, lowest against highest, is hardly plausible, and an
+interval that reckons with it is several times too wide where they spread little. There the tenth of
+a cluster lies as far from the mean as the farthest cluster that was seen, and at least four steps:
+on a scale of few steps that is its end still.
 """
 
 from __future__ import annotations
@@ -21,7 +26,13 @@ from evenhand.stats.tables import Floats, Ints
 UNSEEN = 0.1
 """How much of a cluster is added at the end of the scale. Found by simulation: at 20 clusters it
 brings skewed scores to their level, at 100 it widens an ordinary interval by a fiftieth."""
+STEPS = 4
+"""How many steps from the mean of differences an unseen cluster lies at least. Found by simulation:
+with three, breakdowns of one answer in twenty are missed too often at 20 clusters."""
+LARGEST = 1e150
+"""Beyond this squares overflow: nothing is computed of such values."""
 _NOTHING = 1e-12
+_Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +48,32 @@ class Estimate:
     """The standard error."""
 
 
-def mean(values: Floats, cluster: Ints, ends: tuple[float, float], level: float = 0.95) -> Estimate:
+def mean(values: Floats, cluster: Ints, ends: _Ends, level: float = 0.95) -> Estimate:
     """The mean of values that hang together within clusters, on a scale between two ends.
 
-    Without two clusters, or on a scale without extent, there is no interval.
+    Without two clusters, or on a scale without extent, there is no interval; of values too large
+    to compute with there is no mean either.
     """
+    return _estimate(values, cluster, ends, level, of_differences=False)
+
+
+def mean_difference(values: Floats, cluster: Ints, ends: _Ends, level: float = 0.95) -> Estimate:
+    """The mean of paired differences, as `mean` but with what is unseen nearer to what was seen."""
+    return _estimate(values, cluster, ends, level, of_differences=True)
+
+
+def _estimate(
+    values: Floats, cluster: Ints, ends: _Ends, level: float, *, of_differences: bool
+) -> Estimate:
     if values.size == 0:
         return Estimate(None, None, None, 0, 0, None)
     place = np.unique(cluster, return_inverse=True)[1]
     sums, sizes = (np.bincount(place, each).astype(np.float64) for each in (values, None))
-    middle, count = float(values.mean()), sums.size
+    count = sums.size
+    # Written so that what is not a number is too large as well.
+    if not max(float(np.abs(values).max()), *map(abs, ends)) <= LARGEST:
+        return Estimate(None, None, None, values.size, count, None)
+    middle = float(values.mean())
     low, high = min(ends[0], float(values.min())), max(ends[1], float(values.max()))
     if count < 2 or low == high:
         return Estimate(middle, None, None, values.size, count, None)
@@ -56,26 +83,33 @@ def mean(values: Floats, cluster: Ints, ends: tuple[float, float], level: float 
         reach = [middle + unseen * (end - middle) for end in (low, high)]
         return Estimate(middle, reach[0], reach[1], values.size, count, 0.0)
     quantile = float(stdtrit(count - 1, (1 + level) / 2))
-    under, over = (_bound(sums, sizes, (low, high), end, quantile) for end in (low, high))
+    far = _reach(sums / sizes, middle, high - low) if of_differences else high - low
+    places = max(low, middle - far), min(high, middle + far)
+    under, over = (_bound(sums, sizes, (low, high), end, quantile) for end in places)
     bounds = max(low, min(under, middle)), min(high, max(over, middle))
     return Estimate(middle, *bounds, values.size, count, error)
+
+
+def _reach(means: Floats, middle: float, span: float) -> float:
+    """How far from the mean an unseen cluster of differences is taken to lie."""
+    steps = np.diff(np.unique(np.append(means, 0.0)))
+    step = float(steps[steps > 1e-9 * span].min(initial=span))
+    return max(float(np.abs(means - middle).max()), STEPS * step)
 
 
 def _variance(
     sums: Floats, sizes: Floats, middle: float, extra: float = 0, end: float = 0
 ) -> float:
     """The variance of a mean by leaving out each cluster in turn; `extra` clusters of the mean size
-    lie at an `end` of the scale."""
+    lie at one place, the `end`."""
     count, whole = sums.size + extra, float(sizes.sum()) * (1 + extra / sums.size)
     rests = (sums - middle * sizes) / (1 - sizes / whole)
     other = (end - middle) * whole / count / (1 - 1 / count)
     return (float(rests @ rests) + extra * other**2) * (count - 1) / count / whole**2
 
 
-def _bound(
-    sums: Floats, sizes: Floats, ends: tuple[float, float], end: float, quantile: float
-) -> float:
-    """The bound of the interval that lies towards an end of the scale."""
+def _bound(sums: Floats, sizes: Floats, ends: _Ends, end: float, quantile: float) -> float:
+    """The bound of the interval on the side of `end`, where what is unseen lies."""
     low, span = ends[0], ends[1] - ends[0]
     weight = UNSEEN * float(sizes.mean())
     middle = float((sums.sum() + weight * end) / (sizes.sum() + weight))
@@ -84,5 +118,5 @@ def _bound(
     # Wilson's interval for rate * (1 - rate) / variance trials.
     per_trial = quantile**2 * variance / (rate * (1 - rate))
     reach = quantile * sqrt(variance * (1 + per_trial / (4 * rate * (1 - rate))))
-    shifted = rate + per_trial / 2 + (reach if end > low else -reach)
+    shifted = rate + per_trial / 2 + (reach if end > middle else -reach)
     return low + span * shifted / (1 + per_trial)

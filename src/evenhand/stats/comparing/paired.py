@@ -120,6 +120,26 @@ def _by_enumeration(sizes: Floats, seen: float) -> float:
     return float((np.abs(totals) >= seen - 1e-9 * sizes.sum()).mean())
 
 
+def sign_flip_bound(sums: Floats, sizes: Floats, alpha: float) -> float | None:
+    """The bound towards 0 of the mean differences that the test at `alpha` does not reject; None
+    where there are too many clusters to go through all sign patterns, or too few to reject any.
+
+    A mean below the observed one is rejected if few of the means of parts of the clusters are as
+    low as it.
+    """
+    rank = int(alpha * (1 + 1e-9) / 2 * 2.0 ** min(sums.size, ENUMERATED))
+    if sums.size > ENUMERATED or rank < 1:
+        return None
+    totals, counts = np.zeros(1), np.zeros(1)
+    for total, count in zip(sums, sizes, strict=True):
+        totals = np.concatenate([totals, totals + total])
+        counts = np.concatenate([counts, counts + count])
+    means = totals[1:] / counts[1:]
+    if sums.sum() < 0:
+        return -float(np.partition(-means, rank - 1)[rank - 1])
+    return float(np.partition(means, rank - 1)[rank - 1])
+
+
 def _by_sampling(sizes: Floats, seen: float, seed: int) -> float:
     """The share among sampled sign patterns, the observed one counted in."""
     generator = np.random.default_rng(seed)
