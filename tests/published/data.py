@@ -10,12 +10,15 @@ import csv
 import gzip
 import json
 import os
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+Call = Callable[..., dict[str, Any]]
+"""Calls a command with `--json`, and gives what it printed."""
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
 
 
@@ -43,3 +46,15 @@ def anchor(ident: str) -> dict[str, Any]:
     """One published target: its value, definition and tolerance."""
     anchors = json.loads((folder() / "anchors.json").read_text(encoding="utf-8"))
     return next(one for one in anchors if one["id"] == ident)
+
+
+def imported(
+    call: Call, kind: str, rows: Iterable[Mapping[str, Any]], *arguments: str
+) -> dict[str, Any]:
+    """The rows as a run, through a file as `import` takes it."""
+    listed = list(rows)
+    with Path(f"{kind}.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(listed[0]))
+        writer.writeheader()
+        writer.writerows(listed)
+    return call("import", f"{kind}.csv", "--kind", kind, *arguments)

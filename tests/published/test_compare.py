@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenhand.cli.main import main
-from tests.published.data import anchor, records
+from tests.published.data import Call, anchor, imported, records
 
-Call = Callable[..., dict[str, Any]]
 MAXIMA = {
     "Correctness": 3,
     "Explanation Correctness": 2,
@@ -24,34 +18,6 @@ MAXIMA = {
     "Informativeness": 3,
 }
 JUDGES = ("GPT-4-Turbo", "GPT-4o", "GPT-4.1", "GPT-4.1-mini")
-
-
-@pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    """Calls a command as a user would, and reads its JSON."""
-    monkeypatch.chdir(tmp_path)
-
-    def called(*arguments: str) -> dict[str, Any]:
-        monkeypatch.setattr(sys, "argv", ["evenhand", *arguments, "--json"])
-        with pytest.raises(SystemExit) as left:
-            main()
-        assert left.value.code == 0
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
-
-    return called
-
-
-def imported(call: Call, rows: Iterable[Mapping[str, Any]], *arguments: str) -> dict[str, Any]:
-    """The rows as a run, through a file as `import --kind scores` takes it."""
-    listed = list(rows)
-    with Path("scores.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(listed[0]))
-        writer.writeheader()
-        writer.writerows(listed)
-    return call("import", "scores.csv", "--kind", "scores", *arguments)
 
 
 def means(found: Mapping[str, Any], dimension: str) -> dict[str, tuple[float, int]]:
@@ -110,7 +76,7 @@ def published_cells() -> dict[tuple[str, str, str, str], float]:
 
 def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call) -> None:
     target, published = anchor("shisa_ja.cells"), published_cells()
-    imported(call, shisa(parsed_only=False))
+    imported(call, "scores", shisa(parsed_only=False))
     found = shisa_cells(call)
     assert len(published) == target["value"]["cells"] and found.keys() == published.keys()
     apart = {key for key in found if abs(found[key] - published[key]) > target["tolerance"]}
@@ -119,7 +85,7 @@ def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call
 
 def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call: Call) -> None:
     """The trap: -1 says that a judge's reply was not parsed. Failures are no scores."""
-    told = imported(call, shisa(parsed_only=True))
+    told = imported(call, "scores", shisa(parsed_only=True))
     lost = [row for row in shisa(parsed_only=True) if row["score"] == ""]
     assert sum(told["failures"].values()) == len(lost) > 0
     found, published = shisa_cells(call), published_cells()
@@ -146,7 +112,7 @@ def llmeval2() -> Iterable[dict[str, Any]]:
 
 
 def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
-    imported(call, llmeval2())
+    imported(call, "scores", llmeval2())
     compared = call("compare", "--by", "model", "--by", "subject")
     points: dict[str, tuple[float, float]] = {}
     for dimension, most in MAXIMA.items():
@@ -168,7 +134,7 @@ def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
 def test_published_chinese_dimension_means_do_not_follow_from_the_data(call: Call) -> None:
     """The trap: three published rows have means that the data do not give, with right totals."""
     assert anchor("llmeval2.inconsistent_published_rows")["kind"] == "trap"
-    imported(call, llmeval2())
+    imported(call, "scores", llmeval2())
     compared = call("compare", "--by", "model")
     correct, accurate = means(compared, "Correctness"), means(compared, "Accuracy")
     assert correct["zhigong"][0] < 2.072 - 0.01 and accurate["zhigong"][0] < 4.080 - 0.01
@@ -191,7 +157,7 @@ def russian_truth() -> Iterable[dict[str, Any]]:
 
 
 def test_russian_rates_and_means(call: Call) -> None:
-    imported(call, russian_truth())
+    imported(call, "scores", russian_truth())
     compared = call("compare", "--by", "model", "--baseline", "llama")
     for model in ("gpt_20B", "llama", "llama_17B"):
         target = anchor(f"ru_truthfulqa.{model}")
@@ -204,7 +170,7 @@ def test_russian_rates_and_means(call: Call) -> None:
 
 def test_russian_models_are_compared_on_the_questions_that_both_answered(call: Call) -> None:
     """`llama_17B` was judged on 63 of 200 questions: its mean stands beside no other's."""
-    imported(call, russian_truth())
+    imported(call, "scores", russian_truth())
     compared = call("compare", "--by", "model", "--baseline", "llama")
     shared = {row["variant"]: row["n"] for row in compared["rows"]}
     assert shared == {"gpt_20B": 200, "llama_17B": 63}
@@ -230,7 +196,7 @@ def test_russian_error_counts_of_every_run(call: Call) -> None:
                 score = "" if row["error"] else row[dimension]
                 yield about | {"dimension": dimension, "score": score}
 
-    told = imported(call, rows())
+    told = imported(call, "scores", rows())
     failed = sum(bool(row["error"]) for row in records("ruqual_ru/results.jsonl.gz"))
     assert sum(told["failures"].values()) == failed
     compared = call("compare", "--by", "log")
@@ -258,7 +224,7 @@ def test_a_second_judge_beside_the_first_on_russian_errors(call: Call) -> None:
                     about = {"unit": place, "by_judge": who, "judge": who}
                     yield about | {"dimension": dimension, "score": score}
 
-    imported(call, rows(), "--key", "unit,by_judge")
+    imported(call, "scores", rows(), "--key", "unit,by_judge")
     compared = call("compare", "--by", "by_judge", "--baseline", "original")
     target = anchor("ruqual.judge_vs_judge")["value"]
     assert [row["dimension"] for row in compared["rows"]] == [*COUNTS, "overall"]
@@ -289,7 +255,7 @@ def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:
                 "score": row["grade"],
             }
 
-    imported(call, rows())
+    imported(call, "scores", rows())
     repeats = call("compare", "--by", "model")["repeats"]
     assert repeats["most"] == 3
     centres = {unit: sum(cell) / 3 for unit, cell in takes.items()}

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import sys
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.cli.main import main
 from evenhand.stats.ranking.length import Anchored, length_controlled
-from tests.published.data import anchor, folder, records
+from tests.published.data import Call, anchor, folder, imported, records
 
-Call = Callable[..., dict[str, Any]]
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
 AT_EQUAL_LENGTH = [
@@ -46,35 +41,6 @@ AT_EQUAL_LENGTH = [
     "vicuna-13b-v1.5",
     "vicuna-7b",
 ]
-
-
-@pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    """Calls a command as a user would, and reads its JSON."""
-    folder()
-    monkeypatch.chdir(tmp_path)
-
-    def called(*arguments: str) -> dict[str, Any]:
-        monkeypatch.setattr(sys, "argv", ["evenhand", *arguments, "--json"])
-        with pytest.raises(SystemExit) as left:
-            main()
-        assert left.value.code == 0
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
-
-    return called
-
-
-def imported(call: Call, rows: Iterable[Mapping[str, Any]], *arguments: str) -> dict[str, Any]:
-    """The rows as a run, through a file as `import --kind votes` takes it."""
-    listed = list(rows)
-    with Path("votes.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(listed[0]))
-        writer.writeheader()
-        writer.writerows(listed)
-    return call("import", "votes.csv", "--kind", "votes", *arguments)
 
 
 def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
@@ -110,7 +76,7 @@ def test_alpacaeval_leaderboard(call: Call) -> None:
             for row in records(ANNOTATIONS)
             if row["annotator"] == judge
         )
-        imported(call, rows)
+        imported(call, "votes", rows)
         found = board(call, "--bootstrap", "0")
         for row in (row for row in published if row["annotator"] == judge):
             one = found[row["model"]]
@@ -178,7 +144,7 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call
         }
         for row in own
     )
-    imported(call, rows)
+    imported(call, "votes", rows)
     found = board(call, "--length-controlled", "--bootstrap", "0")[own[0]["model"]]
     published = anchor(f"alpacaeval.lc.{own[0]['model']}")["value"]
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
@@ -193,7 +159,7 @@ def test_llmfao_golden_ratings(call: Call) -> None:
         vote(number, row["worker"], row["left"], row["right"], sides[row["winner"]])
         for number, row in enumerate(votes)
     )
-    assert imported(call, rows)["verdicts"] == len(votes) == 8931
+    assert imported(call, "votes", rows)["verdicts"] == len(votes) == 8931
     found = board(call, "--ties", "half", "--elo", "--bootstrap", "0")
     golden: dict[str, dict[str, float]] = {}
     for row in records("llmfao/golden_ratings.csv"):
@@ -216,6 +182,7 @@ def test_russian_ratings(call: Call, prompt: str) -> None:
     verdicts = [row for row in records("ru_pairwise_bt/verdicts.csv.gz") if row["prompt"] == prompt]
     imported(
         call,
+        "votes",
         (vote(r["item"], "qwen3", r["model"], r["baseline"], won[r["winner"]]) for r in verdicts),
     )
     at = "gigachat_max_26.20_uncen"
@@ -231,6 +198,7 @@ def rakuda(call: Call) -> None:
     matches = records("rakuda_ja/rakuda_v1_matches.jsonl.gz")
     imported(
         call,
+        "votes",
         (
             vote(m["question_id"], "gpt-3.5", m["model1_id"], m["model2_id"], SCORES[m["score"]])
             for m in matches
@@ -261,6 +229,7 @@ def test_peer_judging_by_gpt4(call: Call) -> None:
     ratings = records("prd/ratings_gpt4.jsonl.gz")
     imported(
         call,
+        "votes",
         (
             vote(r["question_id"], "gpt4", r["first"], r["second"], SCORES[r["score"]])
             for r in ratings
@@ -280,7 +249,9 @@ def test_peer_judging_by_gpt4(call: Call) -> None:
 def test_faireval_human_counts(call: Call) -> None:
     labels = records("vicuna80/faireval_human_gpt35_vs_vicuna13b.csv")
     imported(
-        call, (vote(r["question_id"], "people", "gpt35", "vicuna-13b", r["human"]) for r in labels)
+        call,
+        "votes",
+        (vote(r["question_id"], "people", "gpt35", "vicuna-13b", r["human"]) for r in labels),
     )
     row = board(call)["gpt35"]
     counts = [row["wins"], row["losses"], row["ties"]]
@@ -298,7 +269,7 @@ def annotated(rows: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
 
 def test_pandalm_majorities(call: Call) -> None:
     items = records("pandalm/testset.jsonl.gz")
-    imported(call, annotated(items))
+    imported(call, "votes", annotated(items))
     panel = call("show", "latest")["pairwise"]["panel"]
     counts = [panel.get(winner, 0) for winner in ("tie", "A", "B")]
     assert counts == anchor("pandalm.label_counts")["value"]
@@ -309,6 +280,6 @@ def test_pandalm_majorities_by_pair_of_models(call: Call) -> None:
     items, published = records("pandalm/testset.jsonl.gz"), anchor("pandalm.human_table")["value"]
     assert {row["cmp_key"] for row in items} == set(published)
     for key, expected in published.items():
-        imported(call, annotated(row for row in items if row["cmp_key"] == key))
+        imported(call, "votes", annotated(row for row in items if row["cmp_key"] == key))
         stood = call("show", "latest")["pairwise"]["candidates"][key.partition("_")[0]]
         assert [stood["wins"], stood["losses"], stood["ties"]] == expected

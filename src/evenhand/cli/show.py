@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from evenhand.app import Recorded
+from evenhand.browsing import overview, standing
 from evenhand.cli.common import json_option, print_json, recorded, store_at, store_option, wait
 from evenhand.cli.views import VIEWS
-from evenhand.engine.prices import dollars
 from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
 from evenhand.jsontext import as_text
@@ -53,30 +53,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
 
 
 def _overview(store: Store, run: Recorded) -> dict[str, Any]:
-    counts = run.counts(store)
-    spent = store.spent(run.row.id)
-    return {
-        "run": run.row.id,
-        "name": run.row.name,
-        "created": run.row.created,
-        "started": run.row.started,
-        "planned": counts.planned,
-        "verdicts": counts.verdicts,
-        "failures": dict(sorted(counts.failures.items())),
-        "pending": counts.pending,
-        "left_out": counts.left_out,
-        "cost_usd": None if spent.unpriced else dollars(spent.cost),
-        "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
-        "judges": [judge["name"] for judge in run.judges],
-        "protocol": run.row.manifest["protocol"]["name"],
-        "protocol_version": run.identity["protocol"],
-        "prompt": run.row.manifest.get("prompt"),
-        "language": run.identity["language"],
-        "seed": run.identity["seed"],
-        "settings": run.identity["settings"],
-        "evenhand": run.row.manifest["evenhand"],
-        "imported": run.row.manifest.get("imported"),
-    }
+    return overview(run, standing(store, run))
 
 
 @click.command("show")

@@ -18,7 +18,7 @@ def decision_text(decided: Mapping[str, Any]) -> str:
         f"Sequential test, looked at after every question; error at most {decided['alpha']:g}.",
         f"Saved: {saved} of {of} units were not judged; `run --to-the-end` judges them."
         if saved
-        else f"Nothing was saved: all {of} units are judged.",
+        else "Nothing was saved: every unit is judged.",
     ]
     return "\n".join([*lines, *(f"Note: {safe(note)}" for note in decided["notes"])])
 

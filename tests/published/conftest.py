@@ -1,0 +1,32 @@
+"""Commands called as a user would, on rows of published records."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cli.main import main
+from tests.published.data import Call, folder
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Calls a command as a user would, and reads its JSON."""
+    folder()
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments: str) -> dict[str, Any]:
+        monkeypatch.setattr(sys, "argv", ["evenhand", *arguments, "--json"])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert left.value.code == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return called
