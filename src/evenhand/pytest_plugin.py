@@ -211,6 +211,7 @@ class _Session:
         self._store = _named_store(config) or _cached_store(request)
         self._named = {name: _setting(config, name) for name in ("judge", "language")}
         self._dollars = dollars(_setting(config, "budget"))
+        self._workers = _workers(config)
         self._budget: Budget | None = None
 
     def given(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,7 +227,7 @@ class _Session:
             from evenhand.engine.budget import Budget
             from evenhand.engine.prices import PICO
 
-            self._budget = Budget(int(self._dollars * PICO) // _workers(), advice=_RAISE)
+            self._budget = Budget(int(self._dollars * PICO) // self._workers, advice=_RAISE)
         return self._budget
 
     @contextmanager
@@ -272,9 +273,10 @@ def dollars(text: str) -> Decimal | None:
     return found
 
 
-def _workers() -> int:
-    """How many processes of xdist share the session."""
-    return int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+def _workers(config: pytest.Config) -> int:
+    """How many processes of xdist share the session; its variables are also seen by a pytest that a
+    test starts, and is none of them."""
+    return int(getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 def _named_store(config: pytest.Config) -> str:
