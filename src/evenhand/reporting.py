@@ -39,6 +39,7 @@ from evenhand.report.tallies import (
     differences,
     distribution,
     meetings,
+    of_hundred,
     pair_lengths,
     pairs_on_something,
     plain_means,
@@ -231,24 +232,48 @@ class _OfScores(_Of):
                 f"a baseline {quoted(self.baseline)}, but nothing to compare by",
                 advice="Say by which field: --by FIELD",
             )
+        means, against = compared_means(found) if found else plain_means(scores), differences(found)
+        if self.recorded.kind_name == "weighted":
+            means, against = of_hundred(means), of_hundred(against)
         return Report(
             **self.facts(len(scores.units)),
             method=self.method(found),
             variants=list(dict.fromkeys(one.variant for one in found.means)) if found else [],
-            means=compared_means(found) if found else plain_means(scores),
-            differences=differences(found),
+            means=means,
+            differences=against,
             scores=distribution(scores, by),
             tags=tags(scores, by),
             lengths=self._lengths(scores),
-            notes=found.notes if found else (),
+            notes=[*(found.notes if found else self._not_compared(scores)), *self._missing()],
         )
 
     def _by(self, scores: Scores) -> Sequence[str]:
         if self.by:
             return self.by
-        several = [n for n in VARIANTS if n in scores.fields and len(scores.fields[n].levels) > 1]
+        several = _several(scores)
         # Fields that are not of the ids cannot pair units.
-        return several[:1] if pairs_on_something(scores, several[:1]) else ()
+        return several if pairs_on_something(scores, several) else ()
+
+    def _not_compared(self, scores: Scores) -> Iterator[str]:
+        """Why variants that are there are not compared."""
+        for name in _several(scores):
+            yield (
+                f"There is more than one {name}, but nothing says which units of them belong "
+                "together, so they are not compared. evenhand compare --pair-by FIELD names what "
+                "they share."
+            )
+
+    def _missing(self) -> Iterator[str]:
+        """How many judgments made elsewhere lack some of their scores."""
+        if not self.recorded.imported:
+            return
+        rows = (from_json(text) for *_, text in self.store.judged(self.scope, BASIS))
+        lacking = sum("scores_missing" in row["flags"] for row in rows)
+        if lacking:
+            yield (
+                f"Judgments without a score on some dimension: {lacking:,}; the notes of each say "
+                "which. A dimension without any score is in no figure."
+            )
 
     def _lengths(self, scores: Scores) -> list[LengthBin]:
         """The overall score by length of what was judged."""
@@ -257,6 +282,12 @@ class _OfScores(_Of):
         sizes = np.array([len(body.get(name, "")) for body in bodies], dtype=float)
         means = unit_means(scores, scores.overall)
         return binned(sizes, means, np.arange(sizes.size), (0.0, 1.0))
+
+
+def _several(scores: Scores) -> list[str]:
+    """The field that a run is compared by where nobody says."""
+    known = [n for n in VARIANTS if n in scores.fields and len(scores.fields[n].levels) > 1]
+    return known[:1]
 
 
 class _OfPairs(_Of):

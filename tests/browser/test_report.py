@@ -256,6 +256,8 @@ def test_it_speaks_four_languages_at_every_width(
         if width == 360:
             page.locator("button.open").first.click()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length"
+        assert page.locator("figure .chart").evaluate_all(wide) == 0, width
         screenshot(page, f"report-{language}-{scheme}-{width}")
 
 
@@ -296,6 +298,8 @@ def test_it_prints_what_is_read_and_not_what_is_pressed(
         assert page.locator(shown).is_visible()
     paper = "getComputedStyle(document.body).backgroundColor"
     assert _luminance(page.evaluate(paper)) > 0.9
+    notes = page.locator("details.notes:not([open]) li").first
+    assert notes.evaluate("one => one.checkVisibility()"), "what is folded must print"
     screenshot(page, "report-print")
     assert page.pdf().startswith(b"%PDF")
 

@@ -17,7 +17,7 @@ import evenhand
 from evenhand.app import find_run, open_store
 from evenhand.cli.main import cli
 from evenhand.errors import UsageError
-from evenhand.importing import import_files
+from evenhand.importing import Options, import_files
 from evenhand.report import page
 from evenhand.report.build import Report
 from evenhand.report.html import render
@@ -172,6 +172,63 @@ def test_judgments_made_elsewhere_are_reported_alike(tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.mark.parametrize("rule", ["uncertain", "tie", "drop", "split"])
+def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, rule: Any) -> None:
+    path, store = tmp_path / "votes.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
+    rows = [
+        {"unit": f"u{i}", "judge": "ann", "first": a, "second": b, "winner": "first"}
+        for i in range(8)
+        for a, b in (("a", "b"), ("b", "a"))[: 1 + i % 2]
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    try:
+        run = import_files(store, [path], "votes", Options(on_conflict=rule)).run
+        found = make_report(store, find_run(store, run))
+    finally:
+        store.close()
+    text, said = render(found), page.words("en").texts["half"]
+    for name, sentence in said.items():
+        # On the first screen, under the picture of win rates and in its name, and in the method.
+        assert text.count(sentence) == (4 if name == rule else 0), name
+    assert "in both orders; a verdict stands" not in text and "made elsewhere" in text
+    assert "<dt>Cost</dt>" not in text and "Language of the prompts" not in text
+
+
+def test_a_total_is_reported_out_of_a_hundred(tmp_path: Path) -> None:
+    found = report_of(write_answers(tmp_path, answers(3)))
+    (total,) = [one for one in found.means if one.dimension == "overall"]
+    rest = sum(one.value or 0 for one in found.means if one.dimension != "overall")
+    assert total.value == pytest.approx(rest) and rest > 1
+    assert "total (of 100)" in render(found)
+
+
+def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"unit": f"u{i}", "judge": "ann", "dimension": d, "score": s, "model": f"m{i % 2}"}
+        for i in range(6)
+        for d, s in (("true", 3), ("kind", None))
+    ]
+    path, store = tmp_path / "scores.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    try:
+        found = make_report(store, find_run(store, import_files(store, [path], "scores").run))
+    finally:
+        store.close()
+    assert not found.differences
+    missing, apart = sorted(found.notes)
+    assert missing.startswith("Judgments without a score on some dimension: 6;")
+    assert apart.startswith("There is more than one model, but nothing says which units")
+
+
+def test_brackets_are_explained_only_where_there_are_any(tmp_path: Path) -> None:
+    said = "In brackets: intervals"
+    bad = write_suite(tmp_path / "bad", 2, {"model": "python/judge:bad"})
+    assert said not in render(report_of(bad))
+    assert said in render(report_of(write_suite(tmp_path / "good", 4)))
+
+
 def test_the_command_writes_a_file_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,3 +272,9 @@ def test_a_missing_extra_is_said_before_any_work(
         write_report(tmp_path / "r.html", store, run)
     assert 'pip install "evenhand[report]"' in str(caught.value)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_who_views_is_told_the_extra_of_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"evenhand\[view\]"):
+        page.environment(page.words("en"), "evenhand.web")

@@ -95,6 +95,9 @@ class Standing:
     rating: float | None = None
     rating_low: float | None = None
     rating_high: float | None = None
+    rank_low: int | None = None
+    """The best place that it may have, and below the worst."""
+    rank_high: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,9 @@ from evenhand.report.draw import (
     stack,
     svg,
 )
-from evenhand.report.page import Words, require, visible
+from evenhand.report.page import Words, p_value, require, visible
+from evenhand.stats.comparing.comparison import OVERALL
 
-OVERALL = "overall"
 SHOWN = 24
 """Rows in one picture; the table has them all."""
 _OUTCOMES = {"better": "good", "worse": "bad", "not enough evidence": "soft"}
@@ -67,6 +67,7 @@ class _Charts:
     def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
         self.level = say.percent(report.method.level)
+        self.half = say.gloss("half", report.method.rule)
 
     def _figure(
         self,
@@ -80,7 +81,7 @@ class _Charts:
     ) -> Figure:
         say = self.say
         title = say(f"chart.{name}", **values)
-        about = say(f"chart.{name}_about", level=self.level)
+        about = say(f"chart.{name}_about", level=self.level, half=self.half)
         if more > 0:
             about = f"{about} ({say('page.and_more', n=more)})"
         heads = [say(f"chart.{one}") for one in head]
@@ -89,7 +90,8 @@ class _Charts:
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
-            return self.say.gloss("dimension", name)
+            is_total = self.report.kind == "weighted"
+            return self.say.gloss("dimension", "total" if is_total else name)
         said = self.report.method.names.get(name, "")
         both = f"{name} · {said}"
         fits = said and said.casefold() != name.casefold() and len(both) <= LABEL
@@ -114,7 +116,7 @@ class _Charts:
         head = ["dimension", "variant", "n", "mean", "interval"]
         if not any(one.variant for one in means):
             head, rows = [h for h in head if h != "variant"], [[r[0], *r[2:]] for r in rows]
-        values, more = self._bounded([self._mean(one) for one in means], means)
+        values, more = self._bounded([self._mean(one) for one in means])
         chart = apart(values, lambda part: dots(part, say("chart.mean")))
         yield self._figure("means", chart, head, rows, more=more)
 
@@ -128,13 +130,17 @@ class _Charts:
             "overall": one.dimension == OVERALL,
         }
 
-    def _bounded(self, values: Values, of: Sequence[Any]) -> tuple[Values, int]:
-        """Values for one picture: where there are many variants, their overall figures alone."""
-        many = len({one["series"] for one in values}) > len(PALETTE)
-        if many:
-            values = [one | {"name": one["series"], "series": ""} for one in values]
-            values = [one for one in values if one["overall"]] or values
-        return values[: SHOWN * len(PALETTE)][:SHOWN] if many else values, len(of) - len(values)
+    def _bounded(self, values: Values) -> tuple[Values, int]:
+        """Values for one picture, and how many are left to the table: where there are many
+        variants, their overall figures alone."""
+        shown = values
+        if len({one["series"] for one in values}) > len(PALETTE):
+            overall = [one for one in values if one["overall"]]
+            if overall:
+                shown = [one | {"name": one["series"], "series": ""} for one in overall][:SHOWN]
+            else:
+                shown = _few_series(values)
+        return shown, len(values) - len(shown)
 
     def differences(self) -> Iterator[Figure]:
         say, found = self.say, self.report.differences
@@ -155,7 +161,7 @@ class _Charts:
             }
             for one in known
         ]
-        values, more = self._bounded(values, known)
+        values, more = self._bounded(values)
         title = say("chart.win_rate" if pairs else "chart.difference")
         chart = (
             dots(values, title, 0.5, percent=True)
@@ -178,8 +184,8 @@ class _Charts:
             *(say.percent(m) if pairs else say.number(m) for m in means),
             say.signed(one.value),
             say.interval(one.low, one.high),
-            _p(say, one.p),
-            _p(say, one.p_adjusted),
+            p_value(say, one.p),
+            p_value(say, one.p_adjusted),
             say.number(one.effect),
             say.gloss("outcome", one.outcome),
         ]
@@ -196,9 +202,7 @@ class _Charts:
             for place, b in enumerate(given)
             if b.of
         ]
-        if len({one["series"] for one in values}) > len(PALETTE):
-            series = list(dict.fromkeys(one["series"] for one in values))[: len(PALETTE)]
-            values = [one for one in values if one["series"] in series]
+        values = _few_series(values)
         chart = columns(values, say(title), say("chart.share"))
         rows = [
             [visible(b.group), visible(b.variant), b.value, str(b.count), _of(say, b.count, b.of)]
@@ -218,8 +222,7 @@ class _Charts:
             for b in given
             if b.of
         ]
-        if len({one["series"] for one in values}) > len(PALETTE):
-            values = values[: len(PALETTE)]
+        values = _few_series(values)
         chart = bars(values, say("chart.share"), percent=True)
         rows = [
             [named[b.value], visible(b.variant), str(b.count), _of(say, b.count, b.of)]
@@ -287,7 +290,7 @@ class _Charts:
                 visible(one.candidate),
                 str(one.n),
                 say.percent(one.win_rate),
-                _percents(say, one.low, one.high),
+                say.percents(one.low, one.high),
                 str(one.wins),
                 str(one.losses),
                 str(one.ties),
@@ -391,26 +394,22 @@ class _Charts:
         named = {criterion: self._dimension(criterion) for criterion in found}
         values: Values = [{"name": named[c], "series": "", "value": n} for c, n in found.items()]
         chart = bars(values[:SHOWN], say("chart.number"), colour=COLOUR["warn"])
-        rows = [[named[c], str(n)] for c, n in found.items()]
-        yield self._figure("contradictions", chart, ["criterion", "number"], rows)
+        rows, more = [[named[c], str(n)] for c, n in found.items()], len(values) - SHOWN
+        yield self._figure("contradictions", chart, ["criterion", "number"], rows, more=more)
 
 
-def _p(say: Words, p: float | None) -> str:
-    if p is None:
-        return say.number(None)
-    return f"< {say.number(0.001, 3)}" if p < 0.001 else say.number(p, 3)
+def _few_series(values: Values) -> Values:
+    """What belongs to the first series, as many as there are colours."""
+    series = list(dict.fromkeys(one["series"] for one in values))[: len(PALETTE)]
+    return [one for one in values if one["series"] in series]
 
 
 def _of(say: Words, count: int, of: int) -> str:
     return say.percent(count / of if of else None)
 
 
-def _percents(say: Words, low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else say.interval(100 * low, 100 * high, 0)
-
-
 def _share_cells(say: Words, share: Share) -> list[str]:
-    interval = _percents(say, share.low, share.high) if share.value is not None else ""
+    interval = say.percents(share.low, share.high) if share.value is not None else ""
     return [say.short(share.n), say.percent(share.value), interval]
 
 

@@ -8,7 +8,9 @@ attributes are put together again: names in a chart are hostile, as all judged t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,6 +22,8 @@ PALETTE = ("first", "second", "third", "fourth", "fifth", "sixth")
 _NAMES = ("ink", "soft", "line", *PALETTE, "good", "bad", "warn")
 COLOUR = {name: f"#0a0b{place:02x}" for place, name in enumerate(_NAMES)}
 _VARIABLES = {standin: f"var(--{name})" for name, standin in COLOUR.items()}
+
+_STEPS = [n * 10**power for power in range(16) for n in (1, 2, 5)]
 
 Values = list[dict[str, Any]]
 """What is drawn: dicts with `name` (the row), `series` (the colour; "" for none), `value`, and
@@ -58,6 +62,12 @@ def _axis(**more: Any) -> Any:
     import altair as alt
 
     return alt.Axis(labelLimit=190, titleFontWeight="normal", labelFlush=False, **more)
+
+
+def _whole(most: float) -> Any:
+    """An axis of numbers of things: whole numbers, about five of them."""
+    step = next(s for s in _STEPS if s * 5 >= most)
+    return _axis(format="d", values=list(range(0, ceil(most) + 1, step)))
 
 
 def _series(values: Values) -> tuple[Values, Any, list[str]]:
@@ -140,9 +150,10 @@ def bars(values: Values, title: str, *, percent: bool = False, colour: str = "")
     values, names = _renamed(values, "name")
     values, given, series = _series(values)
     y = alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False))
-    x = alt.X("value:Q", title=title, axis=_axis(format="%" if percent else "d", tickMinStep=1))
-    if percent:
-        x = alt.X("value:Q", title=title, axis=_axis(format="%", tickCount=5))
+    style = _axis(format="%", tickCount=5)
+    if not percent:
+        style = _whole(max(one["value"] for one in values))
+    x = alt.X("value:Q", title=title, axis=style)
     paint = alt.value(colour) if colour and len(series) < 2 else given
     base = _chart(values).encode(x=x, y=y, color=paint)
     if len(series) > 1:
@@ -180,13 +191,16 @@ def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
     import altair as alt
 
     values, names = _renamed(values, "name")
+    sums = Counter[str]()
+    for one in values:
+        sums[one["name"]] += one["value"]
     paint = [COLOUR[one] for one in ("first", "line", "soft", "second")]
     legend = alt.Legend(orient="top", title=None, columns=4, symbolType="square")
     return (
         _chart(values)
         .mark_bar()
         .encode(
-            x=alt.X("value:Q", title=title, axis=_axis(format="d", tickMinStep=1)),
+            x=alt.X("value:Q", title=title, axis=_whole(max(sums.values()))),
             y=alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False)),
             color=alt.Color(
                 "series:N", scale=alt.Scale(domain=list(order), range=paint), legend=legend
@@ -223,7 +237,11 @@ def line(values: Values, across: str, up: str, percent: bool) -> Chart:
     """Dots with intervals along a number."""
     import altair as alt
 
-    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=False, padding=10), axis=_axis(tickCount=6))
+    # A length is never below nothing; a difference of lengths may be.
+    scale = alt.Scale(zero=False, padding=10)
+    if min(one["x"] for one in values) >= 0:
+        scale = alt.Scale(zero=False, domainMin=_below(values))
+    x = alt.X("x:Q", title=across, scale=scale, axis=_axis(tickCount=6))
     style = _axis(format="%" if percent else "~r", tickCount=5)
     y: dict[str, Any] = {"title": up, "scale": alt.Scale(domain=[0, 1]), "axis": style}
     base = _chart(values).encode(x=x)
@@ -236,6 +254,12 @@ def line(values: Values, across: str, up: str, percent: bool) -> Chart:
         ),
     ]
     return alt.layer(*parts).properties(width=WIDTH, height=170)
+
+
+def _below(values: Values) -> float:
+    """A little below the least, and never below 0."""
+    given = [float(one["x"]) for one in values]
+    return max(0.0, min(given) - 0.05 * (max(given) - min(given)))
 
 
 _CONFIG: dict[str, Any] = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand import jsontext
 from evenhand.report.answer import answers
-from evenhand.report.build import Report
+from evenhand.report.build import Coverage, Difference, Mean, Report, Standing
 from evenhand.report.charts import figures
 from evenhand.report.pack import Facet, PackedUnits
 from evenhand.report.page import (
@@ -46,6 +46,7 @@ def render(report: Report) -> str:
         answers=answers(report, say),
         facts=list(_facts(report, say)),
         bar=_bar(report),
+        brackets=_brackets(report, say),
         caveats=list(dict.fromkeys(one.caveat for one in report.method.judges if one.caveat)),
         figures=shown,
         glosses=_glosses(report.units, say),
@@ -76,6 +77,11 @@ def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
     created, started = say.moment(report.created), say.moment(report.started)
     again = say("facts.begun", created=created, started=started)
     yield "when", created if created == started else again
+    if method.imported is None:  # what was judged elsewhere cost nothing here
+        yield "cost", _cost(coverage, say)
+
+
+def _cost(coverage: Coverage, say: Words) -> str:
     cost = coverage.cost_usd
     price = say("facts.price_unknown") if cost is None else say.money(cost)
     tokens = say(
@@ -83,7 +89,7 @@ def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
         input=say.integer(coverage.input_tokens),
         output=say.integer(coverage.output_tokens),
     )
-    yield "cost", f"{price} · {say.counted('call', coverage.calls)} · {tokens}"
+    return f"{price} · {say.counted('call', coverage.calls)} · {tokens}"
 
 
 def _variants(report: Report) -> str:
@@ -93,14 +99,25 @@ def _variants(report: Report) -> str:
     return f": {', '.join(names)}{more}" if len(names) > 1 else ""
 
 
-def _bar(report: Report) -> list[tuple[str, int, int, str]]:
-    """Verdicts, failures and pending as parts of a bar: name, number, width in thousandths, what
-    to say."""
+def _brackets(report: Report, say: Words) -> str:
+    """What the brackets of the answer hold, and what counts as half a win."""
+    told: list[str] = []
+    given: list[Difference | Mean | Standing] = [*report.differences, *report.means]
+    given += report.standings
+    if any(one.low is not None or one.high is not None for one in given):
+        told.append(say("answer.level", level=say.percent(report.method.level)))
+    if report.kind == "pairwise" and report.standings:
+        told.append(say.gloss("half", report.method.rule))
+    return " ".join(told)
+
+
+def _bar(report: Report) -> list[tuple[str, int, int]]:
+    """Verdicts, failures and pending as parts of a bar: name, number, width in thousandths."""
     coverage = report.coverage
     failed = sum(coverage.failures.values())
     parts = [("verdict", coverage.verdicts), ("failure", failed), ("pending", coverage.pending)]
     whole = max(1, coverage.planned)
-    return [(name, n, round(1000 * n / whole), name) for name, n in parts]
+    return [(name, n, round(1000 * n / whole)) for name, n in parts]
 
 
 def _filters(units: PackedUnits, say: Words) -> Iterator[Mapping[str, Any]]:
@@ -152,17 +169,26 @@ def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
     yield "protocol", visible(method.protocol)
     yield "version", visible(method.version)
     yield "prompt", visible(method.prompt or "")
-    yield "language", visible(method.language)
-    yield "imported", visible(jsontext.dump(method.imported)) if method.imported else ""
-    yield "seed", str(method.seed)
+    if method.imported is None:
+        yield "language", visible(method.language)
+        yield "seed", str(method.seed)
+    else:
+        yield "imported", visible(jsontext.dump(method.imported))
     yield "report_seed", str(method.report_seed)
     yield "settings", visible(jsontext.dump(method.settings)) if method.settings else ""
     yield "rule", say.gloss("rule", method.rule) if method.rule else ""
     yield "by", visible(f"{method.by} ({method.baseline})") if method.by else ""
     yield "pair_by", visible(", ".join(method.pair_by))
     yield "evenhand", visible(method.evenhand)
-    kind = "pairs" if report.kind == "pairwise" else "scores"
-    yield "tests", say(f"method.tests_{kind}")
+    yield "tests", _tests(report, say)
+
+
+def _tests(report: Report, say: Words) -> str:
+    if report.kind != "pairwise":
+        return say("method.tests_scores")
+    orders = say(f"method.orders_{'both' if report.method.imported is None else 'imported'}")
+    half = say.gloss("half", report.method.rule)
+    return say("method.tests_pairs", orders=orders, half=half)
 
 
 def _rubric(rubric: object) -> Sequence[Mapping[str, Any]]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "ru", "zh", "ja")
 NOTHING = "–"
 """What stands for a figure that cannot be had."""
+_NEEDS = {"report": "reports need", "view": "the view needs"}
 _ROOM = resources.files("evenhand.report")
 _FLAG_EMOJI = "\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f"
 _HIDDEN = re.compile(
@@ -137,7 +138,11 @@ class Words:
         """A share with its interval, in percent."""
         if value is None or low is None or high is None:
             return self.percent(value)
-        return f"{self.percent(value)} {self.interval(100 * low, 100 * high, 0)}"
+        return f"{self.percent(value)} {self.percents(low, high)}"
+
+    def percents(self, low: float | None, high: float | None) -> str:
+        """The interval of a share."""
+        return "" if low is None or high is None else self.interval(100 * low, 100 * high, 0)
 
     def integer(self, value: int) -> str:
         """With thousands set apart."""
@@ -155,6 +160,13 @@ class Words:
     def _local(self, text: str) -> str:
         text = text.replace("-", "\u2212")
         return text.replace(".", ",") if self.language == "ru" else text
+
+
+def p_value(say: Words, p: float | None) -> str:
+    """A p value; below a thousandth it says only that."""
+    if p is None:
+        return say.number(None)
+    return f"< {say.number(0.001, 3)}" if p < 0.001 else say.number(p, 3)
 
 
 def _russian(n: int) -> int:
@@ -186,7 +198,7 @@ def words(language: str, more: Traversable | None = None) -> Words:
 
 def environment(say: Words, *packages: str) -> Environment:
     """Templates of this room and of further packages' `templates`, escaping all they insert."""
-    require("jinja2")
+    require("jinja2", extra="view" if packages else "report")
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -204,13 +216,13 @@ def environment(say: Words, *packages: str) -> Environment:
     return made
 
 
-def require(*modules: str) -> None:
-    """Raise UsageError where one of these is not installed, before any work is done."""
+def require(*modules: str, extra: str = "report") -> None:
+    """Raise UsageError where one of these, which come with an extra, is not installed."""
     for name in modules:
         if find_spec(name) is None:
             raise UsageError(
-                f"reports need the package {name}, which is not installed",
-                advice='pip install "evenhand[report]"',
+                f"{_NEEDS[extra]} the package {name}, which is not installed",
+                advice=f'pip install "evenhand[{extra}]"',
             )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,18 @@ from evenhand.stats.ranking.board import Board
 from evenhand.stats.tables import Floats, Ints, Scores, Votes
 
 LENGTH_BINS = 10
+Figure = TypeVar("Figure", Mean, Difference)
+_OF_ONE = ("value", "low", "high", "mean", "mean_low", "mean_high", "baseline_mean")
+
+
+def of_hundred(figures: Sequence[Figure]) -> list[Figure]:
+    """Figures of graded answers, their totals out of 100 as the judge gives them."""
+    return [_scaled(one) if one.dimension == OVERALL else one for one in figures]
+
+
+def _scaled(one: Figure) -> Figure:
+    own = [name for name in _OF_ONE if getattr(one, name, None) is not None]
+    return replace(one, **{name: 100 * getattr(one, name) for name in own})
 
 
 def unit_means(scores: Scores, values: Floats) -> Floats:

@@ -120,7 +120,8 @@ class _Drill:
     def _unit(self) -> Iterator[Block]:
         unit, say = self.unit, self.say
         if self.kind == "pairwise":
-            yield self._plain(say("unit.topic"), unit["topic"])
+            if unit["topic"]:
+                yield self._plain(say("unit.topic"), unit["topic"])
             sides = zip("AB", unit["candidates"], strict=True)
             yield columns_block([[self._candidate(*one)] for one in sides])
         elif self.kind == "weighted":
@@ -129,8 +130,10 @@ class _Drill:
             if unit.get("rubric"):
                 yield group_block(say("unit.rubric"), [self._plain("", unit["rubric"])])
         else:
-            yield self._plain(say("unit.question"), unit["question"])
-            yield self._output(unit["model_output"])
+            if unit["question"]:
+                yield self._plain(say("unit.question"), unit["question"])
+            if unit["model_output"]:
+                yield self._output(unit["model_output"])
 
     def _plain(self, label: str, text: str, note: str = "") -> Block:
         self.known[text] = [text]
@@ -139,7 +142,10 @@ class _Drill:
     def _candidate(self, side: str, one: Mapping[str, Any]) -> Block:
         model = one.get("model", "")
         note = visible(" · ".join(filter(None, (one["id"], model))))
-        return self._plain(self.say("unit.candidate", side=side), one["text"], note)
+        label = self.say("unit.candidate", side=side)
+        if not one["text"]:  # of votes made elsewhere, the names alone may be known
+            return items_block(label, [(note, "")])
+        return self._plain(label, one["text"], note)
 
     def _output(self, text: str) -> Block:
         """The judged text with every quote of every judgment marked at its offsets."""
@@ -209,7 +215,7 @@ class _Drill:
                 [self._named(dimension), score, visible(given.get("rationale", "")), quotes]
             )
         head = [say(f"unit.{one}") for one in ("dimension", "score", "rationale", "evidence")]
-        yield table_block(say("unit.scores"), head, rows)
+        yield table_block(say("unit.scores"), *_without_empty(head, rows))
         if output.get("failure_tags"):
             tags = [(tag, say.gloss("tag", tag)) for tag in output["failure_tags"]]
             yield items_block(say("unit.tags"), [(f"{t} · {g}", "") for t, g in tags], "warn")
@@ -256,7 +262,8 @@ class _Drill:
             columns = [[self._pass(*one, relay=relay)] for one in both]
             label = say("unit.round", round=number)
             yield section_block(label, [columns_block(columns)])
-        if output is not None and passes:
+        is_both = len({one["order"] for one, _ in passes}) > 1
+        if output is not None and is_both and output["criteria"]:
             yield self._marks(output)
         if output is not None and output.get("notes"):
             yield text_block(say("unit.explanation"), [[visible(output["notes"])]])
@@ -285,7 +292,8 @@ class _Drill:
         if one.get("flags"):
             own = say.gloss("verdict", one["said"])
             label = f"{label} ({say('unit.own_winner', winner=own)})"
-        return table_block(f"{label} · {by}" if by else label, head, rows)
+        label = f"{label} · {by}" if by else label
+        return table_block(label, *_without_empty(head, rows)) if rows else notice_block(label)
 
     def _marks(self, output: Mapping[str, Any]) -> Block:
         """What both orders come to."""
@@ -301,9 +309,10 @@ class _Drill:
 
     def _about(self, row: Row) -> Iterator[Block]:
         say = self.say
-        if flags := [(visible(one), flag_gloss(say, one)) for one in row["flags"]]:
+        if flags := [_explained(visible(one), flag_gloss(say, one)) for one in row["flags"]]:
             yield items_block(say("unit.flags"), flags, "warn")
-        if fixes := [(_fixed(one), say.gloss("fix", one["code"])) for one in row["fixes"]]:
+        fixes = [_explained(_fixed(one), say.gloss("fix", one["code"])) for one in row["fixes"]]
+        if fixes:
             yield items_block(say("unit.fixes"), fixes)
 
     def _calls(self, row: Row) -> Iterator[Block]:
@@ -349,6 +358,23 @@ class _Drill:
 
 def _tone(mark: str) -> str:
     return _TONES.get(mark, "")
+
+
+def _explained(code: str, gloss: str) -> tuple[str, str]:
+    """A code and what it means, both to be read: what shows only under a pointer is lost."""
+    return f"{code} · {gloss}" if gloss else code, ""
+
+
+def _without_empty(
+    head: Sequence[str], rows: Sequence[Sequence[Cell]]
+) -> tuple[list[str], list[list[Cell]]]:
+    """A table without columns that say nothing."""
+    kept = [
+        place
+        for place in range(len(head))
+        if any(cell if isinstance(cell, str) else cell[0] for cell in (row[place] for row in rows))
+    ]
+    return [head[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
 def _fixed(fix: Mapping[str, str]) -> str:

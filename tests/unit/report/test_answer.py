@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,9 +61,8 @@ def said(language: str = "en", kind: Any = "rubric", **more: Any) -> list[str]:
         language=language,
         created="",
         started="",
-        coverage=COVERAGE,
         method=METHOD,
-        **more,
+        **({"coverage": COVERAGE} | more),
     )
     return [one.text.replace("\u00a0", " ") for one in answers(report, words(language))]
 
@@ -82,7 +82,10 @@ def test_what_is_better_comes_with_its_interval_and_what_is_not_decided_is_said(
 
 def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
     undecided = "not enough evidence"
-    rows = [difference("true", undecided, needed=340), difference("overall", undecided)]
+    rows = [
+        difference("true", undecided, needed=340, low=-0.1),
+        difference("overall", undecided, low=-0.1),
+    ]
     (sentence,) = said(differences=rows)
     assert sentence.endswith("About 340 units more would decide it on true.")
     assert "overall" not in sentence
@@ -94,22 +97,96 @@ def test_pairs_are_said_in_win_rates() -> None:
     assert sentence == "v2 is worse than v1: it wins 31 % [55, 69] of 120 comparisons."
 
 
-def test_many_candidates_are_said_by_who_leads() -> None:
-    more = {"wins": 1, "losses": 0, "ties": 0, "uncertain": 0, "low": 0.5, "high": 0.8}
+def test_an_interval_clear_of_zero_is_held_back_by_the_correction_alone() -> None:
+    undecided = "not enough evidence"
     rows = [
-        Standing(candidate=name, n=40, win_rate=rate, **more)  # type: ignore[arg-type]
-        for name, rate in (("a", 0.7), ("b", 0.6), ("c", 0.1))
+        difference("true", undecided, value=1.5, low=0.3, high=2.36, p_adjusted=0.0781),
+        difference("kind", undecided, value=0.01, low=-0.1, high=0.12),
+        difference("overall", undecided, value=0.05, low=-0.01, high=0.11),
     ]
+    held, none = said(differences=rows)
+    assert held == (
+        "Whether v2 differs from v1 on true is not decided after Holm's correction (p = 0.078):"
+        " +1.50 [0.30, 2.36], 120 questions."
+    )
+    assert none.startswith("No difference found") and "true" not in none
+    (pair,) = said(kind="pairwise", differences=[difference("overall", undecided)])
+    assert "is not decided after Holm's correction (p = 0.020): v2 wins 62 % [55, 69]" in pair
+
+
+@pytest.mark.parametrize("kind", ["rubric", "pairwise"])
+def test_of_many_variants_the_decided_come_first_and_the_rest_are_counted(kind: Any) -> None:
+    undecided = "not enough evidence"
+    rows = [difference("overall", undecided, variant=f"u{i}", low=-0.1) for i in range(6)]
+    rows += [difference("overall", "better", variant="w1"), difference("overall", "worse")]
+    found = said(kind=kind, differences=rows)
+    assert len(found) == 5 and found[0].startswith("w1 is better") and "v2 is worse" in found[1]
+    noun = "candidates" if kind == "pairwise" else "variants"
+    assert found[-1] == f"And 4 {noun} more, none decided."
+    won = [difference("overall", "better", variant=f"w{i}") for i in range(7)]
+    assert said(kind=kind, differences=won)[-1] == f"And 3 {noun} more, 3 of them decided."
+
+
+def standing(name: str, rate: float, best: int | None, worst: int | None) -> Standing:
+    more: dict[str, Any] = {"wins": 1, "losses": 0, "ties": 0, "uncertain": 0}
+    more |= {"low": 0.5, "high": 0.8, "rank_low": best, "rank_high": worst}
+    return Standing(candidate=name, n=40, win_rate=rate, **more)
+
+
+def test_many_candidates_are_said_by_who_leads() -> None:
+    rows = [standing("a", 0.7, 1, 1), standing("b", 0.6, 2, 3), standing("c", 0.1, 2, 3)]
     (sentence,) = said(kind="pairwise", standings=rows)
     assert sentence.startswith("a leads: it wins 70 % [50, 80] of 40 comparisons. Next comes b")
+
+
+@pytest.mark.parametrize(
+    ("language", "begins"),
+    [
+        ("en", "Which is the best is not decided; these cannot be told apart: a 51 % [50, 80]; b"),
+        ("ru", "Кто лучший, не решено; неразличимы: a 51 % [50; 80]; b"),
+        ("zh", "孰优尚无定论，以下候选无法区分：a 51% [50, 80]; b"),
+        ("ja", "どれが最も優れるかは決まりません。次の候補は区別できません：a 51% [50, 80]; b"),
+    ],
+)
+def test_nobody_leads_where_more_than_one_may_be_the_first(language: str, begins: str) -> None:
+    for best, worst in ((1, 3), (None, None)):
+        rows = [standing("a", 0.51, best, worst), standing("b", 0.5, best, worst)]
+        rows.append(standing("c", 0.1, 3, 3))
+        (sentence,) = said(language, "pairwise", standings=rows)
+        assert sentence.startswith(begins) and "10" not in sentence and "60" in sentence
+
+
+def test_means_of_variants_that_cannot_be_compared_name_the_variant() -> None:
+    given: dict[str, Any] = {"value": 3.0, "low": 2.0, "high": 4.0}
+    means = [
+        Mean(dimension=dimension, variant=variant, n=n, **given)
+        for variant, n in (("v1", 6), ("v2", 5))
+        for dimension in ("true", "kind")
+    ]
+    assert said(means=means) == [
+        "v1: mean scores over 6 answers: true 3.00 [2.00, 4.00]; kind 3.00 [2.00, 4.00].",
+        "v2: mean scores over 5 answers: true 3.00 [2.00, 4.00]; kind 3.00 [2.00, 4.00].",
+    ]
+    many = [Mean(dimension="true", variant=f"v{i}", n=1, **given) for i in range(6)]
+    assert said(means=many)[-1] == "And 2 variants more, whose means are below."
 
 
 def test_one_variant_has_means_and_nothing_judged_has_no_answer() -> None:
     means = [Mean(dimension="true", variant="", n=9, value=3.2, low=2.9, high=3.5)]
     assert said(means=means) == ["Mean scores over 9 answers: true 3.20 [2.90, 3.50]."]
-    assert said() == ["Nothing has a verdict yet, so there is no answer."]
+    pending = replace(COVERAGE, verdicts=0, pending=240)
+    assert said(coverage=pending) == ["Nothing has a verdict yet, so there is no answer."]
+    failed = replace(COVERAGE, verdicts=0, failures={"schema": 200, "empty": 40})
+    assert said(coverage=failed) == ["All judgments failed (240), so there is no answer."]
     none = [difference("true", "not enough evidence", value=None, low=None, high=None)]
-    assert said(differences=none) == ["Nothing has a verdict yet, so there is no answer."]
+    assert said(differences=none) == ["There are verdicts, but no figure can be had from them."]
+
+
+def test_a_total_is_said_out_of_a_hundred() -> None:
+    rows = [difference("overall", "better", value=14.0, low=8.0, high=19.0)]
+    assert said(kind="weighted", differences=rows) == [
+        "v2 is better than v1 overall: +14.00 [8.00, 19.00] of 100, 120 tasks."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -69,3 +69,20 @@ def test_names_too_long_for_a_picture_stay_different() -> None:
     made = labels([*names, "short", "two\nlines"])
     assert len(set(made)) == 5 and all(len(one) <= 34 for one in made)
     assert made[-2:] == ["short", "two lines"]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 40, 1234])
+def test_numbers_of_things_are_whole_on_the_axis_and_each_stands_once(most: int) -> None:
+    one: dict[str, Any] = {"name": "a", "series": "", "value": most}
+    parts = [one | {"series": name, "order": i} for i, name in enumerate(("won", "lost"))]
+    for chart, top in ((bars([one], "n"), most), (stack(parts, "n", ["won", "lost"]), 2 * most)):
+        root = ElementTree.fromstring(svg(chart, "t", "en"))
+        numbers = [int(text) for text in root.itertext() if text.isdigit()]
+        assert numbers == sorted(set(numbers)) and numbers[0] == 0, numbers
+        assert 2 <= len(numbers) <= 7 and numbers[-1] <= top
+
+
+def test_an_axis_of_lengths_does_not_begin_below_nothing() -> None:
+    values = [{"x": x, "value": 0.5, "low": None, "high": None} for x in (3, 500, 2000)]
+    root = ElementTree.fromstring(svg(line(values, "length", "mean", False), "t", "en"))
+    assert not [text for text in root.itertext() if text.startswith("\u2212")]

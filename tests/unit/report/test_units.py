@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from evenhand.app import find_run, open_store
+from evenhand.importing import import_files
 from evenhand.report.page import visible, words
 from evenhand.report.units import unit_blocks, unit_line
 from evenhand.reporting import _judged
@@ -127,3 +129,37 @@ def test_a_prompt_is_in_pieces_that_units_share_and_together_it_is_the_prompt(
         assert unit["question"] in pieces[-1]
     own = max(len(one) for one in pieces[0] - pieces[1])
     assert own < 100 < max(len(one) for one in pieces[0] & pieces[1])
+
+
+def test_a_flag_says_what_it_means_in_the_text_itself(tmp_path: Path) -> None:
+    row = pair_row("p", 1, 2)
+    for one in row["candidates"]:
+        one["text"] = "The same."
+    kind, [(unit, rows)] = judged(write_pairs(tmp_path, [row]))
+    flags = next(
+        one for one in inner(unit_blocks(kind, unit, rows, EN)) if one.get("label") == "Flags"
+    )
+    assert [f"equal_text · {EN.gloss('flag', 'equal_text')}", ""] in flags["items"]
+
+
+def test_what_is_not_there_of_judgments_made_elsewhere_is_not_shown(tmp_path: Path) -> None:
+    votes = [{"unit": "u", "judge": "ann", "first": "a", "second": "b", "winner": "first"}]
+    scores = [{"unit": "u", "judge": "ann", "dimension": "true", "score": 3}]
+    store = open_store("sqlite:elsewhere.db", tmp_path)
+    try:
+        for kind, rows in (("votes", votes), ("scores", scores)):
+            path = tmp_path / f"{kind}.jsonl"
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            run = find_run(store, import_files(store, [path], kind).run)
+            [(unit, judgments)] = _judged(store, run)
+            blocks = list(inner(unit_blocks(run.kind_name, unit, judgments, EN)))
+            assert not [one for one in blocks if one["kind"] == "text" and not one["segments"]]
+            tables = [one for one in blocks if one["kind"] == "table"]
+            assert [one["head"] for one in tables] == (
+                [["Dimension", "Score"]] * (kind == "scores")
+            )
+            assert EN("unit.settled_marks") not in texts(blocks)
+            if kind == "votes":
+                assert "judged in one order only" in texts(blocks)
+    finally:
+        store.close()

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from string import Formatter
 from typing import Any, get_args
 
 import pytest
 
+import evenhand
+from evenhand.data.foreign import arena_hard, fastchat
+from evenhand.data.foreign.found import ORDER_UNKNOWN
 from evenhand.judgment import FixCode, Reason
 from evenhand.report.page import LANGUAGES, words
 from evenhand.reporting import FACETS
+from evenhand.stats.tables import Rule
 
+_GIVEN = re.compile(r'(?<!\w\[)"([a-z_]+)(?:"(?!:)|:\{)')
+"""A string of a line about flags: no key of a dict, and only what is before a colon."""
 OTHERS = [one for one in LANGUAGES if one != "en"]
 
 
@@ -52,6 +60,26 @@ def test_every_code_has_its_words() -> None:
     assert set(texts["reason"]) == set(get_args(Reason))
     assert set(texts["fix"]) == set(get_args(FixCode))
     assert set(FACETS) <= set(texts["units"])
+
+
+def test_every_flag_that_code_gives_has_its_words(tmp_path: Path) -> None:
+    votes = tmp_path / "votes.jsonl"
+    vote = {"question_id": 1, "model_a": "a", "model_b": "b", "winner": "tie (inconsistent)"}
+    votes.write_text(json.dumps(vote | {"judge": "j", "turn": 1}) + "\n")
+    given = {ORDER_UNKNOWN, arena_hard.verdict("A>>B")[1]}
+    given |= {one.flag for one in fastchat.read(votes, {}) if one.flag}
+    rooms = [Path(evenhand.__file__).parent / one for one in ("protocols", "importing", "engine")]
+    for path in (path for room in rooms for path in room.rglob("*.py")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        given |= {name for one in lines if "flags" in one for name in _GIVEN.findall(one)}
+    assert {"strong", "inconsistent", "scores_missing", "masked", "not_validated"} <= given
+    assert given <= set(words("en").texts["flag"])
+
+
+def test_every_rule_and_every_way_to_settle_has_its_words() -> None:
+    texts = words("en").texts
+    assert set(texts["half"]) == set(texts["rule"]) == set(get_args(Rule))
+    assert set(texts["settled"]) == {"stable", "resolved", "uncertain", "one_order"}
 
 
 @pytest.mark.parametrize(
