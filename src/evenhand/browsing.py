@@ -95,7 +95,8 @@ def _counted(counts: Counts, spent: Spent) -> dict[str, Any]:
 def progress(store: Store, recorded: Recorded, stands: Standing) -> dict[str, Any]:
     """How a run gets on: counts, calls a minute, and the time left at that rate."""
     run, counted = recorded.row.id, _counted(*stands)
-    rate = _rate(store.recent_calls(run, RATE_CALLS), datetime.now(UTC))
+    moments = store.recent_calls(run, RATE_CALLS)
+    rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
     judging = store.is_claimed(run)
     done = counted["verdicts"] + sum(counted["failures"].values())
     left = None
@@ -105,13 +106,15 @@ def progress(store: Store, recorded: Recorded, stands: Standing) -> dict[str, An
     return {"run": run, "judging": judging, **counted, "calls_a_minute": rate, "seconds_left": left}
 
 
-def _rate(moments: Sequence[str], now: datetime) -> float:
-    """Calls a minute over the last minute, or over as much of it as the last calls cover."""
-    ages = [(now - datetime.fromisoformat(at)).total_seconds() for at in moments]
+def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float:
+    """Calls a minute over the last minute, or over the time since the first call of this start."""
+    begun = datetime.fromisoformat(started)
+    made = [at for at in map(datetime.fromisoformat, moments) if at >= begun]
+    ages = [(now - at).total_seconds() for at in made]
     recent = [age for age in ages if age <= RATE_SECONDS]
     if not recent:
         return 0.0
-    covered = max(recent[-1], 1.0) if len(recent) == RATE_CALLS else RATE_SECONDS
+    covered = max(1.0, min(RATE_SECONDS, ages[-1]))
     return round(60 * len(recent) / covered, 1)
 
 

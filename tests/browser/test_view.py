@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from evenhand.errors import EvenhandError
+from evenhand.web import pages
 from tests.security.hostile import HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites
-from tests.suites import JUDGE, started, stored, write_suite
+from tests.suites import JUDGE, samples, started, stored, write_suite
 from tests.unit.web.serving import TOKEN, Site, fill, judge_all, run_named, served
 
 Open = Callable[..., Any]
@@ -32,19 +33,29 @@ async def gated(messages, schema, params):
         await asyncio.sleep(0.05)
     await asyncio.sleep(0.05 * (number % 5))  # a verdict is written with the next reply
     return reply(messages)
+
+async def faulty(messages, schema, params):
+    "As above, but after the first ones every third fails."
+    number = GIVEN[0]
+    said = await gated(messages, schema, params)
+    if number >= 5 and number % 3 == 2:
+        raise RuntimeError("no luck")
+    return said
 """
 )
 
 
 @contextmanager
-def judging(folder: Path, units: int) -> Iterator[tuple[Site, Callable[[int], None]]]:
+def judging(
+    folder: Path, units: int, judge: str = "gated"
+) -> Iterator[tuple[Site, Callable[[int], None]]]:
     """A run under way in another process that gets on as far as it is allowed to."""
 
     def allow(number: int) -> None:
         (folder / "allowed.new").write_text(str(number))
         (folder / "allowed.new").replace(folder / "allowed.txt")
 
-    write_suite(folder, units, {"model": "python/judge:gated"}, judge=GATED)
+    write_suite(folder, units, {"model": f"python/judge:{judge}"}, judge=GATED)
     allow(5)
     run = started("run", cwd=folder)
     try:
@@ -54,6 +65,7 @@ def judging(folder: Path, units: int) -> Iterator[tuple[Site, Callable[[int], No
             yield site, allow
     finally:
         run.terminate()
+        allow(units)  # it waits for the calls under way
         run.communicate(timeout=60)
 
 
@@ -77,6 +89,7 @@ def test_from_the_list_of_runs_to_the_marked_evidence(site: Site, open_page: Ope
     page.get_by_role("link", name="Units", exact=True).click()
     page.get_by_label("Search in texts").fill("ANSWER 12,")
     page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**text=ANSWER*")
     assert page.locator("tr.row").count() == 1
     page.locator("tr.row a").click()
     mark = page.locator("mark").first
@@ -86,24 +99,27 @@ def test_from_the_list_of_runs_to_the_marked_evidence(site: Site, open_page: Ope
     page.locator("details summary").first.click()
     assert page.get_by_text("Raw reply").first.is_visible()
     page.get_by_role("link", name="Back to the list").first.click()
+    page.wait_for_url("**text=ANSWER*")
     assert page.get_by_label("Search in texts").input_value() == "ANSWER 12,"
 
 
 def test_filters_and_pages(site: Site, open_page: Open) -> None:
+    from playwright.sync_api import expect
+
     page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units")
     page.get_by_label("Status").select_option("failure")
     page.get_by_role("button", name="Show").click()
-    assert page.locator("tr.row").count() == 19
+    expect(page.locator("tr.row")).to_have_count(19)
     page.get_by_role("link", name="Clear").click()
-    assert page.locator("tr.row").count() == 50
+    expect(page.locator("tr.row")).to_have_count(50)
     first = page.locator("tr.row a").first.inner_text()
     page.get_by_role("link", name="Next").click()
-    assert page.locator("tr.row a").first.inner_text() != first
+    expect(page.locator("tr.row a").first).not_to_have_text(first)
     page.get_by_role("link", name="Previous").click()
-    assert page.locator("tr.row a").first.inner_text() == first
+    expect(page.locator("tr.row a").first).to_have_text(first)
     page.get_by_role("link", name="To the end").click()
-    assert page.locator("tr.row").count() == 50
-    assert page.locator("tr.row a").last.inner_text() == "/m1/v1//q129"
+    expect(page.locator("tr.row a").last).to_have_text("/m1/v1//q129")
+    expect(page.locator("tr.row")).to_have_count(50)
 
 
 def test_two_runs_side_by_side(site: Site, open_page: Open) -> None:
@@ -133,6 +149,56 @@ def test_live_progress_of_a_run_in_another_process(tmp_path: Path, open_page: Op
         complete = "() => document.getElementById('state')?.textContent === 'complete'"
         page.wait_for_function(complete, timeout=60_000)
         page.wait_for_function(reached, arg=40, timeout=60_000)
+
+
+def test_failures_and_figures_of_a_run_under_way_are_renewed(
+    tmp_path: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "FIGURES_SECONDS", 1)
+    counted = "n => +document.querySelector('#failures td.num')?.textContent >= n"
+    as_of = "n => parseInt(document.querySelector('#as-of')?.textContent.match(/\\d+/)) >= n"
+    with judging(tmp_path, 60, "faulty") as (site, allow):
+        page = open_page(f"{site.url}/runs/latest")
+        opened = page.evaluate("performance.timeOrigin")
+        assert page.get_by_text("No failures.").is_visible()
+        assert not page.locator("table.failures").is_visible()
+        page.wait_for_function(as_of, arg=1, timeout=60_000)
+        allow(20)
+        page.wait_for_function(counted, arg=1, timeout=60_000)
+        row = page.locator("table.failures tbody tr")
+        assert row.locator("a").inner_text() == "judge_crash"
+        assert row.locator("a").get_attribute("href").endswith("/units?reason=judge_crash")
+        assert len(row.locator(".soft").inner_text()) > 5
+        assert not page.get_by_text("No failures.").is_visible()
+        before = int(row.locator("td.num").inner_text())
+        notes = page.locator("#figures details summary")
+        notes.first.click()
+        allow(40)
+        page.wait_for_function(counted, arg=before + 3, timeout=60_000)
+        page.wait_for_function(as_of, arg=18, timeout=60_000)
+        # The page itself stayed, and what the reader opened is open.
+        assert page.evaluate("performance.timeOrigin") == opened
+        assert page.locator("#figures details").first.get_attribute("open") is not None
+        assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
+def test_a_long_id_is_cut_in_the_list_and_whole_in_the_unit(
+    tmp_path: Path, open_page: Open
+) -> None:
+    name = "x" * 3000
+    judge_all(write_suite(tmp_path, [samples(1)[0] | {"id": name}]))
+    with served(tmp_path / "evenhand.db") as site:
+        for width in (360, 1200):
+            page = open_page(
+                f"{site.url}/runs/latest/units", viewport={"width": width, "height": 900}
+            )
+            box = page.locator("tr.row a").bounding_box()
+            assert box["width"] <= 22 * 16 + 1
+            assert box["height"] < 40
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator("tr.row a").click()
+        page.wait_for_url("**/unit?**")
+        assert page.locator("h1").inner_text() == name
 
 
 def test_without_scripts_a_live_page_loads_itself_again(tmp_path: Path, open_page: Open) -> None:
@@ -265,6 +331,7 @@ def test_four_languages(site: Site, open_page: Open, screenshot: Shot, language:
             page.locator('#figures[data-ready="yes"]').wait_for(timeout=60_000)
         screenshot(page, f"view-{name}-{language}")
     page.get_by_role("link", name="ru", exact=True).click()
+    page.wait_for_url("**lang=ru*")
     assert page.evaluate("document.documentElement.lang") == "ru"
     page.goto(site.url)
     assert page.evaluate("document.documentElement.lang") == "ru"

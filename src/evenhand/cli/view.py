@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import secrets
 import socket
 import sys
@@ -16,6 +17,9 @@ import click
 from evenhand.app import open_store
 from evenhand.cli.common import notice, store_here, store_option
 from evenhand.errors import UsageError, quoted
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
+"""A token that stands in an address, a header and a cookie as it is, and is not guessed."""
 
 
 @click.command("view")
@@ -43,11 +47,7 @@ def view_command(
             advice='pip install "evenhand[view]"',
         ) from None
     closed = not _is_loopback(host)
-    if closed and not token:
-        raise UsageError(
-            f"{quoted(host)} can be reached by others",
-            advice="Give a token that every request must bring: --token TOKEN",
-        )
+    _check_token(token, host, closed)
     url = store or store_here()
     open_store(url, must_exist=True).close()
     with _bound(host, port) as bound:
@@ -60,6 +60,19 @@ def view_command(
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):  # the way to stop it
             make_server(app).run(sockets=[bound])
+
+
+def _check_token(token: str | None, host: str, closed: bool) -> None:
+    """Raises UsageError for a token that will not do; the token itself is not repeated."""
+    form = "16 or more of the letters a-z and A-Z, digits, - and _"
+    if closed and not token:
+        raise UsageError(
+            f"{quoted(host)} can be reached by others",
+            advice=f"Give a token that every request must bring: --token TOKEN, {form}.",
+        )
+    if token is not None and not _TOKEN.fullmatch(token):
+        made = "" if closed else ", or leave it out and one is made"
+        raise UsageError("--token is too easy or cannot be sent", advice=f"Give {form}{made}.")
 
 
 def _is_loopback(host: str) -> bool:

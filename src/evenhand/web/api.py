@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Security
 from fastapi import Path as Named
+from fastapi.security import APIKeyHeader
 from starlette.responses import JSONResponse
 
 from evenhand import browsing, jsontext
@@ -15,6 +16,7 @@ from evenhand.protocol_files import builtin_protocols, find_protocol
 from evenhand.protocols.load import Protocol
 from evenhand.web import shapes
 from evenhand.web.desk import ROWS, Desk, NotFound, turn, wanted
+from evenhand.web.guard import TOKEN_HEADER
 
 Text = Annotated[str, Query(max_length=200)]
 Place = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
@@ -26,7 +28,11 @@ Status = Literal["", "verdict", "failure", "left_out", "pending"]
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": shapes.Problem, "description": "What was asked for cannot be."},
+    401: {"model": shapes.Problem, "description": "Elsewhere than on loopback: no token."},
+    403: {"model": shapes.Problem, "description": "A foreign host, or another site's page."},
     404: {"model": shapes.Problem, "description": "There is no such thing in the store."},
+    405: {"model": shapes.Problem, "description": "The method is not known here."},
+    413: {"model": shapes.Problem, "description": "The request is too long."},
     422: {"model": shapes.Problem, "description": "A parameter is not of its form."},
     503: {"model": shapes.Problem, "description": "The store is busy, gone or damaged."},
 }
@@ -34,6 +40,13 @@ LOCKED: dict[int | str, dict[str, Any]] = {
     401: {"model": shapes.Problem, "description": "The token is missing or wrong."},
     409: {"model": shapes.Problem, "description": "Another process judges the run."},
 }
+
+_TOKEN = APIKeyHeader(
+    name=TOKEN_HEADER,
+    scheme_name="token",
+    description="Printed at start.",
+    auto_error=False,  # the guard has looked at it before
+)
 
 
 class Json(JSONResponse):
@@ -118,7 +131,12 @@ def _runs(router: APIRouter, desk: Desk) -> None:
         """What the judgments of a run come to; ask again while it is null."""
         return Json({"figures": desk.figures(desk.run(run))})
 
-    @router.post("/runs/{run}/settle", response_model=shapes.Settled, responses=LOCKED)
+    @router.post(
+        "/runs/{run}/settle",
+        response_model=shapes.Settled,
+        responses=LOCKED,
+        dependencies=[Security(_TOKEN)],
+    )
     def settle(run: Run) -> Json:
         """Recompute the judgments of a run from its stored replies, without a call."""
         return Json(desk.settle(desk.run(run)))

@@ -98,18 +98,20 @@ class Desk:
         )
         return self.kept.get(key, make, FIGURE_SECONDS, is_long=True)
 
-    def charts(self, recorded: Recorded, say: Words) -> list[tuple[Figure, str]] | None:
-        """The pictures of a run in a language, each with its drawing; None while they are being
-        made. There are none where the extra is missing."""
+    def charts(
+        self, recorded: Recorded, say: Words
+    ) -> tuple[Report, list[tuple[Figure, str]]] | None:
+        """The pictures of a run in a language, each with its drawing, and the report they are of;
+        None while they are being made. There are none where the extra is missing."""
         found = self.report(recorded)
         if found is None:
             return None
 
-        def drawn(store: Store) -> list[tuple[Figure, str]]:
+        def drawn(store: Store) -> tuple[Report, list[tuple[Figure, str]]]:
             try:
-                return [(one, one.svg) for one in figures(found, say)]
+                return found, [(one, one.svg) for one in figures(found, say)]
             except UsageError:
-                return []
+                return found, []
 
         return self.kept.get(
             ("charts", recorded.row.id, say.language), drawn, FIGURE_SECONDS, is_long=True

@@ -28,7 +28,7 @@ Refuse = Callable[[str, int, str, str], tuple[str, bytes]]
 TOKEN_HEADER = "x-evenhand-token"  # noqa: S105  the name of a header
 BODY_BYTES = 64 * 1024
 """No action takes more than a few words."""
-METHODS = ("GET", "POST")
+METHODS = ("GET", "HEAD", "POST")
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none';"
@@ -116,6 +116,9 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
+        if scope["method"] == "HEAD":
+            # Answered like GET; the server sends the head of the answer alone.
+            scope = {**scope, "method": "GET"}
         answer = _Answer(send)
         try:
             headers = _headers(scope)
@@ -146,7 +149,7 @@ class Guard:
         if _is_foreign(scope, headers):
             raise Refused(403, "Another site asked for this page.")
         if scope["method"] not in METHODS:
-            raise Refused(405, f"Only {' and '.join(METHODS)} are known here.")
+            raise Refused(405, f"Only {', '.join(METHODS)} are known here.")
         if scope["method"] == "POST" and not self._door.is_token(headers.get(TOKEN_HEADER, "")):
             raise Refused(
                 401,

@@ -31,9 +31,13 @@ from evenhand.web.render import Renderer
 
 FIGURES_AT_ONCE = 50_000
 """Up to so many judgments, figures are computed without being asked for."""
+FIGURES_SECONDS = 20
+"""So often the figures of a run under way are read again by an open page."""
 TEXT_SHOWN = 140
 _TONES = {"failure": "bad", "pending": "dim", "left_out": "dim"}
 _LAST = 2**31
+_END = str(10**17)
+"""A place behind every unit."""
 
 
 class Pages:
@@ -78,22 +82,29 @@ class Pages:
         recorded = self._desk.run(run)
         got = self._desk.progress(recorded)
         many = got is None or got["verdicts"] > FIGURES_AT_ONCE
-        made = charts = None
+        drawn = made = None
         computing = got is not None and got["verdicts"] > 0 and (figures or not many)
         say = self._render.words(request)
         if computing:
-            charts, made = self._desk.charts(recorded, say), self._desk.report(recorded)
+            drawn = self._desk.charts(recorded, say)
+            # Answer, tables and pictures are of the same verdicts.
+            made = drawn[0] if drawn else self._desk.report(recorded)
+        # What was computed while a run was judged is soon computed again.
+        behind = made is not None and got is not None and made.coverage.verdicts != got["verdicts"]
+        live = got is not None and got["judging"]
         return self._render(
             request,
             "run.html",
             place="",
             run=recorded,
             got=got,
-            live=got is not None and got["judging"],
+            live=live,
+            behind=behind,
             figures=made,
             said=answers(made, say) if made else [],
-            charts=[(one, Markup(svg)) for one, svg in charts or ()],  # noqa: S704  drawn there
-            computing=computing and (made is None or charts is None),
+            charts=[(one, Markup(svg)) for one, svg in (drawn[1] if drawn else ())],  # noqa: S704
+            computing=computing and (drawn is None or (behind and not live)),
+            again=FIGURES_SECONDS,
             many=many and got is not None and got["verdicts"] > 0,
             about=_about(recorded, say),
             caveats=sorted({judge.get("caveat", "") for judge in recorded.judges} - {""}),
@@ -119,11 +130,12 @@ class Pages:
         offered = self._desk.suggestions(recorded)
         values = dict.fromkeys(one for few in offered["values"].values() for one in few)
         stands = self._desk.standing(recorded)
+        following = None if before == _END else beside["next"]
         links = [
             ("first_page", _href(here, kept) if page.place else None),
             ("prev", _turned(here, kept, "before", beside["previous"])),
-            ("next", _turned(here, kept, "after", beside["next"])),
-            ("last_page", _href(here, {**kept, "before": str(10**17)})),
+            ("next", _turned(here, kept, "after", following)),
+            ("last_page", _turned(here, kept, "before", _END if following else None)),
         ]
         return self._render(
             request,

@@ -68,18 +68,34 @@ def test_elsewhere_than_on_loopback_it_needs_a_token(folder: Path, host: str) ->
 
 
 def test_bound_elsewhere_every_request_needs_the_token(folder: Path) -> None:
-    view = started("view", "--no-open", "--host", "0.0.0.0", "--token", "so-it-is-said", cwd=folder)
+    view = started(
+        "view", "--no-open", "--host", "0.0.0.0", "--token", "so-it-is-said-here", cwd=folder
+    )
     address, _ = told(view)
-    assert address.endswith("?token=so-it-is-said")
+    assert address.endswith("?token=so-it-is-said-here")
     base = address.partition("?")[0].replace("0.0.0.0", "127.0.0.1")
     try:
         assert httpx.get(base).status_code == 401
         with httpx.Client(follow_redirects=True) as reader:
-            assert reader.get(f"{base}?token=so-it-is-said").status_code == 200
+            assert reader.get(f"{base}?token=so-it-is-said-here").status_code == 200
             assert reader.get(base).status_code == 200
     finally:
         view.terminate()
         view.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "token",
+    ["x", "ключ-ключ-ключ-ключ", "a;b" * 9, "a&b c" * 9, "fifteen-letters", "a" * 20 + "\n"],
+)
+def test_a_token_that_is_short_or_cannot_be_sent_is_refused(
+    folder: Path, host: str, token: str
+) -> None:
+    done = evenhand("view", "--no-open", "--host", host, "--token", token, cwd=folder)
+    assert done.returncode == 2
+    assert "16 or more" in done.stderr
+    assert ("leave it out and one is made" in " ".join(done.stderr.split())) == (host[0] == "1")
 
 
 def test_without_a_store_it_says_so(tmp_path: Path) -> None:

@@ -65,6 +65,20 @@ def test_the_description_names_every_call(site: Site) -> None:
             assert "401" in one["responses"] or "post" not in methods
 
 
+def test_the_description_names_the_token_and_what_is_refused(site: Site) -> None:
+    told = site.json("/api/openapi.json")
+    [(name, scheme)] = told["components"]["securitySchemes"].items()
+    assert (scheme["type"], scheme["in"], scheme["name"]) == (
+        "apiKey",
+        "header",
+        "x-evenhand-token",
+    )
+    for path, methods in told["paths"].items():
+        for method, one in methods.items():
+            assert one.get("security", []) == ([{name: []}] if method == "post" else []), path
+            assert {"401", "403", "405", "413"} <= one["responses"].keys()
+
+
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/api/docs"])
 def test_no_page_is_made_by_scripts_from_elsewhere(site: Site, path: str) -> None:
     assert site.get(path).status_code == 404

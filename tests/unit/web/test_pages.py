@@ -5,15 +5,30 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
 from evenhand.report.page import LANGUAGES
-from tests.suites import evenhand, judged, prepared, samples, write_rows, write_suite
+from evenhand.web import desk
+from tests.suites import JUDGE, evenhand, judged, prepared, samples, write_rows, write_suite
 from tests.unit.web.serving import SAMPLES, Site, run_named, served
 
+SCORING = """
+def scored(messages, score):
+    return reply(messages).replace('"score": 3', f'"score": {{score}}')
+
+async def s0(messages, schema, params):
+    return scored(messages, {scores[0]})
+
+async def s1(messages, schema, params):
+    return scored(messages, {scores[1]})
+
+async def s2(messages, schema, params):
+    return scored(messages, {scores[2]})
+"""
 HREF = re.compile(r'(?:href|src)="([^"]*)"')
 
 
@@ -79,6 +94,79 @@ def test_pages_follow_each_other_and_lead_back(site: Site) -> None:
     assert back is not None
     shown = re.findall(r'/unit\?id=([^"&]*)"', site.get(back).text)
     assert shown == ids[50:100]
+
+
+def test_the_last_page_leads_no_further(site: Site) -> None:
+    run = run_named(site, "first")
+    page = site.get(f"/runs/{run}/units").text
+    assert rel(page, "first_page") is None
+    end = rel(page, "last_page")
+    assert end is not None
+    last = site.get(end).text
+    assert rel(last, "next") is rel(last, "last_page") is None
+    back = rel(last, "prev")
+    assert back is not None
+    assert rel(site.get(back).text, "next") is not None
+
+
+def test_failures_are_said_with_what_they_mean(site: Site) -> None:
+    page = site.get(f"/runs/{run_named(site, 'first')}?lang=en").text
+    assert re.search(r'units\?reason=not_json">not_json</a> <span class="soft">[^<]{5}', page)
+    assert re.search(r'<p class="soft" hidden>No failures', page)
+    none = site.get(f"/runs/{run_named(site, 'graded')}?lang=en").text
+    assert '<table class="failures" hidden>' in none
+    assert '<p class="soft">No failures' in none
+    site.client.cookies.clear()
+
+
+async def test_means_of_a_comparison_have_two_digits(tmp_path: Path) -> None:
+    keep = {"store": {"url": f"sqlite:{tmp_path / 'all.db'}"}}
+    for name, scores in {"a": (1, 1, 3), "b": (3, 3, 5)}.items():
+        folder = write_suite(
+            tmp_path / name,
+            2,
+            *({"model": f"python/judge:s{i}"} for i in range(3)),
+            judge=JUDGE + SCORING.format(scores=scores),
+            name=name,
+            **keep,
+        )
+        await judged(folder)
+    with served(tmp_path / "all.db") as site:
+        ids = {one["name"]: one["run"] for one in site.json("/api/runs")["runs"]}
+        page = text(site.get(f"/compare?first={ids['a']}&second={ids['b']}").text)
+    assert "correct 1.67" in page
+    assert "1.6667" not in page
+
+
+def figures_of(site: Site, run: str) -> str:
+    """What a run page says once its figures are there."""
+    for _ in range(600):
+        page = site.get(f"/runs/{run}").text
+        if 'data-ready="yes"' in page:
+            return text(page)
+        time.sleep(0.1)
+    raise AssertionError("the figures never came")
+
+
+def test_a_run_says_the_level_and_how_ties_count(site: Site) -> None:
+    pairs, first = (figures_of(site, run_named(site, name)) for name in ("pairs", "first"))
+    assert "intervals at the level of 95" in pairs
+    assert "intervals at the level of 95" in first
+    assert "count half a win" in pairs
+    assert "count half a win" not in first
+
+
+async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path: Path) -> None:
+    rows = [
+        one | {"meta": {"model": "m", "prompt_variant": f"v{i % 2}", "question_id": f"q{i // 2}"}}
+        for i, one in enumerate(samples(6))
+    ]
+    by = {"by": ["prompt_variant"], "baseline": "v0"}
+    folder = write_suite(tmp_path, rows, compare=by)
+    done = evenhand("run", "--until-decided", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    with served(tmp_path / "evenhand.db") as site:
+        assert "was to stop once its comparison was decided" in figures_of(site, "latest")
 
 
 def rel(page: str, name: str) -> str | None:
@@ -229,6 +317,22 @@ async def test_what_is_judged_meanwhile_is_seen(tmp_path: Path) -> None:
         await judged(prepared(folder))
         assert site.json("/api/runs/latest")["verdicts"] == 5
         assert len(site.json("/api/runs/latest/judgments")["judgments"]) == 5
+
+
+async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_suite(tmp_path, 2)
+    await judged(folder)
+    with served(tmp_path / "evenhand.db") as site:
+        assert "Figures as of" not in figures_of(site, "latest")
+        write_rows(folder, samples(5))
+        await judged(prepared(folder))
+        monkeypatch.setattr(desk, "FIGURE_SECONDS", 0)  # no page waits for the new ones
+        page = site.get("/runs/latest").text
+        assert "Figures as of 2 verdicts." in page
+        assert 'data-ready="no"' in page
+        assert "Figures as of" not in figures_of(site, "latest")
 
 
 async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -> None:

@@ -71,11 +71,52 @@
     const { judging, idle, complete } = state.dataset;
     state.textContent = got.judging ? judging : got.pending ? idle : complete;
     state.classList.toggle("live", got.judging);
-    return failed;
+    showFailures(got.failures);
+  }
+
+  function showFailures(found) {
+    const box = document.getElementById("failures");
+    const now = JSON.stringify(found);
+    if (box.dataset.shown === now) return; // a link that has the focus keeps it
+    box.dataset.shown = now;
+    const glosses = JSON.parse(box.dataset.glosses);
+    const made = (name, text, ...inner) => {
+      const element = document.createElement(name);
+      element.append(text, ...inner);
+      return element;
+    };
+    const rows = Object.entries(found).map(([reason, n]) => {
+      const link = made("a", reason);
+      link.href = `${box.dataset.units}?reason=${encodeURIComponent(reason)}`;
+      const gloss = made("span", glosses[reason] ?? reason);
+      gloss.className = "soft";
+      const number = made("td", whole(n));
+      number.className = "num";
+      return made("tr", made("td", link, " ", gloss), number);
+    });
+    box.querySelector("tbody").replaceChildren(...rows);
+    box.querySelector("table").hidden = rows.length === 0;
+    box.querySelector("p").hidden = rows.length > 0;
+  }
+
+  // Figures are the server's to write: read the page again, and take its section.
+  async function renewFigures() {
+    const old = document.getElementById("figures");
+    const answer = await fetch(location.pathname + location.search);
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const section = page.getElementById("figures");
+    if (!section) return;
+    const inside = (one) => [...one.querySelectorAll("a, button, summary")];
+    const focused = inside(old).indexOf(document.activeElement);
+    const open = [...old.querySelectorAll("details")].map((one) => one.open);
+    section.querySelectorAll("details").forEach((one, i) => (one.open = open[i] ?? false));
+    old.replaceWith(section);
+    if (focused >= 0) inside(section)[focused]?.focus({ preventScroll: true });
   }
 
   async function follow(live) {
-    let failed = null;
+    let renewed = Date.now();
     for (;;) {
       await new Promise((go) => setTimeout(go, 2000));
       let got;
@@ -87,10 +128,12 @@
         continue; // the server is stopped, or busy: look again
       }
       if (live.dataset.live === "wait") return location.reload();
-      const now = show(got);
-      // New reasons and figures are the server's to write: read the page again.
-      if ((failed !== null && failed === 0 && now > 0) || !got.judging) return location.reload();
-      failed = now;
+      show(got);
+      if (!got.judging) return location.reload();
+      const { ready, again } = document.getElementById("figures").dataset;
+      if (ready === "yes" && Date.now() - renewed < 1000 * again) continue;
+      renewed = Date.now();
+      await renewFigures().catch(() => {}); // as above
     }
   }
 
