@@ -1,7 +1,7 @@
 """How quick `evenhand view` stays: time of every page and memory of the server, on a large run.
 
     python bench/view.py                            1,000,000 samples
-    python bench/view.py --units 20000 --store /tmp/view.db
+    python bench/view.py --units 20000 --store view.db
 
 The store is made by the engine of `evenhand run` with a judge that answers at once (some minutes
 for a million), and kept where `--store` says, for the next time. Then the server is started as a
