@@ -1,6 +1,8 @@
-"""Options and profiles for all tests: `--long` makes crash, fuzz and soak runs longer."""
+"""Options and profiles for all tests: `--long` has crash, fuzz, soak and simulation in full."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,11 +17,15 @@ settings.register_profile(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="longer crash, fuzz and soak runs")
+    parser.addoption("--long", action="store_true", help="crash, fuzz, soak and simulation in full")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("long" if config.getoption("--long") else "short")
+    is_long = config.getoption("--long")
+    settings.load_profile("long" if is_long else "short")
+    if is_long:
+        # Simulations choose their rounds when they are collected, in every process.
+        os.environ["EVENHAND_LONG"] = "1"
 
 
 @pytest.fixture(scope="session")

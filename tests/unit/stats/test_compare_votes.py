@@ -143,7 +143,7 @@ def simulated_votes(draw: np.random.Generator) -> Any:
     return votes_of(rows)
 
 
-@pytest.mark.skipif(os.environ.get("EVENHAND_LONG") != "1", reason="EVENHAND_LONG=1 runs it")
+@pytest.mark.skipif(os.environ.get("EVENHAND_LONG") != "1", reason="--long runs it")
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize(("n", "wanted"), [(20, 0.92), (100, 0.935), (1000, 0.935)])
 def test_coverage_in_full(name: str, n: int, wanted: float) -> None:
