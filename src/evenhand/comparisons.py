@@ -16,11 +16,11 @@ from pydantic_core import from_json
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.store import StoredUnit
 from evenhand.protocols.kind import Kind, PairwiseKind, WeightedKind
-from evenhand.stats.columns import Columns, id_fields, rubric_ends, unit_fields
+from evenhand.stats.columns import Columns, id_fields, unit_fields, widen_ends
+from evenhand.stats.comparing.comparison import OVERALL
 from evenhand.stats.comparing.variants import chosen, layout
 from evenhand.stats.tables import Fields
 
-OVERALL = "overall"
 _WINNERS = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5}
 _MARKS = {"A+": 0.0, "B+": 1.0, "tie": 0.5}
 
@@ -140,9 +140,7 @@ def measure(kind: Kind, rubrics: Iterable[object], dimension: str) -> Measure:
         return _points(kind, dimension)
     ends: dict[str, tuple[float, float]] = {}
     for rubric in rubrics:
-        for name, (low, high) in rubric_ends(rubric).items():
-            known = ends.get(name, (low, high))
-            ends[name] = (min(low, known[0]), max(high, known[1]))
+        widen_ends(ends, rubric)
     return _bands(ends, dimension)
 
 

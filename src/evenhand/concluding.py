@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,9 +49,8 @@ def compared(
     if run.kind_name == "pairwise":
         _only_candidates(fields, pair_by)
         found = compare_votes(vote_table(store, run, rule), base, **given)
-    elif rule is not None:
-        raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
     else:
+        refuse_rule(rule)
         table = score_table(store, run)
         found = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **given)
     notes = (*found.notes, *_history(run))
@@ -68,6 +67,17 @@ def _decided(store: Store, run: Recorded) -> dict[str, Any] | None:
         return stored_decision(store, run)
     except UsageError:  # the comparison it was to decide was none
         return None
+
+
+def refuse_rule(rule: Rule | None) -> None:
+    """Scores have no orders that could contradict each other; raises UsageError."""
+    if rule is not None:
+        raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
+
+
+def field_names(given: Iterable[str]) -> list[str]:
+    """Fields that were named one by one, or several with commas."""
+    return [name.strip() for each in given for name in each.split(",") if name.strip()]
 
 
 def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from evenhand.app import Recorded
+from evenhand.concluding import field_names, refuse_rule
 from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError
 from evenhand.ledger.store import Scope, Store
@@ -57,11 +58,11 @@ def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule |
         )
     given["dimensions"] = tuple(given.pop("dimension", None) or (OVERALL,))
     given["by"] = _by(given.get("by") or (), kind)
-    given["pair_by"] = _fields(given.get("pair_by") or ())
+    given["pair_by"] = tuple(field_names(given.get("pair_by") or ()))
     rule: Rule | None = given.pop("on_conflict", None)
     asked = Wanted(**given)
-    if rule is not None and kind != "pairwise":
-        raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
+    if kind != "pairwise":
+        refuse_rule(rule)
     proper_level(asked.level)
     _numbers(asked)
     _fits(asked, kind)
@@ -72,13 +73,8 @@ def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule |
 
 def _by(given: Iterable[str], kind: str) -> tuple[str, ...]:
     """The fields that tell variants apart; none for pairs, which have candidates."""
-    fields = _fields(given)
+    fields = tuple(field_names(given))
     return () if kind == "pairwise" and fields == ("candidate",) else fields
-
-
-def _fields(given: Iterable[str]) -> tuple[str, ...]:
-    """Fields that were named one by one, or several with commas."""
-    return tuple(name.strip() for each in given for name in each.split(",") if name.strip())
 
 
 def _numbers(asked: Wanted) -> None:

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from evenhand.app import Recorded
 from evenhand.engine.run import BASIS
 from evenhand.ledger.store import Scope, Store
-from evenhand.stats.columns import Codes, Columns, id_fields, rubric_ends, unit_fields
+from evenhand.stats.columns import Codes, Columns, id_fields, unit_fields, widen_ends
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -91,9 +91,7 @@ class _Scale:
         if rubric == self._seen:
             return
         self._seen = rubric
-        for name, (low, high) in rubric_ends(rubric).items():
-            known = self._ends.get(name, (low, high))
-            self._ends[name] = (min(low, known[0]), max(high, known[1]))
+        widen_ends(self._ends, rubric)
 
     def ends(self, columns: Mapping[str, _Cells]) -> tuple[Sequence[float], Sequence[float], bool]:
         """Of each dimension, and whether they are given; else they are those of the scores seen."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -64,16 +63,16 @@ def compare_command(
     evenhand compare --by model --by prompt_variant --pair-by question_id
     evenhand compare --by candidate --baseline old
     """
-    from evenhand.concluding import compared
+    from evenhand.concluding import compared, field_names
 
     opened, found = recorded(store, run)
     try:
         made = compared(
             opened,
             found,
-            _listed(by),
+            field_names(by),
             baseline,
-            pair_by=_listed(pair_by),
+            pair_by=field_names(pair_by),
             rule=on_conflict,
             judge=judge,
             level=level,
@@ -89,8 +88,3 @@ def compare_command(
     out = console()
     for shown in comparison_lines(made):
         out.print(shown)
-
-
-def _listed(given: Iterable[str]) -> list[str]:
-    """Fields that were named one by one, or several with commas."""
-    return [name.strip() for each in given for name in each.split(",") if name.strip()]

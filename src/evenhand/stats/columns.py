@@ -80,3 +80,10 @@ def rubric_ends(rubric: object) -> dict[str, tuple[float, float]]:
         scores = [float(band["score"]) for band in one["bands"]]
         found[one["id"]] = (min(scores), max(scores))
     return found
+
+
+def widen_ends(ends: dict[str, tuple[float, float]], rubric: object) -> None:
+    """Let the ends of each dimension reach as far as this rubric's bands do."""
+    for name, (low, high) in rubric_ends(rubric).items():
+        known = ends.get(name, (low, high))
+        ends[name] = (min(low, known[0]), max(high, known[1]))

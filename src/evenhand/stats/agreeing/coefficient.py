@@ -6,7 +6,9 @@ influences, taken cluster by cluster: observations of one cluster may hang toget
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from math import atanh, sqrt, tanh
 from typing import Any
 
@@ -69,15 +71,22 @@ def quantile(count: int, level: float) -> float:
 
 def share(hits: Floats, cluster: Ints, level: float) -> Coefficient:
     """The mean of values from 0 to 1, with Wilson's interval."""
-    n = hits.size
+    return _mean(hits, cluster, partial(wilson, level=level))
+
+
+Bounds = Callable[[float, float, int], tuple[float, float | None]]
+"""The interval of a mean, from its value, its variance and the number of clusters."""
+
+
+def _mean(values: Floats, cluster: Ints, bounds: Bounds) -> Coefficient:
+    n = values.size
     if n == 0:
         return undefined(NOTHING)
-    value = float(hits.mean())
-    variance, count = spread(hits - value, cluster)
+    value = float(values.mean())
+    variance, count = spread(values - value, cluster)
     if count < 2:
         return Coefficient(value, None, None, n, ONE_CLUSTER)
-    low, high = wilson(value, variance, count, level)
-    return Coefficient(value, low, high, n)
+    return Coefficient(value, *bounds(value, variance, count), n)
 
 
 def wilson(value: float, variance: float, count: int, level: float) -> tuple[float, float]:
@@ -153,29 +162,26 @@ def correlation(
 
 def average(values: Floats, cluster: Ints, level: float) -> Coefficient:
     """A mean on an open scale, with Student's interval."""
-    n = values.size
-    if n == 0:
-        return undefined(NOTHING)
-    value = float(values.mean())
-    variance, count = spread(values - value, cluster)
-    if count < 2:
-        return Coefficient(value, None, None, n, ONE_CLUSTER)
-    reach = quantile(count, level) * sqrt(variance)
-    return Coefficient(value, value - reach, value + reach, n)
+
+    def bounds(value: float, variance: float, count: int) -> tuple[float, float]:
+        reach = quantile(count, level) * sqrt(variance)
+        return value - reach, value + reach
+
+    return _mean(values, cluster, bounds)
 
 
 def positive(values: Floats, cluster: Ints, level: float) -> Coefficient:
     """A mean of values that are never below 0, such as squared errors: the smaller it is, the less
     it is taken to vary."""
-    n = values.size
-    if n == 0:
-        return undefined(NOTHING)
-    value = float(values.mean())
-    variance, count = spread(values - value, cluster)
-    if count < 2:
-        return Coefficient(value, None, None, n, ONE_CLUSTER)
-    if value == 0:
-        return Coefficient(0.0, 0.0, None, n, "no difference at all shows no spread")
-    half = quantile(count, level) ** 2 * variance / value / 2
-    reach = sqrt(half * (2 * value + half))
-    return Coefficient(value, max(0.0, value + half - reach), value + half + reach, n)
+
+    def bounds(value: float, variance: float, count: int) -> tuple[float, float | None]:
+        if value == 0:
+            return 0.0, None
+        half = quantile(count, level) ** 2 * variance / value / 2
+        reach = sqrt(half * (2 * value + half))
+        return max(0.0, value + half - reach), value + half + reach
+
+    found = _mean(values, cluster, bounds)
+    if found.low is not None and found.high is None:
+        return replace(found, why="no difference at all shows no spread")
+    return found
