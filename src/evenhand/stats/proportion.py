@@ -64,10 +64,15 @@ def _effective(clusters: Sequence[tuple[float, float]], hits: float, total: floa
 
 
 def _bounds(rate: float, n: float, level: float) -> tuple[float, float]:
-    square = NormalDist().inv_cdf((1 + level) / 2) ** 2
-    middle = rate * n + square / 2
-    reach = sqrt(square * (rate * (1 - rate) * n + square / 4))
+    return wilson_bounds(rate, n, NormalDist().inv_cdf((1 + level) / 2))
+
+
+def wilson_bounds(rate: float, trials: float, quantile: float) -> tuple[float, float]:
+    """Wilson's interval of a rate in so many trials, a quantile of standard errors wide."""
+    square = quantile**2
+    middle = rate * trials + square / 2
+    reach = sqrt(square * (max(0.0, rate * (1 - rate)) * trials + square / 4))
     # The rate lies within, and at the ends the bound is exact, whatever the rounding.
-    low = max(0.0, min(rate, (middle - reach) / (n + square)))
-    high = min(1.0, max(rate, (middle + reach) / (n + square)))
+    low = max(0.0, min(rate, (middle - reach) / (trials + square)))
+    high = min(1.0, max(rate, (middle + reach) / (trials + square)))
     return low, high

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from evenhand.stats.proportion import wilson_bounds
 from evenhand.stats.tables import Floats, Ints
 
 NOTHING = "there is nothing to compare"
@@ -95,11 +96,7 @@ def wilson(value: float, variance: float, count: int, level: float) -> tuple[flo
     trials = value * (1 - value) / variance if variance > 0 else 0.0
     if trials <= 0:
         trials = float(count)
-    square = quantile(count, level) ** 2
-    middle = value * trials + square / 2
-    reach = sqrt(square * (max(0.0, value * (1 - value)) * trials + square / 4))
-    low = max(0.0, min(value, (middle - reach) / (trials + square)))
-    return low, min(1.0, max(value, (middle + reach) / (trials + square)))
+    return wilson_bounds(value, trials, quantile(count, level))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.stats import t
 
+from evenhand.stats.proportion import wilson_bounds
 from evenhand.stats.ranking.duels import Duels
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints
 
@@ -43,11 +44,7 @@ def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
     even = total**2 / float((sizes.astype(float) ** 2).sum())
     free = mean * (1 - mean)
     worth = max(free / (variance + 0.25 / even**2), even - 1)
-    square = float(t.ppf((1 + level) / 2, groups - 1)) ** 2
-    middle = (mean * worth + square / 2) / (worth + square)
-    reach = (square * (max(free, 0.0) * worth + square / 4)) ** 0.5 / (worth + square)
-    # The mean lies within, whatever the rounding.
-    low, high = max(0.0, min(mean, middle - reach)), min(1.0, max(mean, middle + reach))
+    low, high = wilson_bounds(mean, worth, float(t.ppf((1 + level) / 2, groups - 1)))
     return Share(mean, variance**0.5, low, high)
 
 
