@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 from embedded_quality import DATA, HERE, LANGUAGES, LONGEST, Cache, Record, wilson
 
-from evenhand.app import find_protocol
 from evenhand.exchange import Message, Question
 from evenhand.judges.embedded import models
 from evenhand.judges.embedded.alone import Favours
@@ -36,9 +35,10 @@ from evenhand.judges.embedded.options import log_odds
 from evenhand.judges.embedded.runtime import Runtime, Sampling
 from evenhand.judges.embedded.walk import MARGIN, Choice, Versus, choices, compared, decided
 from evenhand.judges.sampling import sampling
-from evenhand.protocols.asking import Sitting
-from evenhand.protocols.pairwise import PairwiseProtocol, Pass, settled
-from evenhand.protocols.pairwise_form import read_criteria, read_priority
+from evenhand.kinds.pairwise.form import read_criteria, read_priority
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol, Pass, settled
+from evenhand.kinds.shared.asking import Sitting
+from evenhand.runs.prepare import find_protocol
 from evenhand.units import Candidate, Pair
 
 # LLMBar: the first so many of the fitting pairs are for tuning; of the others, those up to SHORT.

@@ -32,9 +32,9 @@ from evenhand.judges.embedded.options import log_odds
 from evenhand.judges.embedded.prose import grammar, read
 from evenhand.judges.embedded.runtime import Runtime, Sampling
 from evenhand.judges.embedded.walk import Choice, choices, corrected, decided
-from evenhand.protocols.load import load_protocol
-from evenhand.protocols.rubric import RubricProtocol
-from evenhand.protocols.rubrics import Rubric, build_rubric
+from evenhand.kinds.rubric.protocol import RubricProtocol
+from evenhand.kinds.rubric.rubric import Rubric, build_rubric
+from evenhand.kinds.shared.load import load_protocol
 from evenhand.units import Sample
 
 HERE = Path(__file__).parent
@@ -152,7 +152,7 @@ class Prompts:
     """The product's own compact prompts about one output."""
 
     def __init__(self) -> None:
-        root = files("evenhand.protocols") / "builtin" / "rubric"
+        root = files("evenhand.kinds") / "builtin" / "rubric"
         places = ["protocol.toml", *(f"words/{one}.toml" for one in LANGUAGES)]
         places += [f"prompts/{style}{one}.md" for one in LANGUAGES for style in ("", "compact/")]
         texts = {place: root.joinpath(place).read_text(encoding="utf-8") for place in places}

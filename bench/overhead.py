@@ -92,8 +92,8 @@ def evenhand_side(folder: Path) -> dict[str, float]:
     import evenhand.data.read
     import evenhand.judges.openai
     import evenhand.ledger.sqlite  # noqa: F401
-    from evenhand.app import Prepared, open_store
-    from evenhand.runs import judge_run
+    from evenhand.runs.judge import judge_run
+    from evenhand.runs.prepare import Prepared, open_store
     from evenhand.suite import load_suite
 
     def work() -> None:
@@ -108,8 +108,8 @@ def evenhand_side(folder: Path) -> dict[str, float]:
 
 def bodies(folder: Path) -> list[bytes]:
     """The request bodies that Evenhand sends for the suite, made beforehand."""
-    from evenhand.app import Prepared
-    from evenhand.protocols.asking import Sitting
+    from evenhand.kinds.shared.asking import Sitting
+    from evenhand.runs.prepare import Prepared
     from evenhand.suite import load_suite
 
     async def nobody(question: Any) -> Any:

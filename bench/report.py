@@ -21,9 +21,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from evenhand.app import Prepared, find_run, open_store
-from evenhand.reporting import Asked, make_report, write_report
-from evenhand.runs import judge_run
+from evenhand.results.report import Asked, make_report, write_report
+from evenhand.runs.judge import judge_run
+from evenhand.runs.prepare import Prepared, find_run, open_store
 from evenhand.suite import load_suite
 from tests.suites import PAIR_JUDGE, pair_row, write_pairs, write_suite
 

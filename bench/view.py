@@ -71,8 +71,8 @@ def _sample(i: int, units: int) -> dict[str, Any]:
 
 def judge(store: Path, units: int) -> None:
     """Make the store."""
-    from evenhand.app import Prepared, open_store
-    from evenhand.runs import judge_run
+    from evenhand.runs.judge import judge_run
+    from evenhand.runs.prepare import Prepared, open_store
     from evenhand.suite import load_suite
 
     with tempfile.TemporaryDirectory() as name:

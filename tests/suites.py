@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.app import Prepared, find_run, open_store
 from evenhand.exchange import Question, Reply, Style, Usage
-from evenhand.results import full_rows
-from evenhand.runs import Options, Summary, judge_run
+from evenhand.results.rows import full_rows
+from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.prepare import Prepared, find_run, open_store
 from evenhand.suite import load_suite
 
 EVENHAND = str(Path(sys.executable).with_name("evenhand"))

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from evenhand import jsontext
-from evenhand.app import Prepared, Recorded, environment, find_run, open_store
 from evenhand.engine.run import BASIS
 from evenhand.errors import DataError, StoreBusy, UsageError, quoted
+from evenhand.files.protocols import find_protocol, task_types
+from evenhand.files.rubrics import is_task_file, read_rubric_file, read_task_file
 from evenhand.judgment import Judgment
+from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.store import IncomingUnit, Scope, Store
-from evenhand.protocol_files import find_protocol, task_types
-from evenhand.protocols.rows import RowError
-from evenhand.results import full_rows
-from evenhand.rubric_files import is_task_file, read_rubric_file, read_task_file
-from evenhand.runs import Options, Summary, judge_run
+from evenhand.results.rows import full_rows
+from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.prepare import Prepared, Recorded, environment, find_run, open_store
 from evenhand.suite import Suite, SuiteFile, load_suite
 
 if TYPE_CHECKING:
-    from evenhand.stats.comparing.comparison import Comparison
+    from evenhand.stats.comparison.comparison import Comparison
     from evenhand.stats.ranking.leaderboard import Leaderboard
 
 T = TypeVar("T")
@@ -197,14 +197,14 @@ class Run:
     ) -> Comparison:
         """Its variants side by side, as `evenhand compare`; `asked` are `pair_by`, `judge`,
         `level`, `seed` and, for pairs, `rule`."""
-        from evenhand.concluding import compared
+        from evenhand.results.compare import compared
 
         with self._opened() as (store, recorded):
             return compared(store, recorded, _listed(by), baseline, **asked)
 
     def leaderboard(self, **asked: Any) -> Leaderboard:
         """Its candidates ranked, as `evenhand leaderboard`; `asked` are the options of that."""
-        from evenhand.concluding import ranked
+        from evenhand.results.compare import ranked
 
         with self._opened() as (store, recorded):
             return ranked(store, recorded, **asked)
@@ -228,7 +228,7 @@ class Run:
         summary: bool = False,
     ) -> Path:
         """Write the run as one HTML file and return its path; `summary` leaves the units out."""
-        from evenhand.reporting import Asked, write_report
+        from evenhand.results.report import Asked, write_report
 
         fields = _listed(by)
         asked = Asked(language=language, by=fields, baseline=baseline, seed=seed, summary=summary)

@@ -216,7 +216,7 @@ class _Session:
 
     def given(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What a test says, over what the session has."""
-        from evenhand.runs import Options
+        from evenhand.runs.judge import Options
 
         named = {name: value for name, value in self._named.items() if value}
         options = Options(budget=self._shared_budget(), watch=self._watch)
@@ -321,7 +321,7 @@ def _scores(given: Mapping[str, Any]) -> dict[str, float]:
 
 def _headline(judgment: Judgment) -> str:
     """A judgment on one line."""
-    from evenhand.report.terminal import cut
+    from evenhand.report.terminal.tables import cut
 
     output = judgment.output
     if output is None:
@@ -337,7 +337,7 @@ def _headline(judgment: Judgment) -> str:
 def _lines(judgment: Judgment) -> Iterator[str]:
     """A judgment with its reasons, a line each. Every line begins with words of ours: what is
     judged is hostile, and the log of a build takes some lines for commands."""
-    from evenhand.report.terminal import cut
+    from evenhand.report.terminal.tables import cut
 
     output = judgment.output or {}
     if "scores" not in output:

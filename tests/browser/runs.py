@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evenhand.app import Prepared, Recorded, find_run, open_store
 from evenhand.ledger.store import Store
-from evenhand.runs import Options, judge_run
+from evenhand.runs.judge import Options, judge_run
+from evenhand.runs.prepare import Prepared, Recorded, find_run, open_store
 from evenhand.suite import load_suite
 from tests.suites import pair_row, write_answers, write_pairs, write_suite
 

@@ -12,9 +12,9 @@ import pytest
 from evenhand import jsontext
 from evenhand.engine.run import BASIS
 from evenhand.ledger.store import Scope
-from evenhand.report import pack
-from evenhand.report.page import visible, words
-from evenhand.reporting import Asked, write_report
+from evenhand.report.html import pack
+from evenhand.report.html.page import visible, words
+from evenhand.results.report import Asked, write_report
 from tests.browser.runs import SUITES, judge, opened
 
 Open = Callable[..., Any]

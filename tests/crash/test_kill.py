@@ -83,7 +83,7 @@ def test_killed_while_the_provider_holds_its_answers(tmp_path: Path) -> None:
 
 
 def _reserved(folder: Path) -> int:
-    from evenhand.app import find_run, open_store
+    from evenhand.runs.prepare import find_run, open_store
 
     store = open_store("sqlite:evenhand.db", folder)
     try:

@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from evenhand.app import find_protocol
 from evenhand.exchange import Question, Reply
-from evenhand.protocols.asking import Sitting
-from evenhand.protocols.pairs import read_pairs
-from evenhand.protocols.pairwise import PairwiseProtocol
-from evenhand.protocols.pairwise_form import Criterion
+from evenhand.kinds.pairwise.form import Criterion
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.unit import read_pairs
+from evenhand.kinds.shared.asking import Sitting
+from evenhand.runs.prepare import find_protocol
 from evenhand.stats.pairwise import Judged
 from evenhand.units import Pair
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.app import find_run, open_store
 from evenhand.cli.main import main
-from evenhand.stats.agreeing.agreement import agreement_of_votes
-from evenhand.stats.agreeing.alpha import krippendorff_alpha
-from evenhand.stats.agreeing.table import Agreement
-from evenhand.tables import vote_table
+from evenhand.results.columns import vote_table
+from evenhand.runs.prepare import find_run, open_store
+from evenhand.stats.agreement.agreement import agreement_of_votes
+from evenhand.stats.agreement.alpha import krippendorff_alpha
+from evenhand.stats.agreement.table import Agreement
 from tests.published.data import anchor, folder, records
 
 Rows = Iterable[Mapping[str, Any]]

@@ -1,4 +1,4 @@
-"""Published files through `evenhand.importing`: every row is accounted for, and what the files say
+"""Published files through `evenhand.runs.imports`: every row is accounted for, and what they say
 comes out; where a published pipeline lost rows, the right count and why it differs."""
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.app import find_run, open_store
-from evenhand.importing import Imported, Options, import_files
 from evenhand.ledger.store import Store
-from evenhand.results import full_rows
+from evenhand.results.columns import vote_table
+from evenhand.results.rows import full_rows
+from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.prepare import find_run, open_store
 from evenhand.stats.tables import FIRST, SECOND, TIE
-from evenhand.tables import vote_table
 from tests.published.data import anchor, folder, records
 
 

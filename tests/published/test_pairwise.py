@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.protocols.pairwise import Pass, agrees, settled
+from evenhand.kinds.pairwise.protocol import Pass, agrees, settled
 from evenhand.stats.pairwise import Judged, pair_figures
 from tests.published.data import anchor, records
 from tests.published.recorded import Asked, judged, passes, reply, topic, winner

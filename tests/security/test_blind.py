@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.protocols.load import LANGUAGES
+from evenhand.kinds.shared.load import LANGUAGES
 from tests import provider as p
 from tests.suites import at, judged, stored, write_pairs
 

@@ -96,7 +96,7 @@ def test_no_command_writes_the_key(tmp_path: Path, behaviour: str) -> None:
 def test_a_bug_shows_no_key_in_its_traceback(tmp_path: Path) -> None:
     """A store that breaks under a judge that holds a key: exit 70 or not, the key stays inside."""
     write_suite(tmp_path, 1, at("http://127.0.0.1:9/v1"))
-    broken = "import evenhand.forecast as f\nf.token_guess = None\n"
+    broken = "import evenhand.runs.forecast as f\nf.token_guess = None\n"
     (tmp_path / "sitecustomize.py").write_text(broken)
     env = ENV | {"PYTHONPATH": str(tmp_path)}
     done = evenhand("run", "--dry-run", cwd=tmp_path, env=env)

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.app import Recorded, find_run, open_store
-from evenhand.importing import import_files
 from evenhand.ledger.store import Store
-from evenhand.report.html import render
-from evenhand.report.page import visible
-from evenhand.reporting import Asked, make_report, write_report
+from evenhand.report.html.page import visible
+from evenhand.report.html.render import render
+from evenhand.results.report import Asked, make_report, write_report
+from evenhand.runs.imports import import_files
+from evenhand.runs.prepare import Recorded, find_run, open_store
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE

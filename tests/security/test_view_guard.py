@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.results import pages
 from evenhand.web.guard import BODY_BYTES, HEADERS, Door
 from tests.suites import write_suite
 from tests.unit.web.serving import TOKEN, Site, judge_all, served
@@ -260,12 +261,11 @@ def test_long_addresses_and_odd_queries_do_no_harm(site: Site) -> None:
 def test_a_fault_says_nothing_of_the_program(
     site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from evenhand import browsing
 
     def broken(*_: object) -> None:
         raise RuntimeError("secret /path/to/things")
 
-    monkeypatch.setattr(browsing, "judgment_rows", broken)
+    monkeypatch.setattr(pages, "judgment_rows", broken)
     page, answer = site.get("/runs/latest/units"), site.get("/api/runs/latest/judgments")
     assert page.status_code == answer.status_code == 500
     assert answer.json().keys() == {"error", "advice"}

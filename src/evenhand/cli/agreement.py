@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from evenhand.app import Recorded, find_run
 from evenhand.cli.common import (
     json_option,
     on_conflict_option,
@@ -17,11 +16,12 @@ from evenhand.cli.common import (
 )
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.store import Store
-from evenhand.report.terminal import console
+from evenhand.report.terminal.tables import console
+from evenhand.runs.prepare import Recorded, find_run
 
 if TYPE_CHECKING:
-    from evenhand.stats.agreeing.figures import Ties
-    from evenhand.stats.agreeing.table import Agreement
+    from evenhand.stats.agreement.figures import Ties
+    from evenhand.stats.agreement.table import Agreement
     from evenhand.stats.tables import Rule
 
 
@@ -101,7 +101,7 @@ def agreement_command(
     if as_json:
         print_json(about | agreed.json())
         return
-    from evenhand.report.agreement import agreement_lines
+    from evenhand.report.terminal.agreement import agreement_lines
 
     out = console()
     for shown in agreement_lines(about, agreed):
@@ -142,8 +142,8 @@ def _agreed(
     rule: Rule | None,
     asked: dict[str, Any],
 ) -> Agreement:
-    from evenhand.stats.agreeing.agreement import agreement_of_scores, agreement_of_votes
-    from evenhand.tables import score_table, vote_table
+    from evenhand.results.columns import score_table, vote_table
+    from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
 
     same = other is not None and other.run.row.id == run.row.id
     if other is not None:

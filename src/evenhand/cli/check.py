@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from evenhand.checking import check_file
 from evenhand.cli.common import json_option, print_json
-from evenhand.protocol_files import find_protocol, task_types
-from evenhand.protocols.answers import task_rubric
-from evenhand.protocols.load import Protocol
-from evenhand.protocols.rubrics import build_rubric
-from evenhand.protocols.tasks.read import understood
-from evenhand.rubric_files import read_rubric_file, read_task_file
+from evenhand.files.protocols import find_protocol, task_types
+from evenhand.files.replies import check_file
+from evenhand.files.rubrics import read_rubric_file, read_task_file
+from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.weighted.tasks.read import understood
+from evenhand.kinds.weighted.unit import task_rubric
 
 
 @click.command("check")

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import click
 
-from evenhand.app import Recorded, environment, find_run, open_store
 from evenhand.errors import UsageError
 from evenhand.ledger.store import Store
+from evenhand.runs.prepare import Recorded, environment, find_run, open_store
 from evenhand.suite import FILE, StoreSpec, load_suite
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from evenhand.cli.common import (
     run_argument,
     store_option,
 )
-from evenhand.report.terminal import console
+from evenhand.report.terminal.tables import console
 
 if TYPE_CHECKING:
     from evenhand.stats.tables import Rule
@@ -63,7 +63,7 @@ def compare_command(
     evenhand compare --by model --by prompt_variant --pair-by question_id
     evenhand compare --by candidate --baseline old
     """
-    from evenhand.concluding import compared, field_names
+    from evenhand.results.compare import compared, field_names
 
     opened, found = recorded(store, run)
     try:
@@ -83,7 +83,7 @@ def compare_command(
     if as_json:
         print_json({"run": found.row.id, **made.json()})
         return
-    from evenhand.report.comparison import comparison_lines
+    from evenhand.report.terminal.comparison import comparison_lines
 
     out = console()
     for shown in comparison_lines(made):

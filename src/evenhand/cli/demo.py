@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from evenhand.app import Prepared, environment, find_run, open_store
 from evenhand.cli.common import notice, wait
 from evenhand.cli.models import get_model
 from evenhand.cli.views import VIEWS
@@ -19,11 +18,12 @@ from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
+from evenhand.kinds.shared.load import KINDS, LANGUAGES
 from evenhand.ledger.store import Scope, Store
-from evenhand.protocols.load import KINDS, LANGUAGES
-from evenhand.report.terminal import console, outcome_lines, safe
-from evenhand.results import full_row
-from evenhand.runs import Options, Summary, judge_run
+from evenhand.report.terminal.tables import console, outcome_lines, safe
+from evenhand.results.rows import full_row
+from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.prepare import Prepared, environment, find_run, open_store
 from evenhand.suite import load_suite
 
 SMALL = "smollm2-135m"
@@ -91,7 +91,7 @@ def demo_command(
 def _write_reports(store: Store, folder: Path, runs: Mapping[str, Summary]) -> None:
     """A page of each run, where the parts that make pages are installed."""
     try:
-        from evenhand.reporting import Asked, write_report
+        from evenhand.results.report import Asked, write_report
 
         folder.mkdir(parents=True, exist_ok=True)
         for name, summary in runs.items():

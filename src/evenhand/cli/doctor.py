@@ -12,9 +12,9 @@ from typing import Literal
 
 import click
 
-from evenhand.app import environment, open_store
 from evenhand.cli.common import json_option, print_json
 from evenhand.errors import EvenhandError
+from evenhand.runs.prepare import environment, open_store
 from evenhand.suite import FILE, load_suite
 
 State = Literal["ok", "absent", "look"]

@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from evenhand import jsontext
-from evenhand.app import Recorded
 from evenhand.cli.common import recorded, run_argument, store_option
 from evenhand.data.files import is_text
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment
+from evenhand.kinds.weighted.form import is_unsure
 from evenhand.ledger.store import Store
-from evenhand.protocols.weighted_form import is_unsure
-from evenhand.results import contract_objects, fronts_of, full_rows, verdict_lines
+from evenhand.results.rows import contract_objects, fronts_of, full_rows, verdict_lines
+from evenhand.runs.prepare import Recorded
 
 
 @click.command("export")

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from evenhand.app import Recorded
 from evenhand.cli.common import (
     json_option,
     notice,
@@ -19,11 +18,12 @@ from evenhand.cli.common import (
     store_option,
 )
 from evenhand.errors import UsageError
-from evenhand.gating import gate_run, wanted
-from evenhand.report.gate import gate_lines, markdown, workflow_commands
 from evenhand.report.junit import junit
-from evenhand.report.terminal import console
-from evenhand.stats.deciding.gate import Gate
+from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
+from evenhand.report.terminal.tables import console
+from evenhand.results.gate import gate_run, wanted
+from evenhand.runs.prepare import Recorded
+from evenhand.stats.decision.gate import Gate
 
 EXIT_CODES = {"better": 0, "worse": 1, "not enough evidence": 7}
 _SHARE = click.FloatRange(0, 1)

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from evenhand.cli.common import json_option, notice, print_json, store_at, store_flag, store_option
 from evenhand.data.foreign import LAYOUTS
-from evenhand.importing import Imported, Options, Rule, import_files
-from evenhand.report.terminal import console, cut, safe
+from evenhand.report.terminal.tables import console, cut, safe
+from evenhand.runs.imports import Imported, Options, Rule, import_files
 
 NAMES_SHOWN = 12
 

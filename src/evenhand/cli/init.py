@@ -8,7 +8,7 @@ import click
 
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
-from evenhand.protocols.load import KINDS, LANGUAGES
+from evenhand.kinds.shared.load import KINDS, LANGUAGES
 
 
 @click.command("init")

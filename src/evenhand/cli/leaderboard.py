@@ -14,7 +14,7 @@ from evenhand.cli.common import (
     run_argument,
     store_option,
 )
-from evenhand.report.terminal import console
+from evenhand.report.terminal.tables import console
 
 if TYPE_CHECKING:
     from evenhand.stats.tables import Rule
@@ -67,7 +67,7 @@ def leaderboard_command(
     evenhand leaderboard latest --scale elo --anchor gpt-4o
     evenhand leaderboard latest --by topic_type --on-conflict tie
     """
-    from evenhand.concluding import ranked
+    from evenhand.results.compare import ranked
 
     asked: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion, "seed": seed}
     opened, found = recorded(store, run)
@@ -78,7 +78,7 @@ def leaderboard_command(
     if as_json:
         print_json({"run": found.row.id, **made.json()})
         return
-    from evenhand.report.leaderboard import leaderboard_lines
+    from evenhand.report.terminal.leaderboard import leaderboard_lines
 
     out = console()
     for line in leaderboard_lines(made):

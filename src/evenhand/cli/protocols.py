@@ -12,8 +12,8 @@ from evenhand.cli.common import json_option, print_json
 from evenhand.errors import UsageError, quoted
 from evenhand.examples import example_rows
 from evenhand.exchange import Message, Question, Reply, Style
-from evenhand.linting import lint
-from evenhand.protocol_files import (
+from evenhand.files.lint import lint
+from evenhand.files.protocols import (
     SETTINGS,
     builtin_protocols,
     find_protocol,
@@ -21,10 +21,10 @@ from evenhand.protocol_files import (
     own_prompt,
     protocol_texts,
 )
-from evenhand.protocols.asking import Sitting
-from evenhand.protocols.kind import Kind
-from evenhand.protocols.load import Protocol
-from evenhand.protocols.rows import RowError
+from evenhand.kinds.kind import Kind
+from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.rows import RowError
 from evenhand.suite import Settings
 
 

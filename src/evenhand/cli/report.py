@@ -49,7 +49,7 @@ def report_command(
 
     The file needs no network and no other file, and can be read without scripts.
     """
-    from evenhand.reporting import Asked, write_report
+    from evenhand.results.report import Asked, write_report
 
     asked = Asked(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
     opened, found = recorded(store, run)

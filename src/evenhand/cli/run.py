@@ -10,17 +10,17 @@ from typing import Any
 
 import click
 
-from evenhand.app import Prepared, environment, open_store
 from evenhand.cli.common import json_option, notice, print_json, store_flag, wait
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
 from evenhand.errors import StoreError, UsageError
-from evenhand.forecast import forecast
 from evenhand.ledger.store import Store
-from evenhand.report.sequential import decision_text
-from evenhand.report.terminal import console, outcome_lines, safe
-from evenhand.results import failure_details
-from evenhand.runs import Options, Summary, judge_run
+from evenhand.report.terminal.sequential import decision_text
+from evenhand.report.terminal.tables import console, outcome_lines, safe
+from evenhand.results.rows import failure_details
+from evenhand.runs.forecast import forecast
+from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.prepare import Prepared, environment, open_store
 from evenhand.suite import FILE, load_suite
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option, wait
-from evenhand.report.terminal import console, outcome_lines
-from evenhand.runs import settle_run
+from evenhand.report.terminal.tables import console, outcome_lines
+from evenhand.runs.judge import settle_run
 
 
 @click.command("settle")

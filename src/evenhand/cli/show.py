@@ -10,8 +10,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from evenhand.app import Recorded
-from evenhand.browsing import overview, standing
 from evenhand.cli.common import json_option, print_json, recorded, store_at, store_option, wait
 from evenhand.cli.views import VIEWS
 from evenhand.engine.run import BASIS
@@ -19,9 +17,11 @@ from evenhand.errors import UsageError, quoted
 from evenhand.jsontext import as_text
 from evenhand.judgment import Judgment
 from evenhand.ledger.store import Scope, Store
-from evenhand.report.terminal import console, cut, safe, table
-from evenhand.results import full_name, full_row, judged_pairs
-from evenhand.runs import Exchange, exchanges
+from evenhand.report.terminal.tables import console, cut, safe, table
+from evenhand.results.pages import overview, standing
+from evenhand.results.rows import full_name, full_row, judged_pairs
+from evenhand.runs.judge import Exchange, exchanges
+from evenhand.runs.prepare import Recorded
 from evenhand.stats.pairwise import panel_winner
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from evenhand.app import open_store
 from evenhand.cli.common import notice, store_here, store_option
 from evenhand.errors import UsageError, quoted
+from evenhand.runs.prepare import open_store
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 """A token that stands in an address, a header and a cookie as it is, and is not guessed."""

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from evenhand import jsontext
 from evenhand.engine.run import Bench
+from evenhand.kinds.rubric.unit import load_sample
+from evenhand.kinds.weighted.form import is_unsure
 from evenhand.ledger.store import Scope, Store
-from evenhand.protocols.samples import load_sample
-from evenhand.protocols.weighted_form import is_unsure
-from evenhand.report.grades import grade_result, grade_table, grades_table, task_block
-from evenhand.report.pairs import (
+from evenhand.report.terminal.grades import grade_result, grade_table, grades_table, task_block
+from evenhand.report.terminal.pairs import (
     figures_table,
     fronts_table,
     judges_table,
@@ -23,8 +23,8 @@ from evenhand.report.pairs import (
     passes_table,
     standings_table,
 )
-from evenhand.report.terminal import answer_block, safe, scores_table, verdict_table
-from evenhand.results import figures_of_pairs, grades, score_values
+from evenhand.report.terminal.tables import answer_block, safe, scores_table, verdict_table
+from evenhand.results.rows import figures_of_pairs, grades, score_values
 
 
 class View(Protocol):

@@ -18,7 +18,7 @@ from evenhand.engine.ask import Tally
 from evenhand.engine.progress import Progress
 from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted, quoted
-from evenhand.runs import Watch
+from evenhand.runs.judge import Watch
 
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.2, 10.0
 BAR = 20

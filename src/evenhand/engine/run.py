@@ -18,9 +18,9 @@ from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import CallError, NothingRecorded
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, failure
+from evenhand.kinds.kind import Kind
+from evenhand.kinds.shared.asking import Sitting
 from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
-from evenhand.protocols.asking import Sitting
-from evenhand.protocols.kind import Kind
 
 LOOK_SECONDS = 0.05
 """How often a worker that is ahead of the others looks if it may go on."""

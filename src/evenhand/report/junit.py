@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from evenhand.report.terminal import safe
-from evenhand.stats.deciding.conditions import Condition
-from evenhand.stats.deciding.gate import Gate
+from evenhand.report.terminal.tables import safe
+from evenhand.stats.decision.conditions import Condition
+from evenhand.stats.decision.gate import Gate
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROBLEMS = {"worse": "failure", "not enough evidence": "error"}

@@ -10,10 +10,11 @@ from fastapi import Path as Named
 from fastapi.security import APIKeyHeader
 from starlette.responses import JSONResponse
 
-from evenhand import browsing, jsontext
+from evenhand import jsontext
+from evenhand.files.protocols import builtin_protocols, find_protocol
+from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.store import StoredUnit
-from evenhand.protocol_files import builtin_protocols, find_protocol
-from evenhand.protocols.load import Protocol
+from evenhand.results import pages
 from evenhand.web import shapes
 from evenhand.web.desk import ROWS, Desk, NotFound, turn, wanted
 from evenhand.web.guard import TOKEN_HEADER
@@ -148,7 +149,7 @@ def _runs(router: APIRouter, desk: Desk) -> None:
         """Two runs over the units they share: what changed, and how far they agree."""
         one, other = desk.run(first), desk.run(second)
         with desk.stores.lent() as store:
-            found, ahead = browsing.differences(
+            found, ahead = pages.differences(
                 store, one, other, after=after, changed_only=changed, limit=limit
             )
         rows = [
@@ -168,7 +169,7 @@ def _judgments(router: APIRouter, desk: Desk) -> None:
         recorded = desk.run(run)
         browsed, page = wanted(recorded, given), turn(after, before, limit)
         with desk.stores.lent() as store:
-            rows, beside = browsing.judgment_rows(store, recorded, browsed, page)
+            rows, beside = pages.judgment_rows(store, recorded, browsed, page)
         return Json({"judgments": [row_json(*one) for one in rows], **beside})
 
     @router.get("/runs/{run}/unit", response_model=shapes.Unit)
@@ -193,7 +194,7 @@ def _calls(router: APIRouter, desk: Desk) -> None:
         recorded = desk.run(run)
         page = turn(after, before, limit, newest_first=True)
         with desk.stores.lent() as store:
-            rows, beside = browsing.call_rows(store, recorded.row.id, page, judge, text)
+            rows, beside = pages.call_rows(store, recorded.row.id, page, judge, text)
         return Json({"calls": rows, **beside})
 
     @router.get("/runs/{run}/calls/{no}", response_model=shapes.AskedCall)

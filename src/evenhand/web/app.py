@@ -18,7 +18,7 @@ from starlette.responses import Response
 from evenhand import jsontext
 from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError
 from evenhand.ledger.store import Store
-from evenhand.report.page import static
+from evenhand.report.html.page import static
 from evenhand.web.api import Json, routes
 from evenhand.web.desk import Desk, NotFound
 from evenhand.web.guard import App, Door, Guard
@@ -26,7 +26,7 @@ from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer
 
 STATIC = {
-    "page.css": ("text/css", "evenhand.report"),
+    "page.css": ("text/css", "evenhand.report.html"),
     "view.css": ("text/css", "evenhand.web"),
     "view.js": ("text/javascript", "evenhand.web"),
 }
@@ -108,7 +108,7 @@ def _files(app: FastAPI) -> None:
 
 
 def _static(name: str, package: str) -> str:
-    if package == "evenhand.report":
+    if package == "evenhand.report.html":
         return static(name)
     return (resources.files(package) / "static" / name).read_text(encoding="utf-8")
 

@@ -9,17 +9,17 @@ from contextlib import closing
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from evenhand import browsing
-from evenhand.app import Recorded
-from evenhand.browsing import REACH, WINDOW, Standing, read_place
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.store import Browsed, Place, Store, Turn
-from evenhand.report.build import Report
-from evenhand.report.charts import Figure, figures
-from evenhand.report.html import render
-from evenhand.report.page import Words
-from evenhand.reporting import Asked, make_report
-from evenhand.runs import settle_run
+from evenhand.report.html.build import Report
+from evenhand.report.html.charts import Figure, figures
+from evenhand.report.html.page import Words
+from evenhand.report.html.render import render
+from evenhand.results import pages
+from evenhand.results.pages import REACH, WINDOW, Standing, read_place
+from evenhand.results.report import Asked, make_report
+from evenhand.runs.judge import settle_run
+from evenhand.runs.prepare import Recorded
 from evenhand.web.stores import Kept, Stores
 
 COUNT_SECONDS = 1.0
@@ -67,25 +67,25 @@ class Desk:
     def standing(self, recorded: Recorded, wait: float = COUNT_SECONDS) -> Standing | None:
         """How a run stands, as last counted; None if it was never counted to the end yet."""
         key = ("standing", recorded.row.id, recorded.row.starts)
-        return self.kept.get(key, lambda store: browsing.standing(store, recorded), wait)
+        return self.kept.get(key, lambda store: pages.standing(store, recorded), wait)
 
     def overview(self, recorded: Recorded) -> dict[str, Any]:
         """A run and how it stands, waiting for the counts as long as they take."""
         stands = self.standing(recorded, wait=600)
         assert stands is not None
-        return browsing.overview(recorded, stands)
+        return pages.overview(recorded, stands)
 
     def progress(self, recorded: Recorded) -> dict[str, Any] | None:
         stands = self.standing(recorded)
         if stands is None:
             return None
         with self.stores.lent() as store:
-            return browsing.progress(store, recorded, stands)
+            return pages.progress(store, recorded, stands)
 
     def agreement(self, one: Recorded, other: Recorded) -> dict[str, Any] | None:
         """How far two runs agree; None while it is being counted."""
         key = ("agreement", one.row.id, other.row.id)
-        make: Callable[[Store], dict[str, Any]] = lambda store: browsing.agreement(  # noqa: E731
+        make: Callable[[Store], dict[str, Any]] = lambda store: pages.agreement(  # noqa: E731
             store, one, other
         )
         return self.kept.get(key, make, FIGURE_SECONDS, is_long=True)
@@ -132,7 +132,7 @@ class Desk:
 
     def suggestions(self, recorded: Recorded) -> dict[str, Any]:
         key = ("suggestions", recorded.row.id, recorded.row.starts)
-        make: Callable[[Store], dict[str, Any]] = lambda store: browsing.suggestions(  # noqa: E731
+        make: Callable[[Store], dict[str, Any]] = lambda store: pages.suggestions(  # noqa: E731
             store, recorded
         )
         found = self.kept.get(key, make, COUNT_SECONDS)
@@ -141,7 +141,7 @@ class Desk:
     def unit(self, recorded: Recorded, name: str) -> dict[str, Any]:
         """A unit with all its judgments; raises NotFound."""
         with self.stores.lent() as store:
-            found = browsing.unit_detail(store, recorded, name)
+            found = pages.unit_detail(store, recorded, name)
         if found is None:
             raise NotFound(f"run {recorded.row.id} has no unit {quoted(name)}")
         return found
@@ -149,7 +149,7 @@ class Desk:
     def call(self, recorded: Recorded, no: int) -> dict[str, Any]:
         """A call with its prompt; raises NotFound."""
         with self.stores.lent() as store:
-            found = browsing.call_detail(store, recorded, no)
+            found = pages.call_detail(store, recorded, no)
         if found is None:
             raise NotFound(f"run {recorded.row.id} paid for no call {no}")
         return found

@@ -13,18 +13,19 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from evenhand import browsing, jsontext
-from evenhand.app import Recorded
-from evenhand.browsing import WINDOW
+from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
+from evenhand.files.protocols import builtin_protocols, find_protocol
 from evenhand.ledger.store import Place as Spot
 from evenhand.ledger.store import StoredUnit, Turn
-from evenhand.protocol_files import builtin_protocols, find_protocol
-from evenhand.report.answer import answers
-from evenhand.report.page import Words
-from evenhand.report.units import unit_blocks, unit_line
-from evenhand.reporting import names_of
+from evenhand.report.html.answer import answers
+from evenhand.report.html.page import Words
+from evenhand.report.html.units import unit_blocks, unit_line
+from evenhand.results import pages
+from evenhand.results.pages import WINDOW
+from evenhand.results.report import names_of
+from evenhand.runs.prepare import Recorded
 from evenhand.web.api import Filters, Number, Place, Run, Text, named_protocol, protocol_json
 from evenhand.web.desk import ROWS, Desk, turn, wanted
 from evenhand.web.render import Renderer
@@ -124,7 +125,7 @@ class Pages:
         recorded = self._desk.run(run)
         browsed, page = wanted(recorded, given), turn(after, before)
         with self._desk.stores.lent() as store:
-            rows, beside = browsing.judgment_rows(store, recorded, browsed, page)
+            rows, beside = pages.judgment_rows(store, recorded, browsed, page)
         say, kept = self._render.words(request), _kept(given)
         here = f"/runs/{recorded.row.id}/units"
         offered = self._desk.suggestions(recorded)
@@ -188,7 +189,7 @@ class Pages:
             for name, forward in (("prev", False), ("next", True)):
                 spot = Spot(no, _LAST, _LAST) if forward else Spot(no)
                 page = Turn(place=spot, forward=forward, limit=1, window=WINDOW, reach=WINDOW)
-                rows, _ = browsing.judgment_rows(store, recorded, browsed, page)
+                rows, _ = pages.judgment_rows(store, recorded, browsed, page)
                 href = _href(f"{here}/unit", {"id": rows[0][0].id, **kept}) if rows else None
                 links.append((name, href))
         return [links[0], ("back", _href(f"{here}/units", kept)), links[1]]
@@ -206,7 +207,7 @@ class Pages:
         recorded = self._desk.run(run)
         page = turn(after, before, newest_first=True)
         with self._desk.stores.lent() as store:
-            rows, beside = browsing.call_rows(store, recorded.row.id, page, judge, text)
+            rows, beside = pages.call_rows(store, recorded.row.id, page, judge, text)
         kept = {k: v for k, v in {"judge": judge, "text": text}.items() if v}
         here = f"/runs/{recorded.row.id}/calls"
         newer = beside["next"] if after or before else None
@@ -276,7 +277,7 @@ class Pages:
 
     def _compared(self, one: Recorded, other: Recorded, after: int, changed: bool) -> Any:
         with self._desk.stores.lent() as store:
-            rows, ahead = browsing.differences(
+            rows, ahead = pages.differences(
                 store, one, other, after=after, changed_only=changed, limit=ROWS
             )
         return {"rows": rows, "ahead": ahead, "agreed": self._desk.agreement(one, other)}

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from evenhand.report.page import LANGUAGES, Words, environment, words
+from evenhand.report.html.page import LANGUAGES, Words, environment, words
 
 if TYPE_CHECKING:
     from jinja2 import Environment

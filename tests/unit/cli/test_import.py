@@ -191,7 +191,7 @@ def test_one_candidate_is_no_plural(call: CallCommand, tmp_path: Path) -> None:
 def test_progress_is_told_on_stderr(
     call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenhand.importing.ROWS_A_NOTICE", 5)
+    monkeypatch.setattr("evenhand.runs.imports.ROWS_A_NOTICE", 5)
     write(tmp_path / "s.csv", [{"unit": i, "judge": "j", "score": 1} for i in range(12)])
     said = call("import", "s.csv", "--kind", "scores", "--json")
     told = ["5 rows read", "10 rows read", "5 units written", "10 units written"]

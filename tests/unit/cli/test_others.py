@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import COMMANDS
-from evenhand.protocols.load import KINDS
+from evenhand.kinds.shared.load import KINDS
 from tests.suites import RUBRIC, evenhand, samples, write_rows, write_suite
 from tests.unit.cli.conftest import CallCommand
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.protocols.verdict_table import read_table
+from evenhand.kinds.pairwise.table import read_table
 from tests import provider as p
 from tests.suites import (
     CRITERIA,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.protocols.load import KINDS, LANGUAGES
+from evenhand.kinds.shared.load import KINDS, LANGUAGES
 from tests.suites import write_answers, write_pairs, write_suite
 from tests.unit.cli.conftest import CallCommand
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.app import find_run, open_store
 from evenhand.ledger.store import Scope
-from evenhand.stopping import UntilDecided, stored_decision
+from evenhand.runs.early_stop import UntilDecided, stored_decision
+from evenhand.runs.prepare import find_run, open_store
 from tests.crash.watching import DYING
 from tests.suites import (
     TASK,

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.protocols.load import LANGUAGES
+from evenhand.kinds.shared.load import LANGUAGES
 from tests.suites import GRADE_JUDGE, TASK, answers, stored, write_answers, write_pairs, write_rows
 from tests.unit.cli.conftest import CallCommand
-from tests.unit.protocols.grading import KEYS
+from tests.unit.kinds.grading import KEYS
 
 UNSURE, STRICT, BAD = ({"model": f"python/judge:{name}"} for name in ("unsure", "strict", "bad"))
 

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evenhand.app import find_run, open_store
 from evenhand.engine.ask import Tally
 from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted
 from evenhand.exchange import Question, Reply
 from evenhand.ledger.store import Scope
-from evenhand.results import figures_of_pairs
-from evenhand.runs import Summary, settle_run
+from evenhand.results.rows import figures_of_pairs
+from evenhand.runs.judge import Summary, settle_run
+from evenhand.runs.prepare import find_run, open_store
 from evenhand.stats.pairwise import PairFigures
 from tests.suites import (
     judged,

@@ -12,7 +12,7 @@ import pytest
 from evenhand.errors import CallRejected, StoreError, UsageError
 from evenhand.exchange import Question, Reply
 from evenhand.ledger.sqlite import SqliteStore
-from evenhand.runs import judge_run
+from evenhand.runs.judge import judge_run
 from tests.provider import Provider, refusing_schema
 from tests.suites import (
     Scripted,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.app import open_store
 from evenhand.engine.prices import token_bounds
 from evenhand.errors import CallLost, CallRejected, StoppedEarly, StoreError, UsageError
 from evenhand.exchange import Message, Question, Reply, Usage
-from evenhand.runs import judge_run
+from evenhand.runs.judge import judge_run
+from evenhand.runs.prepare import open_store
 from tests import provider as p
 from tests.suites import Scripted, at, good_reply, judged, prepared, seated, write_suite
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.app import find_run, open_store
 from evenhand.ledger.store import Scope
-from evenhand.runs import exchanges
+from evenhand.runs.judge import exchanges
+from evenhand.runs.prepare import find_run, open_store
 from tests import provider as p
 from tests.suites import (
     at,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.app import find_run, open_store
-from evenhand.runs import Summary, settle_run
+from evenhand.runs.judge import Summary, settle_run
+from evenhand.runs.prepare import find_run, open_store
 from tests import provider as p
 from tests.suites import JUDGE, at, judged, samples, stored, write_rows, write_suite
 

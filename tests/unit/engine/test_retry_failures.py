@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.app import open_store
 from evenhand.engine.ask import Tally
 from evenhand.engine.progress import Progress
 from evenhand.engine.stop import Stop
-from evenhand.forecast import forecast
+from evenhand.runs.forecast import forecast
+from evenhand.runs.prepare import open_store
 from tests import provider as p
 from tests.suites import (
     at,

@@ -25,7 +25,7 @@ from evenhand.errors import (
     ProviderRefused,
 )
 from evenhand.exchange import Question, Reply
-from evenhand.runs import Summary
+from evenhand.runs.judge import Summary
 from tests.suites import (
     JUDGE,
     Scripted,

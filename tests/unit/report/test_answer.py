@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.report.answer import answers
-from evenhand.report.build import Coverage, Difference, Mean, Method, Report, Standing
-from evenhand.report.page import words
+from evenhand.report.html.answer import answers
+from evenhand.report.html.build import Coverage, Difference, Mean, Method, Report, Standing
+from evenhand.report.html.page import words
 
 COVERAGE = Coverage(
     units=120,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evenhand.report.build import Bar, Mean, Report
-from evenhand.report.charts import SHOWN, Figure, figures
-from evenhand.report.page import words
+from evenhand.report.html.build import Bar, Mean, Report
+from evenhand.report.html.charts import SHOWN, Figure, figures
+from evenhand.report.html.page import words
 from tests.unit.report.test_answer import COVERAGE, METHOD
 
 

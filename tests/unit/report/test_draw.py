@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evenhand.report.draw import COLOUR, bars, columns, dots, heat, labels, line, stack, svg
+from evenhand.report.html.draw import COLOUR, bars, columns, dots, heat, labels, line, stack, svg
 
 HOSTILE = '</text><script>x()</script>" onload="x()'
 POINTS: list[dict[str, Any]] = [

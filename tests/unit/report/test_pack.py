@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.report import pack
-from evenhand.report.pack import KINDS, PackedUnits, Packer, cut
-from evenhand.report.units import (
+from evenhand.report.html import pack
+from evenhand.report.html.pack import KINDS, PackedUnits, Packer, cut
+from evenhand.report.html.units import (
     columns_block,
     group_block,
     items_block,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.page import environment, json_text, marked, policy, visible, words
+from evenhand.report.html.page import environment, json_text, marked, policy, visible, words
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.app import find_run, open_store
-from evenhand.importing import import_files
-from evenhand.report.page import visible, words
-from evenhand.report.units import unit_blocks, unit_line
-from evenhand.reporting import _judged
+from evenhand.report.html.page import visible, words
+from evenhand.report.html.units import unit_blocks, unit_line
+from evenhand.results.report import _judged
+from evenhand.runs.imports import import_files
+from evenhand.runs.prepare import find_run, open_store
 from tests.browser.runs import SUITES, judge, opened
 from tests.suites import pair_row, samples, write_pairs, write_suite
 

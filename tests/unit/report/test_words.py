@@ -15,8 +15,8 @@ import evenhand
 from evenhand.data.foreign import arena_hard, fastchat
 from evenhand.data.foreign.found import ORDER_UNKNOWN
 from evenhand.judgment import FixCode, Reason
-from evenhand.report.page import LANGUAGES, words
-from evenhand.reporting import FACETS
+from evenhand.report.html.page import LANGUAGES, words
+from evenhand.results.report import FACETS
 from evenhand.stats.tables import Rule
 
 _GIVEN = re.compile(r'(?<!\w\[)"([a-z_]+)(?:"(?!:)|:\{)')
@@ -68,7 +68,7 @@ def test_every_flag_that_code_gives_has_its_words(tmp_path: Path) -> None:
     votes.write_text(json.dumps(vote | {"judge": "j", "turn": 1}) + "\n")
     given = {ORDER_UNKNOWN, arena_hard.verdict("A>>B")[1]}
     given |= {one.flag for one in fastchat.read(votes, {}) if one.flag}
-    rooms = [Path(evenhand.__file__).parent / one for one in ("protocols", "importing", "engine")]
+    rooms = [Path(evenhand.__file__).parent / one for one in ("kinds", "runs", "engine")]
     for path in (path for room in rooms for path in room.rglob("*.py")):
         lines = path.read_text(encoding="utf-8").splitlines()
         given |= {name for one in lines if "flags" in one for name in _GIVEN.findall(one)}

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from evenhand.stats.comparing.contrast import Shared, contrast
-from evenhand.stats.comparing.means import Estimate, mean, mean_difference
+from evenhand.stats.comparison.contrast import Shared, contrast
+from evenhand.stats.comparison.means import Estimate, mean, mean_difference
 
 Draw = np.random.Generator
 Floats = npt.NDArray[np.float64]

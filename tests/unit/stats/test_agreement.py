@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from evenhand.app import find_run, open_store
 from evenhand.data.write import write
 from evenhand.errors import UsageError
-from evenhand.importing import Options, import_files
-from evenhand.stats.agreeing.agreement import agreement_of_scores, agreement_of_votes
+from evenhand.results.columns import score_table, vote_table
+from evenhand.runs.imports import Options, import_files
+from evenhand.runs.prepare import find_run, open_store
+from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
 from evenhand.stats.tables import Scores, Votes
-from evenhand.tables import score_table, vote_table
 
 Vote = tuple[Any, ...]
 """A unit, who voted, the two candidates as shown, the winner, and perhaps fields of meta."""

@@ -11,10 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
-from evenhand.stats.agreeing.alpha import alpha, gwet, gwet_ac, krippendorff_alpha
-from evenhand.stats.agreeing.classification import macro
-from evenhand.stats.agreeing.correlation import concordance, kendall, pearson, spearman
-from evenhand.stats.agreeing.kappa import cohen_kappa, kappa
+from evenhand.stats.agreement.alpha import alpha, gwet, gwet_ac, krippendorff_alpha
+from evenhand.stats.agreement.classification import macro
+from evenhand.stats.agreement.correlation import concordance, kendall, pearson, spearman
+from evenhand.stats.agreement.kappa import cohen_kappa, kappa
 
 CODINGS = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],

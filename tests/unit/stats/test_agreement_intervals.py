@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from evenhand.stats.agreeing.figures import ScoreKind, VoteKind
-from evenhand.stats.agreeing.pairing import Pairs
+from evenhand.stats.agreement.figures import ScoreKind, VoteKind
+from evenhand.stats.agreement.pairing import Pairs
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 LEAST = {20: 0.92, 100: 0.935, 1000: 0.935}

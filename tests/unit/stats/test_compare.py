@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact, ttest_1samp
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparing.compare import compare_scores
-from evenhand.stats.comparing.comparison import Comparison
-from evenhand.stats.comparing.contrast import decided
-from evenhand.stats.comparing.missing import fisher
+from evenhand.stats.comparison.compare import compare_scores
+from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.comparison.contrast import decided
+from evenhand.stats.comparison.missing import fisher
 from tests.unit.stats.score_tables import scores_of
 
 ROWS = st.lists(

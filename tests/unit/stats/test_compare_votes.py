@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparing.compare import compare_scores, compare_votes
+from evenhand.stats.comparison.compare import compare_scores, compare_votes
 from tests.unit.stats.coverage import SCENARIOS, covered
 from tests.unit.stats.score_tables import empty_votes, scores_of, votes_of
 from tests.unit.stats.test_compare import ID, all_finite, sample

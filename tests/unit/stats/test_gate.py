@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import UsageError
-from evenhand.stats.deciding.conditions import (
+from evenhand.stats.decision.conditions import (
     Condition,
     Figure,
     Judgments,
@@ -21,7 +21,7 @@ from evenhand.stats.deciding.conditions import (
     no_worse_than,
     share_at_most,
 )
-from evenhand.stats.deciding.gate import Gate, Wanted, gate_scores, gate_votes
+from evenhand.stats.decision.gate import Gate, Wanted, gate_scores, gate_votes
 from evenhand.stats.tables import Field, Passes, Scores, Votes
 
 OPEN = "not enough evidence"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenhand.stats.comparing.means import UNSEEN, Estimate, mean, mean_difference
-from evenhand.stats.comparing.power import units_needed
+from evenhand.stats.comparison.means import UNSEEN, Estimate, mean, mean_difference
+from evenhand.stats.comparison.power import units_needed
 from evenhand.stats.proportion import wilson
 from tests.unit.stats.coverage import SCENARIOS, covered
 

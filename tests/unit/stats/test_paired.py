@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.stats.comparing import paired
-from evenhand.stats.comparing.holm import holm
-from evenhand.stats.comparing.paired import sign_flip, sign_flip_bound
+from evenhand.stats.comparison import paired
+from evenhand.stats.comparison.holm import holm
+from evenhand.stats.comparison.paired import sign_flip, sign_flip_bound
 
 SUMS = st.lists(st.integers(-6, 6).map(lambda n: Fraction(n, 6)), min_size=1, max_size=9)
 

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from evenhand.stats.agreeing.ppi import corrected_mean
+from evenhand.stats.agreement.ppi import corrected_mean
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 BINARY, SCALE = (0.0, 1.0), (1.0, 5.0)

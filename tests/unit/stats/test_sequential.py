@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.stats.deciding.sequential import (
+from evenhand.stats.decision.sequential import (
     ON_THE_WAY,
     PRIOR,
     SHARES,

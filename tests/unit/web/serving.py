@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from evenhand.app import open_store
+from evenhand.runs.prepare import open_store
 from evenhand.web.app import make_app, make_server
 from evenhand.web.guard import Door
 from tests.suites import (

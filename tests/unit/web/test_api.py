@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.app import find_run, open_store
-from evenhand.results import full_rows
+from evenhand.results.rows import full_rows
+from evenhand.runs.prepare import find_run, open_store
 from tests.suites import evenhand
 from tests.unit.web.serving import SAMPLES, Site, run_named
 

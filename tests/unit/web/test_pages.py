@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from evenhand.report.page import LANGUAGES
+from evenhand.report.html.page import LANGUAGES
 from evenhand.web import desk
 from tests.suites import JUDGE, evenhand, judged, prepared, samples, write_rows, write_suite
 from tests.unit.web.serving import SAMPLES, Site, run_named, served
@@ -367,7 +367,7 @@ async def test_settling_needs_the_token_and_changes_the_store(tmp_path: Path) ->
 
 
 async def test_a_run_that_is_judged_is_not_settled(tmp_path: Path) -> None:
-    from evenhand.app import open_store
+    from evenhand.runs.prepare import open_store
 
     folder = write_suite(tmp_path, 1)
     await judged(folder)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evenhand.browsing import RATE_CALLS, calls_a_minute
+from evenhand.results.pages import RATE_CALLS, calls_a_minute
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 

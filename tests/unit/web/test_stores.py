@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.app import open_store
 from evenhand.errors import StoreError, UsageError
 from evenhand.ledger.store import IncomingUnit, Store
+from evenhand.runs.prepare import open_store
 from evenhand.web.stores import Kept, Stores
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.report.page import LANGUAGES, words
+from evenhand.report.html.page import LANGUAGES, words
 
 ROOM = resources.files("evenhand.web")
 TABLES = {

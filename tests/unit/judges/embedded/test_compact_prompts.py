@@ -2,10 +2,10 @@ from importlib.resources import files
 
 import pytest
 
-from evenhand.protocols.render import Prompt
+from evenhand.kinds.shared.render import Prompt
 
 LANGUAGES = ("en", "ru", "zh", "ja")
-FOLDER = files("evenhand.protocols") / "builtin" / "rubric" / "prompts" / "compact"
+FOLDER = files("evenhand.kinds") / "builtin" / "rubric" / "prompts" / "compact"
 
 
 def prompt(language):

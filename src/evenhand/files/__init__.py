@@ -1,0 +1,1 @@
+"""The user's files: protocols, rubrics, replies to check."""

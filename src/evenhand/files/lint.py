@@ -1,0 +1,127 @@
+"""What is wrong, or will go wrong, with a protocol of the user's own: said before it is run."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from evenhand.errors import UsageError
+from evenhand.files.protocols import find_protocol
+from evenhand.files.rubrics import read_rubric_file
+from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
+from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds.shared.load import MAY, Protocol, ProtocolError, placeholder_faults
+from evenhand.kinds.shared.render import Prompt
+from evenhand.kinds.weighted.form import read_dimensions, read_types
+
+_BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")
+"""What stands beside the prompt of a language."""
+
+
+class Finding(NamedTuple):
+    """One thing to mend, and the file it stands in."""
+
+    file: str
+    message: str
+
+
+def lint(name: str, folder: Path | None = None) -> list[Finding]:
+    """What is wrong with a protocol; raises UsageError where there is none."""
+    protocol = find_protocol(name, folder)
+    findings = [*_languages(protocol), *_placeholders(protocol), *_tables(protocol)]
+    root = (folder or Path()) / name
+    if root.is_dir():
+        findings += _bands(root)
+    return list(dict.fromkeys(findings))
+
+
+def _languages(protocol: Protocol) -> Iterator[Finding]:
+    """A language that one part of the protocol speaks and another does not."""
+    if not protocol.languages:
+        yield Finding("prompts", "there is no prompt; write prompts/<language>.md")
+    spoken = set(protocol.languages)
+    for file in protocol.texts:
+        beside = _BESIDE.fullmatch(file)
+        if beside and beside[1] not in spoken:
+            yield Finding(f"prompts/{beside[1]}.md", f"missing: there is {file}")
+    for table in ("criteria", "dimensions", "types"):
+        for row in _rows(protocol, table):
+            texts = {key for key in row if re.fullmatch("[a-z]{2,3}", key) and key != "id"}
+            for language in sorted(spoken - texts):
+                yield Finding(
+                    "protocol.toml", f"[[{table}]] {row.get('id')} has no text in {language}"
+                )
+            for language in sorted(texts - spoken):
+                yield Finding(f"prompts/{language}.md", f"missing: [[{table}]] speaks {language}")
+
+
+def _rows(protocol: Protocol, table: str) -> list[Mapping[str, Any]]:
+    given = protocol.given.get(table)
+    rows = cast("Sequence[object]", given) if isinstance(given, list) else []
+    return [cast("Mapping[str, Any]", row) for row in rows if isinstance(row, Mapping)]
+
+
+def _placeholders(protocol: Protocol) -> Iterator[Finding]:
+    """Prompts that insert too little, something unknown, or not the same in every language."""
+    used: dict[str, frozenset[str]] = {}
+    for language in protocol.languages:
+        file = f"prompts/{language}.md"
+        try:
+            prompt = Prompt.parse(protocol.texts[file])
+        except ValueError as error:
+            yield Finding(file, str(error))
+            continue
+        used[file] = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
+        for fault in placeholder_faults(protocol.kind, prompt):
+            yield Finding(file, fault)
+    everywhere = frozenset[str]().union(*used.values())
+    for file, names in used.items():
+        for name in sorted((everywhere & MAY[protocol.kind]) - names):
+            yield Finding(file, f"{{{{{name}}}}} is missing here and used in another language")
+
+
+def _tables(protocol: Protocol) -> Iterator[Finding]:
+    """What cannot be read of protocol.toml and the words: priorities, weights, ..."""
+
+    def pairwise(language: str) -> None:
+        read_priority(protocol, read_criteria(protocol, language))
+        read_max_rounds(protocol)
+
+    def weighted(language: str) -> None:
+        read_types(protocol, language, read_dimensions(protocol, language))
+
+    readers: dict[str, Callable[[str], None]] = {"pairwise": pairwise, "weighted": weighted}
+    for language in protocol.languages:
+        for reading in (readers.get(protocol.kind), protocol.words):
+            try:
+                if reading is not None:
+                    reading(language)
+            except ProtocolError as error:
+                yield Finding(error.file, str(error))
+
+
+def _bands(root: Path) -> Iterator[Finding]:
+    """Rubrics beside the protocol whose bands skip a score."""
+    for path in sorted([*root.glob("*.json"), *root.glob("rubric*.toml")]):
+        try:
+            rubric = build_rubric(read_rubric_file(path))
+        except UsageError as error:
+            yield Finding(path.name, str(error))
+            continue
+        for dimension in rubric.dimensions:
+            for low, high in _gaps(sorted(dimension.scores)):
+                yield Finding(
+                    path.name, f"{dimension.id}: nothing stands between {low:g} and {high:g}"
+                )
+
+
+def _gaps(scores: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Where the scores go further than their usual step."""
+    steps = [(high - low, low, high) for low, high in itertools.pairwise(scores)]
+    usual = min((step for step, _, _ in steps), default=0)
+    for step, low, high in steps:
+        if step > usual:
+            yield low, high

@@ -1,0 +1,211 @@
+"""Protocols from their folders, built in or the user's own, and the judging they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import UsageError, quoted
+from evenhand.exchange import Style
+from evenhand.kinds.kind import Kind, PairwiseKind, RubricKind, WeightedKind
+from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.rubric.protocol import RubricProtocol
+from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds.shared.load import (
+    AGAIN,
+    OWN,
+    Protocol,
+    ProtocolError,
+    kind_named,
+    load_protocol,
+)
+from evenhand.kinds.shared.render import Prompt, Template
+from evenhand.kinds.weighted.form import read_dimensions, read_types
+from evenhand.kinds.weighted.protocol import WeightedProtocol
+
+SETTINGS = {
+    "rubric": ("repairs", "expose_meta"),
+    "pairwise": ("repairs", "max_rounds", "blind", "no_self_judging", "panel"),
+    "weighted": ("repairs",),
+}
+"""The settings that can change a verdict of each kind."""
+
+
+def kind_of(protocol: Protocol, identity: Mapping[str, Any]) -> Kind:
+    """The kind of judging that a run's identity describes; raises UsageError."""
+    language = identity["language"]
+    spoken = spoken_beside(protocol, language)
+    try:
+        if protocol.kind == "pairwise":
+            pairwise = {one: _pairwise_protocol(protocol, one, identity) for one in spoken}
+            return PairwiseKind(pairwise, language, identity["seed"])
+        if protocol.kind == "weighted":
+            weighted = {one: _weighted_protocol(protocol, one, identity) for one in spoken}
+            return WeightedKind(weighted, language)
+        return RubricKind(
+            {one: _rubric_protocol(protocol, one, identity) for one in spoken}, language
+        )
+    except ProtocolError as error:
+        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
+
+
+def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[str]:
+    """The languages that units may be in where a run is in `language`; raises UsageError. A prompt
+    of the user's own is in whatever language the run is."""
+    spoken = protocol.languages
+    if language in spoken:
+        return spoken
+    if protocol.own is not None:
+        return [*spoken, language]
+    raise UsageError(
+        f"the protocol {protocol.name} has no prompt in {quoted(language)}",
+        where=where,
+        advice=f"It speaks {', '.join(spoken) or 'no language yet'}.",
+    )
+
+
+def _prompts(protocol: Protocol, language: str) -> dict[Style, Prompt]:
+    """The prompts in one language; where they may ask for another form than JSON, a re-ask names no
+    form."""
+    prompts = protocol.prompts(language)
+    if protocol.own is None and protocol.given.get("reply") != "table":
+        return prompts
+    again = Template.parse(protocol.words(language).phrases["again"])
+    return {style: replace(prompt, again=again) for style, prompt in prompts.items()}
+
+
+def _pairwise_protocol(
+    protocol: Protocol, language: str, identity: Mapping[str, Any]
+) -> PairwiseProtocol:
+    settings, criteria = identity["settings"], read_criteria(protocol, language)
+    return PairwiseProtocol(
+        prompts=_prompts(protocol, language),
+        words=protocol.words(language),
+        criteria=criteria,
+        priority=read_priority(protocol, criteria),
+        max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
+        repairs=settings["repairs"],
+        use=tuple(settings["use"]),
+        blind=settings["blind"],
+        no_self_judging=settings["no_self_judging"],
+        tables=protocol.given.get("reply") == "table",
+        own=protocol.own,
+    )
+
+
+def _weighted_protocol(
+    protocol: Protocol, language: str, identity: Mapping[str, Any]
+) -> WeightedProtocol:
+    settings, dimensions = identity["settings"], read_dimensions(protocol, language)
+    return WeightedProtocol(
+        prompts=_prompts(protocol, language),
+        words=protocol.words(language),
+        dimensions=dimensions,
+        types=read_types(protocol, language, dimensions),
+        rubric=identity["rubric"],
+        repairs=settings["repairs"],
+        use=tuple(settings["use"]),
+        own=protocol.own,
+    )
+
+
+def _rubric_protocol(
+    protocol: Protocol, language: str, identity: Mapping[str, Any]
+) -> RubricProtocol:
+    settings, value = identity["settings"], identity["rubric"]
+    return RubricProtocol(
+        prompts=_prompts(protocol, language),
+        words=protocol.words(language),
+        rubric=None if value is None else build_rubric(value),
+        expose_meta=settings["expose_meta"],
+        repairs=settings["repairs"],
+        use=tuple(settings["use"]),
+        own=protocol.own,
+    )
+
+
+def task_types(protocol: Protocol) -> tuple[str, ...]:
+    """The types of task that a rubric under a weighted protocol may name; raises UsageError."""
+    try:
+        language = next(iter(protocol.languages), "en")
+        dimensions = read_dimensions(protocol, language)
+        return tuple(one.id for one in read_types(protocol, language, dimensions))
+    except ProtocolError as error:
+        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
+
+
+def builtin_protocols() -> list[str]:
+    """The names of the protocols that come with the package."""
+    folder = resources.files("evenhand.kinds") / "builtin"
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+
+
+def find_protocol(
+    name: str, folder: Path | None = None, own: Mapping[str, str] | None = None
+) -> Protocol:
+    """A built-in protocol, or the one in a folder; raises UsageError with the file. `own` holds
+    the user's own prompt where there is one, see `own_prompt`."""
+    is_builtin = name in builtin_protocols()
+    if is_builtin:
+        root: Any = resources.files("evenhand.kinds") / "builtin" / name
+    else:
+        root = (folder or Path()) / name
+        if not root.is_dir():
+            known = ", ".join(builtin_protocols())
+            raise UsageError(
+                f"no protocol is called {quoted(name)}",
+                advice=f"Built in: {known}. Otherwise name a folder with a protocol.toml.",
+            )
+    texts = _folder_texts(root, name)
+    try:
+        kind = kind_named(texts)
+        words = _words(kind, is_own=not is_builtin)
+        again = {AGAIN: protocol_texts(kind)["prompts/en.md"]} if own else {}
+        return load_protocol(name, {**words, **texts, **again, **(own or {})})
+    except ProtocolError as error:
+        raise UsageError(str(error), where=f"{name}/{error.file}") from None
+
+
+def _folder_texts(root: Any, name: str) -> dict[str, str]:
+    try:
+        return dict(_texts(root))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"a file of the protocol cannot be read: {error}", where=name) from None
+
+
+def protocol_texts(name: str) -> dict[str, str]:
+    """The files of a built-in protocol, by name."""
+    return dict(_texts(resources.files("evenhand.kinds") / "builtin" / name))
+
+
+def _words(kind: str, *, is_own: bool) -> dict[str, str]:
+    """What all kinds say alike; for a protocol of the user's own, also what its kind says."""
+    root = resources.files("evenhand.kinds")
+    found = dict(_texts(root / "common", "words/common/"))
+    if is_own:
+        found |= _texts(root / "builtin" / kind / "words", "words/kind/")
+    return found
+
+
+def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for entry in root.iterdir():
+        name = f"{prefix}{entry.name}"
+        if entry.is_dir():
+            yield from _texts(entry, f"{name}/")
+        elif entry.name.endswith((".toml", ".md")):
+            yield name, entry.read_text(encoding="utf-8")
+
+
+def own_prompt(path: Path) -> dict[str, str]:
+    """A judge prompt of the user's own as a text of its protocol; raises UsageError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the prompt cannot be read: {error}", where=str(path)) from None
+    if not text.strip():
+        raise UsageError("the prompt is empty", where=str(path))
+    return {OWN: text}

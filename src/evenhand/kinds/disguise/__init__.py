@@ -1,0 +1,1 @@
+"""Who an answer is by: families of models, and how answers give themselves away."""

@@ -1,0 +1,1 @@
+"""The kind `pairwise`: which of two answers is better, in both orders."""

@@ -1,0 +1,226 @@
+"""The pairwise contract applied to one reply: what it says of its two slots, or the breaches.
+
+The output is in the terms the judge used: `A` is the candidate it saw first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.errors import quoted
+from evenhand.judgment import Problem, Reason
+from evenhand.kinds.pairwise.form import MARKS, WINNERS
+from evenhand.kinds.pairwise.table import Ambiguous, TableReply, read_reply
+from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.reply import Unreadable, read
+from evenhand.kinds.shared.words import Words
+
+_ASKED = ("criteria", "explanation", "winner")
+_INNER = ("first_meets", "second_meets", "comment", "mark")
+_HOW = ("stable", "resolved", "uncertain")
+_SETTLED = ("pair_id", "winner", "criteria")
+_VERDICT = ("candidates", "settled", "rounds", "unstable", "notes", "meta", "odds")
+_BESIDE = (*_VERDICT, "judge", "repeat")
+
+
+def check_reply(
+    text: str | bytes,
+    criteria: Sequence[str],
+    words: Words,
+    finish: str = "stop",
+    *,
+    is_compact: bool = False,
+    tables: bool = False,
+) -> Checked:
+    """Hold one reply to the contract. A compact form asks for marks alone; `tables` says that the
+    prompt asked for a verdict-table line."""
+    check = _Check(words, criteria, ("mark",) if is_compact or tables else _INNER)
+    if not check.is_whole(finish):
+        return check.done(None)
+    found = read(text)
+    if isinstance(found, Unreadable):
+        line = None if found.code == "ambiguous" else _line(text, criteria)
+        if line is None and tables and found.kind == "not_json":
+            check.breach("not_in_form", "not_json")
+        elif line is None:
+            check.unreadable(found)
+        return check.done(None if line is None else check.table(line, tables))
+    output = check.reply(_asked_form(found.value, criteria) if tables else found.value)
+    if found.wrapped:
+        check.fix("unwrapped", "")
+        line = _line(text, criteria) if tables else None
+        if line is not None and not _agrees(line, output):
+            check.breach("two_objects", "ambiguous")
+    return check.done(output)
+
+
+def _line(text: str | bytes, criteria: Sequence[str]) -> TableReply | Ambiguous | None:
+    return read_reply(text, criteria) if isinstance(text, str) else None
+
+
+def _agrees(line: TableReply | Ambiguous, output: Mapping[str, Any]) -> bool:
+    """Whether a table line beside an object says the same."""
+    if isinstance(line, Ambiguous):
+        return False
+    marks = {c: one.get("mark") for c, one in output["criteria"].items()}
+    return (line.winner, line.marks) == (output["winner"], marks)
+
+
+def _asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:
+    """A reply in the form of a settled verdict, or of a table's columns, in the form asked for."""
+    rest = {name: given for name, given in value.items() if name not in (*_SETTLED, *_BESIDE)}
+    marks = value.get("criteria", {c: rest.pop(c) for c in criteria if c in rest})
+    if isinstance(marks, dict):
+        given = cast("dict[str, Any]", marks).items()
+        marks = {c: {"mark": one} if isinstance(one, str) else one for c, one in given}
+    said = {"explanation": value.get("explanation", value.get("notes", ""))}
+    winner = {"winner": value["winner"]} if "winner" in value else {}
+    return {"criteria": marks, **rest, **said, **winner}
+
+
+def check_verdict(value: dict[str, Any], criteria: Sequence[str], words: Words) -> Checked:
+    """Hold a settled verdict, as an export has it, to the contract."""
+    check = _Check(words, criteria, ())
+    check.keys(value, _SETTLED, "", allowed=_BESIDE)
+    check.one_of(value, "winner", (*WINNERS, "uncertain"), "")
+    check.beside(value)
+    marks = check.object_at(value.get("criteria", {}), "criteria") or {}
+    check.keys(marks, criteria, "criteria.")
+    for name in marks:
+        check.one_of(marks, name, MARKS, "criteria.", kind="mark_unknown")
+    return check.done(value)
+
+
+class _Check(Inspection):
+    def __init__(self, words: Words, criteria: Sequence[str], inner: Sequence[str]) -> None:
+        super().__init__(words)
+        self.criteria, self.inner = criteria, inner
+
+    def reply(self, value: dict[str, Any]) -> dict[str, Any]:
+        """The reply's object, every part of it there."""
+        self.keys(value, _ASKED, "")
+        explanation = value.get("explanation", "")
+        self.typed(explanation, str, "text", "explanation")
+        return {
+            "criteria": self._criteria(value.get("criteria", {})),
+            "explanation": explanation,
+            "winner": self.one_of(value, "winner", WINNERS, ""),
+        }
+
+    def beside(self, value: dict[str, Any]) -> None:
+        """What a settled verdict may hold beside its winner and marks."""
+        for name, kind, called in (
+            ("notes", str, "text"),
+            ("judge", str, "text"),
+            ("meta", dict, "object"),
+            ("odds", dict, "object"),
+        ):
+            if name in value:
+                self.typed(value[name], kind, called, name)
+        candidates = value.get("candidates", ["", ""])
+        if not _is_texts(candidates) or len(candidates) != 2:
+            self.wrong("candidates", value, "must be a list of two texts")
+        for name in ("rounds", "repeat"):
+            if not _is_count(value.get(name, 0)):
+                self.wrong(name, value, "must be a whole number, 0 or more")
+        if not self._is_some_criteria(value.get("unstable", [])):
+            self.wrong("unstable", value, f"must be a list of some of {', '.join(self.criteria)}")
+        self._settled(value)
+
+    def _is_some_criteria(self, value: object) -> bool:
+        return _is_texts(value) and set(cast("list[str]", value)) <= set(self.criteria)
+
+    def _settled(self, value: dict[str, Any]) -> None:
+        if "settled" not in value:
+            return
+        settled, winner = value["settled"], value.get("winner")
+        code: Reason = "out_of_range" if isinstance(settled, str) else "schema"
+        if settled not in _HOW:
+            self.wrong("settled", value, f"must be one of: {', '.join(_HOW)}", code)
+        elif "winner" in value and (settled == "uncertain") != (winner == "uncertain"):
+            self.wrong("settled", value, f"contradicts the winner {jsontext.dump(winner)}", code)
+
+    def wrong(self, name: str, value: dict[str, Any], why: str, code: Reason = "schema") -> None:
+        """A breach that no judge is ever told of, so in English alone."""
+        shown = quoted(jsontext.dump(value[name]))[1:-1]
+        self.problems.append(Problem(code, name, f"{name}: {shown} {why}."))
+
+    def table(self, line: TableReply | Ambiguous, tables: bool) -> dict[str, Any] | None:
+        """A verdict-table line in the place of the object."""
+        if isinstance(line, Ambiguous):
+            self.breach("two_objects", "ambiguous")
+            return None
+        if not tables:
+            self.breach("table_instead", "not_json")
+            return None
+        empty = dict.fromkeys(_INNER)
+        return {
+            "criteria": {c: {**empty, "mark": line.marks[c]} for c in self.criteria},
+            "explanation": line.notes or "",
+            "winner": line.winner,
+        }
+
+    def _criteria(self, value: object) -> dict[str, Any]:
+        given = self.object_at(value, "criteria")
+        if given is None:
+            return {}
+        self.keys(given, self.criteria, "criteria.")
+        return {c: self._criterion(given[c], f"criteria.{c}") for c in self.criteria if c in given}
+
+    def _criterion(self, value: object, path: str) -> dict[str, Any]:
+        given = self.object_at(value, path)
+        if given is None:
+            return {}
+        if _is_whole(given):
+            return given
+        self.keys(given, self.inner, f"{path}.", allowed=_INNER)
+        for name, kind, called in (
+            ("first_meets", bool, "boolean"),
+            ("second_meets", bool, "boolean"),
+            ("comment", str, "text"),
+        ):
+            if name in given:
+                self.typed(given[name], kind, called, f"{path}.{name}")
+        return {name: given.get(name) for name in _INNER[:-1]} | {
+            "mark": self.one_of(given, "mark", MARKS, f"{path}.")
+        }
+
+    def one_of(
+        self,
+        value: dict[str, Any],
+        name: str,
+        allowed: Sequence[str],
+        path: str,
+        kind: str = "",
+    ) -> Any:
+        """The value under a name, which must be one of some."""
+        given = value.get(name)
+        if name in value and given not in allowed:
+            self.breach(
+                kind or f"{name}_unknown",
+                "out_of_range" if isinstance(given, str) else "schema",
+                f"{path}{name}",
+                value=jsontext.dump(given),
+                allowed=", ".join(allowed),
+            )
+        return given
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_whole(given: dict[str, Any]) -> bool:
+    """Whether there is nothing to say about a criterion: nearly always."""
+    return (
+        len(given) == len(_INNER)
+        and given.get("mark") in MARKS
+        and type(given.get("first_meets")) is type(given.get("second_meets")) is bool
+        and type(given.get("comment")) is str
+    )

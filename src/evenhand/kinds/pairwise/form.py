@@ -1,0 +1,128 @@
+"""The criteria of a pairwise protocol, and the forms of a reply that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.kinds.shared.load import Protocol, ProtocolError
+from evenhand.kinds.shared.schemas import object_of
+from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST
+
+MARKS = ("A+", "B+", "tie")
+WINNERS = ("A", "B", "tie")
+EXPLANATION_CHARS = 200
+_FILE = "protocol.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One thing to compare by, worded in one language."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What every question shares, made once."""
+
+    criteria: str
+    shape: str
+    schema: dict[str, Any]
+
+
+def form_of(criteria: Sequence[Criterion]) -> Form:
+    """The form of a reply about these criteria."""
+    given = {"first_meets": True, "second_meets": True, "comment": "...", "mark": "tie"}
+    shape = {"criteria": {c.id: given for c in criteria}, "explanation": "...", "winner": "tie"}
+    listed = "\n".join(f"- {c.id}: {c.text}" for c in criteria)
+    return Form(listed, jsontext.dump(shape), _full_schema(criteria))
+
+
+def _full_schema(criteria: Sequence[Criterion]) -> dict[str, Any]:
+    given = object_of(
+        first_meets={"type": "boolean"},
+        second_meets={"type": "boolean"},
+        comment={"type": "string"},
+        mark={"type": "string", "enum": list(MARKS)},
+    )
+    return object_of(
+        criteria=object_of(**{c.id: given for c in criteria}),
+        explanation={"type": "string"},
+        winner={"type": "string", "enum": list(WINNERS)},
+    )
+
+
+def compact_schema(
+    criteria: Sequence[Criterion],
+    leading: str,
+    topic: str,
+    texts: tuple[str, str],
+    say: Mapping[str, str],
+) -> dict[str, Any]:
+    """For a judge that fills a form by probabilities: it sets the two texts against each other as a
+    whole, which is the winner and the mark of the leading criterion; on the others it cannot tell
+    them apart."""
+    versus = {
+        "names": list(WINNERS[:2]),
+        "texts": list(texts),
+        "topic": topic,
+        "better": say["versus.better"],
+        "worse": say["versus.worse"],
+    }
+    marks: dict[str, Any] = {c.id: object_of(mark={"const": "tie"}) for c in criteria}
+    marks[leading] = object_of(mark={"enum": list(MARKS), "x-versus": versus})
+    return object_of(
+        criteria=object_of(**marks),
+        explanation={"type": "string", "maxLength": EXPLANATION_CHARS},
+        winner={"enum": list(WINNERS), "x-versus": versus},
+    )
+
+
+def read_criteria(protocol: Protocol, language: str) -> tuple[Criterion, ...]:
+    """The criteria of a protocol in one language; raises ProtocolError."""
+    given = protocol.given.get("criteria")
+    if not isinstance(given, list) or not given:
+        raise ProtocolError(_FILE, "a pairwise protocol needs [[criteria]], each with an id")
+    rows = cast("list[object]", given)
+    criteria = tuple(_criterion(protocol, row, language, i) for i, row in enumerate(rows, 1))
+    ids = [criterion.id for criterion in criteria]
+    for ident in ids:
+        if ids.count(ident) > 1:
+            raise ProtocolError(_FILE, f"two criteria are called {ident}")
+    return criteria
+
+
+def _criterion(protocol: Protocol, row: object, language: str, number: int) -> Criterion:
+    given = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else {}
+    ident, text = given.get("id"), protocol.said(given, language)
+    if not isinstance(ident, str) or not ident.strip() or "|" in ident or "." in ident:
+        raise ProtocolError(_FILE, f"criterion {number} needs an id, without | and full stops")
+    if not isinstance(text, str) or not text.strip():
+        raise ProtocolError(_FILE, f'criterion {ident} has no text in "{language}"')
+    return Criterion(ident, text.strip())
+
+
+def read_priority(protocol: Protocol, criteria: Sequence[Criterion]) -> tuple[str, ...]:
+    """Which criteria decide a conflict of marks, the first of them first; raises ProtocolError."""
+    given = protocol.given.get("priority", [])
+    if not isinstance(given, list):
+        raise ProtocolError(_FILE, "priority must be a list of criteria")
+    known = [criterion.id for criterion in criteria]
+    for ident in cast("list[object]", given):
+        if ident not in known:
+            raise ProtocolError(
+                _FILE, f"priority names {ident!r}, which is no criterion; known: {', '.join(known)}"
+            )
+    return tuple(cast("list[str]", given))
+
+
+def read_max_rounds(protocol: Protocol) -> int:
+    """How many rounds a pair may take; raises ProtocolError."""
+    given = protocol.given.get("max_rounds", MAX_ROUNDS)
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_ROUNDS_MOST:
+        raise ProtocolError(_FILE, f"max_rounds must be a number from 1 to {MAX_ROUNDS_MOST}")
+    return given

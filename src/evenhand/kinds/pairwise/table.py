@@ -1,0 +1,257 @@
+"""The verdict table: one line a pair, `pair_id | winner | C1 | ... | notes`, written and read.
+
+A table that was written reads back exactly. Within a cell a backslash begins an escape: `\\|`,
+`\\\\`, `\\n`, `\\r`, `\\t`, `\\s` for a space at either end of the cell, and `\\uXXXX` for other
+line breaks, control characters, lone surrogates, and other white space at either end. White space
+around a cell is no part of it.
+
+A judge's reply is read leniently around the line and strictly within it: `read_reply` is total,
+takes linear time, and never guesses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast, get_args
+
+from evenhand.errors import quoted
+from evenhand.kinds.shared import reply
+from evenhand.limits import REPLY_BYTES
+
+Mark = Literal["A+", "B+", "tie"]
+Winner = Literal["A", "B", "tie"]
+Settled = Literal["A", "B", "tie", "uncertain"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One pair of a verdict table."""
+
+    pair_id: str
+    winner: Settled
+    marks: Mapping[str, Mark]
+    notes: str
+    line_number: int = field(default=0, compare=False)
+    """Where it stands in the table it was read from, counted from one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableReply:
+    """What a judge's verdict-table line says; a part that is missing is None."""
+
+    winner: Winner | None
+    marks: Mapping[str, Mark | None]
+    notes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """A reply with different verdicts, or with one that can be read in two ways."""
+
+
+class TableError(ValueError):
+    """A line of a verdict table that is wrong."""
+
+    def __init__(self, line_number: int, message: str) -> None:
+        super().__init__(f"line {line_number}: {message}")
+        self.line_number, self.message = line_number, message
+
+
+def header(criteria: Sequence[str]) -> str:
+    """The first line of a table."""
+    if len(set(criteria)) < len(criteria):
+        raise ValueError(f"criteria {quoted(', '.join(criteria))}: one stands twice")
+    return _joined(["pair_id", "winner", *criteria, "notes"])
+
+
+def line(pair_id: str, winner: str, marks: Sequence[str], notes: str) -> str:
+    """One pair as a line, without its line break."""
+    if problem := _wrong(winner, marks):
+        raise ValueError(problem)
+    return _joined([pair_id, winner, *marks, notes])
+
+
+def read_table(lines: Iterable[str], criteria: Sequence[str] | None = None) -> Iterator[TableRow]:
+    """The rows of a table, whose first line is its header; blank lines are stepped over.
+
+    Raises TableError at a line that is wrong, and if the header has other criteria than those
+    given.
+    """
+    found: list[str] | None = None
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        cells = _read_cells(text.removeprefix("\ufeff") if found is None else text, number)
+        if found is None:
+            found = _criteria(cells, criteria, number)
+        else:
+            yield _row(cells, found, number)
+    if found is None:
+        raise TableError(1, "the table is empty; its first line must be the header")
+
+
+def _criteria(cells: list[str], expected: Sequence[str] | None, number: int) -> list[str]:
+    if len(cells) < 3 or cells[:2] != ["pair_id", "winner"] or cells[-1] != "notes":
+        raise TableError(number, "no header; expected pair_id | winner | criteria | notes")
+    found = cells[2:-1]
+    if len(set(found)) < len(found):
+        raise TableError(number, "a criterion stands twice in the header")
+    if expected is not None and found != list(expected):
+        shown = quoted(", ".join(found))
+        raise TableError(number, f"criteria {shown}; expected {quoted(', '.join(expected))}")
+    return found
+
+
+def _row(cells: list[str], criteria: list[str], number: int) -> TableRow:
+    if len(cells) != len(criteria) + 3:
+        raise TableError(number, f"{len(cells)} columns; the header has {len(criteria) + 3}")
+    pair_id, winner, *marks, notes = cells
+    if problem := _wrong(winner, marks):
+        raise TableError(number, problem)
+    named = dict(zip(criteria, cast("list[Mark]", marks), strict=True))
+    return TableRow(pair_id, cast("Settled", winner), named, notes, number)
+
+
+def _wrong(winner: str, marks: Iterable[str]) -> str:
+    """What is wrong with a winner or a mark; nothing if all is well."""
+    if winner not in get_args(Settled):
+        return f"winner {quoted(winner)}; expected A, B, tie or uncertain"
+    for mark in marks:
+        if mark not in get_args(Mark):
+            return f"mark {quoted(mark)}; expected A+, B+ or tie"
+    return ""
+
+
+_NAMED = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_PLAIN = {escape[1]: char for char, escape in _NAMED.items()} | {"s": " "}
+_UNSAFE = re.compile(r"[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.?))", re.DOTALL)
+_CELL = re.compile(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
+
+
+def _joined(cells: Iterable[str]) -> str:
+    return " | ".join(map(_escaped, cells)).strip(" ")
+
+
+def _escaped(text: str) -> str:
+    safe = _UNSAFE.sub(lambda found: _escape(found[0]), text)
+    if safe[:1].isspace():
+        safe = _escape(safe[0]) + safe[1:]
+    if safe[-1:].isspace():
+        safe = safe[:-1] + _escape(safe[-1])
+    return safe
+
+
+def _escape(char: str) -> str:
+    return "\\s" if char == " " else _NAMED.get(char) or f"\\u{ord(char):04x}"
+
+
+def _read_cells(text: str, number: int) -> list[str]:
+    def plain(found: re.Match[str]) -> str:
+        if found[1]:
+            return chr(int(found[1], 16))
+        if found[2] not in _PLAIN:
+            raise TableError(number, f"{quoted(found[0])} is no escape; write a backslash as \\\\")
+        return _PLAIN[found[2]]
+
+    return [_ESCAPE.sub(plain, cell.strip()) for cell in _cells(text)]
+
+
+def _cells(text: str) -> list[str]:
+    """The text cut at every `|` that is not escaped."""
+    cells: list[str] = []
+    at = -1
+    while at < len(text):
+        cell = cast("re.Match[str]", _CELL.match(text, at + 1))
+        cells.append(cell[0])
+        at = cell.end()
+    return cells
+
+
+def read_reply(text: str, criteria: Sequence[str]) -> TableReply | Ambiguous | None:
+    """The one verdict-table line of a judge's reply; None if there is nothing like it.
+
+    Prose, header, fences, alignment rows, outer pipes and bold are stepped over, and a pair_id may
+    stand in front. Several lines with equal winner and marks are one. A line with as many columns
+    as a verdict that holds anything else where a winner or a mark belongs is none, and beside one
+    that is, ambiguous.
+    """
+    spoken = reply.without_thinking(text) if len(text) <= REPLY_BYTES else None
+    found: list[TableReply] = []
+    broken = False
+    for row in (spoken or "").splitlines():
+        cells = _reply_cells(row) if "|" in row else []
+        readings = _readings(cells, criteria)
+        found.extend(reading for reading in readings if not _same(reading, found[:1]))
+        broken = broken or (not readings and _resembles(cells, criteria))
+    if len(found) > 1 or (found and broken):
+        return Ambiguous()
+    return found[0] if found else None
+
+
+def _same(reading: TableReply, first: Sequence[TableReply]) -> bool:
+    return any((it.winner, it.marks) == (reading.winner, reading.marks) for it in first)
+
+
+_BULLET = re.compile(r"(?:>\s*+|[-*+•]\s++|\d{1,3}[.)]\s++)*+")
+_WRAPPED = re.compile(r"(`{1,3}|\*{1,3}|_{1,3})(.*)\1")
+_DECOR = " \t\u00a0\u3000`*_"
+
+
+def _reply_cells(row: str) -> list[str]:
+    """The cells of a line without what Markdown puts around it."""
+    bare = row.strip()
+    bare = bare[cast("re.Match[str]", _BULLET.match(bare)).end() :].strip()
+    if wrapped := _WRAPPED.fullmatch(bare):
+        bare = wrapped[2].strip()
+    cells = _cells(bare.removeprefix("|"))
+    return cells if cells[-1].strip() else cells[:-1]
+
+
+def _readings(cells: Sequence[str], criteria: Sequence[str]) -> list[TableReply]:
+    """How a line can be read, with and without a pair_id; incomplete only if none is complete."""
+    both = (_reading(cells, criteria, at) for at in (0, 1))
+    readings = [reading for reading in both if reading]
+    complete = [reading for reading in readings if None not in reading.marks.values()]
+    return complete or readings
+
+
+def _reading(cells: Sequence[str], criteria: Sequence[str], at: int) -> TableReply | None:
+    """The line with its winner in column `at`; None if it is no verdict so."""
+    end = at + 1 + len(criteria)
+    tidy = [cell.strip(_DECOR) for cell in cells[:end]]
+    # Without a pair_id the winner cannot be missing: nothing would tell the line from others.
+    if len(tidy) <= at or not (tidy[at] or at):
+        return None
+    winner = _known(tidy[at], get_args(Winner))
+    given = [_known(mark, get_args(Mark)) for mark in tidy[at + 1 :]]
+    if "" in (winner, *given) or not _is_verdict(tidy, winner, given, criteria):
+        return None
+    marks = cast("list[Mark | None]", given + [None] * (len(criteria) - len(given)))
+    notes = "|".join(cells[end:]).strip().replace("\\|", "|")
+    named = dict(zip(criteria, marks, strict=True))
+    return TableReply(cast("Winner | None", winner), named, notes or None)
+
+
+def _is_verdict(
+    tidy: Sequence[str], winner: str | None, given: Sequence[str | None], criteria: Sequence[str]
+) -> bool:
+    """Whether enough of a line is there. A cut one must hold a mark, and not begin like a line
+    about one criterion."""
+    if len(given) == len(criteria):
+        return bool(winner or any(given))
+    return any(given) and not tidy[0].startswith(tuple(criteria))
+
+
+def _known(cell: str, words: Sequence[str]) -> str | None:
+    """The word in a cell: None if the cell is empty, nothing if it holds anything else."""
+    word = "tie" if cell.lower() == "tie" else cell
+    return word if word in words else "" if cell else None
+
+
+def _resembles(cells: Sequence[str], criteria: Sequence[str]) -> bool:
+    """Whether a line that is no verdict has the columns of one, and a side's mark among them."""
+    tidy = {cell.strip(_DECOR) for cell in cells[: len(criteria) + 2]}
+    return len(cells) >= len(criteria) + 2 and not tidy.isdisjoint({"A+", "B+"})

@@ -1,0 +1,167 @@
+"""From an input row to its pairs, or the sentence that says what is wrong with the row.
+
+A row with more than two candidates is all pairs among them. Which order of a pair is asked first
+is drawn from the seed and balanced: of each two pairs, either order comes first once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from itertools import combinations
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.kinds.shared.rows import (
+    EXTRAS,
+    RowError,
+    check_id,
+    extras_of,
+    filled_text_of,
+    language_of,
+    meta_of,
+    named,
+    without_empty,
+)
+from evenhand.units import Candidate, Pair
+
+_TEXTS = ("topic",)
+_FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
+
+
+def read_pairs(row: Mapping[str, Any], position: int, seed: int) -> list[Pair]:
+    """The pairs of a row; raises RowError. `position` counts the pairs before it that are asked."""
+    row = without_empty(row, _TEXTS)
+    topic, candidates = filled_text_of(row, "topic", _FIELDS), _candidates(row)
+    meta, language, extras, ident = meta_of(row), language_of(row), extras_of(row), _id(row)
+    several = len(candidates) > 2
+    pairs: list[Pair] = []
+    for i, j in combinations(range(1, len(candidates) + 1), 2):
+        pair = Pair(
+            id=f"{ident}#{i}-{j}" if several else ident,
+            topic=topic,
+            first=candidates[i - 1],
+            second=candidates[j - 1],
+            row=ident,
+            places=(i, j),
+            of=len(candidates),
+            order=first_order(seed, position),
+            meta=meta,
+            language=language,
+            extras=extras,
+        )
+        pairs.append(pair)
+        position += not is_one_text(pair)
+    return pairs
+
+
+def is_one_text(pair: Pair) -> bool:
+    """Whether both candidates say the same: a tie, and no call."""
+    first, second = pair.texts
+    return first.strip() == second.strip()
+
+
+def first_order(seed: int, position: int) -> str:
+    """Which order the pair at a position is asked in first."""
+    block, place = divmod(position, 2)
+    coin = blake2b(f"{seed}:{block}".encode(), digest_size=1, person=b"evenhand-order-1").digest()
+    return ("12", "21")[(coin[0] + place) % 2]
+
+
+def pair_text(pair: Pair) -> str:
+    """A pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
+    body: dict[str, Any] = {"id": pair.id, "topic": pair.topic}
+    body["candidates"] = [_candidate_value(one) for one in (pair.first, pair.second)]
+    body |= {"row": pair.row, "places": pair.places, "of": pair.of, "order": pair.order}
+    body |= {"meta": pair.meta, "language": pair.language, **pair.extras}
+    return jsontext.dump({key: value for key, value in body.items() if value is not None})
+
+
+def load_pair(text: str) -> Pair:
+    """The pair of a line that `pair_text` wrote."""
+    body = jsontext.parse(text)
+    first, second = (Candidate(**one) for one in body["candidates"])
+    return Pair(
+        id=body["id"],
+        topic=body["topic"],
+        first=first,
+        second=second,
+        row=body["row"],
+        places=(body["places"][0], body["places"][1]),
+        of=body["of"],
+        order=body["order"],
+        meta=body["meta"],
+        language=body.get("language"),
+        extras={name: body[name] for name in EXTRAS if name in body},
+    )
+
+
+def _candidate_value(candidate: Candidate) -> dict[str, str]:
+    value = {"id": candidate.id, "text": candidate.text, "model": candidate.model}
+    return value if candidate.model else {"id": candidate.id, "text": candidate.text}
+
+
+def _id(row: Mapping[str, Any]) -> str:
+    for name in ("id", "pair_id"):
+        check_id(row.get(name), name)
+        if row.get(name) is not None:
+            return str(row[name])
+    raise RowError('"pair_id" is missing')
+
+
+def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
+    given = row.get("candidates")
+    if isinstance(given, str):
+        try:
+            given = jsontext.parse(given)
+        except ValueError as error:
+            raise RowError(f'"candidates" is a text that is not JSON: {error}') from None
+    if given is None:
+        raise RowError('"candidates" is missing')
+    if isinstance(given, Mapping):
+        given = _numbered(cast("Mapping[str, Any]", given))
+    if not isinstance(given, list):
+        raise RowError(f'"candidates" must be a list, and is {named(given)}')
+    rows = cast("Sequence[object]", given)
+    if len(rows) < 2:
+        raise RowError(f'"candidates" must hold two or more answers, and holds {len(rows)}')
+    candidates = [_candidate(one, i) for i, one in enumerate(rows)]
+    ids = [one.id for one in candidates]
+    for i, ident in enumerate(ids):
+        if ident in ids[:i]:
+            raise RowError(f"candidates[{i}].id: two candidates are called {ident!r}")
+    return candidates
+
+
+def _numbered(given: Mapping[str, Any]) -> object:
+    """Candidates from the columns of a table: `candidates.1.text`, `candidates.2.text`, ..."""
+    if not all(key.isdecimal() for key in given):
+        return given
+    return [given[key] for key in sorted(given, key=int)]
+
+
+def _candidate(value: object, index: int) -> Candidate:
+    path = f"candidates[{index}]"
+    if not isinstance(value, Mapping):
+        raise RowError(f'"{path}" must be an object with "id" and "text", and is {named(value)}')
+    given = cast("Mapping[str, Any]", value)
+    ident, text = given.get("id"), given.get("text")
+    check_id(ident, f"{path}.id")
+    if not isinstance(text, str):
+        what = "is missing" if text is None else f"must be a text, and is {named(text)}"
+        raise RowError(f'"{path}.text" {what}')
+    if not text.strip():
+        raise RowError(f'"{path}.text" is empty')
+    # Without an id a candidate is known by its place: 1, 2, ...
+    return Candidate(
+        id=str(index + 1 if ident in (None, "") else ident), text=text, model=_model(given)
+    )
+
+
+def _model(given: Mapping[str, Any]) -> str:
+    """The model behind a candidate, where the row names it apart from the id."""
+    meta: object = given.get("meta")
+    model = given.get("model") or (
+        cast("Mapping[str, Any]", meta).get("model") if isinstance(meta, Mapping) else None
+    )
+    return model if isinstance(model, str) else ""

@@ -1,0 +1,166 @@
+"""The rubric contract applied to one reply: an output that keeps it, or the list of breaches.
+
+Deterministic and total: the same text gives the same result, and nothing here raises on a reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.judgment import Evidence
+from evenhand.kinds.rubric.rubric import Dimension, Rubric
+from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.evidence import locate
+from evenhand.kinds.shared.words import Words
+from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
+from evenhand.units import Sample
+
+TAGS = ("A", "B", "C", "D", "E")
+_ASKED = ("scores", "failure_tags", "notes")
+_INNER = ("evidence", "rationale", "score")
+
+
+def check_reply(
+    text: str | bytes,
+    sample: Sample,
+    rubric: Rubric,
+    words: Words,
+    finish: str = "stop",
+    *,
+    exposed: bool = False,
+    asked_meta: bool = False,
+) -> Checked:
+    """Hold one reply to the contract. `asked_meta` says that the prompt demands a copy of meta,
+    `exposed` that the judge was shown it."""
+    check = _Check(sample, rubric, words, exposed, asked_meta)
+    value = check.object_in(text) if check.is_whole(finish) else None
+    return check.done(None if value is None else check.reply(value))
+
+
+class _Check(Inspection):
+    def __init__(
+        self, sample: Sample, rubric: Rubric, words: Words, exposed: bool, asked_meta: bool
+    ) -> None:
+        super().__init__(words)
+        self.sample, self.rubric = sample, rubric
+        self.exposed, self.asked_meta = exposed, asked_meta
+
+    def reply(self, value: dict[str, Any]) -> dict[str, Any]:
+        """The output object, in the contract's order."""
+        self.keys(value, _ASKED, "", allowed=("meta",))
+        return {
+            "meta": self._meta(value),
+            "scores": self._scores(value.get("scores", {})),
+            "failure_tags": self._tags(value.get("failure_tags", [])),
+            "notes": self._notes(value.get("notes", "")),
+        }
+
+    def _meta(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The sample's own meta, whatever came back; a judge that was shown it must copy it."""
+        copied = value.get("meta")
+        if self.exposed:
+            if copied is None or not jsontext.same(copied, self.sample.meta):
+                self.breach("meta_changed", "meta_changed", "meta")
+            return self.sample.meta
+        is_due = "meta" in value or self.asked_meta
+        if is_due and not jsontext.same(copied, self.sample.meta):
+            self.fix("meta", "meta")
+        return self.sample.meta
+
+    def _scores(self, value: object) -> dict[str, Any]:
+        given = self.object_at(value, "scores")
+        if given is None:
+            return {}
+        self.keys(given, tuple(d.id for d in self.rubric.dimensions), "scores.")
+        return {d.id: self._score(d, given[d.id]) for d in self.rubric.dimensions if d.id in given}
+
+    def _score(self, dimension: Dimension, value: object) -> dict[str, Any]:
+        path = f"scores.{dimension.id}"
+        given = self.object_at(value, path)
+        if given is None:
+            return {}
+        self.keys(given, _INNER, f"{path}.")
+        rationale = given.get("rationale", "")
+        self.typed(rationale, str, "text", f"{path}.rationale")
+        quotes, score = [], None
+        if "evidence" in given:
+            quotes = self._quotes(dimension.id, given["evidence"], rationale, f"{path}.evidence")
+        if "score" in given:
+            score = self._band(dimension, given["score"], f"{path}.score")
+        return {"score": score, "evidence": quotes, "rationale": rationale}
+
+    def _band(self, dimension: Dimension, score: object, path: str) -> object:
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
+            return None
+        for band in dimension.bands:
+            if band.score == score:
+                return band.score
+        allowed = ", ".join(map(jsontext.dump, dimension.scores))
+        self.breach(
+            "score_off_bands", "out_of_range", path, value=jsontext.dump(score), allowed=allowed
+        )
+        return None
+
+    def _quotes(self, dimension: str, value: object, rationale: object, path: str) -> list[str]:
+        if not self.typed(value, list, "list", path):
+            return []
+        given = cast("list[Any]", value)
+        if not given:
+            self._admitted(rationale, path)
+        if len(given) > EVIDENCE_MAX:
+            self.breach("evidence_count", "schema", path)
+        few = enumerate(given[:EVIDENCE_MAX])
+        return [self._quote(dimension, quote, f"{path}[{i}]") for i, quote in few]
+
+    def _admitted(self, rationale: object, path: str) -> None:
+        """Without evidence the rationale must say so."""
+        phrase = self.words.no_evidence
+        if phrase.casefold() not in str(rationale).casefold():
+            self.breach("evidence_unsaid", "evidence_missing", path, phrase=phrase)
+
+    def _quote(self, dimension: str, quote: object, path: str) -> str:
+        if not self.typed(quote, str, "text", path):
+            return ""
+        sought = cast("str", quote)
+        if not sought.strip():
+            self.breach("evidence_blank", "schema", path)
+            return ""
+        place = locate(sought, self.sample.model_output)
+        if place is None:
+            self.breach(self._nowhere(sought), "evidence_missing", path, quote=sought)
+            return sought
+        if place.match != "exact":
+            self.fix("snapped", path)
+            self.flags.append("snapped")
+        if place.end - place.start > EVIDENCE_CHARS:
+            self.flags.append("long_evidence")
+        self.evidence.append(Evidence(dimension, place.start, place.end, place.match))
+        return self.sample.model_output[place.start : place.end]
+
+    def _nowhere(self, quote: str) -> str:
+        if locate(quote, self.sample.question):
+            return "evidence_from_question"
+        return "evidence_from_rubric" if locate(quote, self.rubric.text) else "evidence_nowhere"
+
+    def _tags(self, value: object) -> list[str]:
+        if not self.typed(value, list, "list", "failure_tags"):
+            return []
+        given = cast("list[Any]", value)
+        unknown = [tag for tag in given if tag not in TAGS]
+        for tag in unknown:
+            self.breach("tag_unknown", "schema", "failure_tags", value=tag, allowed=", ".join(TAGS))
+        ordered = [tag for tag in TAGS if tag in given]
+        if not unknown and ordered != given:
+            self.fix("tags", "failure_tags")
+        return ordered
+
+    def _notes(self, value: object) -> str:
+        if not self.typed(value, str, "text", "notes"):
+            return ""
+        notes = cast("str", value)
+        if len(notes) > NOTES_CHARS:
+            self.flags.append("long_notes")
+        return notes

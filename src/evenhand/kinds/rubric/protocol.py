@@ -1,0 +1,256 @@
+"""The protocol kind `rubric`: one output scored on every dimension, each score backed by a quote.
+
+The judge sees question, output and rubric, never `meta`: code copies that into the result. What
+code knows it repairs and logs as a fix; what only the judge knows it asks again, with the exact
+list of what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
+
+from evenhand import jsontext
+from evenhand.exchange import Ask, Message, Question, Reply, Style
+from evenhand.judgment import Judgment, verdict
+from evenhand.kinds.rubric.check import check_reply
+from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
+from evenhand.kinds.shared.asking import given_up, tries
+from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.shared.evidence import fragments
+from evenhand.kinds.shared.own import OwnPrompt, unit_of
+from evenhand.kinds.shared.render import (
+    Prompt,
+    extra_blocks,
+    fenced,
+    hidden_characters,
+    shown_extras,
+)
+from evenhand.kinds.shared.schemas import object_of
+from evenhand.kinds.shared.words import Words
+from evenhand.limits import REPAIRS
+from evenhand.units import Sample
+
+LOW_MARGIN = 0.05
+"""A score that so little probability more or less would have changed is flagged."""
+
+RATIONALE_CHARS = 160
+ALIASES = {"answer": "model_output", "output": "model_output"}
+"""Other names that a prompt of the user's own may use."""
+
+
+class Form(NamedTuple):
+    """What every question under one rubric shares, made once. It holds its rubric, so that the
+    rubric's id stays its own."""
+
+    rubric: Rubric
+    shape: str
+    schema: dict[str, Any]
+    neutral: tuple[Message, ...] | None
+
+
+FORMS_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricProtocol:
+    """A rubric protocol in one language, with the settings that can change a verdict."""
+
+    prompts: Mapping[Style, Prompt]
+    words: Words
+    rubric: Rubric | None = None
+    expose_meta: bool = False
+    repairs: int = REPAIRS
+    use: tuple[str, ...] = ()
+    own: OwnPrompt | None = None
+    forms: dict[tuple[int, Style], Form] = field(default_factory=dict[Any, "Form"], compare=False)
+
+    async def judge(self, sample: Sample, ask: Ask, style: Style) -> Judgment:
+        """Ask, check, ask again for what only the judge knows; settle or fail."""
+        question = self.question(sample, self.rubric_of(sample), style)
+        made = await tries(
+            ask,
+            question,
+            lambda reply: self.check(reply.text, sample, finish=reply.finish),
+            self.prompts[style],
+            self.words,
+            self.repairs,
+        )
+        passes = tuple(one.record for one in made)
+        return given_up(made) or self._settled(sample, made[-1].reply, made[-1].checked, passes)
+
+    def check(self, text: str | bytes, sample: Sample, *, finish: str = "stop") -> Checked:
+        """The contract applied to one reply."""
+        return check_reply(
+            text,
+            sample,
+            self.rubric_of(sample),
+            self.words,
+            finish,
+            exposed=self.expose_meta,
+            asked_meta=self.own is not None and self.own.says("meta"),
+        )
+
+    def rubric_of(self, sample: Sample) -> Rubric:
+        """The sample's own rubric, else the suite's; the loader saw to it that there is one."""
+        if sample.rubric is not None:
+            return parse_rubric(jsontext.dump(sample.rubric))
+        assert self.rubric is not None, "a sample without a rubric passed the loader"
+        return self.rubric
+
+    def question(self, sample: Sample, rubric: Rubric, style: Style) -> Question:
+        """What the judge is asked about one sample."""
+        prompt = self.prompts[style]
+        form = self._form(prompt, rubric, style)
+        shape, schema = form.shape, form.schema
+        if self.expose_meta:
+            shape = jsontext.dump(_shape(rubric, sample.meta))
+            schema = _full_schema(rubric, sample.meta)
+        if style == "compact":
+            quotes = fragments(sample.model_output)
+            meta = sample.meta if self.expose_meta else None
+            schema = _compact_schema(rubric, quotes, self.words.no_evidence, meta)
+        return Question(
+            messages=self._messages(prompt, sample, rubric, shape),
+            schema=None if self.own and style == "full" else schema,
+            neutral=form.neutral,
+            unit=sample.id,
+        )
+
+    def _form(self, prompt: Prompt, rubric: Rubric, style: Style) -> Form:
+        known = self.forms.get((id(rubric), style))
+        if known is not None:
+            return known
+        if len(self.forms) >= FORMS_KEPT:
+            self.forms.clear()
+        shape = jsontext.dump(_shape(rubric, None))
+        neutral = None
+        if style == "compact":
+            unknown = self.words.neutral
+            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
+            neutral = self._messages(prompt, blank, rubric, shape)
+        form = Form(rubric, shape, _full_schema(rubric, None), neutral)
+        self.forms[id(rubric), style] = form
+        return form
+
+    def _messages(
+        self, prompt: Prompt, sample: Sample, rubric: Rubric, shape: str
+    ) -> tuple[Message, ...]:
+        if self.own is None:
+            return prompt.messages(self._values(sample, rubric, shape))
+        blind: dict[str, Any] = {"question": sample.question, "model_output": sample.model_output}
+        blind["rubric"] = rubric.value
+        blind |= shown_extras(sample.extras, self.use)
+        if self.expose_meta:
+            blind = {"meta": sample.meta, **blind}
+        return self.own.messages(unit_of(blind, ALIASES, {"rubric": rubric.text, "shape": shape}))
+
+    def _values(self, sample: Sample, rubric: Rubric, shape: str) -> dict[str, str]:
+        extras = extra_blocks(sample.extras, self.use)
+        if self.expose_meta:
+            extras["meta"] = jsontext.dump(sample.meta)
+        texts = {"question": sample.question, "answer": sample.model_output, "rubric": rubric.text}
+        values = fenced(texts | extras)
+        values["model_output"] = values["answer"]
+        values["extras"] = "\n".join(values[name] for name in extras)
+        values["shape"] = shape
+        if self.expose_meta:
+            values["extras"] += f"\n{self.words.copy_meta}"
+        return values
+
+    def _settled(
+        self, sample: Sample, reply: Reply, checked: Checked, passes: tuple[dict[str, Any], ...]
+    ) -> Judgment:
+        assert checked.output is not None
+        flags = [*checked.flags, *_low_margins(reply)]
+        seen = hidden_characters(sample.question + "\n" + sample.model_output)
+        flags += [f"hidden_characters:{kind}" for kind in seen]
+        return verdict(
+            checked.output,
+            evidence=checked.evidence,
+            fixes=checked.fixes,
+            flags=tuple(dict.fromkeys(flags)),
+            passes=passes,
+        )
+
+
+def _low_margins(reply: Reply) -> list[str]:
+    """Scores that a judge by probabilities nearly gave otherwise: where the median tips over."""
+    return [f"low_margin:{path}" for path, odds in reply.odds.items() if _margin(odds) < LOW_MARGIN]
+
+
+def _margin(odds: Mapping[str, float]) -> float:
+    """How far the probability up to some score is from one half, at the closest."""
+    likely = [math.exp(odds[score]) for score in sorted(odds, key=float)]
+    total = math.fsum(likely)
+    return min((abs(below / total - 0.5) for below in accumulate(likely[:-1])), default=1.0)
+
+
+def _shape(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The reply as an example, with the rubric's own ids."""
+    scores = {
+        d.id: {"evidence": ["..."], "rationale": "...", "score": 0} for d in rubric.dimensions
+    }
+    shape: dict[str, Any] = {"scores": scores, "failure_tags": [], "notes": ""}
+    return shape if meta is None else {"meta": meta, **shape}
+
+
+def _full_schema(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    text = {"type": "string"}
+    dimensions = {
+        d.id: object_of(
+            evidence={"type": "array", "items": text},
+            rationale=text,
+            score={"type": "number", "enum": d.scores},
+        )
+        for d in rubric.dimensions
+    }
+    tags = {"type": "array", "items": {"type": "string", "enum": ["A", "B", "C", "D", "E"]}}
+    reply = {"scores": object_of(**dimensions), "failure_tags": tags, "notes": text}
+    return object_of(**(reply if meta is None else {"meta": _schema_of(meta), **reply}))
+
+
+def _compact_schema(
+    rubric: Rubric, quotes: list[str], phrase: str, meta: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """For a judge that fills a form: quotes enumerated, nothing it cannot decide."""
+    none: dict[str, Any] = {"const": []}
+    if quotes:
+        items = {"enum": quotes, "x-quote": True}
+        evidence = {"type": "array", "items": items, "minItems": 1, "maxItems": 1}
+        rationale: dict[str, Any] = {"type": "string", "maxLength": RATIONALE_CHARS}
+    else:
+        evidence, rationale = none, {"const": phrase}
+    dimensions = {
+        d.id: object_of(evidence=evidence, rationale=rationale, score=_labelled(d))
+        for d in rubric.dimensions
+    }
+    copied = {} if meta is None else {"meta": {"const": meta}}
+    scores = object_of(**dimensions)
+    return object_of(**copied, scores=scores, failure_tags=none, notes={"const": ""})
+
+
+def _labelled(dimension: Dimension) -> dict[str, Any]:
+    """The scores of a dimension, each with what it stands for."""
+    labels = {jsontext.dump(band.score): band.criteria for band in dimension.bands}
+    return {"enum": dimension.scores, "x-labels": labels}
+
+
+def _any_of(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    different = list({jsontext.dump(one): one for one in schemas}.values())
+    if len(different) > 1:
+        return {"anyOf": different}
+    return different[0] if different else {}
+
+
+def _schema_of(value: object) -> dict[str, Any]:
+    """A schema that a copy of `value` satisfies, in the strict form that endpoints take."""
+    if isinstance(value, Mapping):
+        return object_of(**{str(k): _schema_of(v) for k, v in value.items()})
+    if isinstance(value, list):
+        return {"type": "array", "items": _any_of(map(_schema_of, cast("list[object]", value)))}
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+    return {"type": names.get(type(value), "number")}

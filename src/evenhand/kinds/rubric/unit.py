@@ -1,0 +1,83 @@
+"""From an input row to a Sample, or the sentence that says what is wrong with the row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from evenhand import jsontext
+from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
+from evenhand.kinds.shared.rows import (
+    EXTRAS,
+    RowError,
+    check_id,
+    extras_of,
+    filled_text_of,
+    language_of,
+    meta_of,
+    text_of,
+    without_empty,
+)
+from evenhand.units import Sample, sample_id
+
+_TEXTS = ("question", "model_output")
+_FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRAS)
+
+
+def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
+    """The sample of a row; raises RowError. `has_rubric` says that the suite brings one."""
+    row = without_empty(row, _TEXTS)
+    question = filled_text_of(row, "question", _FIELDS)
+    output = text_of(row, "model_output", _FIELDS)
+    meta = meta_of(row)
+    check_id(row.get("id"))
+    return Sample(
+        id=sample_id(row),
+        question=question,
+        model_output=output,
+        meta=meta,
+        rubric=_rubric(row, has_rubric),
+        language=language_of(row),
+        extras=extras_of(row),
+    )
+
+
+def sample_text(sample: Sample) -> str:
+    """A sample as one line of JSON: what the store keeps; `load_sample` reads it back."""
+    body: dict[str, Any] = {"id": sample.id, "question": sample.question}
+    body |= {"model_output": sample.model_output, "meta": sample.meta}
+    body |= {"rubric": sample.rubric, "language": sample.language}
+    return jsontext.dump({k: v for k, v in (body | dict(sample.extras)).items() if v is not None})
+
+
+def load_sample(text: str) -> Sample:
+    """The sample of a line that `sample_text` wrote."""
+    body = jsontext.parse(text)
+    return Sample(
+        id=body["id"],
+        question=body["question"],
+        model_output=body["model_output"],
+        meta=body["meta"],
+        rubric=body.get("rubric"),
+        language=body.get("language"),
+        extras={name: body[name] for name in EXTRAS if name in body},
+    )
+
+
+def _rubric(row: Mapping[str, Any], has_rubric: bool) -> Mapping[str, Any] | None:
+    given = row.get("rubric")
+    if given is None:
+        if not has_rubric:
+            raise RowError('there is no "rubric", neither in this row nor in the suite')
+        return None
+    if isinstance(given, str):
+        try:
+            given = jsontext.parse(given)
+        except ValueError as error:
+            raise RowError(f'"rubric" is a text that is not JSON: {error}') from None
+    try:
+        parse_rubric(jsontext.dump(given))
+    except RubricError as error:
+        path = ".".join(map(str, ("rubric", *error.path)))
+        raise RowError(f"{path}: {error}") from None
+    return cast("Mapping[str, Any]", given)

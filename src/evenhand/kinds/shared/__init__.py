@@ -1,0 +1,1 @@
+"""What all kinds of judging share: asking, reading replies, prompts, words."""

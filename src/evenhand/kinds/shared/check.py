@@ -1,0 +1,100 @@
+"""What the checks of all kinds share: what a check found, and the inspection that gathers it.
+
+Deterministic and total: the same text gives the same result, and nothing here raises on a reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason
+from evenhand.kinds.shared.reply import Unreadable, read
+from evenhand.kinds.shared.words import Words
+
+_CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found. `output` is there only when there is no problem."""
+
+    output: dict[str, Any] | None
+    problems: tuple[Problem, ...]
+    fixes: tuple[Fix, ...]
+    flags: tuple[str, ...]
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Inspection:
+    """One inspection, gathering what it finds."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        self.problems: list[Problem] = []
+        self.fixes: list[Fix] = []
+        self.flags: list[str] = []
+        self.evidence: list[Evidence] = []
+
+    def breach(self, kind: str, code: Reason, path: str = "", **about: object) -> None:
+        self.problems.append(self.words.problem(kind, code, path, **about))
+
+    def fix(self, code: FixCode, path: str) -> None:
+        self.fixes.append(Fix(code, path))
+
+    def done(self, output: dict[str, Any] | None) -> Checked:
+        return Checked(
+            None if self.problems else output,
+            tuple(self.problems),
+            tuple(self.fixes),
+            tuple(self.flags),
+            tuple(self.evidence),
+        )
+
+    def is_whole(self, finish: str) -> bool:
+        """Whether the provider let the judge say all it had to say."""
+        if finish in _CUT_OFF:
+            self.breach(_CUT_OFF[finish], _CUT_OFF[finish])
+        return finish not in _CUT_OFF
+
+    def object_in(self, text: str | bytes) -> dict[str, Any] | None:
+        """The one JSON object of a reply."""
+        found = read(text)
+        if isinstance(found, Unreadable):
+            self.unreadable(found)
+            return None
+        if found.wrapped:
+            self.fix("unwrapped", "")
+        return found.value
+
+    def unreadable(self, found: Unreadable) -> None:
+        self.breach(found.kind, found.code, value=found.about)
+
+    def keys(
+        self,
+        value: Mapping[str, Any],
+        wanted: Collection[str],
+        path: str,
+        allowed: Collection[str] = (),
+    ) -> None:
+        """Every wanted key, and no other but the allowed ones."""
+        if value.keys() == set(wanted):
+            return
+        for key in wanted:
+            if key not in value:
+                self.breach("key_missing", "schema", f"{path}{key}")
+        for key in value:
+            if key not in wanted and key not in allowed:
+                self.breach("key_unknown", "schema", f"{path}{key}")
+
+    def typed(self, value: object, kind: type, name: str, path: str) -> bool:
+        """Whether a value is of a kind; `name` is what the words call it."""
+        if isinstance(value, kind):
+            return True
+        self.breach("wrong_type", "schema", path, allowed=self.words.types[name])
+        return False
+
+    def object_at(self, value: object, path: str) -> dict[str, Any] | None:
+        """A value that must be an object."""
+        return cast("dict[str, Any]", value) if self.typed(value, dict, "object", path) else None

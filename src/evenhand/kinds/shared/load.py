@@ -1,0 +1,217 @@
+"""A protocol from the texts of its folder: `protocol.toml`, `prompts/<language>.md`,
+`prompts/compact/<language>.md`, `words/<language>.toml`. Where a folder brings no words of its own
+those of its kind count, `words/kind/<language>.toml`, and of all kinds, `words/common/...`.
+
+Pure: whoever calls has read the files. The texts' hash is the protocol's version, stored with
+every judgment.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import blake2b
+from typing import Any
+
+from evenhand.exchange import Style
+from evenhand.kinds.shared.own import OwnPrompt
+from evenhand.kinds.shared.render import Prompt
+from evenhand.kinds.shared.words import Words
+
+LANGUAGES = ("ru", "zh", "ja", "en")
+KINDS = ("pairwise", "rubric", "weighted")
+OWN = "own.md"
+"""A judge prompt of the user's own, among the texts of a protocol."""
+AGAIN = "own.again.md"
+"""How a re-ask is worded beside it, where the protocol does not speak its language."""
+_PROMPT = re.compile(r"prompts/([\w-]+)\.md")
+_PLACES: dict[Style, str] = {"full": "prompts/{}.md", "compact": "prompts/compact/{}.md"}
+
+
+class ProtocolError(ValueError):
+    """What is wrong with a protocol, and in which of its files."""
+
+    def __init__(self, file: str, message: str) -> None:
+        super().__init__(message)
+        self.file = file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """The texts of one protocol, parsed as far as they do not depend on a language."""
+
+    name: str
+    kind: str
+    about: str
+    texts: Mapping[str, str]
+    given: Mapping[str, Any]
+    """The values of `protocol.toml`."""
+
+    @property
+    def version(self) -> str:
+        """The hash of all its texts."""
+        digest = blake2b(digest_size=16)
+        for file, text in sorted(self.texts.items()):
+            digest.update(f"{len(file)}:{file}{len(text)}:".encode() + text.encode())
+        return f"protocol1-blake2b:{digest.hexdigest()}"
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages that it has a prompt in, those of the built-in protocols first."""
+        found = filter(None, map(_PROMPT.fullmatch, self.texts))
+        spoken = {one[1] for one in found}
+        return [*(one for one in LANGUAGES if one in spoken), *sorted(spoken - set(LANGUAGES))]
+
+    @property
+    def own(self) -> OwnPrompt | None:
+        """The user's own prompt, where the suite names one."""
+        return OwnPrompt.parse(self.texts[OWN]) if OWN in self.texts else None
+
+    def prompts(self, language: str) -> dict[Style, Prompt]:
+        """The prompts in one language; a style without a file of its own uses the full one."""
+        if OWN in self.texts and language not in self.languages:
+            again = self._prompt(AGAIN)  # all that an own prompt needs of these
+            return {"full": again, "compact": again}
+        full = self._prompt(_PLACES["full"].format(language))
+        compact = _PLACES["compact"].format(language)
+        return {"full": full, "compact": self._prompt(compact) if compact in self.texts else full}
+
+    def _prompt(self, file: str) -> Prompt:
+        if file not in self.texts:
+            raise ProtocolError(file, "the protocol has no such prompt")
+        try:
+            prompt = Prompt.parse(self.texts[file])
+        except ValueError as error:
+            raise ProtocolError(file, str(error)) from None
+        for fault in placeholder_faults(self.kind, prompt):
+            raise ProtocolError(file, fault)
+        return prompt
+
+    def said(self, row: Mapping[str, Any], language: str) -> object:
+        """What a row of a table says in one language; beside a prompt of the user's own, which says
+        such things itself, in English or by its id."""
+        is_needless = OWN in self.texts and language not in row
+        return row.get("en") or row.get("id") if is_needless else row.get(language)
+
+    def words(self, language: str) -> Words:
+        """The fixed phrases in one language."""
+        english = self._said("en")
+        said = self._said(language) or english
+        said |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
+        try:
+            return Words(
+                problems=said["problems"],
+                types=said["types"],
+                neutral=said.get("neutral", {}),
+                english=english["problems"],
+                phrases=dict(_phrases(said)),
+            )
+        except KeyError as key:
+            raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
+
+    def _no_evidence(self, language: str) -> str:
+        """The phrase that a protocol of the user's own has for no evidence: one, or one a
+        language."""
+        given = self.given["no_evidence"]
+        phrase = given.get(language) if isinstance(given, dict) else given
+        if not isinstance(phrase, str) or not phrase.strip():
+            raise ProtocolError("protocol.toml", f"no_evidence has no phrase in {language}")
+        return phrase
+
+    def _said(self, language: str) -> dict[str, Any]:
+        """The protocol's own words over those that all kinds share."""
+        said: dict[str, Any] = {}
+        for place in ("words/common", "words/kind", "words"):
+            if f"{place}/{language}.toml" in self.texts:
+                for name, value in self._toml(f"{place}/{language}.toml").items():
+                    is_table = isinstance(value, dict)
+                    said[name] = said.get(name, {}) | value if is_table else value
+        return said
+
+    def _toml(self, file: str) -> dict[str, Any]:
+        if file not in self.texts:
+            raise ProtocolError(file, "the protocol has no such file")
+        return parse_toml(file, self.texts[file])
+
+
+def _phrases(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What else is said, by name; in a table, by its name and the phrase's."""
+    for name, value in said.items():
+        if isinstance(value, str):
+            yield name, value
+        elif name not in ("problems", "types", "neutral"):
+            yield from ((f"{name}.{inner}", text) for inner, text in value.items())
+
+
+def parse_toml(file: str, text: str) -> dict[str, Any]:
+    """The values of a TOML text; raises ProtocolError naming the file."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProtocolError(file, f"not TOML: {error}") from None
+
+
+def kind_named(texts: Mapping[str, str]) -> str:
+    """The kind that a protocol says it is of; raises ProtocolError."""
+    if "protocol.toml" not in texts:
+        raise ProtocolError("protocol.toml", "the folder has no protocol.toml")
+    kind = parse_toml("protocol.toml", texts["protocol.toml"]).get("kind")
+    if kind not in KINDS:
+        raise ProtocolError("protocol.toml", f"kind must be one of {', '.join(KINDS)}")
+    return str(kind)
+
+
+def load_protocol(name: str, texts: Mapping[str, str]) -> Protocol:
+    """The protocol of these texts; raises ProtocolError."""
+    kind = kind_named(texts)
+    given = parse_toml("protocol.toml", texts["protocol.toml"])
+    about = str(given.get("about", ""))
+    _check_keys(kind, given)
+    return Protocol(name=name, kind=kind, about=about, texts=texts, given=given)
+
+
+_EVERY = ("kind", "about")
+KEYS: dict[str, tuple[str, ...]] = {
+    "pairwise": (*_EVERY, "criteria", "priority", "max_rounds", "reply"),
+    "rubric": (*_EVERY, "no_evidence"),
+    "weighted": (*_EVERY, "dimensions", "types"),
+}
+"""What `protocol.toml` may say, by kind."""
+
+
+def _check_keys(kind: str, given: Mapping[str, Any]) -> None:
+    """Refuse what a protocol of the kind does not have: mistyped, it would go unheard."""
+    for name in given:
+        if name not in KEYS[kind]:
+            close = get_close_matches(name, KEYS[kind], n=1)
+            meant = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(KEYS[kind])}"
+            raise ProtocolError("protocol.toml", f'unknown key "{name}"; {meant}')
+    if given.get("reply", "table") != "table":
+        raise ProtocolError("protocol.toml", 'reply can only be "table"; leave it out for JSON')
+
+
+MUST: dict[str, frozenset[str]] = {
+    "pairwise": frozenset({"topic", "candidate_1", "candidate_2"}),
+    "rubric": frozenset({"question", "model_output", "rubric"}),
+    "weighted": frozenset({"prompt", "answer", "rubric"}),
+}
+"""What a prompt of each kind must insert, or the judge would not see it."""
+MAY: dict[str, frozenset[str]] = {
+    "pairwise": frozenset({"criteria", "extras", "shape"}),
+    "rubric": frozenset({"extras", "shape"}),
+    "weighted": frozenset({"critical", "facts", "extras", "types", "shape"}),
+}
+
+
+def placeholder_faults(kind: str, prompt: Prompt) -> Iterator[str]:
+    """What a prompt inserts too little, or that nothing fills."""
+    used = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
+    for name in sorted(MUST[kind] - used):
+        yield f"{{{{{name}}}}} is missing: the judge would not see it"
+    for name in sorted(used - MUST[kind] - MAY[kind]):
+        yield f"{{{{{name}}}}} is no placeholder of the kind {kind}"
+    if "problems" not in prompt.again.names:
+        yield "{{problems}} is missing in the section again"

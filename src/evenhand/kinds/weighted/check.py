@@ -1,0 +1,244 @@
+"""The weighted contract applied to one reply: an output that keeps it, or the list of breaches.
+
+Code supplies what code knows: the task's name and type, the weights, the total, and the zeroes
+after a critical fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple, cast
+
+from evenhand import jsontext
+from evenhand.judgment import FixCode, Reason
+from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.words import Words
+from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
+
+_ASKED = (
+    "inferred_task_type",
+    "critical_fail",
+    "critical_fail_reason",
+    "reasoning",
+    "score",
+    "confidence",
+)
+_KNOWN = ("task_name", "task_type", "weights", "total_score")
+
+
+class Task(NamedTuple):
+    """What code knows of a task: its name, its type if the rubric names one, and whether there are
+    critical-fail conditions that only the judge can decide."""
+
+    name: str
+    given: TaskType | None
+    types: Sequence[TaskType]
+    has_conditions: bool
+    scale: TaskType | None = None
+    """The type whose steps a form offered, where the judge was to infer its own."""
+    failed: str | None = None
+    """Why code failed the answer, where it did: what a reply made elsewhere is held to."""
+
+
+def check_reply(text: str | bytes, task: Task, words: Words, finish: str = "stop") -> Checked:
+    """Hold one reply to the contract."""
+    check = _Check(words, task)
+    value = check.object_in(text) if check.is_whole(finish) else None
+    return check.done(None if value is None else check.reply(value))
+
+
+def total_of(scores: Mapping[str, float]) -> float:
+    """The sum of the scores, as exact as they are written."""
+    return _number(sum(map(_decimal, scores.values()), Decimal()))
+
+
+def failed_output(task: Task, reason: str, ungraded: str) -> dict[str, Any]:
+    """The output for an answer that fails by a condition that code decides."""
+    weights = None if task.given is None else dict(task.given.weights)
+    dimensions = list(task.types[0].weights)
+    return {
+        "task_name": task.name,
+        "task_type": task.given.id if task.given else None,
+        "inferred_task_type": None,
+        "weights": weights,
+        "score": dict.fromkeys(dimensions, 0),
+        "total_score": 0,
+        "reasoning": dict.fromkeys(dimensions, ungraded),
+        "critical_fail": True,
+        "critical_fail_reason": reason,
+        "confidence": "high",
+    }
+
+
+class _Check(Inspection):
+    def __init__(self, words: Words, task: Task) -> None:
+        super().__init__(words)
+        self.task = task
+        self.dimensions = tuple(task.types[0].weights)
+
+    def reply(self, value: dict[str, Any]) -> dict[str, Any]:
+        """The output object, in the contract's order."""
+        self.keys(value, self._due(value), "", allowed=(*_ASKED, *_KNOWN))
+        kind = self.task.given or self._inferred(value)
+        failed = self._critical(value)
+        score = self._scores(value, kind, failed)
+        output = {
+            "task_name": self.task.name,
+            "task_type": kind.id if kind else None,
+            "inferred_task_type": None if self.task.given or not kind else kind.id,
+            "weights": dict(kind.weights) if kind else None,
+            "score": score,
+            "total_score": 0 if self.problems else total_of(score),
+            "reasoning": self._reasoning(value, failed),
+            "critical_fail": failed,
+            "critical_fail_reason": self._why(value) if failed else None,
+            "confidence": self._confidence(value),
+        }
+        self._restored(value, output)
+        return output
+
+    def _due(self, value: Mapping[str, Any]) -> list[str]:
+        """What only the judge knows: not the type where it is given, a reason only for a critical
+        fail, and nothing of what a critical fail ends."""
+        failed = value.get("critical_fail") is True
+        known = {"reasoning", "score"} if failed else {"critical_fail_reason"}
+        known |= {"inferred_task_type"} if self.task.given else set()
+        return [name for name in _ASKED if name not in known]
+
+    def _restored(self, value: Mapping[str, Any], output: Mapping[str, Any]) -> None:
+        """Log what code put in the place of what the judge wrote."""
+        codes: dict[str, FixCode] = {"total_score": "total", "weights": "weights"}
+        for name in (*_KNOWN, "inferred_task_type"):
+            # 15.0 is the right sum of 10 and 5.
+            if name in value and value[name] != output[name]:
+                self.fix(codes.get(name, "meta"), name)
+
+    def _inferred(self, value: Mapping[str, Any]) -> TaskType | None:
+        named = value.get("inferred_task_type")
+        for one in self.task.types:
+            if one.id == named:
+                return one
+        is_ended = named is None and self.task.failed is not None
+        if "inferred_task_type" in value and not is_ended:
+            kind = "type_missing" if named is None else "type_unknown"
+            code: Reason = "out_of_range" if isinstance(named, str) else "schema"
+            allowed = ", ".join(one.id for one in self.task.types)
+            shown = jsontext.dump(named)
+            self.breach(kind, code, "inferred_task_type", value=shown, allowed=allowed)
+        return None
+
+    def _critical(self, value: Mapping[str, Any]) -> bool:
+        failed, reason = value.get("critical_fail", False), value.get("critical_fail_reason")
+        if not self.typed(failed, bool, "boolean", "critical_fail"):
+            return False
+        if not failed and self.task.failed is not None:
+            self.fix("zeroed", "critical_fail")
+            return True
+        if failed and not self.task.has_conditions and self.task.failed is None:
+            self.breach("critical_without_conditions", "schema", "critical_fail")
+        blank = reason is None or (isinstance(reason, str) and not reason.strip())
+        if not blank and not isinstance(reason, str):
+            self.typed(reason, str, "text", "critical_fail_reason")
+        elif failed and blank and "critical_fail_reason" in value:
+            self.breach("critical_reason_missing", "schema", "critical_fail_reason")
+        elif not failed and not blank:
+            self.breach("critical_reason_unasked", "schema", "critical_fail_reason")
+        return bool(failed)
+
+    def _why(self, value: Mapping[str, Any]) -> Any:
+        return value.get("critical_fail_reason") or self.task.failed
+
+    def _scores(
+        self, value: Mapping[str, Any], kind: TaskType | None, failed: bool
+    ) -> dict[str, Any]:
+        if failed:
+            zeroes = dict.fromkeys(self.dimensions, 0)
+            if value.get("score") != zeroes:
+                self.fix("zeroed", "score")
+            return zeroes
+        given = self.object_at(value["score"], "score") if "score" in value else None
+        if given is None:
+            return {}
+        self.keys(given, self.dimensions, "score.")
+        return {d: self._score(given[d], d, kind) for d in self.dimensions if d in given}
+
+    def _score(self, score: object, dimension: str, kind: TaskType | None) -> Any:
+        path = f"score.{dimension}"
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
+            return 0
+        if kind is None:
+            return score
+        most, offered = kind.weights[dimension], (self.task.scale or kind).weights[dimension]
+        if not 0 <= score <= offered:
+            shown = jsontext.dump(score)
+            self.breach("score_over", "out_of_range", path, value=shown, allowed=offered)
+        if offered == most:
+            return score
+        self.fix("rescaled", path)
+        return rescaled(score, offered, most)
+
+    def _reasoning(self, value: Mapping[str, Any], failed: bool) -> dict[str, str]:
+        """The reasons, cut; after a critical fail there need be none."""
+        given = self.object_at(value["reasoning"], "reasoning") if "reasoning" in value else {}
+        if given is None:
+            return {}
+        missing = [d for d in self.dimensions if d not in given]
+        if failed and missing:
+            self.fix("zeroed", "reasoning")
+            given = dict.fromkeys(missing, self.words.phrases["ungraded"]) | given
+        if "reasoning" in value:
+            self.keys(given, self.dimensions, "reasoning.")
+        return {d: self._reason(given[d], f"reasoning.{d}") for d in self.dimensions if d in given}
+
+    def _reason(self, reason: object, path: str) -> str:
+        if not self.typed(reason, str, "text", path):
+            return ""
+        said = cast("str", reason)
+        if len(said) > REASONING_CHARS:
+            self.fix("cut", path)
+        return cut(said)
+
+    def _confidence(self, value: Mapping[str, Any]) -> Any:
+        given = value.get("confidence")
+        if "confidence" in value and given not in CONFIDENCE:
+            code: Reason = "out_of_range" if isinstance(given, str) else "schema"
+            shown, allowed = jsontext.dump(given), ", ".join(CONFIDENCE)
+            self.breach("confidence_unknown", code, "confidence", value=shown, allowed=allowed)
+        return given
+
+
+def rescaled(score: float, old: float, new: float) -> float:
+    """A score under one weight as a score under another."""
+    if not old:
+        return 0
+    return _number(_decimal(score) * _decimal(new) / _decimal(old))
+
+
+def _decimal(number: float) -> Decimal:
+    """A number as its shortest spelling has it: 10.1 is not 10.0999..."""
+    return Decimal(repr(float(number)))
+
+
+def _number(exact: Decimal) -> float:
+    return int(exact) if exact == exact.to_integral_value() else float(exact)
+
+
+CUT_MARK = "…"
+_WORDLESS = r"\u0e00-\u0eff\u3000-\u30ff\u3400-\u9fff\uf900-\uffef\U00020000-\U0003ffff"
+_STARTED = re.compile(rf"(?<![^\s{_WORDLESS}])[^\s{_WORDLESS}]{{1,40}}\Z")
+"""The beginning of a word that the cut would split."""
+
+
+def cut(text: str) -> str:
+    """A text of at most 200 code points, the mark that it was cut included; cut at a word where the
+    script has words."""
+    if len(text) <= REASONING_CHARS:
+        return text
+    head, after = text[: REASONING_CHARS - 1], text[REASONING_CHARS - 1]
+    # Nothing but a word of a script that has words is worth going back for.
+    started = _STARTED.search(head) if _STARTED.fullmatch(after) else None
+    kept = head[: started.start()].rstrip() if started else ""
+    return (kept or head.rstrip()) + CUT_MARK

@@ -1,0 +1,223 @@
+"""The protocol kind `weighted`: one answer graded out of 100, with weights by type of task.
+
+Critical-fail conditions come first: those that code can decide cost no call, the others are the
+judge's. Facts of the rubric are the truth to grade by. Code knows the type, the weights and the
+total; the judge is asked for reasons and scores alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from evenhand import jsontext
+from evenhand.errors import quoted
+from evenhand.exchange import Ask, Message, Question, Style
+from evenhand.judgment import Judgment, failure, verdict
+from evenhand.kinds.shared.asking import given_up, tries
+from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
+from evenhand.kinds.shared.render import (
+    Prompt,
+    extra_blocks,
+    fenced,
+    hidden_characters,
+    shown_extras,
+)
+from evenhand.kinds.shared.words import Words
+from evenhand.kinds.weighted.check import Task, check_reply, failed_output
+from evenhand.kinds.weighted.form import (
+    Dimension,
+    TaskType,
+    compact_schema_of,
+    is_unsure,
+    schema_of,
+    shape_of,
+)
+from evenhand.kinds.weighted.tasks.conditions import Hit, TimedOut, decide
+from evenhand.kinds.weighted.tasks.read import TaskRubric
+from evenhand.kinds.weighted.unit import task_rubric
+from evenhand.limits import REPAIRS
+from evenhand.units import Answer
+
+ALIASES = {"task_specific_rubric": "rubric", "task": "prompt", "question": "prompt"}
+"""Other names that a prompt of the user's own may use."""
+
+
+class Form(NamedTuple):
+    """What every question about tasks of one type shares, made once."""
+
+    types: str
+    shape: str
+    schema: dict[str, Any]
+    neutral: tuple[Message, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedProtocol:
+    """A weighted protocol in one language, with the settings that can change a verdict."""
+
+    prompts: Mapping[Style, Prompt]
+    words: Words
+    dimensions: tuple[Dimension, ...]
+    types: tuple[TaskType, ...]
+    rubric: str | None = None
+    """The rubric for rows that bring none."""
+    repairs: int = REPAIRS
+    use: tuple[str, ...] = ()
+    own: OwnPrompt | None = None
+    forms: dict[tuple[str | None, Style], Form] = field(
+        default_factory=dict[tuple[str | None, Style], Form], compare=False
+    )
+
+    async def judge(self, answer: Answer, ask: Ask, style: Style) -> Judgment:
+        """Critical fails by code, then ask, check, ask again; settle or fail."""
+        flags = [f"hidden_characters:{kind}" for kind in _hidden(answer)]
+        found = self.decided(answer)
+        if isinstance(found, Hit):
+            ungraded = self.words.phrases["ungraded"]
+            output = failed_output(self.task(answer, style), self._reason(found), ungraded)
+            return verdict(output, flags=("decided_by_code", *flags))
+        if found is not None:
+            line = found.condition.line
+            return failure(
+                "timeout", f"the pattern on line {line} of the rubric did not end in time"
+            )
+        made = await tries(
+            ask,
+            self.question(answer, style),
+            lambda reply: self.check(reply.text, answer, style, finish=reply.finish),
+            self.prompts[style],
+            self.words,
+            self.repairs,
+        )
+        if failed := given_up(made):
+            return failed
+        last = made[-1].checked
+        assert last.output is not None
+        if is_unsure(last.output):
+            flags.append("low_confidence")
+        passes = tuple(one.record for one in made)
+        return verdict(last.output, fixes=last.fixes, flags=tuple(flags), passes=passes)
+
+    def decided(self, answer: Answer) -> Hit | TimedOut | None:
+        """What code decides of the critical-fail conditions, at no cost."""
+        return decide(self.rubric_of(answer).conditions, answer.answer)
+
+    def rubric_of(self, answer: Answer) -> TaskRubric:
+        """The answer's own rubric, else the suite's; the loader saw to it that there is one."""
+        text = self.rubric if answer.rubric is None else answer.rubric
+        assert text is not None, "an answer without a rubric passed the loader"
+        return task_rubric(text, tuple(one.id for one in self.types))
+
+    def task(self, answer: Answer, style: Style) -> Task:
+        """What code knows before the judge is asked."""
+        rubric = self.rubric_of(answer)
+        given = next((one for one in self.types if one.id == rubric.task_type), None)
+        scale = self.types[0] if style == "compact" and given is None else None
+        return Task(answer.task_name, given, self.types, bool(rubric.critical), scale)
+
+    def check(
+        self, text: str | bytes, answer: Answer, style: Style = "full", *, finish: str = "stop"
+    ) -> Checked:
+        """The contract applied to one reply."""
+        return check_reply(text, self.task(answer, style), self.words, finish)
+
+    def check_elsewhere(self, text: str, answer: Answer, *, finish: str = "stop") -> Checked:
+        """The same for a reply made elsewhere, about an answer that code may have failed."""
+        found, task = self.decided(answer), self.task(answer, "full")
+        if isinstance(found, Hit):
+            task = task._replace(failed=self._reason(found))
+        return check_reply(text, task, self.words, finish)
+
+    def question(self, answer: Answer, style: Style) -> Question:
+        """What the judge is asked about one answer."""
+        form = self._form(self.task(answer, style).given, style)
+        return Question(
+            messages=self._messages(answer, self.rubric_of(answer), form, style),
+            schema=None if self.own and style == "full" else form.schema,
+            neutral=form.neutral,
+            unit=answer.id,
+        )
+
+    def _form(self, given: TaskType | None, style: Style) -> Form:
+        place = (given.id if given else None, style)
+        if place not in self.forms:
+            make = compact_schema_of if style == "compact" else schema_of
+            shape = jsontext.dump(shape_of(self.dimensions))
+            form = Form(self._types(given), shape, make(self.dimensions, self.types, given), None)
+            if style == "compact":
+                form = form._replace(neutral=self._neutral(form, style))
+            self.forms[place] = form
+        return self.forms[place]
+
+    def _types(self, given: TaskType | None) -> str:
+        """The type with the most points of each dimension; where none is given, all types."""
+        say = self.words.phrases
+        if given is not None:
+            ranged = [
+                say["dimension_line"].format(
+                    dimension=one.id, most=_number(given.weights[one.id]), text=one.text
+                )
+                for one in self.dimensions
+            ]
+            return "\n".join([say["type_given"].format(type=given.id), *ranged])
+        named = [
+            say["type_line"].format(type=one.id, maxima=self._maxima(one), text=one.text)
+            for one in self.types
+        ]
+        described = [
+            say["dimension_text"].format(dimension=one.id, text=one.text) for one in self.dimensions
+        ]
+        return "\n".join([say["type_asked"], *named, say["dimensions_asked"], *described])
+
+    def _maxima(self, kind: TaskType) -> str:
+        say = self.words.phrases
+        return say["maxima_join"].join(
+            say["maximum"].format(dimension=name, most=_number(most))
+            for name, most in kind.weights.items()
+        )
+
+    def _neutral(self, form: Form, style: Style) -> tuple[Message, ...]:
+        unknown = self.words.neutral
+        blank = Answer(id="", task_name="", prompt=unknown["prompt"], answer=unknown["answer"])
+        rubric = task_rubric(unknown["rubric"], tuple(one.id for one in self.types))
+        return self._messages(blank, rubric, form, style)
+
+    def _messages(
+        self, answer: Answer, rubric: TaskRubric, form: Form, style: Style
+    ) -> tuple[Message, ...]:
+        if self.own is not None:
+            return self.own.messages(self._own_unit(answer, rubric, form))
+        texts = {"prompt": answer.prompt, "answer": answer.answer, "rubric": rubric.points}
+        if rubric.critical:
+            texts["critical"] = "\n".join(f"- {one}" for one in rubric.critical)
+        if rubric.facts:
+            texts["facts"] = rubric.facts
+        extras = extra_blocks(answer.extras, self.use)
+        phrases, values = self.words.phrases, fenced(texts | extras)
+        values.setdefault("critical", phrases["no_critical"])
+        values.setdefault("facts", phrases["no_facts"])
+        values["extras"] = "\n".join(values[name] for name in extras)
+        values |= {"types": form.types, "shape": form.shape}
+        return self.prompts[style].messages(values)
+
+    def _own_unit(self, answer: Answer, rubric: TaskRubric, form: Form) -> Unit:
+        blind: dict[str, Any] = {"prompt": answer.prompt, "answer": answer.answer}
+        blind["rubric"] = rubric.text
+        blind |= shown_extras(answer.extras, self.use)
+        return unit_of(blind, ALIASES, {"types": form.types, "shape": form.shape})
+
+    def _reason(self, hit: Hit) -> str:
+        """Why code failed an answer, in the protocol's language."""
+        said = self.words.phrases[f"critical_by_code.{hit.condition.kind}"]
+        return said.format_map({name: quoted(value)[1:-1] for name, value in hit.about.items()})
+
+
+def _number(weight: float) -> str:
+    return jsontext.dump(weight)
+
+
+def _hidden(answer: Answer) -> list[str]:
+    return hidden_characters(f"{answer.prompt}\n{answer.answer}")

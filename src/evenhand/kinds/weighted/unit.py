@@ -1,0 +1,94 @@
+"""From an input row to an Answer, or the sentence that says what is wrong with the row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand import jsontext
+from evenhand.kinds.shared.rows import (
+    EXTRAS,
+    RowError,
+    check_id,
+    extras_of,
+    filled_text_of,
+    language_of,
+    meta_of,
+    named,
+    text_of,
+    without_empty,
+)
+from evenhand.kinds.weighted.tasks.read import TaskRubric, TaskRubricError, read_task
+from evenhand.kinds.weighted.tasks.toml import read_task_toml
+from evenhand.units import Answer, answer_id
+
+_TEXTS = ("prompt", "answer")
+_FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *EXTRAS)
+
+
+def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool) -> Answer:
+    """The answer of a row; raises RowError. `has_rubric` says that the suite brings one."""
+    row = without_empty(row, _TEXTS)
+    name = filled_text_of(row, "task_name", _FIELDS)
+    prompt, answer = filled_text_of(row, "prompt", _FIELDS), text_of(row, "answer", _FIELDS)
+    meta, language = meta_of(row), language_of(row)
+    check_id(row.get("id"))
+    return Answer(
+        id=answer_id(row),
+        task_name=name,
+        prompt=prompt,
+        answer=answer,
+        rubric=_rubric(row, types, has_rubric),
+        meta=meta,
+        language=language,
+        extras=extras_of(row),
+    )
+
+
+def task_rubric(text: str, types: tuple[str, ...]) -> TaskRubric:
+    """The rubric of a text: TOML if it begins as such, else Markdown; raises TaskRubricError."""
+    if text.startswith(TOML_MARK):
+        return read_task_toml(text.removeprefix(TOML_MARK), types)
+    return read_task(text, types)
+
+
+TOML_MARK = "#:toml\n"
+"""What the text of a .toml file is opened with, so that it is read as such."""
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer as one line of JSON: what the store keeps; `load_answer` reads it back."""
+    body: dict[str, Any] = {"id": answer.id, "task_name": answer.task_name}
+    body |= {"prompt": answer.prompt, "answer": answer.answer, "rubric": answer.rubric}
+    body |= {"meta": answer.meta, "language": answer.language, **answer.extras}
+    return jsontext.dump({key: value for key, value in body.items() if value is not None})
+
+
+def load_answer(text: str) -> Answer:
+    """The answer of a line that `answer_text` wrote."""
+    body = jsontext.parse(text)
+    return Answer(
+        id=body["id"],
+        task_name=body["task_name"],
+        prompt=body["prompt"],
+        answer=body["answer"],
+        rubric=body.get("rubric"),
+        meta=body["meta"],
+        language=body.get("language"),
+        extras={name: body[name] for name in EXTRAS if name in body},
+    )
+
+
+def _rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: bool) -> str | None:
+    given = row.get("rubric")
+    if given is None:
+        if not has_rubric:
+            raise RowError('there is no "rubric", neither in this row nor in the suite')
+        return None
+    if not isinstance(given, str):
+        raise RowError(f'"rubric" must be a text or the name of a file, and is {named(given)}')
+    try:
+        task_rubric(given, types)
+    except TaskRubricError as error:
+        raise RowError(f'"rubric", line {error.line}: {error}') from None
+    return given

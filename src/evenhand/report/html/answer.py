@@ -1,0 +1,243 @@
+"""What a run says, in one sentence or a few, each with its uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from evenhand.report.html.build import Difference, Mean, Report, Standing
+from evenhand.report.html.page import Words, p_value, visible
+from evenhand.stats.comparison.comparison import OVERALL
+
+VARIANTS_SHOWN = 4
+MEANS_SHOWN = 6
+NAMES_SHOWN = 6
+UNDECIDED = "not enough evidence"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence in pieces, each with the name of what it tells; `tone` is its outcome."""
+
+    tone: str
+    parts: Sequence[tuple[str, str]]
+
+    @property
+    def text(self) -> str:
+        return "".join(part for part, _ in self.parts)
+
+
+def answers(report: Report, say: Words) -> list[Sentence]:
+    """The answer: what is better, what is worse, and what is not decided."""
+    return list(_answers(report, say)) or [Sentence("", _nothing(report, say))]
+
+
+def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
+    """Why there is no answer: nothing is judged yet, or all of it failed."""
+    coverage = report.coverage
+    failed = sum(coverage.failures.values())
+    if failed and not coverage.verdicts and not coverage.pending:
+        return say.parts("answer.all_failed", n=say.integer(failed))
+    return say.parts("answer.nothing" if not coverage.verdicts else "answer.no_figure")
+
+
+def _answers(report: Report, say: Words) -> Iterator[Sentence]:
+    if report.kind == "pairwise":
+        known = [d for d in report.differences if d.dimension == OVERALL and d.mean is not None]
+        if known:
+            yield from _told(
+                [[one] for one in known], lambda rows: [_duel(rows[0], say)], "candidate", say
+            )
+        else:
+            yield from _lead(report.standings, say)
+        return
+    known = [d for d in report.differences if d.value is not None]
+    if not known:
+        yield from _means([one for one in report.means if one.value is not None], report, say)
+    by_variant = [[d for d in known if d.variant == v] for v in _variants(known)]
+    yield from _told(by_variant, lambda rows: _compared(rows, report.kind, say), "variant", say)
+
+
+def _variants(rows: Sequence[Difference | Mean]) -> list[str]:
+    return list(dict.fromkeys(one.variant for one in rows))
+
+
+def _told(
+    variants: Sequence[Sequence[Difference]],
+    tell: Callable[[Sequence[Difference]], Iterable[Sentence]],
+    noun: str,
+    say: Words,
+) -> Iterator[Sentence]:
+    """A few variants, those first of which something is decided; of the others how many."""
+    ordered = sorted(variants, key=lambda rows: not _is_decided(rows))
+    for rows in ordered[:VARIANTS_SHOWN]:
+        yield from tell(rows)
+    if rest := ordered[VARIANTS_SHOWN:]:
+        decided = sum(map(_is_decided, rest))
+        key = "more_decided" if decided else "more_undecided"
+        count = say.counted(noun, len(rest))
+        yield Sentence("", say.parts(f"answer.{key}", n=count, decided=say.integer(decided)))
+
+
+def _is_decided(rows: Sequence[Difference]) -> bool:
+    return any(one.outcome != UNDECIDED for one in rows)
+
+
+def _compared(rows: Sequence[Difference], kind: str, say: Words) -> Iterator[Sentence]:
+    """One variant: a sentence for each dimension that is decided, one for all the others."""
+    noun = "task" if kind == "weighted" else "question"
+    if len(rows) == 2:  # a single dimension is the overall figure too
+        rows = [one for one in rows if one.dimension != OVERALL]
+    ordered = sorted(rows, key=lambda one: (_key(one, kind), one.dimension != OVERALL))
+    for key, group in groupby(ordered, key=lambda one: _key(one, kind)):
+        given = list(group)
+        if key == "none":
+            yield _undecided(given, kind, noun, say)
+            continue
+        for one in given:
+            is_overall = one.dimension == OVERALL
+            parts = say.parts(
+                f"answer.{key}_overall" if is_overall and key != "held" else f"answer.{key}",
+                variant=visible(one.variant),
+                baseline=visible(one.baseline),
+                dimension=_dimension(one.dimension, say),
+                difference=say.signed(one.value),
+                interval=_interval(one, kind, say),
+                n=say.counted(noun, one.questions),
+                p=p_value(say, one.p_adjusted),
+            )
+            if key == "held":
+                yield Sentence("undecided", [*parts, *_needed(one, say)])
+            else:
+                yield Sentence(key, parts)
+
+
+def _key(one: Difference, kind: str) -> str:
+    """How a difference is told: decided, open, or open by the correction alone."""
+    if one.outcome != UNDECIDED:
+        return one.outcome
+    low, high, middle = one.low, one.high, 0.0
+    if kind == "pairwise":
+        low, high, middle = one.mean_low, one.mean_high, 0.5
+    is_clear = low is not None and high is not None and not low <= middle <= high
+    return "held" if is_clear and one.p_adjusted is not None else "none"
+
+
+def _interval(one: Difference | Mean, kind: str, say: Words) -> str:
+    """The interval; of a total, what it is out of."""
+    made = say.interval(one.low, one.high)
+    is_total = kind == "weighted" and one.dimension == OVERALL
+    return say("answer.of_hundred", interval=made).strip() if is_total else made
+
+
+def _undecided(rows: Sequence[Difference], kind: str, noun: str, say: Words) -> Sentence:
+    first, is_short = rows[0], len(rows) <= 2
+    listed = [
+        _with_interval(one, kind, say)
+        if is_short or one.dimension == OVERALL
+        else _dimension(one.dimension, say)
+        for one in rows
+    ]
+    parts = say.parts(
+        "answer.none",
+        variant=visible(first.variant),
+        baseline=visible(first.baseline),
+        dimensions=", ".join(listed),
+        n=say.counted(noun, max(one.questions for one in rows)),
+    )
+    return Sentence("undecided", [*parts, *(_needed(first, say) if len(rows) == 1 else ())])
+
+
+def _needed(one: Difference, say: Words) -> list[tuple[str, str]]:
+    """How many more units would decide, where that can be said."""
+    if not one.needed:
+        return []
+    name = _dimension(one.dimension, say)
+    count = say.counted("unit", one.needed)
+    return [(" ", ""), *say.parts("answer.needed", n=count, dimension=name)]
+
+
+def _with_interval(one: Difference, kind: str, say: Words) -> str:
+    figures = f"{say.signed(one.value)} {_interval(one, kind, say)}".strip()
+    return f"{_dimension(one.dimension, say)} ({figures})"
+
+
+def _dimension(name: str, say: Words) -> str:
+    return say.gloss("dimension", name) if name == OVERALL else visible(name)
+
+
+def _duel(one: Difference, say: Words) -> Sentence:
+    key = _key(one, "pairwise")
+    parts = say.parts(
+        f"answer.pair_{key}",
+        variant=visible(one.variant),
+        baseline=visible(one.baseline),
+        rate=say.percent(one.mean),
+        interval=say.percents(one.mean_low, one.mean_high),
+        n=say.counted("comparison", one.n),
+        p=p_value(say, one.p_adjusted),
+    )
+    return Sentence(one.outcome if one.outcome != UNDECIDED else "undecided", parts)
+
+
+def _lead(standings: Sequence[Standing], say: Words) -> Iterator[Sentence]:
+    """Who leads, where only one may be the first; otherwise who all may be."""
+    known = [one for one in standings if one.win_rate is not None]
+    if len(known) < 2:
+        return
+    top = [one for one in known if one.rank_low is None or one.rank_low <= 1]
+    if len(top) != 1 or top[0].rank_high != 1:
+        yield _level(top or known, sum(one.n for one in known) // 2, say)
+        return
+    first, second = top[0], next(one for one in known if one is not top[0])
+    parts = say.parts(
+        "answer.leads",
+        candidate=visible(first.candidate),
+        rate=say.percent(first.win_rate),
+        interval=say.percents(first.low, first.high),
+        n=say.counted("comparison", first.n),
+        other=visible(second.candidate),
+        other_rate=say.percent(second.win_rate),
+        other_interval=say.percents(second.low, second.high),
+    )
+    yield Sentence("", parts)
+
+
+def _level(top: Sequence[Standing], comparisons: int, say: Words) -> Sentence:
+    """Candidates each of which may be the first."""
+    listed = [
+        f"{visible(one.candidate)} {say.percent(one.win_rate)} "
+        f"{say.percents(one.low, one.high)}".strip()
+        for one in top[:NAMES_SHOWN]
+    ]
+    if len(top) > NAMES_SHOWN:
+        listed.append(say("page.and_more", n=len(top) - NAMES_SHOWN))
+    count = say.counted("comparison", comparisons)
+    return Sentence(
+        "undecided", say.parts("answer.level_with", candidates="; ".join(listed), n=count)
+    )
+
+
+def _means(means: Sequence[Mean], report: Report, say: Words) -> Iterator[Sentence]:
+    """The means of each variant."""
+    variants = _variants(means)
+    for variant in variants[:VARIANTS_SHOWN]:
+        own = [one for one in means if one.variant == variant]
+        listed = [
+            f"{_dimension(one.dimension, say)} {say.number(one.value)} "
+            f"{_interval(one, report.kind, say)}".strip()
+            for one in own[:MEANS_SHOWN]
+        ]
+        if len(own) > MEANS_SHOWN:
+            listed.append(say("page.and_more", n=len(own) - MEANS_SHOWN))
+        parts = say.parts(
+            "answer.means_of" if variant else "answer.means",
+            variant=visible(variant),
+            n=say.counted("sample", max(one.n for one in own)),
+            means="; ".join(listed),
+        )
+        yield Sentence("", parts)
+    if len(variants) > VARIANTS_SHOWN:
+        count = say.counted("variant", len(variants) - VARIANTS_SHOWN)
+        yield Sentence("", say.parts("answer.more_means", n=count))

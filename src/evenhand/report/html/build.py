@@ -1,0 +1,212 @@
+"""One Report: everything that a report says about a run, as plain values.
+
+It knows nothing of HTML and of no language but for the units, whose texts are ready to be shown.
+What cannot be had is None, never a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evenhand.report.html.pack import PackedUnits
+
+Outcome = Literal["better", "worse", "not enough evidence"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeFacts:
+    """One judge: its name, what of it can change an answer, how often it judged, and what must be
+    said with every result of it."""
+
+    name: str
+    identity: Mapping[str, Any]
+    repeats: int
+    caveat: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How the run stands. planned = verdicts + failures + pending."""
+
+    units: int
+    planned: int
+    verdicts: int
+    failures: Mapping[str, int]
+    pending: int
+    left_out: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None where a price is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """The mean of one variant on one dimension, with its interval."""
+
+    dimension: str
+    variant: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A variant against the baseline on one dimension; of pairs, `mean` is its win rate."""
+
+    dimension: str
+    variant: str
+    baseline: str
+    n: int
+    questions: int
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    baseline_mean: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_adjusted: float | None
+    effect: float | None
+    outcome: Outcome
+    needed: int | None
+    """How many more shared units would decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How one candidate fared against all others."""
+
+    candidate: str
+    n: int
+    wins: int
+    losses: int
+    ties: int
+    uncertain: int
+    win_rate: float | None
+    low: float | None
+    high: float | None
+    rating: float | None = None
+    rating_low: float | None = None
+    rating_high: float | None = None
+    rank_low: int | None = None
+    """The best place that it may have, and below the worst."""
+    rank_high: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """How far one candidate wins against another; ties and uncertain verdicts count half."""
+
+    candidate: str
+    other: str
+    n: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share with its interval; `value` is None without a trial."""
+
+    value: float | None
+    low: float
+    high: float
+    n: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """What the two orders tell of one judge."""
+
+    judge: str
+    consistency: Share
+    first_slot: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """How often something was observed: a score of a dimension, a tag."""
+
+    group: str
+    variant: str
+    value: str
+    count: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBin:
+    """Units of about one length: of what they are the mean, and how far it goes."""
+
+    least: float
+    most: float
+    middle: float
+    n: int
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """How it was measured: enough to repeat it."""
+
+    protocol: str
+    version: str
+    prompt: str | None
+    language: str
+    seed: int
+    report_seed: int
+    level: float
+    by: str
+    baseline: str
+    pair_by: Sequence[str]
+    rule: str
+    settings: Mapping[str, Any]
+    judges: Sequence[JudgeFacts]
+    evenhand: str
+    imported: Mapping[str, Any] | None
+    texts: Mapping[str, str]
+    """The protocol's own texts in the language of the run."""
+    rubric: object
+    names: Mapping[str, str]
+    """What the ids of dimensions and criteria stand for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that a report says."""
+
+    run: str
+    name: str
+    kind: Literal["rubric", "pairwise", "weighted"]
+    language: str
+    """Of the labels."""
+    created: str
+    started: str
+    coverage: Coverage
+    method: Method
+    sequential: bool = False
+    """Whether the run was to stop once its comparison was decided."""
+    variants: Sequence[str] = ()
+    means: Sequence[Mean] = ()
+    differences: Sequence[Difference] = ()
+    standings: Sequence[Standing] = ()
+    meetings: Sequence[Meeting] = ()
+    positions: Sequence[Position] = ()
+    agreement: Share | None = None
+    contradictions: Mapping[str, int] = field(default_factory=dict)
+    """Of first rounds, how often the orders differ on each criterion."""
+    scores: Sequence[Bar] = ()
+    tags: Sequence[Bar] = ()
+    lengths: Sequence[LengthBin] = ()
+    notes: Sequence[str] = ()
+    """What a reader must know beside the figures, in English."""
+    units: PackedUnits | None = None
+    """None in a summary."""

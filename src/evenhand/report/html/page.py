@@ -1,0 +1,254 @@
+"""What every HTML page shares: words in four languages, safe text, templates and their policy.
+
+All judged text is hostile. Templates escape everything they insert, no filter marks data as safe,
+and characters that hide or turn text around are shown as escapes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tomllib
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from string import Formatter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evenhand.errors import UsageError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LANGUAGES = ("en", "ru", "zh", "ja")
+NOTHING = "–"
+"""What stands for a figure that cannot be had."""
+_NEEDS = {"report": "reports need", "view": "the view needs"}
+_ROOM = resources.files("evenhand.report.html")
+_FLAG_EMOJI = "\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f"
+_HIDDEN = re.compile(
+    f"({_FLAG_EMOJI})|"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef]|(?<=[!-~])[\u200c\u200d]"
+)
+
+
+def visible(text: object) -> str:
+    """Text in which control, direction and zero-width characters are shown as escapes."""
+    return _HIDDEN.sub(_escape, str(text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[1]
+    code = ord(found[0])
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class Segment(NamedTuple):
+    """A stretch of a text, and the labels of the spans that cover it."""
+
+    text: str
+    labels: tuple[str, ...]
+
+
+def marked(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Segment]:
+    """A text cut at the ends of its spans (code points, half-open), nothing lost or altered."""
+    within = [(max(0, s), min(len(text), e), label) for s, e, label in spans]
+    within = [one for one in within if one[0] < one[1]]
+    ends = sorted({0, len(text), *(s for s, _, _ in within), *(e for _, e, _ in within)})
+    return [
+        Segment(
+            text[start:end],
+            tuple(dict.fromkeys(label for s, e, label in within if s <= start and end <= e)),
+        )
+        for start, end in itertools.pairwise(ends)
+    ]
+
+
+class Words:
+    """The labels of one language, and how it writes numbers."""
+
+    def __init__(self, language: str, texts: Mapping[str, Any]) -> None:
+        self.language = language
+        self.texts = texts
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        """The text of a key such as `units.search`, its `{places}` filled with values."""
+        text = self._text(key)
+        return text.format_map(values) if values else text
+
+    def parts(self, key: str, /, **values: object) -> list[tuple[str, str]]:
+        """The same in pieces, each with the name of its place, "" for what stands between them:
+        for emphasis without markup."""
+        made: list[tuple[str, str]] = []
+        for literal, name, _, _ in Formatter().parse(self._text(key)):
+            made += [(literal, "")] if literal else []
+            made += [(str(values[name]), name)] if name else []
+        return made
+
+    def gloss(self, group: str, code: str) -> str:
+        """What a code such as a failure reason means; the code itself where nobody says."""
+        found = self.texts.get(group, {}).get(code)
+        return found if isinstance(found, str) else code
+
+    def counted(self, key: str, n: int) -> str:
+        """A number with its noun, e.g. `120 questions`."""
+        forms: Sequence[str] = self.texts["counted"][key]
+        return forms[_PLURALS[self.language](n)].format(n=self.integer(n))
+
+    def _text(self, key: str) -> str:
+        found: Any = self.texts
+        for name in key.split("."):
+            found = found[name]
+        assert isinstance(found, str), key
+        return found
+
+    def number(self, value: float | None, digits: int = 2) -> str:
+        """A number with so many digits after the point."""
+        return NOTHING if value is None else self._local(f"{value:.{digits}f}")
+
+    def short(self, value: float | None) -> str:
+        """A number without digits that say nothing: a score, a rate."""
+        return NOTHING if value is None else self._local(f"{value:.6g}")
+
+    def signed(self, value: float | None, digits: int = 2) -> str:
+        return NOTHING if value is None else self._local(f"{value:+.{digits}f}")
+
+    def interval(self, low: float | None, high: float | None, digits: int = 2) -> str:
+        """`[0.08, 0.34]`, in the way of the language; a dash for an end that nothing bounds."""
+        if low is None and high is None:
+            return ""
+        apart = ";\u00a0" if self.language == "ru" else ",\u00a0"
+        return f"[{self.number(low, digits)}{apart}{self.number(high, digits)}]"
+
+    def percent(self, value: float | None) -> str:
+        if value is None:
+            return NOTHING
+        space = "" if self.language in ("zh", "ja") else "\u00a0"
+        return f"{self._local(f'{100 * value:.0f}')}{space}%"
+
+    def share(self, value: float | None, low: float | None, high: float | None) -> str:
+        """A share with its interval, in percent."""
+        if value is None or low is None or high is None:
+            return self.percent(value)
+        return f"{self.percent(value)} {self.percents(low, high)}"
+
+    def percents(self, low: float | None, high: float | None) -> str:
+        """The interval of a share."""
+        return "" if low is None or high is None else self.interval(100 * low, 100 * high, 0)
+
+    def integer(self, value: int) -> str:
+        """With thousands set apart."""
+        apart = "\u00a0" if self.language == "ru" else ","
+        return f"{value:,}".replace(",", apart)
+
+    def money(self, value: float | None) -> str:
+        """In dollars; a dash where a price is not known."""
+        return NOTHING if value is None else self._local(f"${value:.4g}")
+
+    def moment(self, stamp: str) -> str:
+        """A time of the store, to the minute, in UTC."""
+        return f"{stamp[:10]} {stamp[11:16]} UTC"
+
+    def _local(self, text: str) -> str:
+        text = text.replace("-", "\u2212")
+        return text.replace(".", ",") if self.language == "ru" else text
+
+
+def p_value(say: Words, p: float | None) -> str:
+    """A p value; below a thousandth it says only that."""
+    if p is None:
+        return say.number(None)
+    return f"< {say.number(0.001, 3)}" if p < 0.001 else say.number(p, 3)
+
+
+def _russian(n: int) -> int:
+    if n % 10 == 1 and n % 100 != 11:
+        return 0
+    return 1 if 2 <= n % 10 <= 4 and not 12 <= n % 100 <= 14 else 2
+
+
+_PLURALS: dict[str, Callable[[int], int]] = {
+    "en": lambda n: int(n != 1),
+    "ru": _russian,
+    "zh": lambda n: 0,
+    "ja": lambda n: 0,
+}
+
+
+@cache
+def words(language: str, more: Traversable | None = None) -> Words:
+    """The words of a language; `more` is a folder with further files of the same names, whose
+    tables join these."""
+    folders = [_ROOM / "words", *([more] if more else [])]
+    texts: dict[str, Any] = {}
+    for folder in folders:
+        read = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
+        for name, table in read.items():
+            texts[name] = {**texts.get(name, {}), **table}
+    return Words(language, texts)
+
+
+def environment(say: Words, *packages: str) -> Environment:
+    """Templates of this room and of further packages' `templates`, escaping all they insert."""
+    require("jinja2", extra="view" if packages else "report")
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "evenhand.report.html")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    made.filters["marked"] = marked
+    for name in ("number", "short", "signed", "percent", "integer", "money", "moment"):
+        made.filters[name] = getattr(say, name)
+    made.globals |= {"say": say, "interval": say.interval, "share": say.share}
+    return made
+
+
+def require(*modules: str, extra: str = "report") -> None:
+    """Raise UsageError where one of these, which come with an extra, is not installed."""
+    for name in modules:
+        if find_spec(name) is None:
+            raise UsageError(
+                f"{_NEEDS[extra]} the package {name}, which is not installed",
+                advice=f'pip install "evenhand[{extra}]"',
+            )
+
+
+def static(name: str) -> str:
+    """The text of a file of `static/`."""
+    return (_ROOM / "static" / name).read_text(encoding="utf-8")
+
+
+def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+    """A content security policy that allows these inline texts, and nothing else at all."""
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+        f"style-src {_hashes(styles)}; script-src {_hashes(scripts)}"
+    )
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    found = [b64encode(sha256(text.encode()).digest()).decode() for text in texts]
+    return " ".join(f"'sha256-{one}'" for one in found) or "'none'"
+
+
+_UNSAFE_IN_SCRIPT = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON that may stand inside a script element: it can close nothing and open
+    nothing there."""
+    made = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return made.translate(_UNSAFE_IN_SCRIPT)

@@ -1,0 +1,206 @@
+"""A Report as one HTML file: no network, no external resource, readable without scripts.
+
+The same report gives the same bytes. Styles and the one script are inline and allowed by their
+hashes; data stands in a script element of JSON, which no text in it can leave.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evenhand import jsontext
+from evenhand.report.html.answer import answers
+from evenhand.report.html.build import Coverage, Difference, Mean, Report, Standing
+from evenhand.report.html.charts import figures
+from evenhand.report.html.pack import Facet, PackedUnits
+from evenhand.report.html.page import (
+    Words,
+    environment,
+    json_text,
+    policy,
+    static,
+    visible,
+    words,
+)
+from evenhand.report.html.units import flag_gloss
+
+ROWS_A_PAGE = 50
+VARIANTS_SHOWN = 6
+_NOUNS = {"rubric": "sample", "weighted": "sample", "pairwise": "pair"}
+_GLOSSED = {"verdicts": "verdict", "confidence": "confidence"}
+_EXPLAINED = {"reasons": "reason", "tags": "tag"}
+
+
+def render(report: Report) -> str:
+    """The whole page."""
+    say = words(report.language)
+    templates = environment(say)
+    from markupsafe import Markup  # comes with jinja2
+
+    style, script = static("page.css"), static("report.js")
+    shown = [(one, Markup(one.svg)) for one in figures(report, say)]  # noqa: S704 - rebuilt there
+    return templates.get_template("report.html").render(
+        report=report,
+        answers=answers(report, say),
+        facts=list(_facts(report, say)),
+        bar=_bar(report),
+        brackets=_brackets(report, say),
+        caveats=list(dict.fromkeys(one.caveat for one in report.method.judges if one.caveat)),
+        figures=shown,
+        glosses=_glosses(report.units, say),
+        filters=list(_filters(report.units, say)) if report.units else [],
+        method=list(_method(report, say)),
+        rubric=_rubric(report.method.rubric),
+        command=_command(report),
+        show=f"evenhand show {report.run} UNIT",
+        policy=policy([style], [script]),
+        style=Markup(style),  # noqa: S704 - a file of this package
+        script=Markup(script),  # noqa: S704 - a file of this package
+        data=Markup(json_text(_data(report.units, say))) if report.units else "",  # noqa: S704
+    )
+
+
+def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
+    coverage, method = report.coverage, report.method
+    counted = say.counted(_NOUNS[report.kind], coverage.units)
+    yield "judged", f"{counted}{_variants(report)}"
+    yield "protocol", visible(method.protocol)
+    judges = [
+        say("facts.times", judge=visible(one.name), n=one.repeats)
+        if one.repeats > 1
+        else visible(one.name)
+        for one in method.judges
+    ]
+    yield "by", "\n".join(judges)
+    created, started = say.moment(report.created), say.moment(report.started)
+    again = say("facts.begun", created=created, started=started)
+    yield "when", created if created == started else again
+    if method.imported is None:  # what was judged elsewhere cost nothing here
+        yield "cost", _cost(coverage, say)
+
+
+def _cost(coverage: Coverage, say: Words) -> str:
+    cost = coverage.cost_usd
+    price = say("facts.price_unknown") if cost is None else say.money(cost)
+    tokens = say(
+        "facts.tokens",
+        input=say.integer(coverage.input_tokens),
+        output=say.integer(coverage.output_tokens),
+    )
+    return f"{price} · {say.counted('call', coverage.calls)} · {tokens}"
+
+
+def _variants(report: Report) -> str:
+    """The names of what is compared, as far as a line holds them."""
+    names = [visible(one) for one in report.variants[:VARIANTS_SHOWN]]
+    more = " …" if len(report.variants) > VARIANTS_SHOWN else ""
+    return f": {', '.join(names)}{more}" if len(names) > 1 else ""
+
+
+def _brackets(report: Report, say: Words) -> str:
+    """What the brackets of the answer hold, and what counts as half a win."""
+    told: list[str] = []
+    given: list[Difference | Mean | Standing] = [*report.differences, *report.means]
+    given += report.standings
+    if any(one.low is not None or one.high is not None for one in given):
+        told.append(say("answer.level", level=say.percent(report.method.level)))
+    if report.kind == "pairwise" and report.standings:
+        told.append(say.gloss("half", report.method.rule))
+    return " ".join(told)
+
+
+def _bar(report: Report) -> list[tuple[str, int, int]]:
+    """Verdicts, failures and pending as parts of a bar: name, number, width in thousandths."""
+    coverage = report.coverage
+    failed = sum(coverage.failures.values())
+    parts = [("verdict", coverage.verdicts), ("failure", failed), ("pending", coverage.pending)]
+    whole = max(1, coverage.planned)
+    return [(name, n, round(1000 * n / whole)) for name, n in parts]
+
+
+def _filters(units: PackedUnits, say: Words) -> Iterator[Mapping[str, Any]]:
+    """What units can be chosen by: everything with more than one value, and every flag."""
+    for place, facet in enumerate(units.facets):
+        few = 1 if facet.name in ("reasons", "flags", "tags") else 2
+        if len(facet.values) >= few:
+            yield {
+                "place": place,
+                "name": facet.name,
+                "options": sorted(_options(facet, say), key=lambda one: one[1]),
+            }
+
+
+def _options(facet: Facet, say: Words) -> Iterator[tuple[int, str]]:
+    for place, value in enumerate(facet.values):
+        if facet.name in _GLOSSED:
+            yield place, say.gloss(_GLOSSED[facet.name], value)
+        elif facet.name in _EXPLAINED:
+            yield place, f"{value} · {say.gloss(_EXPLAINED[facet.name], value)}"
+        else:
+            yield place, value
+
+
+def _glosses(units: PackedUnits | None, say: Words) -> dict[str, str]:
+    """What tags and flags mean."""
+    values = {one.name: one.values for one in units.facets} if units else {}
+    tags = {one: say.gloss("tag", one) for one in values.get("tags", ())}
+    return tags | {one: flag_gloss(say, one) for one in values.get("flags", ())}
+
+
+def _data(units: PackedUnits, say: Words) -> Mapping[str, Any]:
+    """What the script needs."""
+    spoken = ("count", "page", "none", "unit", "result", "marks")
+    told = {name: say(f"units.{name}") for name in spoken}
+    who = "candidates" if any(f.name == "candidates" and f.values for f in units.facets) else ""
+    told |= {"who": say(f"units.{who or 'variant'}"), "gap": say("unit.gap")}
+    return {
+        "rows": ROWS_A_PAGE,
+        "words": told,
+        "glosses": _glosses(units, say),
+        "strings": units.strings,
+        "units": units.units,
+    }
+
+
+def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
+    method = report.method
+    yield "protocol", visible(method.protocol)
+    yield "version", visible(method.version)
+    yield "prompt", visible(method.prompt or "")
+    if method.imported is None:
+        yield "language", visible(method.language)
+        yield "seed", str(method.seed)
+    else:
+        yield "imported", visible(jsontext.dump(method.imported))
+    yield "report_seed", str(method.report_seed)
+    yield "settings", visible(jsontext.dump(method.settings)) if method.settings else ""
+    yield "rule", say.gloss("rule", method.rule) if method.rule else ""
+    yield "by", visible(f"{method.by} ({method.baseline})") if method.by else ""
+    yield "pair_by", visible(", ".join(method.pair_by))
+    yield "evenhand", visible(method.evenhand)
+    yield "tests", _tests(report, say)
+
+
+def _tests(report: Report, say: Words) -> str:
+    if report.kind != "pairwise":
+        return say("method.tests_scores")
+    orders = say(f"method.orders_{'both' if report.method.imported is None else 'imported'}")
+    half = say.gloss("half", report.method.rule)
+    return say("method.tests_pairs", orders=orders, half=half)
+
+
+def _rubric(rubric: object) -> Sequence[Mapping[str, Any]]:
+    """The dimensions of a rubric; a task's own text is among the texts."""
+    return rubric["dimensions"] if isinstance(rubric, Mapping) and "dimensions" in rubric else ()
+
+
+def _command(report: Report) -> str:
+    """How to make the report again."""
+    method, said = report.method, ["evenhand", "report", report.run, "-o", "report.html"]
+    if report.kind != "pairwise" and method.by:
+        said += [part for name in method.by.split(" / ") for part in ("--by", name)]
+    said += ["--baseline", method.baseline] if method.baseline else []
+    said += ["--seed", str(method.report_seed), "--language", report.language]
+    return visible(shlex.join(said))

@@ -1,0 +1,206 @@
+"""Agreement as text for a terminal: what was compared, the coefficients, and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.stats.agreement.coefficient import Coefficient
+from evenhand.stats.agreement.table import Agreement, Confusion, CorrectedRow, Row
+
+NAMES = {
+    "agreement": "agreement",
+    "with_others": "vote with the others' majority",
+    "kappa": "Cohen's kappa",
+    "kappa_linear": "  linear weights",
+    "kappa_quadratic": "  quadratic weights",
+    "alpha": "Krippendorff's alpha",
+    "alpha_ordinal": "  ordinal",
+    "ac1": "Gwet's AC1",
+    "ac2": "Gwet's AC2",
+    "precision": "macro precision",
+    "recall": "macro recall",
+    "f1": "macro F1",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "kendall": "Kendall's tau-b",
+    "mse": "mean squared error",
+    "rmse": "  its root",
+    "mae": "mean absolute error",
+    "bias": "mean difference",
+}
+VOTES, SCORES = ("agreement", "kappa", "alpha"), ("kappa_quadratic", "spearman", "bias")
+"""What is shown where a row of coefficients has one line."""
+TITLES = {
+    "kappa_quadratic": "quadratic kappa",
+    "bias": "difference",
+    "alpha": "alpha",
+    "kappa": "kappa",
+}
+ROWS_SHOWN = 24
+BLOCKS_SHOWN = 3
+"""Dimensions up to which each has all its coefficients shown."""
+CONFUSION_SHOWN = 8
+"""Categories up to which the confusion table is shown."""
+_WIDE = 26
+
+
+def agreement_lines(about: Mapping[str, Any], found: Agreement) -> Iterator[RenderableType]:
+    """All that is to be printed, from top to bottom."""
+    yield _heading(about, found)
+    full, brief = _arranged(found.rows)
+    for row in full:
+        yield Text(f"\n{safe(row.dimension)}{_between(row)}", style="bold")
+        yield _figures(row, about["level"])
+        if row.confusion and len(row.confusion.labels) <= CONFUSION_SHOWN:
+            yield ""
+            yield _confusion(row.confusion, row)
+    if brief:
+        yield ""
+        yield _brief(brief)
+        if len(brief) > ROWS_SHOWN:
+            yield Text(f"and {len(brief) - ROWS_SHOWN} more; all with --json", style="dim")
+    if found.corrected:
+        what = "win rates" if found.corrected[0].of == "candidate" else "means"
+        yield Text(f"\n{what} by the judge, corrected by labels, by labels alone", style="bold")
+        yield _corrected(found.corrected, about["level"])
+    if found.notes:
+        yield ""
+    for note in found.notes:
+        yield Text(f"Note: {safe(note)}")
+
+
+def _arranged(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that are shown in full, and those that have one line: variants before judges."""
+    whole: dict[str, Row] = {}
+    for row in rows:
+        whole.setdefault(row.dimension, row)
+    full = list(whole.values()) if len(whole) <= BLOCKS_SHOWN else []
+    rest = [row for row in rows if not any(row is one for one in full)]
+    order = sorted(rest, key=lambda row: (row.variant is None, row.judge is not None))
+    return full, order if full else sorted(order, key=lambda row: bool(row.judge or row.variant))
+
+
+def _heading(about: Mapping[str, Any], found: Agreement) -> Text:
+    text = Text(f"run {about['run']}", style="bold")
+    if about["against"] is None:
+        text.append(" among its judges", style="bold")
+        rest = f"; {found.only_run} by one alone" if found.only_run else ""
+        text.append(f"\n{_units(found.matched)} rated by at least two{rest}", style="not bold")
+    else:
+        text.append(f" against {safe(about['against'])}", style="bold")
+        said = f"\n{_units(found.matched)} matched, {found.only_run} only in the run,"
+        text.append(f"{said} {found.only_other} only in the other", style="not bold")
+    if found.failed_run or found.failed_other:
+        more = f" and {found.failed_other} of the other" if about["against"] else ""
+        said = f"\nwithout a verdict: {found.failed_run} judgments of the run{more}"
+        text.append(said, style="yellow")
+    return text
+
+
+def _units(number: int) -> str:
+    return f"{number} unit{'' if number == 1 else 's'}"
+
+
+def _between(row: Row) -> str:
+    who = f" of {safe(row.judge)} and {safe(row.other)}" if row.judge and row.other else ""
+    among = "" if row.clusters == row.units else f" on {row.clusters} topics or questions"
+    return f"{who}: {_units(row.units)}{among}"
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:g} % interval"
+
+
+def _figures(row: Row, level: float) -> Table:
+    """Every coefficient with its interval and what it rests on."""
+    made = table("", "value", _percent(level), "n", right=(1, 2, 3))
+    for name, one in row.figures.items():
+        if one.value is None and name in {"kappa", "with_others"} and not one.n:
+            continue
+        value = "undefined" if one.value is None else _number(one.value)
+        made.add_row(NAMES[name], value, _interval(one), str(one.n))
+    return made
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _interval(one: Coefficient) -> str:
+    if one.value is None or (one.low is None and one.high is None):
+        return "none"
+    low, high = ("?" if end is None else _number(end) for end in (one.low, one.high))
+    return f"{low} to {high}"
+
+
+def _confusion(found: Confusion, row: Row) -> Table:
+    corner = f"{cut(row.judge, 12)} \\ {cut(row.other, 12)}" if row.other else "run \\ other"
+    names = [cut(label, _WIDE if len(found.labels) < 4 else 8) for label in found.labels]
+    made = table(corner, *names, right=range(1, len(names) + 1))
+    for name, counts in zip(names, found.counts, strict=True):
+        made.add_row(name, *map(str, counts))
+    return made
+
+
+def _brief(rows: Sequence[Row]) -> Table:
+    """A line a row: each dimension, each judge, every two judges, or each variant."""
+    names = SCORES if "mae" in rows[0].figures else VOTES
+    dimensions = len({row.dimension for row in rows}) > 1
+    who = any(row.judge or row.variant is not None for row in rows)
+    most = 11 if dimensions and who else 24
+    heads = [*(["dimension"] if dimensions else []), *(["of"] if who else [])]
+    titles = ["n", *(TITLES.get(name, NAMES[name]) for name in names)]
+    made = table(*heads, *titles, right=range(len(heads), len(heads) + len(titles)))
+    for row in rows[:ROWS_SHOWN]:
+        about = [cut(row.dimension, most)] if dimensions else []
+        about += [cut(_who(row), most)] if who else []
+        *cells, last = (row.figures.get(name) for name in names)
+        made.add_row(*about, str(row.n), *map(_cell, cells), _value(last))
+    return made
+
+
+def _who(row: Row) -> str:
+    if row.variant is not None:
+        return row.variant
+    if row.other:
+        return f"{row.judge} / {row.other}"
+    return row.judge or "all"
+
+
+def _cell(one: Coefficient | None) -> str:
+    if one is None or one.value is None:
+        return "none"
+    if one.low is None or one.high is None:
+        return f"{one.value:.2f}"
+    return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
+
+
+def _corrected(rows: Sequence[CorrectedRow], level: float) -> Table:
+    """The judge's mean, the corrected one with its interval, and that of the labels alone."""
+    several = any(row.variant is not None for row in rows)
+    heads = [rows[0].of, *(["variant"] if several else [])]
+    numbers = ["judge", "corrected", _percent(level), "labels", "labelled"]
+    made = table(*heads, *numbers, right=range(len(heads), len(heads) + len(numbers)))
+    for row in rows[:ROWS_SHOWN]:
+        found = row.found
+        variant = [cut(row.variant or "all", 16)] if several else []
+        made.add_row(
+            cut(row.name, 20),
+            *variant,
+            _value(found.naive),
+            _value(found.corrected),
+            _interval(found.corrected),
+            _value(found.labels),
+            f"{row.labelled} of {row.judged}",
+        )
+    return made
+
+
+def _value(one: Coefficient | None) -> str:
+    return "none" if one is None or one.value is None else _number(one.value)

@@ -1,0 +1,248 @@
+"""A comparison as text for a terminal: the answer first, then figures, then what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.report.terminal.sequential import decision_text
+from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
+from evenhand.stats.comparison.repeats import Repeats
+
+APART = 3
+"""Up to so many variants have a sentence and a table each; more stand in a table a dimension."""
+DESCRIPTIVE = (
+    "The figures below are those of a number of units fixed before. This run was to stop once it"
+    " was decided, so they only describe what was judged; what is decided stands above."
+)
+_NAMED = 4
+_STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
+
+
+def comparison_lines(found: Comparison) -> Iterator[RenderableType]:
+    """All that is to be printed of a comparison, from top to bottom."""
+    rows = _shown(found)
+    if found.sequential:
+        yield Text(decision_text(found.sequential), style="bold")
+        yield Text(f"\n{DESCRIPTIVE}\n")
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    if len(variants) <= APART:
+        for name in variants:
+            yield Text(safe(answer(found, name)), style="bold")
+        for name in variants:
+            yield from _variant(found, [row for row in rows if row.variant == name])
+    else:
+        yield Text(safe(summary(found)), style="bold")
+        for dimension in dict.fromkeys(row.dimension for row in rows):
+            yield from _dimension(found, [row for row in rows if row.dimension == dimension])
+    if found.tags:
+        yield Text("\nShare of units with a failure tag or a critical fail")
+        yield _tags_table(found)
+    yield from _missing(found)
+    if found.repeats:
+        yield from _repeats(found.repeats)
+    for note in found.notes:
+        yield Text(f"Note: {safe(note)}")
+
+
+def _shown(found: Comparison) -> list[Row]:
+    """The rows worth printing: of one dimension alone the overall figure says the same again."""
+    scored = [row for row in found.rows if row.dimension != OVERALL]
+    alone = len({row.dimension for row in scored}) == 1 and found.pair_by != ("topic",)
+    return scored if alone else list(found.rows)
+
+
+def answer(found: Comparison, variant: str) -> str:
+    """What may be said of one variant, in one sentence."""
+    rows = [row for row in _shown(found) if row.variant == variant]
+    size, last = _size(found, rows), rows[-1]
+    decided = [row for row in rows if row.outcome != "not enough evidence"]
+    if not decided:
+        figures = f": {last.dimension} {_gap(last)}" if last.n else ""
+        return f"Not enough evidence that {variant} differs from {found.baseline}, {size}{figures}."
+    first = last if last in decided else decided[0]
+    on = OVERALL if first.dimension == OVERALL else f"on {first.dimension}"
+    parts = [f"{first.outcome} than {found.baseline} {on}: {_gap(first)}, {size}"]
+    for outcome in _STYLES:
+        told = [row.dimension for row in rows if row.outcome == outcome and row is not first]
+        if told:
+            words = "no difference found" if outcome == "not enough evidence" else outcome
+            parts.append(f"{words} on {_named(told)}")
+    return f"{variant} is {'; '.join(parts)}."
+
+
+def summary(found: Comparison) -> str:
+    """What may be said of many variants, in one sentence."""
+    rows = _shown(found)
+    last = [row for row in rows if row.dimension == rows[-1].dimension]
+    parts = list[str]()
+    for outcome, words in (("better", "better than"), ("worse", "worse than")):
+        told = [row.variant for row in last if row.outcome == outcome]
+        if told:
+            parts.append(f"{_named(told)} {'is' if len(told) == 1 else 'are'} {words} the baseline")
+    unsure = sum(row.outcome == "not enough evidence" for row in last)
+    if unsure:
+        parts.append(f"not enough evidence on {unsure} of {len(last)} variants")
+    on = "Overall" if rows[-1].dimension == OVERALL else f"On {rows[-1].dimension}"
+    return f"{on}, against {found.baseline}: {'; '.join(parts)}."
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _size(found: Comparison, rows: Sequence[Row]) -> str:
+    """How much the rows rest on."""
+    unit, question = ("pair", "topic") if found.pair_by == ("topic",) else ("unit", "question")
+    (least, _), (n, clusters) = min(sizes := {(r.n, r.clusters) for r in rows}), max(sizes)
+    said = _counted(n, question)
+    if n != clusters:
+        said = f"{_counted(n, unit)} on {_counted(clusters, question)}"
+    return said if least == n else f"{least} to {said}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _variant(found: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """One variant, dimension by dimension."""
+    against = f"{safe(rows[0].variant)} against {safe(found.baseline)}"
+    yield Text(f"\n{against}, {_size(found, rows)}")
+    yield _rows_table(found, "dimension", [(row.dimension, row) for row in rows])
+    yield from _more([(row.dimension, row) for row in rows])
+
+
+def _dimension(found: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """One dimension, variant by variant."""
+    yield Text(f"\n{safe(rows[0].dimension)}, against {safe(found.baseline)}, {_size(found, rows)}")
+    ranked = sorted(rows, key=lambda row: -(row.difference or 0.0))
+    yield _rows_table(found, "variant", [(row.variant, row) for row in ranked])
+
+
+def _rows_table(found: Comparison, what: str, rows: Sequence[tuple[str, Row]]) -> Table:
+    gap = f"difference [{100 * found.level:g} %]"
+    made = table(what, "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
+    for name, row in rows:
+        figures = [_number(value, _places(row)) for value in (row.baseline_mean, row.mean)]
+        said = Text(row.outcome, style=_STYLES[row.outcome])
+        made.add_row(safe(name), *figures, _gap(row), _p(row.p_adjusted), said)
+    for column in made.columns[1:]:
+        column.no_wrap = True
+    return made
+
+
+def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Text]:
+    """Effects, and how many more units it would take."""
+    effects = [f"{safe(name)} {row.effect:.2f}" for name, row in rows if row.effect is not None]
+    if effects:
+        yield Text(f"Effect: {', '.join(effects)}", style="dim")
+    needed = [f"{safe(name)} {row.units_needed}" for name, row in rows if row.units_needed]
+    if needed:
+        yield Text(f"More units needed to decide: {', '.join(needed)}", style="dim")
+
+
+def _places(row: Row) -> int:
+    """Decimals that suit the scale."""
+    most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
+    return 3 if most <= 1 else 2 if most < 20 else 1
+
+
+def _gap(row: Row) -> str:
+    """A difference with its interval."""
+    places = _places(row)
+    if row.difference is None:
+        return "-"
+    if row.low is None or row.high is None:
+        return f"{row.difference:+.{places}f} [no interval]"
+    return f"{row.difference:+.{places}f} [{row.low:.{places}f}, {row.high:.{places}f}]"
+
+
+def _number(value: float | None, places: int) -> str:
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.001 else f"{value:.3f}"
+
+
+def _tags_table(found: Comparison) -> Table:
+    made = table("tag", "variant", "base", "rate", "difference", "p", "", right=(2, 3, 5))
+    for row in found.tags:
+        rates = [_number(value, 3) for value in (row.baseline_mean, row.mean)]
+        said = "" if row.outcome == "not enough evidence" else row.outcome
+        made.add_row(
+            safe(row.dimension),
+            cut(row.variant, 24),
+            *rates,
+            _gap(row),
+            _p(row.p_adjusted),
+            Text(said, style=_STYLES[row.outcome]),
+        )
+    for column in made.columns[2:]:
+        column.no_wrap = True
+    return made
+
+
+def _missing(found: Comparison) -> Iterator[RenderableType]:
+    """What is missing of each variant, and what that could do."""
+    counts = found.missing
+    lacking = sum(one.failed + one.pending for one in counts.values())
+    yield Text()
+    silent = [
+        f"{safe(name)} {', '.join(f'{safe(d)} {n}' for d, n in one.missing_scores.items())}"
+        for name, one in counts.items()
+        if one.missing_scores
+    ]
+    if silent:
+        yield Text(f"Judgments that give no score on a dimension: {'; '.join(silent)}.")
+    if not lacking and not silent:
+        planned = sum(one.planned for one in counts.values())
+        all_of = f"all {planned} judgments have" if planned != 1 else "the one judgment has"
+        yield Text(f"Nothing is missing: {all_of} a score.")
+        return
+    headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
+    made = table(*headers, right=range(1, 6))
+    ranges = {row.variant: _range(row) for row in _shown(found)}
+    for name, one in counts.items():
+        figures = (one.units, one.planned, one.scored, one.failed, one.pending)
+        made.add_row(safe(name), *map(str, figures), ranges.get(name, ""))
+    for column in made.columns[1:]:
+        column.no_wrap = True
+    yield made
+    for row in _shown(found)[-1:]:
+        said = "if all that is missing lay at the ends of its scale."
+        yield Text(f"The last column: {safe(row.dimension)}, {said}", style="dim")
+
+
+def _range(row: Row) -> str:
+    if row.bounds is None:
+        return ""
+    low, high = (f"{end:+.{_places(row)}f}" for end in row.bounds)
+    return f"{low} to {high}"
+
+
+def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
+    yield Text(f"\nRepeats: up to {repeats.most} judgments of a unit by one judge")
+    made = table("dimension", "units", "within", "between", "share within", right=range(1, 5))
+    for one in repeats.components:
+        share = "-" if one.share is None else f"{100 * one.share:.0f} %"
+        figures = [_number(value, 3) for value in (one.within, one.between)]
+        made.add_row(cut(one.dimension, 24), str(one.units), *figures, share)
+    yield made
+    if repeats.wavering:
+        yield Text("Where the judge wavers most:")
+    for unit in repeats.wavering:
+        said = "; ".join(
+            f"{name} {', '.join('-' if v is None else f'{v:g}' for v in values)}"
+            for name, values in unit.scores.items()
+            if len(set(values)) > 1
+        )
+        yield Text(f"  {cut(f'{unit.unit}: {said}', 78)}")

@@ -1,0 +1,106 @@
+"""A gate as text: for a terminal, for the annotations of GitHub, for the summary of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from evenhand.report.terminal.tables import console, cut, safe
+from evenhand.stats.decision.conditions import Condition
+from evenhand.stats.decision.gate import Gate
+
+WORDS = {"better": "met", "worse": "not met", "not enough evidence": "not enough evidence"}
+_STYLES = {"better": "green", "worse": "red", "not enough evidence": "yellow"}
+_COMMANDS = {"better": "notice", "worse": "error", "not enough evidence": "warning"}
+_ANNOTATION = 2000
+_MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]()<>#+-.!|~"})
+
+
+def headline(gate: Gate) -> str:
+    """The outcome, and how it comes about."""
+    count, outcomes = len(gate.conditions), [one.outcome for one in gate.conditions]
+    if gate.outcome == "better":
+        return "better: every condition is met"
+    of = f"of {count} condition{'s' if count > 1 else ''}"
+    if gate.outcome == "worse":
+        failed = outcomes.count("worse")
+        return f"worse: {failed} {of} {'is' if failed == 1 else 'are'} not met"
+    return f"not enough evidence: {outcomes.count('not enough evidence')} {of} open"
+
+
+def gate_lines(gate: Gate, width: int = 80) -> Iterator[Text]:
+    """The outcome and every condition with its reason, in lines of at most `width`."""
+    yield Text(headline(gate), style=f"bold {_STYLES[gate.outcome]}")
+    edge = max((len(WORDS[one.outcome]) for one in gate.conditions), default=0) + 2
+    for one in gate.conditions:
+        label = Text(WORDS[one.outcome].ljust(edge), style=_STYLES[one.outcome])
+        for line in _wrapped(Text(safe(one.reason)), width - edge):
+            yield label + line
+            label = Text(" " * edge)
+    for note in gate.notes:
+        yield from _wrapped(Text(f"Note: {safe(note)}", style="dim"), width)
+
+
+def _wrapped(text: Text, width: int) -> Iterator[Text]:
+    """The text in lines that no blanks follow; never narrower than a word or two."""
+    for line in text.wrap(console(), max(width, 20), overflow="fold"):
+        line.rstrip()
+        yield line
+
+
+def workflow_commands(gate: Gate, run: str) -> Iterator[str]:
+    """Workflow commands of GitHub, one for each condition that is not met or open, and one for all
+    together."""
+    for one in gate.conditions:
+        if one.outcome != "better":
+            yield _command(one.outcome, f"evenhand gate: {one.name}", one.reason)
+    yield _command(gate.outcome, "evenhand gate", f"{headline(gate)} (run {run})")
+
+
+def _command(outcome: str, title: str, message: str) -> str:
+    told = _data(safe(message)[:_ANNOTATION])
+    return f"::{_COMMANDS[outcome]} title={_property(title)}::{told}"
+
+
+def _data(text: str) -> str:
+    """As GitHub's own toolkit escapes what follows a command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def markdown(gate: Gate, run: str, name: str) -> str:
+    """The gate for the summary of a job."""
+    lines = [
+        f"### evenhand gate: {headline(gate)}",
+        "",
+        f"Run {_plain(run)}, {_plain(name)}.",
+        "",
+        "| condition | outcome | value | interval | threshold | n |",
+        "|---|---|--:|---|--:|--:|",
+        *(_row(one) for one in gate.conditions),
+        "",
+        *(f"- {_plain(one.reason)}" for one in gate.conditions),
+        *(f"- Note: {_plain(note)}" for note in gate.notes),
+        "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(one: Condition) -> str:
+    whom = " ".join(part for part in (one.variant, one.dimension) if part)
+    interval = f"{_number(one.low)} to {_number(one.high)}" if one.low is not None else ""
+    cells = [_plain(f"{one.name} {whom}".strip()), WORDS[one.outcome], _number(one.value), interval]
+    return f"| {' | '.join([*cells, _number(one.threshold), str(one.n)])} |"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _plain(text: str) -> str:
+    """Text on one line in which nothing is read as Markdown or HTML."""
+    return cut(text, _ANNOTATION).translate(_MARKDOWN).replace("&", "&amp;")

@@ -1,0 +1,1 @@
+"""What reads a run: columns, rows, figures, pages, reports, gates."""

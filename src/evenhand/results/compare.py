@@ -1,0 +1,134 @@
+"""What may be concluded from a run: its tables read, and the question put to the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import UsageError, quoted
+from evenhand.ledger.store import Store
+from evenhand.results.columns import score_table, vote_table
+from evenhand.results.rows import fronts_of
+from evenhand.runs.early_stop import is_sequential, stored_decision
+from evenhand.runs.prepare import Recorded
+from evenhand.stats.comparison.compare import compare_scores, compare_votes
+from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.ranking.board import Options
+from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
+from evenhand.stats.tables import Rule, Votes
+
+FRONT_VOTES = 200_000
+"""Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
+
+
+def compared(
+    store: Store,
+    run: Recorded,
+    by: Sequence[str] = (),
+    baseline: str | None = None,
+    *,
+    pair_by: Sequence[str] = (),
+    rule: Rule | None = None,
+    seed: int | None = None,
+    **given: Any,
+) -> Comparison:
+    """Variants of a run side by side, with what its own history adds to the notes.
+
+    What the suite said under `[compare]` holds where `by` and `baseline` say nothing. Raises
+    UsageError.
+    """
+    asked = run.row.manifest.get("compare") or {}
+    fields = list(by or asked.get("by") or [])
+    # A baseline of the suite belongs to the suite's fields; candidates are all that pairs have.
+    is_own = run.kind_name == "pairwise" or _plain(fields) == _plain(asked.get("by") or fields)
+    base = asked.get("baseline") if baseline is None and is_own else baseline
+    given["seed"] = run.identity["seed"] if seed is None else seed
+    if run.kind_name == "pairwise":
+        _only_candidates(fields, pair_by)
+        found = compare_votes(vote_table(store, run, rule), base, **given)
+    else:
+        refuse_rule(rule)
+        table = score_table(store, run)
+        found = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **given)
+    notes = (*found.notes, *_history(run))
+    return replace(found, notes=notes, sequential=_decided(store, run))
+
+
+def _plain(fields: Sequence[str]) -> list[str]:
+    return [name.removeprefix("meta.") for name in fields]
+
+
+def _decided(store: Store, run: Recorded) -> dict[str, Any] | None:
+    """What the sequential test of a run has decided, if it had one."""
+    try:
+        return stored_decision(store, run)
+    except UsageError:  # the comparison it was to decide was none
+        return None
+
+
+def refuse_rule(rule: Rule | None) -> None:
+    """Scores have no orders that could contradict each other; raises UsageError."""
+    if rule is not None:
+        raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
+
+
+def field_names(given: Iterable[str]) -> list[str]:
+    """Fields that were named one by one, or several with commas."""
+    return [name.strip() for each in given for name in each.split(",") if name.strip()]
+
+
+def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:
+    """Pairs are compared by candidate and nothing else; raises UsageError."""
+    if list(fields) not in ([], ["candidate"]):
+        raise UsageError(
+            f"pairs cannot be compared by {quoted(' / '.join(fields))}",
+            advice="--by candidate compares them; for a field of meta see evenhand leaderboard.",
+        )
+    if pair_by:
+        raise UsageError("--pair-by is for runs of samples or answers", advice="Leave it out.")
+
+
+def _history(run: Recorded) -> list[str]:
+    """What a reader must know of how the run came about."""
+    if not is_sequential(run.row.manifest):
+        return []
+    return [
+        "This run was to stop once its comparison was decided. That sequential decision keeps its"
+        " error; p values and intervals here are those of a number of units fixed before."
+    ]
+
+
+def ranked(
+    store: Store,
+    run: Recorded,
+    *,
+    rule: Rule | None = None,
+    judge: str | None = None,
+    by: str | None = None,
+    criterion: str | None = None,
+    seed: int | None = None,
+    **given: Any,
+) -> Leaderboard:
+    """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
+    if run.kind_name != "pairwise":
+        raise UsageError(
+            f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
+            advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
+        )
+    votes = vote_table(store, run, rule)
+    options = Options(**given, seed=run.identity["seed"] if seed is None else seed)
+    # A table of votes does not say which candidates a topic has, so these are read again.
+    fronts = fronts_of(store, run) if _has_fronts(votes) else {}
+    return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)
+
+
+def _has_fronts(votes: Votes) -> bool:
+    """Whether some topic has more than two candidates, in a table small enough to list them."""
+    size = len(votes.candidates)
+    if size < 3 or votes.outcome.size > FRONT_VOTES:
+        return False
+    both = np.concatenate([votes.topic * size + votes.first, votes.topic * size + votes.second])
+    return bool(np.bincount(np.unique(both) // size).max() > 2)

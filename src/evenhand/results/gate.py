@@ -1,0 +1,207 @@
+"""From a run in the store to the conditions of its gate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+from evenhand.engine.run import BASIS
+from evenhand.errors import UsageError
+from evenhand.ledger.store import Scope, Store
+from evenhand.results.columns import score_table, vote_table
+from evenhand.results.compare import field_names, refuse_rule
+from evenhand.runs.early_stop import is_sequential, stored_decision
+from evenhand.runs.prepare import Recorded
+from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison.contrast import proper_level
+from evenhand.stats.comparison.variants import judge_named
+from evenhand.stats.decision.conditions import OPEN, Figure, Judgments
+from evenhand.stats.decision.gate import (
+    AGAINST,
+    CONDITIONS,
+    Gate,
+    Sequential,
+    Wanted,
+    gate_scores,
+    gate_votes,
+    said,
+)
+from evenhand.stats.tables import Rule
+
+STOPPED = (
+    "This run was to stop once its comparison was decided. That comparison is taken from the"
+    " sequential test{level}, whose error and interval allow for stopping; other figures do not."
+    " Failures are a share of the judgments that it began."
+)
+PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--pair-by"}
+"""What means nothing for scores unless a field tells variants apart."""
+
+
+def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule | None]:
+    """What the flags say, over `[gate]` and `[compare]` of the suite as the run keeps them, and the
+    rule for conflicts; raises UsageError."""
+    manifest, kind = recorded.row.manifest, recorded.kind_name
+    compared = manifest.get("compare") or {}
+    other = _by(flags.get("by") or (), kind)
+    if other and other != _by(compared.get("by") or (), kind):
+        compared = {}  # a baseline of other variants than those asked for means nothing
+    own = manifest.get("gate", {}) | {name: one for name, one in flags.items() if said(one)}
+    given = {**compared, **own}
+    if not any(said(given.get(name)) for name in CONDITIONS):
+        raise UsageError(
+            "a gate needs a condition",
+            advice=f"Give one or more: {', '.join(CONDITIONS.values())}; or a [gate] table in the"
+            " suite, and run it again.",
+        )
+    given["dimensions"] = tuple(given.pop("dimension", None) or (OVERALL,))
+    given["by"] = _by(given.get("by") or (), kind)
+    given["pair_by"] = tuple(field_names(given.get("pair_by") or ()))
+    rule: Rule | None = given.pop("on_conflict", None)
+    asked = Wanted(**given)
+    if kind != "pairwise":
+        refuse_rule(rule)
+    proper_level(asked.level)
+    _numbers(asked)
+    _fits(asked, kind)
+    if kind != "pairwise" and not asked.by:
+        _whole(own)
+    return asked, rule
+
+
+def _by(given: Iterable[str], kind: str) -> tuple[str, ...]:
+    """The fields that tell variants apart; none for pairs, which have candidates."""
+    fields = tuple(field_names(given))
+    return () if kind == "pairwise" and fields == ("candidate",) else fields
+
+
+def _numbers(asked: Wanted) -> None:
+    """Refuse what is no number: nothing can be held to it."""
+    for name, flag in CONDITIONS.items():
+        value = getattr(asked, name)
+        if value is not None and not isfinite(value):
+            raise UsageError(f"{flag.split()[0]} is {value}", advice="Give a number.")
+
+
+def _fits(asked: Wanted, kind: str) -> None:
+    """Refuse what judgments of this kind cannot answer."""
+    pairs = kind == "pairwise"
+    if pairs and asked.min_mean is not None:
+        raise UsageError("pairs have no mean score", advice="Use --min-win-rate with --candidate.")
+    if pairs and (asked.by or asked.pair_by):
+        raise UsageError(
+            "pairs are compared by candidate and nothing else",
+            advice="Leave out --by and --pair-by.",
+        )
+    if not pairs and asked.min_win_rate is not None:
+        raise UsageError("only pairs have a win rate", advice="Use --min-mean, or --better.")
+    if not pairs and asked.candidate is not None:
+        raise UsageError("only pairs have candidates", advice="Use --by FIELD --variant V.")
+    if kind != "weighted" and asked.max_critical_fails is not None:
+        raise UsageError(
+            "only answers graded by the weighted protocol have critical fails",
+            advice="Leave out --max-critical-fails.",
+        )
+    compared = [name for name in AGAINST if said(getattr(asked, name))]
+    if compared and asked.baseline is None:
+        raise UsageError(
+            f"{CONDITIONS[compared[0]]} needs something to compare with",
+            advice="Name it: --baseline V, or `baseline` under [compare] in the suite.",
+        )
+    if compared and not pairs and not asked.by:
+        raise UsageError(
+            f"{CONDITIONS[compared[0]]} needs to know what tells the variants apart",
+            advice="Name the field: --by FIELD, or `by` under [compare] in the suite.",
+        )
+
+
+def _whole(own: Mapping[str, Any]) -> None:
+    """Refuse to hold all units to what was meant for variants."""
+    for name, flag in PER_VARIANT.items():
+        if said(own.get(name)):
+            raise UsageError(
+                f"{flag} needs --by",
+                advice="Name the field that tells the variants apart: --by FIELD, or `by` under"
+                " [compare] in the suite.",
+            )
+
+
+def gate_run(
+    store: Store, recorded: Recorded, asked: Wanted, rule: Rule | None = None, seed: int = 0
+) -> Gate:
+    """Hold a run to its conditions. The same store and seed give the same gate."""
+    comparisons = _comparisons(store, recorded)
+    counts = _counts(store, recorded, asked.judge)
+    if comparisons and not any(_is_open(one) for one in comparisons):
+        counts = replace(counts, left=counts.pending)
+    decisions = _sequential(comparisons, recorded, asked, rule)
+    if recorded.kind_name == "pairwise":
+        gate = gate_votes(vote_table(store, recorded, rule), counts, asked, seed, decisions)
+    else:
+        gate = gate_scores(score_table(store, recorded), counts, asked, seed, decisions)
+    if is_sequential(recorded.row.manifest):
+        levels = {f" at level {one.figure.level:.4g}" for one in decisions.values()}
+        note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")
+        gate = replace(gate, notes=(*gate.notes, note))
+    return gate
+
+
+def _comparisons(store: Store, recorded: Recorded) -> list[dict[str, Any]]:
+    """How the comparisons stand that the run was to stop for; none of any other run."""
+    try:
+        stopped = stored_decision(store, recorded)
+    except UsageError:  # the comparison it was to decide was none
+        return []
+    return stopped["comparisons"] if stopped else []
+
+
+def _is_open(one: Mapping[str, Any]) -> bool:
+    """Whether another run would judge more for this comparison."""
+    entered = one["questions"] + one["skipped"]
+    return bool(one["outcome"] == OPEN and entered < one["of_questions"])
+
+
+def _sequential(
+    comparisons: Iterable[Mapping[str, Any]],
+    recorded: Recorded,
+    asked: Wanted,
+    rule: Rule | None,
+) -> dict[tuple[str, str, str], Sequential]:
+    """What the run's own test has decided, where the gate asks for just that."""
+    compared = recorded.row.manifest.get("compare") or {}
+    own = _by(compared.get("by") or (), recorded.kind_name)
+    if asked.judge or rule or asked.pair_by or asked.by != own:
+        return {}
+    found: dict[tuple[str, str, str], Sequential] = {}
+    for one in comparisons:
+        ends = [one["estimate"], one["low"], one["high"]]
+        if one["measure"] == "win_rate":
+            ends = [None if end is None else 2 * end - 1 for end in ends]
+        figure = Figure(
+            value=ends[0],
+            low=ends[1],
+            high=ends[2],
+            n=one["questions"],
+            clusters=one["questions"],
+            counted="questions",
+            level=1 - one["alpha"],
+        )
+        key = one["variant"], one["baseline"], one["dimension"]
+        found[key] = Sequential(one["outcome"], figure, one["skipped"])
+    return found
+
+
+def _counts(store: Store, recorded: Recorded, judge: str | None) -> Judgments:
+    """The judgments of the run, or of one judge in it. What was made elsewhere awaits nothing."""
+    scope = Scope(recorded.row.id)
+    counts = store.counts(scope, recorded.judgments_per_unit, BASIS)
+    failed = sum(counts.failures.values())
+    found, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
+    if judge is not None:
+        place = judge_named(recorded.names, judge)
+        found = Counter(status for _, at, _, status, _ in store.judged(scope, BASIS) if at == place)
+        units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
+        pending = units * recorded.benches[place].repeats - found.total()
+    return Judgments(found["verdict"], found["failure"], 0 if recorded.imported else pending)

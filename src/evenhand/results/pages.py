@@ -1,0 +1,385 @@
+"""What the web interface shows of a store, as plain values: runs, pages of judgments and calls,
+one unit with all that led to its judgments, two runs side by side.
+
+Nothing here holds more than a page, but for `figures` and `agreement`, which pass over a whole run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from evenhand import jsontext
+from evenhand.engine.prices import dollars
+from evenhand.engine.run import BASIS
+from evenhand.errors import UsageError, quoted
+from evenhand.ledger.store import (
+    Browsed,
+    Counts,
+    LedgerCall,
+    Place,
+    Scope,
+    Spent,
+    Store,
+    StoredJudgment,
+    StoredUnit,
+    Turn,
+)
+from evenhand.report.html.page import visible
+from evenhand.report.html.units import panel_code
+from evenhand.results.rows import full_row
+from evenhand.runs.judge import exchanges
+from evenhand.runs.prepare import Recorded
+
+WINDOW, REACH = 2_000, 50_000
+"""Rows a filter looks at in one go, and for one page: some tenths of a second."""
+RATE_CALLS, RATE_SECONDS = 2_000, 60.0
+"""The rate of a run is that of its last calls, as far as they are not older."""
+SUGGESTED_UNITS, SUGGESTED_VALUES = 200, 40
+"""Values of fields are suggested from the first units of a run."""
+
+
+class Standing(NamedTuple):
+    """How a run stands: what takes long to count."""
+
+    counts: Counts
+    spent: Spent
+
+
+def standing(store: Store, recorded: Recorded) -> Standing:
+    """Count the judgments of a run and what it paid."""
+    run = recorded.row.id
+    return Standing(recorded.counts(store), store.spent(run))
+
+
+def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
+    """A run as `runs --json` lists it."""
+    row, identity, counts, spent = recorded.row, recorded.identity, *stands
+    return {
+        "run": row.id,
+        "name": row.name,
+        "kind": recorded.kind_name,
+        "created": row.created,
+        "started": row.started,
+        **_counted(counts, spent),
+        "judges": [judge["name"] for judge in recorded.judges],
+        "protocol": row.manifest["protocol"]["name"],
+        "protocol_version": identity.get("protocol"),
+        "prompt": row.manifest.get("prompt"),
+        "language": identity.get("language"),
+        "seed": identity.get("seed"),
+        "settings": identity["settings"],
+        "evenhand": row.manifest["evenhand"],
+        "imported": row.manifest.get("imported"),
+    }
+
+
+def _counted(counts: Counts, spent: Spent) -> dict[str, Any]:
+    return {
+        "planned": counts.planned,
+        "verdicts": counts.verdicts,
+        "failures": dict(sorted(counts.failures.items())),
+        "pending": counts.pending,
+        "left_out": counts.left_out,
+        "calls": spent.calls,
+        "reasks": counts.reasks,
+        "cost_usd": None if spent.unpriced else dollars(spent.cost),
+        "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
+    }
+
+
+def progress(store: Store, recorded: Recorded, stands: Standing) -> dict[str, Any]:
+    """How a run gets on: counts, calls a minute, and the time left at that rate."""
+    run, counted = recorded.row.id, _counted(*stands)
+    moments = store.recent_calls(run, RATE_CALLS)
+    rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
+    judging = store.is_claimed(run)
+    done = counted["verdicts"] + sum(counted["failures"].values())
+    left = None
+    if judging and rate and done:
+        each = max(1, counted["calls"]) / done
+        left = round(60 * counted["pending"] * each / rate)
+    return {"run": run, "judging": judging, **counted, "calls_a_minute": rate, "seconds_left": left}
+
+
+def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float:
+    """Calls a minute over the last minute, or over the time since the first call of this start."""
+    begun = datetime.fromisoformat(started)
+    made = [at for at in map(datetime.fromisoformat, moments) if at >= begun]
+    ages = [(now - at).total_seconds() for at in made]
+    recent = [age for age in ages if age <= RATE_SECONDS]
+    if not recent:
+        return 0.0
+    covered = max(1.0, min(RATE_SECONDS, ages[-1]))
+    return round(60 * len(recent) / covered, 1)
+
+
+def judgment_rows(
+    store: Store, recorded: Recorded, browsed: Browsed, turn: Turn
+) -> tuple[list[tuple[StoredUnit, dict[str, Any] | None]], dict[str, str | None]]:
+    """A page of judgments, each with its unit, as `export --full` writes them, None where a unit
+    waits; and the places of the pages beside it."""
+    # Nobody knows what was planned of judgments made elsewhere.
+    planned = 0 if recorded.imported else recorded.judgments_per_unit
+    wanted = replace(browsed, planned=planned)
+    page = store.judgment_page(recorded.row.id, BASIS, wanted, turn)
+    rows = [
+        (unit, None if stored is None else full_row(recorded, unit, stored))
+        for unit, stored in page.rows
+    ]
+    places = [_place(*row) for row in page.rows]
+    beyond = None if page.stopped is None else _written(page.stopped)
+    return rows, _beside(turn, places, page.more, beyond)
+
+
+def _place(unit: StoredUnit, stored: StoredJudgment | None) -> str:
+    return _written(Place(unit.no, *((stored.judge, stored.repeat) if stored else ())))
+
+
+def _written(place: Place) -> str:
+    return ".".join(map(str, place))
+
+
+def read_place(text: str) -> Place:
+    """A place as pages name it, `unit.judge.repeat`; raises UsageError."""
+    try:
+        unit, *rest = map(int, text.split("."))
+        if len(rest) > 2 or not all(-2 <= number < 2**62 for number in (unit, *rest)):
+            raise ValueError
+        return Place(unit, *rest)
+    except ValueError:
+        raise UsageError(f"{quoted(text)} is no place in a list") from None
+
+
+def _beside(
+    turn: Turn, places: Sequence[str], more: bool, stopped: str | None
+) -> dict[str, str | None]:
+    """Where the pages before and after this one begin, and where a search may go on that stopped
+    before its page was full."""
+    ahead = places[-1] if more else stopped
+    behind = places[0] if places and turn.place is not None else None
+    if turn.forward:
+        return {"next": ahead, "previous": behind, "stopped": stopped}
+    ahead = places[0] if more else stopped
+    return {"next": places[-1] if places else None, "previous": ahead, "stopped": stopped}
+
+
+def unit_detail(store: Store, recorded: Recorded, name: str) -> dict[str, Any] | None:
+    """A unit with its judgments, and each with its conversation; None if the run has none of that
+    name."""
+    unit = store.unit_named(recorded.row.id, name)
+    if unit is None:
+        return None
+    judgments = [_judged(store, recorded, unit, one) for one in store.of_unit(unit, BASIS)]
+    return {"no": unit.no, "unit": jsontext.parse(unit.body), "judgments": judgments}
+
+
+def _judged(
+    store: Store, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
+) -> dict[str, Any]:
+    row = full_row(recorded, unit, stored)
+    if recorded.imported:
+        return row | {"exchanges": []}
+    trace = [one.json() for one in asyncio.run(exchanges(recorded, store, unit, stored))]
+    ledger = store.ledger_calls([one["key"] for one in trace])
+    return row | {"exchanges": [one | _paid(ledger.get(one["key"])) for one in trace]}
+
+
+def _paid(found: LedgerCall | None) -> dict[str, Any]:
+    """When a call was made, and what it took."""
+    if found is None:
+        return {"no": None, "at": None, "cost_usd": None, "usage": None, "paid_by": None}
+    usage, cost = found.call.reply.usage, found.call.cost
+    return {
+        "no": found.no,
+        "at": found.at,
+        "cost_usd": None if cost is None else dollars(cost),
+        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+        "paid_by": found.call.run,
+    }
+
+
+def call_rows(
+    store: Store, run: str, turn: Turn, judge: str = "", text: str = ""
+) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
+    """A page of the calls that a run paid for, and the places of the pages beside it."""
+    page = store.call_page(run, turn, judge, text)
+    places = [str(one.no) for one in page.rows]
+    beyond = None if page.stopped is None else str(page.stopped)
+    return [_call(one) for one in page.rows], _beside(turn, places, page.more, beyond)
+
+
+def _call(one: LedgerCall) -> dict[str, Any]:
+    reply = one.call.reply
+    return {
+        **_paid(one),
+        "key": one.call.key,
+        "judge": one.call.judge,
+        "model": reply.model,
+        "finish": reply.finish,
+        "set_aside": one.aside,
+        "reply": reply.text,
+    }
+
+
+def call_detail(store: Store, recorded: Recorded, no: int) -> dict[str, Any] | None:
+    """A call with its prompt, where a judgment of the run rests on it."""
+    found = store.ledger_call(recorded.row.id, no)
+    if found is None:
+        return None
+    call, name = found
+    made = _call(call) | {"unit": name, "messages": []}
+    detail = unit_detail(store, recorded, name) if name is not None else None
+    for judgment in detail["judgments"] if detail else []:
+        for one in judgment["exchanges"]:
+            if one["key"] == call.call.key:
+                return made | {"messages": one["messages"]}
+    return made
+
+
+def suggestions(store: Store, recorded: Recorded) -> dict[str, Any]:
+    """Values to filter by, from the first units of a run: fields with their values, candidates,
+    flags."""
+    fields: dict[str, dict[str, None]] = {}
+    candidates: dict[str, None] = {}
+    flags: dict[str, None] = {}
+    for unit in islice(store.units(Scope(recorded.row.id)), SUGGESTED_UNITS):
+        body = jsontext.parse(unit.body)
+        for name, value in (body.get("meta") or {}).items():
+            fields.setdefault(str(name), {})[jsontext.as_text(value)] = None
+        candidates |= {str(one["id"]): None for one in body.get("candidates", ())}
+        for stored in store.of_unit(unit, BASIS):
+            flags |= {flag.partition(":")[0]: None for flag in stored.judgment.flags}
+    few = {name: _plain(found) for name, found in fields.items() if len(found) <= SUGGESTED_VALUES}
+    names = {"candidates": _plain(candidates)[:SUGGESTED_VALUES], "flags": sorted(_plain(flags))}
+    return {"fields": _plain(fields), "values": few, **names}
+
+
+def _plain(texts: Iterable[str]) -> list[str]:
+    """Those that a form can carry as they are: short, on a line, nothing hidden in them."""
+    return [one for one in texts if len(one) <= 200 and one.isprintable() and visible(one) == one]
+
+
+class Pair(NamedTuple):
+    """A unit that two runs share, and what each says of it."""
+
+    no: int
+    name: str
+    same_text: bool
+    one: Mapping[str, Any] | None
+    other: Mapping[str, Any] | None
+
+    @property
+    def changed(self) -> bool:
+        return self.one != self.other
+
+
+def shared_units(store: Store, one: Recorded, other: Recorded, after: int = 0) -> Iterator[Pair]:
+    """The units of both runs, with what came out in each."""
+    if one.kind_name != other.kind_name:
+        raise UsageError(
+            f"run {one.row.id} is of the kind {one.kind_name}, {other.row.id} of"
+            f" {other.kind_name}: their verdicts cannot be set side by side",
+            advice="Choose two runs of one kind.",
+        )
+    for unit, twin in store.units_of_both(one.row.id, other.row.id, after):
+        said = _outcome(store, one, unit), _outcome(store, other, twin)
+        yield Pair(unit.no, unit.id, unit.digest == twin.digest, *said)
+
+
+def _outcome(store: Store, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
+    """What a run says of a unit, over all its judges and repeats; None without a verdict."""
+    judgments = store.of_unit(unit, BASIS)
+    outputs = [one.judgment.output for one in judgments if one.judgment.output is not None]
+    if not outputs:
+        return None
+    if recorded.kind_name == "pairwise":
+        rows = [{"judge": one.judge, "output": one.judgment.output} for one in judgments]
+        return {"winner": panel_code(rows)}
+    if recorded.kind_name == "weighted":
+        return {"total": _mean([one["total_score"] for one in outputs])}
+    names = dict.fromkeys(name for one in outputs for name in one["scores"])
+    return {
+        name: _mean([one["scores"][name]["score"] for one in outputs if name in one["scores"]])
+        for name in names
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(sum(map(float, values)) / len(values), 6)
+
+
+def differences(
+    store: Store,
+    one: Recorded,
+    other: Recorded,
+    *,
+    after: int = 0,
+    changed_only: bool = True,
+    limit: int,
+    reach: int = WINDOW,
+) -> tuple[list[Pair], int | None]:
+    """Units that two runs share and judge differently, from a place on; and where to go on."""
+    found: list[Pair] = []
+    looked = after
+    for number, pair in enumerate(shared_units(store, one, other, after)):
+        if len(found) == limit or number == reach:
+            return found, looked
+        looked = pair.no
+        if pair.changed or not changed_only:
+            found.append(pair)
+    return found, None
+
+
+def agreement(store: Store, one: Recorded, other: Recorded) -> dict[str, Any]:
+    """How far two runs agree over all the units they share, on each thing they say."""
+    shared = same = both = altered = 0
+    measures: dict[str, dict[str, Any]] = {}
+    for pair in shared_units(store, one, other):
+        shared += 1
+        altered += not pair.same_text
+        if pair.one is None or pair.other is None:
+            continue
+        both += 1
+        same += not pair.changed
+        for name in pair.one.keys() & pair.other.keys():
+            _count(measures.setdefault(name, _nothing()), pair.one[name], pair.other[name])
+    return {
+        "shared": shared,
+        "judged_by_both": both,
+        "same": same,
+        "text_differs": altered,
+        "measures": {name: _measured(measures[name]) for name in sorted(measures)},
+    }
+
+
+def _nothing() -> dict[str, Any]:
+    return {"n": 0, "same": 0, "up": 0, "down": 0, "sum": 0.0, "moves": {}}
+
+
+def _count(into: dict[str, Any], before: Any, after: Any) -> None:
+    into["n"] += 1
+    into["same"] += before == after
+    if isinstance(before, str):
+        moves = into["moves"]
+        moves[before, after] = moves.get((before, after), 0) + 1
+    else:
+        into["up"] += after > before
+        into["down"] += after < before
+        into["sum"] += after - before
+
+
+def _measured(found: dict[str, Any]) -> dict[str, Any]:
+    counts = {name: found[name] for name in ("n", "same")}
+    if found["moves"]:
+        moves = [
+            {"from": before, "to": after, "n": number}
+            for (before, after), number in sorted(found["moves"].items())
+        ]
+        return counts | {"moves": moves}
+    mean = round(found["sum"] / found["n"], 6)
+    return counts | {"up": found["up"], "down": found["down"], "mean_difference": mean}

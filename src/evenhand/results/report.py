@@ -1,0 +1,393 @@
+"""A run read from the store into one Report.
+
+Every figure comes from the same functions as those of `compare` and `leaderboard`. The same store,
+language and seed give the same report to the byte: there is no clock here and no chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic_core import from_json
+
+from evenhand import jsontext
+from evenhand.data.write import write_text
+from evenhand.engine.prices import dollars
+from evenhand.engine.run import BASIS
+from evenhand.errors import UsageError, quoted
+from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
+from evenhand.report.html.build import (
+    Coverage,
+    JudgeFacts,
+    LengthBin,
+    Method,
+    Position,
+    Report,
+)
+from evenhand.report.html.pack import PackedUnits, Packer
+from evenhand.report.html.page import LANGUAGES, Words, require, visible, words
+from evenhand.report.html.render import render
+from evenhand.report.html.tallies import (
+    binned,
+    compared_means,
+    differences,
+    distribution,
+    meetings,
+    of_hundred,
+    pair_lengths,
+    pairs_on_something,
+    plain_means,
+    share,
+    standings,
+    tags,
+    unit_means,
+)
+from evenhand.report.html.units import unit_blocks, unit_line
+from evenhand.results.columns import score_table, vote_table
+from evenhand.results.rows import figures_of_pairs, full_row
+from evenhand.runs.early_stop import is_sequential
+from evenhand.runs.judge import exchanges
+from evenhand.runs.prepare import Recorded
+from evenhand.stats.comparison.compare import compare_scores, compare_votes
+from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.pairwise import PairFigures
+from evenhand.stats.ranking.board import Options
+from evenhand.stats.ranking.leaderboard import leaderboard
+from evenhand.stats.tables import Scores, Votes
+
+T = TypeVar("T")
+VARIANTS = ("prompt_variant", "model")
+"""Fields that a run is compared by where nobody says: the first with more than one value."""
+UNITS_MOST = 10_000
+"""Units in one file: more belong into `view`, which reads the store page by page."""
+STATIC_UNITS = 200
+"""Units that can be read without scripts."""
+FACETS = (
+    "variant",
+    "candidates",
+    "verdicts",
+    "reasons",
+    "flags",
+    "tags",
+    "confidence",
+    "judges",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a report is asked to be."""
+
+    language: str | None = None
+    """Of the labels; None for that of the suite."""
+    by: Sequence[str] = ()
+    baseline: str | None = None
+    seed: int | None = None
+    summary: bool = False
+    """Whether the units are left out."""
+
+
+def make_report(store: Store, recorded: Recorded, asked: Asked | None = None) -> Report:
+    """Everything that is to be said about a run; raises UsageError for names that nobody has."""
+    asked = asked or Asked()
+    language = asked.language or _spoken(recorded)
+    made = _OfPairs if recorded.kind_name == "pairwise" else _OfScores
+    found = made(store, recorded, asked, language).report()
+    if asked.summary:
+        return found
+    return replace(found, units=_units(store, recorded, found, words(language)))
+
+
+def write_report(path: Path, store: Store, recorded: Recorded, asked: Asked | None = None) -> int:
+    """Write the report of a run as one HTML file, whole or not at all, and return its bytes."""
+    require("jinja2", "altair", "vl_convert")
+    write_text(path, [render(make_report(store, recorded, asked))])
+    return path.stat().st_size
+
+
+def _spoken(recorded: Recorded) -> str:
+    given = recorded.identity.get("language")
+    return given if given in LANGUAGES else "en"
+
+
+class _Of:
+    """What reports of every kind share."""
+
+    def __init__(self, store: Store, recorded: Recorded, asked: Asked, language: str) -> None:
+        self.store, self.recorded, self.language = store, recorded, language
+        self.scope = Scope(recorded.row.id)
+        self.seed = recorded.identity.get("seed", 0) if asked.seed is None else asked.seed
+        compare: Mapping[str, Any] = recorded.row.manifest.get("compare") or {}
+        self.by: Sequence[str] = tuple(asked.by or compare.get("by") or ())
+        self.baseline = asked.baseline or compare.get("baseline")
+
+    def coverage(self, units: int) -> Coverage:
+        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit, BASIS)
+        spent = self.store.spent(self.recorded.row.id)
+        return Coverage(
+            units=units,
+            planned=counts.planned,
+            verdicts=counts.verdicts,
+            failures=dict(sorted(counts.failures.items(), key=lambda one: (-one[1], one[0]))),
+            pending=counts.pending,
+            left_out=counts.left_out,
+            calls=spent.calls,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=None if spent.unpriced else dollars(spent.cost),
+        )
+
+    def method(self, comparison: Comparison | None, rule: str = "") -> Method:
+        recorded, manifest = self.recorded, self.recorded.row.manifest
+        identity = recorded.identity
+        kept: Mapping[str, Any] = manifest.get("protocol") or {}
+        return Method(
+            protocol=str(kept.get("name", recorded.kind_name)),
+            version=str(identity.get("protocol", "")),
+            prompt=manifest.get("prompt"),
+            language=str(identity.get("language", "")),
+            seed=identity.get("seed", 0),
+            report_seed=self.seed,
+            level=comparison.level if comparison else 0.95,
+            by=comparison.by if comparison else "",
+            baseline=comparison.baseline if comparison else "",
+            pair_by=comparison.pair_by if comparison else (),
+            rule=rule,
+            settings=identity.get("settings", {}),
+            judges=[
+                JudgeFacts(
+                    name=one["name"],
+                    identity=one.get("identity", {}),
+                    repeats=one.get("repeats", 1),
+                    caveat=one.get("caveat", ""),
+                )
+                for one in recorded.judges
+            ],
+            evenhand=str(manifest.get("evenhand", "")),
+            imported=manifest.get("imported"),
+            texts=_texts(kept.get("texts", {}), str(identity.get("language", ""))),
+            rubric=identity.get("rubric"),
+            names=names_of(recorded, self.language),
+        )
+
+    def facts(self, units: int) -> dict[str, Any]:
+        row = self.recorded.row
+        return {
+            "run": row.id,
+            "name": row.name,
+            "kind": self.recorded.kind_name,
+            "language": self.language,
+            "created": row.created,
+            "started": row.started,
+            "coverage": self.coverage(units),
+            "sequential": is_sequential(row.manifest),
+        }
+
+
+def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
+    """The files of a protocol that this run used."""
+    spoken = (f"/{language}.md", f"/{language}.toml")
+    used = ("protocol.toml", "own.md", "own.again.md")
+    return {n: t for n, t in sorted(texts.items()) if n in used or n.endswith(spoken)}
+
+
+def names_of(recorded: Recorded, language: str) -> dict[str, str]:
+    """What the ids of dimensions and criteria stand for, in this language where it is said."""
+    rubric = recorded.identity.get("rubric")
+    if isinstance(rubric, Mapping) and "dimensions" in rubric:
+        return {one["id"]: str(one.get("name", "")) for one in rubric["dimensions"]}
+    if recorded.imported:
+        return {}
+    given, spoken = recorded.protocol.given, (language, recorded.identity["language"], "en")
+    rows = [*given.get("criteria", ()), *given.get("dimensions", ())]
+    said = {one["id"]: next((str(one[n]) for n in spoken if n in one), "") for one in rows}
+    return {ident: _short(text) for ident, text in said.items()}
+
+
+def _short(text: str) -> str:
+    """What a description begins with, up to its colon."""
+    for colon in (":", "："):
+        head, found, _ = text.partition(colon)
+        if found and len(head) <= 40:
+            return head
+    return ""
+
+
+class _OfScores(_Of):
+    """A report of samples or answers."""
+
+    def report(self) -> Report:
+        scores = score_table(self.store, self.recorded)
+        by = self._by(scores)
+        found = None
+        if by:
+            found = compare_scores(scores, by, self.baseline, seed=self.seed)
+        elif self.baseline:
+            raise UsageError(
+                f"a baseline {quoted(self.baseline)}, but nothing to compare by",
+                advice="Say by which field: --by FIELD",
+            )
+        means, against = compared_means(found) if found else plain_means(scores), differences(found)
+        if self.recorded.kind_name == "weighted":
+            means, against = of_hundred(means), of_hundred(against)
+        return Report(
+            **self.facts(len(scores.units)),
+            method=self.method(found),
+            variants=list(dict.fromkeys(one.variant for one in found.means)) if found else [],
+            means=means,
+            differences=against,
+            scores=distribution(scores, by),
+            tags=tags(scores, by),
+            lengths=self._lengths(scores),
+            notes=[*(found.notes if found else self._not_compared(scores)), *self._missing()],
+        )
+
+    def _by(self, scores: Scores) -> Sequence[str]:
+        if self.by:
+            return self.by
+        several = _several(scores)
+        # Fields that are not of the ids cannot pair units.
+        return several if pairs_on_something(scores, several) else ()
+
+    def _not_compared(self, scores: Scores) -> Iterator[str]:
+        """Why variants that are there are not compared."""
+        for name in _several(scores):
+            yield (
+                f"There is more than one {name}, but nothing says which units of them belong "
+                "together, so they are not compared. evenhand compare --pair-by FIELD names what "
+                "they share."
+            )
+
+    def _missing(self) -> Iterator[str]:
+        """How many judgments made elsewhere lack some of their scores."""
+        if not self.recorded.imported:
+            return
+        rows = (from_json(text) for *_, text in self.store.judged(self.scope, BASIS))
+        lacking = sum("scores_missing" in row["flags"] for row in rows)
+        if lacking:
+            yield (
+                f"Judgments without a score on some dimension: {lacking:,}; the notes of each say "
+                "which. A dimension without any score is in no figure."
+            )
+
+    def _lengths(self, scores: Scores) -> list[LengthBin]:
+        """The overall score by length of what was judged."""
+        name = "answer" if self.recorded.kind_name == "weighted" else "model_output"
+        bodies = (from_json(unit.body) for unit in self.store.units(self.scope))
+        sizes = np.array([len(body.get(name, "")) for body in bodies], dtype=float)
+        means = unit_means(scores, scores.overall)
+        return binned(sizes, means, np.arange(sizes.size), (0.0, 1.0))
+
+
+def _several(scores: Scores) -> list[str]:
+    """The field that a run is compared by where nobody says."""
+    known = [n for n in VARIANTS if n in scores.fields and len(scores.fields[n].levels) > 1]
+    return known[:1]
+
+
+class _OfPairs(_Of):
+    """A report of pairs."""
+
+    def report(self) -> Report:
+        votes = vote_table(self.store, self.recorded)
+        figures = figures_of_pairs(self.store, self.scope, self.recorded.benches)
+        found, board = self._comparison(votes), leaderboard(votes, Options(seed=self.seed)).board
+        return Report(
+            **self.facts(self._number(votes)),
+            method=self.method(found, votes.rule),
+            variants=list(votes.candidates),
+            differences=differences(found),
+            standings=standings(board),
+            meetings=meetings(board),
+            positions=_positions(figures, self.recorded),
+            agreement=share(figures.agreement) if figures.agreement.n else None,
+            contradictions=dict(figures.contradictions.most_common()),
+            lengths=pair_lengths(votes),
+            notes=[*(found.notes if found else ()), *board.notes],
+        )
+
+    def _number(self, votes: Votes) -> int:
+        """Of the units, those without a judgment too."""
+        if self.recorded.imported:
+            return len(votes.pairs)
+        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit, BASIS)
+        return (counts.planned + counts.left_out) // max(1, self.recorded.judgments_per_unit)
+
+    def _comparison(self, votes: Votes) -> Comparison | None:
+        """Against the baseline that is named; of two candidates, against the first."""
+        if self.by and self.by != ("candidate",):
+            raise UsageError(
+                "pairs are compared by candidate", advice="Leave out --by; name a --baseline."
+            )
+        if not self.baseline and len(votes.candidates) != 2:
+            return None
+        return compare_votes(votes, self.baseline, seed=self.seed)
+
+
+def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:
+    apart = figures.judges or dict.fromkeys(recorded.names[:1], figures)
+    return [
+        Position(judge=name, consistency=share(one.consistency), first_slot=share(one.first_slot))
+        for name, one in apart.items()
+        if one.first_rounds
+    ]
+
+
+def _units(store: Store, recorded: Recorded, found: Report, say: Words) -> PackedUnits:
+    """Every unit with its judgments, packed."""
+    packer = Packer(FACETS, STATIC_UNITS)
+    by = [name.removeprefix("meta.") for name in found.method.by.split(" / ")]
+    for number, (body, rows) in enumerate(_judged(store, recorded)):
+        if number == UNITS_MOST:
+            break
+        line = unit_line(found.kind, body, rows, say)
+        line["variant"] = [] if found.kind == "pairwise" else _who(body, by)
+        line["who"] = " · ".join(line["candidates"] or line["variant"])
+        line["chips"] = [*line["tags"], *(f for f in line["flags"] if f != "not_validated")]
+        packer.add(line, unit_blocks(found.kind, body, rows, say, found.method.names))
+    return packer.packed(found.coverage.units)
+
+
+def _who(body: Mapping[str, Any], by: Sequence[str]) -> list[str]:
+    """The variant of a unit, as the comparison names it."""
+    fields = {**body, **(body.get("meta") or {})}
+    values = [jsontext.as_text(fields[name]) for name in by if fields.get(name) is not None]
+    return [visible(" / ".join(values))] if values else []
+
+
+def _judged(
+    store: Store, recorded: Recorded
+) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Every unit of a run with its judgments and what was said; without any where it is pending."""
+    scope = Scope(recorded.row.id)
+    groups = groupby(store.judgments(scope, BASIS), key=lambda one: one[0].no)
+    no, group = next(groups, (None, iter(())))
+    for unit in store.units(scope):
+        rows: list[Mapping[str, Any]] = []
+        if unit.no == no:
+            rows = [_row(store, recorded, unit, stored) for _, stored in group]
+            no, group = next(groups, (None, iter(())))
+        yield jsontext.parse(unit.body), rows
+
+
+def _row(
+    store: Store, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
+) -> dict[str, Any]:
+    told = [] if recorded.imported else _at_once(exchanges(recorded, store, unit, stored))
+    return full_row(recorded, unit, stored) | {"exchanges": [one.json() for one in told]}
+
+
+def _at_once(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that only the ledger answers, so that it never waits; it may be done
+    inside a running event loop."""
+    while True:
+        try:
+            work.send(None)
+        except StopIteration as done:
+            result: T = done.value
+            return result

@@ -1,0 +1,411 @@
+"""Stopping early: units in a seeded random order, until a sequential test decides a comparison.
+
+Everything about one question is judged together and gives the test one value. Values enter in the
+order that was drawn, whatever ends first: a question waits until all before it have ended, so that
+quick units are not preferred. The order and the judgments in the store are the whole state, so that
+a run that was cut off comes to the same decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from itertools import chain
+from math import fsum
+from typing import Any
+
+import numpy as np
+from pydantic_core import from_json
+
+from evenhand.engine.run import BASIS, Bench
+from evenhand.errors import UsageError, quoted
+from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
+from evenhand.kinds.kind import Kind, PairwiseKind
+from evenhand.ledger.store import Scope, Store, StoredUnit
+from evenhand.runs.prepare import Recorded
+from evenhand.runs.question import (
+    Contrast,
+    Planned,
+    Question,
+    measure,
+    planned_pairs,
+    planned_scores,
+)
+from evenhand.stats.comparison.variants import chosen
+from evenhand.stats.decision.sequential import Betting, Outcome, at_the_end, interval
+
+AHEAD = 8
+"""So many questions are under way before the first has ended, and one more for each that has."""
+Wave = tuple[int, bool]
+"""The last unit's number before others were added, and whether the last look was taken there."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Duel:
+    """One variant against the baseline: its questions in order, and the test of their values."""
+
+    variant: str
+    alpha: float
+    min_units: int
+    questions: Sequence[Question]
+    waiting: list[int]
+    """Of each question, how many judgments have not ended."""
+    ends: Sequence[int]
+    """After how many questions a last look is taken: where the run ended before units were added,
+    and at its end."""
+    betting: Betting
+    values: list[float] = field(default_factory=list[float])
+    entered: int = 0
+    skipped: int = 0
+    units: int = 0
+    """How many of them the values come from."""
+    outcome: Outcome = "not enough evidence"
+
+    @property
+    def is_open(self) -> bool:
+        return self.outcome == "not enough evidence" and self.entered < len(self.questions)
+
+    @property
+    def looks(self) -> int:
+        """How many last looks were taken."""
+        on_the_way = self.betting.outcome != "not enough evidence"
+        return 0 if on_the_way else sum(end <= self.entered for end in self.ends)
+
+    def advance(self, value_of: Callable[[Question], float | None]) -> None:
+        """Take in the questions that have ended, up to the first that has not."""
+        while self.is_open and not self.waiting[self.entered]:
+            question = self.questions[self.entered]
+            self.entered += 1
+            value = value_of(question)
+            if value is None:
+                self.skipped += 1
+            else:
+                self.values.append(value)
+                self.units += len(question.units)
+                self.betting.add(value)
+            if self.units >= self.min_units:
+                self.outcome = self.betting.outcome
+            if self.entered in self.ends and self.outcome == "not enough evidence":
+                self.outcome = at_the_end(np.array(self.values), self.alpha, self.looks - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided about one variant, or how it stands; counts are of units, and of
+    questions."""
+
+    variant: str
+    baseline: str
+    dimension: str
+    outcome: Outcome
+    alpha: float
+    units: int
+    of: int
+    saved_units: int
+    questions: int
+    of_questions: int
+    skipped: int
+    measure: str
+    """`difference` or `win_rate`: what the estimate and its interval are of."""
+    estimate: float | None
+    low: float
+    high: float
+    at_end: bool
+    """Whether it took the last look, at all units."""
+
+
+class UntilDecided:
+    """The course of a run that ends when its comparison is decided."""
+
+    def __init__(
+        self,
+        store: Store,
+        scope: Scope,
+        kind: Kind,
+        benches: Sequence[Bench],
+        manifest: Mapping[str, Any],
+        width: int = AHEAD,
+    ) -> None:
+        self._store, self._scope, self._benches, self._width = store, scope, benches, width
+        self._stop, self._is_pairs = manifest["stop"], isinstance(kind, PairwiseKind)
+        own = (from_json(unit.body).get("rubric") for unit in store.units(scope))
+        rubrics = chain([manifest["identity"]["rubric"]], own)
+        self._measure = measure(kind, rubrics, self._stop["dimension"])
+        self._plan = _planned(store, scope, manifest, pairs=self._is_pairs)
+        waves = [(last, looked) for last, looked in manifest.get("waves", ())]
+        draw = _Draw(manifest["identity"]["seed"], waves)
+        self._duels = self._matched(draw)
+        self._order = draw.order([one for duel in self._duels for one in duel.questions])
+        self._positions = {no: place for place, units in enumerate(self._order) for no in units}
+        self._places: dict[int, list[tuple[Duel, int]]] = {}
+        for duel in self._duels:
+            for number, question in enumerate(duel.questions):
+                for no in question.units:
+                    self._places.setdefault(no, []).append((duel, number))
+        self._ended: set[tuple[int, int, int]] = set()
+        self._said: dict[tuple[int, int], list[float]] = {}
+        self.passing_failures = 0
+        """How many judgments failed for a reason that the next run tries again."""
+
+    def _matched(self, draw: _Draw) -> list[Duel]:
+        """A duel for every variant that is to be decided, each with its part of alpha."""
+        found, wanted = self._plan.questions, self._stop["variant"]
+        names = [list(found)[chosen(list(found), wanted)[0]]] if wanted else list(found)
+        names = [name for name in names if found[name]]
+        if not names:
+            raise UsageError(
+                f"nothing can be decided: nothing is paired with {quoted(self._plan.baseline)}",
+                advice="See [compare] by and baseline in the suite, and what the units share.",
+            )
+        each, alpha = sum(one.repeats for one in self._benches), self._stop["alpha"] / len(names)
+        made: list[Duel] = []
+        for name in names:
+            questions = sorted(found[name], key=draw.place)
+            duel = Duel(
+                variant=name,
+                alpha=alpha,
+                min_units=self._stop["min_units"],
+                questions=questions,
+                waiting=[each * len(one.units) for one in questions],
+                ends=draw.ends(questions),
+                betting=Betting(alpha),
+            )
+            made.append(duel)
+        return made
+
+    @property
+    def is_met(self) -> bool:
+        """Whether nothing is open any more: decided, or without a unit left."""
+        return not any(duel.is_open for duel in self._duels)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether every comparison has come to an end."""
+        return all(duel.outcome != "not enough evidence" for duel in self._duels)
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether a last look was taken at all units that there are."""
+        return any(duel.looks and duel.entered == len(duel.questions) for duel in self._duels)
+
+    def work(self, bench: Bench) -> Iterator[tuple[int, StoredUnit]]:
+        for units in self._order:
+            for no in units:
+                for repeat in range(bench.repeats):
+                    if self.is_met:
+                        return
+                    if (no, bench.index, repeat) not in self._ended and self.is_wanted(no):
+                        unit = self._store.unit_named(self._scope.run, self._plan.ids[no])
+                        assert unit is not None
+                        yield repeat, unit
+
+    def is_wanted(self, unit: int) -> bool:
+        return any(duel.is_open for duel, _ in self._places.get(unit, ()))
+
+    def is_early(self, unit: int) -> bool:
+        heads = [duel.questions[duel.entered].units for duel in self._duels if duel.is_open]
+        places = [max(self._positions[no] for no in units) for units in heads]
+        ended = min(places, default=len(self._order))
+        return self._positions[unit] >= ended + AHEAD + min(ended, self._width)
+
+    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
+        place = (unit, judge, repeat)
+        if place in self._ended or unit not in self._places:
+            return
+        self._ended.add(place)
+        if judgment is not None and judgment.output is not None:
+            worth = self._measure.of(judgment.output)
+            if worth is not None:
+                self._said.setdefault((unit, judge), []).append(worth)
+        for duel, number in self._places[unit]:
+            duel.waiting[number] -= 1
+            duel.advance(self._value)
+
+    def replay(self, *, again: bool) -> None:
+        """Take in what the store holds; with `again`, not what this run tries again."""
+        for unit, stored in self._store.judgments(self._scope, BASIS):
+            passing = stored.judgment.reason in RETRIED_BY_NEXT_RUN
+            self.passing_failures += passing
+            if not (passing and again):
+                self.note(unit.no, stored.judge, stored.repeat, stored.judgment)
+
+    def _value(self, question: Question) -> float | None:
+        """From 0, all for the baseline, to 1: the mean of what there is."""
+        return _mean([v for one in question.contrasts for v in self._values(one)])
+
+    def _values(self, contrast: Contrast) -> Iterator[float]:
+        """One value by each judge that said something of both sides."""
+        for bench in self._benches:
+            worth = self._worth(contrast.units, bench)
+            if self._is_pairs and worth is not None:
+                yield 1 - worth if contrast.turned else worth
+            against = self._worth(contrast.against, bench)
+            if worth is not None and against is not None:
+                yield (1 + worth - against) / 2
+
+    def _worth(self, units: Sequence[int], bench: Bench) -> float | None:
+        means = [_mean(self._said.get((no, bench.index), [])) for no in units]
+        return _mean([mean for mean in means if mean is not None])
+
+    def decisions(self) -> list[Decision]:
+        """How each comparison stands."""
+        return [self._decision(duel) for duel in self._duels]
+
+    def _decision(self, duel: Duel) -> Decision:
+        values, looks = np.array(duel.values), duel.looks
+        ends = interval(values, duel.alpha, looks - 1 if looks else None)
+        known = [*ends, float(values.mean())] if len(values) else [*ends, 0.5]
+        if not self._is_pairs:
+            known = [(2 * one - 1) * self._measure.span for one in known]
+        begun = {no for no, _, _ in self._ended}
+        units = {no for one in duel.questions for no in one.units}
+        return Decision(
+            variant=duel.variant,
+            baseline=self._plan.baseline,
+            dimension=self._stop["dimension"],
+            outcome=duel.outcome,
+            alpha=duel.alpha,
+            units=duel.units,
+            of=len(units),
+            saved_units=len(units - begun),
+            questions=len(duel.values),
+            of_questions=len(duel.questions),
+            skipped=duel.skipped,
+            measure="win_rate" if self._is_pairs else "difference",
+            estimate=known[2] if len(values) else None,
+            low=known[0],
+            high=known[1],
+            at_end=looks > 0,
+        )
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it: where there is one comparison, its keys stand on top too."""
+        found = self.decisions()
+        units = {no for duel in self._duels for one in duel.questions for no in one.units}
+        saved = len(units - {no for no, _, _ in self._ended})
+        alone = asdict(found[0]) if len(found) == 1 else {"outcome": None, "variant": None}
+        return {
+            **alone,
+            "alpha": self._stop["alpha"],
+            "baseline": self._plan.baseline,
+            "dimension": self._stop["dimension"],
+            "of": len(units),
+            "saved_units": saved,
+            "sequential": True,
+            "comparisons": [asdict(one) for one in found],
+            "notes": [*self._plan.notes, *_skips(found)],
+        }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """The same in whatever order they came."""
+    return fsum(values) / len(values) if values else None
+
+
+def _skips(found: Sequence[Decision]) -> Iterator[str]:
+    for one in found:
+        if one.skipped:
+            yield (
+                f"{one.skipped} questions are left out of {one.variant} against {one.baseline}:"
+                " a failure left nothing to compare"
+            )
+
+
+def _planned(store: Store, scope: Scope, manifest: Mapping[str, Any], *, pairs: bool) -> Planned:
+    compare = manifest.get("compare") or {}
+    units, baseline = store.units(scope), compare.get("baseline")
+    if pairs:
+        return planned_pairs(units, baseline)
+    if not compare.get("by"):
+        raise UsageError(
+            "nothing says what is to be decided",
+            advice='Name it in the suite: [compare] by = "prompt_variant", baseline = "v1".',
+        )
+    return planned_scores(units, compare["by"], baseline)
+
+
+class _Draw:
+    """The order of questions: drawn from the seed and their names, those that came later last."""
+
+    def __init__(self, seed: int, waves: Sequence[Wave]) -> None:
+        self._seed, self._waves = seed, waves
+
+    def place(self, question: Question) -> tuple[int, bytes]:
+        lot = blake2b(f"{self._seed}:{question.name}".encode(), person=b"evenhand-draw-1")
+        return self._wave(question), lot.digest()
+
+    def _wave(self, question: Question) -> int:
+        return sum(last < max(question.units) for last, _ in self._waves)
+
+    def order(self, questions: Sequence[Question]) -> list[tuple[int, ...]]:
+        """The units of all questions, those of a question together and each unit once."""
+        seen: set[int] = set()
+        gathered: dict[tuple[int, bytes], list[int]] = {}
+        for place, units in sorted((self.place(one), one.units) for one in questions):
+            fresh = [no for no in units if no not in seen]
+            seen.update(fresh)
+            gathered.setdefault(place, []).extend(fresh)
+        return [tuple(units) for units in gathered.values() if units]
+
+    def ends(self, questions: Sequence[Question]) -> list[int]:
+        """After how many of these questions in order a last look is taken."""
+        ends = {len(questions)}
+        for number, (_, looked) in enumerate(self._waves):
+            if looked:
+                ends.add(sum(self._wave(one) <= number for one in questions))
+        return sorted(ends - {0})
+
+
+def course(
+    store: Store,
+    scope: Scope,
+    kind: Kind,
+    benches: Sequence[Bench],
+    manifest: Mapping[str, Any],
+    width: int = AHEAD,
+) -> UntilDecided:
+    """Where a run stands on its course. What failed in passing is tried again, unless it is decided
+    without: a decision stands."""
+    made = UntilDecided(store, scope, kind, benches, manifest, width)
+    made.replay(again=False)
+    if made.is_decided or not made.passing_failures:
+        return made
+    made = UntilDecided(store, scope, kind, benches, manifest, width)
+    made.replay(again=True)
+    return made
+
+
+def is_sequential(manifest: Mapping[str, Any]) -> bool:
+    """Whether a run was last started to end when its comparison is decided."""
+    return bool((manifest.get("stop") or {}).get("until_decided"))
+
+
+def stored_decision(store: Store, recorded: Recorded) -> dict[str, Any] | None:
+    """What a run that was to stop early has decided; None for any other run."""
+    if not is_sequential(recorded.row.manifest):
+        return None
+    return _stored_course(store, recorded).json()
+
+
+def _stored_course(store: Store, recorded: Recorded) -> UntilDecided:
+    scope, manifest = Scope(recorded.row.id), recorded.row.manifest
+    made = UntilDecided(store, scope, recorded.kind, recorded.benches, manifest)
+    made.replay(again=False)
+    return made
+
+
+def waves(store: Store, recorded: Recorded) -> list[Wave]:
+    """What a run must remember when it is started again, perhaps with more units: those that are
+    added come after all others, and each last look is paid for."""
+    known = [(last, looked) for last, looked in recorded.row.manifest.get("waves", ())]
+    if not is_sequential(recorded.row.manifest):
+        return known
+    try:
+        looked = _stored_course(store, recorded).has_looked
+    except UsageError:  # the comparison it was to decide was none
+        return known
+    last = max(unit.no for unit in store.units(Scope(recorded.row.id)))
+    if known and known[-1][0] == last:
+        looked, known = looked or known[-1][1], known[:-1]
+    return [*known, (last, looked)]

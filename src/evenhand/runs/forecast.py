@@ -1,0 +1,229 @@
+"""What a run would send and cost, told before it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evenhand.engine.prices import dollars, token_bounds, token_guess
+from evenhand.engine.run import BASIS, Bench, Course, Everything, sitting
+from evenhand.engine.stop import Stopped
+from evenhand.exchange import Question, Reply
+from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
+from evenhand.ledger.keys import call_keys
+from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
+from evenhand.runs.judge import run_course, seated
+from evenhand.runs.prepare import Prepared, Seat, open_store
+
+OUTPUT_GUESS = 200
+"""Tokens of a plain reply, for the lower end of a forecast."""
+
+
+@dataclass(slots=True)
+class Forecast:
+    """What a run would send: calls, tokens, and the range of its price in picodollars."""
+
+    planned: int = 0
+    done: int = 0
+    left_out: int = 0
+    answered: int = 0
+    calls_least: int = 0
+    calls_most: int = 0
+    input_tokens: int = 0
+    output_tokens_most: int = 0
+    cost_least: int | None = 0
+    cost_most: int | None = 0
+    until_decided: bool = False
+    """Whether the run may end at any moment: then nothing is sure to be sent."""
+
+    def json(self) -> dict[str, Any]:
+        sure = not self.until_decided
+        return {
+            "until_decided": self.until_decided,
+            "planned": self.planned,
+            "done": self.done,
+            "left_out": self.left_out,
+            "cached": self.answered,
+            "calls": {"least": self.calls_least * sure, "most": self.calls_most},
+            "input_tokens": self.input_tokens,
+            "output_tokens_most": self.output_tokens_most,
+            "price_usd": {
+                "least": None if self.cost_least is None else dollars(self.cost_least * sure),
+                "most": None if self.cost_most is None else dollars(self.cost_most),
+            },
+        }
+
+
+async def forecast(
+    prepared: Prepared, store: Store | None, limit: int | None, *, retry_failures: bool = False
+) -> Forecast:
+    """Everything a run would do up to the first call of each judgment that is not in the ledger,
+    and no call. The data is read as by a run, into a store that vanishes."""
+    async with aclosing(prepared):
+        intake = open_store("sqlite::memory:")
+        try:
+            name, units = prepared.suite.file.name, prepared.units(limit)
+            scope = intake.begin(prepared.run, name, prepared.manifest, units)
+            ahead = _Lookahead(prepared, store or intake, retry_failures)
+            course = _course(prepared, intake, scope, store)
+            ahead.found.until_decided = not isinstance(course, Everything)
+            for unit in intake.units(scope):
+                if course.is_wanted(unit.no):
+                    await ahead.add(unit)
+        finally:
+            intake.close()
+    return ahead.found
+
+
+def _course(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | None) -> Course:
+    """Which units the run is about, and whether what the store holds already decides it."""
+    made = run_course(prepared, intake, scope, prepared.manifest)
+    if ledger and not isinstance(made, Everything):
+        for unit in intake.units(scope):
+            for held, one in ledger.judgments(Scope(scope.run), BASIS, unit.id):
+                if held.digest == unit.digest:
+                    made.note(unit.no, one.judge, one.repeat, one.judgment)
+    return made
+
+
+class _Lookahead:
+    """A forecast under way: the ledger answers as far as it can, and what is missing is summed."""
+
+    def __init__(self, prepared: Prepared, ledger: Store, retry_failures: bool) -> None:
+        self.found = Forecast()
+        self._kind, self._ledger, self._run = prepared.kind, ledger, Scope(prepared.run)
+        self._retry_failures = retry_failures
+        self._tries = 1 + prepared.suite.file.settings.repairs
+        judges = [(seat, call_keys(seat.judge.identity)) for seat in prepared.seats]
+        self._seated = list(seated(prepared.benches, judges))
+        self._bound = token_bounds()
+
+    async def add(self, unit: StoredUnit) -> None:
+        """All judgments of one unit."""
+        held = self._ledger.judgments(self._run, BASIS, unit.id)
+        stored = {(one.judge, one.repeat): one for it, one in held if it.digest == unit.digest}
+        for bench, judges in self._seated:
+            for repeat in range(bench.repeats):
+                one = stored.get((bench.index, repeat))
+                if one is not None and self._stands(one):
+                    self.found.answered += len(one.calls)
+                    self.found.done += one.judgment.status != "left_out"
+                    self._plan(one.judgment)
+                else:
+                    await self._judge(unit, bench, repeat, judges, one)
+
+    def _stands(self, stored: StoredJudgment) -> bool:
+        reason = stored.judgment.reason
+        return reason is None or not (self._retry_failures or reason in RETRIED_BY_NEXT_RUN)
+
+    def _plan(self, judgment: Judgment | None) -> None:
+        left_out = judgment is not None and judgment.status == "left_out"
+        self.found.left_out += left_out
+        self.found.planned += not left_out
+
+    async def _judge(
+        self,
+        unit: StoredUnit,
+        bench: Bench,
+        repeat: int,
+        judges: Sequence[tuple[Seat, Callable[[Question], str]]],
+        before: StoredJudgment | None,
+    ) -> None:
+        """Judge a unit from the ledger; the first question that it cannot answer is to be sent."""
+        is_set_aside = before and before.judgment.reason not in RETRIED_BY_NEXT_RUN
+        aside = before.bad_tries if before and is_set_aside else ()
+        asked: list[Question] = []
+
+        def held(question: Question) -> Call | None:
+            key = judges[question.seat][1](replace(question, repeat=repeat))
+            return None if key in aside else self._ledger.find(key)
+
+        async def ask(question: Question) -> Reply:
+            asked.append(question)
+            call = held(question)
+            if call is None:
+                raise Stopped
+            self.found.answered += 1
+            await asyncio.sleep(0)  # Ctrl-C is heard
+            return call.reply
+
+        try:
+            self._plan(await self._kind.judge(unit.body, sitting(bench, repeat, ask)))
+        except Stopped:
+            self._plan(None)
+            openings = self._openings(unit.body, bench, repeat)
+            self._send([seat for seat, _ in judges], asked, openings, held)
+
+    def _openings(self, body: str, bench: Bench, repeat: int) -> dict[int, list[Question]]:
+        """The questions of a round to each judge of a bench that may be asked them."""
+        whole, made = sitting(bench, repeat, _no), dict[int, list[Question]]()
+        for seat in range(len(bench.names)):
+            only = slice(seat, seat + 1)
+            alone = replace(whole, judges=bench.names[only], styles=bench.styles[only])
+            made[seat] = [replace(one, seat=seat) for one in self._kind.opening(body, alone)]
+        return {seat: questions for seat, questions in made.items() if questions}
+
+    def _send(
+        self,
+        seats: Sequence[Seat],
+        asked: Sequence[Question],
+        openings: Mapping[int, Sequence[Question]],
+        held: Callable[[Question], Call | None],
+    ) -> None:
+        """The last question asked, the rest of its round, and what may follow: the re-asks of each
+        pass, and later rounds, which in a relay may go to its dearest judge."""
+        missed = asked[-1]
+        rounds = list(dict.fromkeys((one.seat, one.round) for one in asked))
+        seen = {one.order for one in asked if (one.seat, one.round) == rounds[-1]}
+        seat = seats[missed.seat]
+        self._add_sure(seat, missed)
+        self._add_most([(seat, missed)], range(self._tries - missed.reask))
+        for question in openings[missed.seat]:
+            if question.order not in seen:
+                begun = missed.round == 1 and held(question) is not None
+                self.found.answered += begun
+                if not begun:
+                    self._add_sure(seat, question)
+                self._add_most([(seat, question)], range(begun, self._tries))
+        for ways in zip(*openings.values(), strict=True):
+            asked_of = [(seats[one.seat], one) for one in ways]
+            self._add_most(asked_of, range(self._tries), self._kind.rounds - len(rounds))
+
+    def _add_sure(self, seat: Seat, question: Question) -> None:
+        found, guess = self.found, token_guess(question.messages)
+        found.calls_least += 1
+        found.input_tokens += guess
+        if seat.price is None:
+            found.cost_least = None
+        elif found.cost_least is not None:
+            found.cost_least += seat.price.bound(guess, min(OUTPUT_GUESS, seat.spec.max_tokens))
+
+    def _add_most(
+        self, ways: Sequence[tuple[Seat, Question]], tries: range, times: int = 1
+    ) -> None:
+        """A pass that goes one of some ways, with all its tries; so many times."""
+        found, calls = self.found, len(tries) * times
+        found.calls_most += calls
+        found.output_tokens_most += calls * max(seat.spec.max_tokens for seat, _ in ways)
+        costs = [_dearest(seat, self._bound(question), tries) for seat, question in ways]
+        known = [cost for cost in costs if cost is not None]
+        if calls and len(known) < len(costs):
+            found.cost_least = found.cost_most = None
+        elif found.cost_most is not None and known:
+            found.cost_most += times * max(known)
+
+
+def _dearest(seat: Seat, bound: int, tries: range) -> int | None:
+    """The most that a pass can cost: each re-ask sends the conversation again, with the reply
+    before it."""
+    if seat.price is None:
+        return None
+    written, price = seat.spec.max_tokens, seat.price
+    return sum(price.bound(bound + written * reask, written) for reask in tries)
+
+
+async def _no(question: Question) -> Reply:
+    raise Stopped

@@ -1,0 +1,214 @@
+"""Judgments made elsewhere become a run like any other.
+
+Rows go through a database of their own on the disk, which brings those of one unit together: memory
+holds the rows of one judge on one unit, however large the file is. The run is kept whole or not at
+all, and the same files with the same settings are the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+from evenhand.data.files import require_file
+from evenhand.data.foreign import LAYOUTS, Found
+from evenhand.engine.run import BASIS
+from evenhand.errors import DataError, UsageError, quoted
+from evenhand.ledger.keys import run_id
+from evenhand.ledger.store import JudgedUnit, Store
+from evenhand.runs.imports.scores import ScoreRows
+from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.votes import VoteRows
+
+Rule = Literal["tie", "uncertain", "drop", "split"]
+"""What orders that name different winners come to; applied when figures are computed."""
+VERSION = 1
+"""Of how rows are read: a change gives other runs."""
+ROWS_A_NOTICE = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a command says beyond the files."""
+
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    """New names to old ones."""
+    name: str | None = None
+    judge: str | None = None
+    """Who judged, where the rows do not say."""
+    key: Sequence[str] = ()
+    """The columns that tell units apart; nothing: those of the layout, or found out."""
+    on_conflict: Rule = "uncertain"
+    notice: Callable[[str], None] = lambda said: None
+    """Told now and then how far it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What came in."""
+
+    run: str
+    name: str
+    kind: str
+    shape: str
+    tally: Tally
+    key: Sequence[str]
+    on_conflict: Rule
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        tally = self.tally
+        failures = dict(sorted(tally.failures.items()))
+        made: dict[str, Any] = {
+            "run": self.run,
+            "name": self.name,
+            "kind": self.kind,
+            "rows": tally.rows,
+            "units": tally.units,
+            "judges": len(tally.repeats),
+            "planned": tally.verdicts + sum(failures.values()),
+            "verdicts": tally.verdicts,
+            "failures": failures,
+            "pending": 0,
+            "repeats": max(tally.repeats, default=0),
+            "key": list(self.key),
+            "meta_differs": dict(tally.differs.most_common()),
+        }
+        if self.shape == "votes":
+            settled = dict(sorted(tally.settled.items()))
+            made |= {"candidates": tally.candidates, "criteria": tally.names, "settled": settled}
+            return made | {"on_conflict": self.on_conflict}
+        return made | {"dimensions": tally.names, "missing_scores": dict(tally.missing)}
+
+
+def import_files(
+    store: Store, paths: Sequence[Path], kind: str, options: Options | None = None
+) -> Imported:
+    """Take the judgments of these files into the store, as one run; raises DataError."""
+    options = options or Options()
+    for path in paths:
+        require_file(path)
+    rows = _rows(paths, kind, options)
+    first = next(rows)
+    key = options.key or _present(LAYOUTS[kind].key, first.value, len(paths) > 1)
+    # A layout may leave out its judge, a table of the user's own must not.
+    judge = options.judge or ("" if kind in ("votes", "scores") else kind)
+    gathered = (VoteRows if first.shape == "votes" else ScoreRows)(kind, tuple(key), judge)
+    with gathered:
+        gathered.fill(_alike(chain([first], rows), first))
+        name = options.name or _stem(paths[0])
+        identity = _identity(gathered, name, paths, options)
+        run = run_id(identity)
+        with store.claim(run):
+
+            def manifest() -> dict[str, Any]:
+                files = [path.name for path in paths]
+                return _manifest(identity, gathered, kind, files)
+
+            store.take_in(run, name, manifest, _told(gathered, options.notice), BASIS)
+        return Imported(
+            run=run,
+            name=name,
+            kind=kind,
+            shape=gathered.shape,
+            tally=gathered.tally,
+            key=gathered.key,
+            on_conflict=options.on_conflict,
+        )
+
+
+def _rows(paths: Sequence[Path], kind: str, options: Options) -> Iterator[Found]:
+    number = 0
+    for path in paths:
+        for found in LAYOUTS[kind].read(path, options.columns):
+            number += 1
+            if number % ROWS_A_NOTICE == 0:
+                options.notice(f"{number:,} rows read")
+            yield found
+    if not number:
+        raise UsageError("there is nothing to import", advice="Name a file that holds judgments.")
+
+
+def _told(gathered: VoteRows | ScoreRows, notice: Callable[[str], None]) -> Iterator[JudgedUnit]:
+    """The units, told about as they go into the store."""
+    for number, judged in enumerate(gathered.units(), 1):
+        if number % ROWS_A_NOTICE == 0:
+            notice(f"{number:,} units written")
+        yield judged
+
+
+def _present(key: Sequence[str], row: Mapping[str, Any], several: bool) -> list[str]:
+    """The columns of a layout's key that its first row has; the file only if there are several."""
+    there = [name for name in key if name == "unit" or name in row]
+    return [name for name in there if name != "file" or several]
+
+
+def _alike(rows: Iterator[Found], first: Found) -> Iterator[Found]:
+    """The rows, which must all be votes or all be scores."""
+    for found in rows:
+        if found.shape != first.shape:
+            raise DataError(
+                f"these are {found.shape}, and the rows from {quoted(first.where)} on are"
+                f" {first.shape}",
+                where=found.where,
+                advice="Import them one after the other.",
+            )
+        yield found
+
+
+def _identity(
+    gathered: VoteRows | ScoreRows, name: str, paths: Sequence[Path], options: Options
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "protocol": f"imported:{gathered.shape}:{VERSION}",
+        "language": "en",
+        "rubric": None,
+        "judges": gathered.judges,
+        "seed": 0,
+        "settings": {
+            "on_conflict": options.on_conflict,
+            "key": list(gathered.key),
+            "source": _hash(paths),
+            "map": dict(options.columns),
+        },
+    }
+
+
+def _manifest(
+    identity: Mapping[str, Any], gathered: VoteRows | ScoreRows, kind: str, files: list[str]
+) -> dict[str, Any]:
+    entries = [
+        {"name": name, "identity": {}, "style": "full", "caveat": "", "repeats": repeats}
+        for name, repeats in zip(gathered.judges, gathered.tally.repeats, strict=True)
+    ]
+    return {
+        "identity": identity,
+        "judges": entries,
+        "protocol": {"name": gathered.shape, "texts": {}},
+        "prompt": None,
+        "evenhand": version("evenhand"),
+        "imported": {"kind": kind, "files": files, "criteria": gathered.criteria},
+    }
+
+
+def _hash(paths: Sequence[Path]) -> str:
+    """Of what the files hold, whatever they are called."""
+    whole = blake2b(digest_size=16)
+    for path in paths:
+        one = blake2b(digest_size=16)
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                one.update(chunk)
+        whole.update(one.digest())
+    return f"blake2b:{whole.hexdigest()}"
+
+
+def _stem(path: Path) -> str:
+    """The name of a file without its endings."""
+    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name

@@ -1,0 +1,299 @@
+"""Votes to judgments of pairs: both orders of one judge on one pair are the passes of a judgment.
+
+`A` is the candidate that the first row of a pair shows first. Rows in one order, or of different
+samples, are repeats; no row is merged with another or dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json
+
+from evenhand import jsontext
+from evenhand.data.foreign import Found
+from evenhand.data.foreign.tidy import VOTE_COLUMNS, judge_of, meta_of, read_vote, unit_of
+from evenhand.judgment import Judgment, failure, verdict
+from evenhand.kinds.pairwise.protocol import derived
+from evenhand.ledger.store import IncomingUnit, JudgedUnit
+from evenhand.runs.imports.keys import Columns, key_values
+from evenhand.runs.imports.spool import Spool
+from evenhand.runs.imports.tally import Tally
+
+_COLUMNS = (
+    *("key", "cluster", "low", "high", "judge", "first", "said", "preference", "failed", "detail"),
+    *("turned", "sample", "criterion", "first_length", "second_length", "flag", "meta", "origin"),
+)
+_UNITS = (
+    "SELECT r.key, r.cluster, r.low, r.high, r.first, r.first_length, r.second_length, r.meta,"
+    " r.origin, {} FROM units u JOIN rows r ON r.no=u.no {} ORDER BY u.no"
+)
+_META = 7
+"""Where the meta stands in it."""
+_SEVERAL = "SELECT count(*) > count(DISTINCT key) FROM units"
+_TOPICS = """
+    CREATE TABLE topics AS
+    SELECT key, name, row_number() OVER (PARTITION BY key ORDER BY min(shown)) AS place,
+        count(*) OVER (PARTITION BY key) AS size
+    FROM (
+        SELECT u.key AS key, r.first AS name, 2 * u.no AS shown
+        FROM units u JOIN rows r ON r.no=u.no WHERE u.low<>u.high
+        UNION ALL
+        SELECT u.key, CASE WHEN r.first=u.low THEN u.high ELSE u.low END, 2 * u.no + 1
+        FROM units u JOIN rows r ON r.no=u.no WHERE u.low<>u.high
+    )
+    GROUP BY key, name
+"""
+"""The candidates of each unit, numbered in the order in which they are shown first."""
+_PLACES = (
+    "LEFT JOIN topics f ON f.key=u.key AND f.name=r.first LEFT JOIN topics s ON s.key=u.key"
+    " AND s.name=CASE WHEN r.first=u.low THEN u.high ELSE u.low END"
+)
+_VOTES = (
+    "SELECT p.unit, p.judge, r.first, r.said, r.preference, r.failed, r.detail, r.turned, r.sample,"
+    " r.criterion, r.flag, r.meta FROM placed p JOIN rows r ON r.no=p.row ORDER BY p.place"
+)
+_CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
+_CRITERIA = "SELECT criterion FROM rows WHERE criterion<>'' GROUP BY criterion ORDER BY min(no)"
+_SIDES = {"12": {"first": "A", "second": "B"}, "21": {"first": "B", "second": "A"}}
+
+
+class _Row(NamedTuple):
+    """A vote as it waits."""
+
+    unit: int
+    judge: int
+    first: str
+    said: str
+    preference: float | None
+    failed: str
+    detail: str
+    turned: int
+    sample: str
+    criterion: str
+    flag: str
+    meta: str
+
+
+class _Pair(NamedTuple):
+    """A pair of candidates on one unit."""
+
+    id: str
+    first: str
+    second: str
+    meta: Mapping[str, Any]
+
+    def order(self, row: _Row) -> str:
+        """In which order a row shows the candidates; one that meets itself goes by `pass`."""
+        is_turned = row.turned if self.first == self.second else row.first != self.first
+        return "21" if is_turned else "12"
+
+
+class VoteRows:
+    """The votes of one import."""
+
+    shape = "votes"
+
+    def __init__(self, kind: str, key: tuple[str, ...], judge: str) -> None:
+        self.kind, self.key, self._judge = kind, key, judge
+        self.tally, self._columns, self._spool = Tally(), Columns(), Spool(_COLUMNS)
+        self.judges: list[str] = []
+
+    def __enter__(self) -> VoteRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spool.close()
+
+    @property
+    def criteria(self) -> list[str]:
+        return self.tally.names
+
+    def fill(self, found: Iterable[Found]) -> None:
+        """Take in all rows; raises DataError."""
+        spool, tally = self._spool, self.tally
+        tally.rows = spool.fill(map(self._row, found))
+        self._columns.require(self.key)
+        spool.place(("key", "low", "high"))
+        self.judges = spool.names("SELECT name FROM judges ORDER BY place")
+        tally.repeats = [0] * len(self.judges)
+        tally.candidates = spool.names(_CANDIDATES)
+        tally.names = spool.names(_CRITERIA)
+
+    def _row(self, found: Found) -> tuple[Any, ...]:
+        row, where = found.value, found.where
+        vote, meta = read_vote(row, where), meta_of(row, VOTE_COLUMNS)
+        judge = judge_of(row, where, self.kind, self._judge)
+        unit = unit_of(row, where, self.kind, self.key)
+        self._columns.see({"unit": unit, **meta} if unit else meta)
+        ident, meta = key_values(self.key, unit, meta)
+        low, high = sorted((vote.first, vote.second))
+        return (
+            *(ident, unit or ident, low, high, judge, vote.first, vote.said, vote.preference),
+            *(vote.failed, vote.detail, vote.turned, vote.sample, vote.criterion),
+            *(*vote.lengths, found.flag, jsontext.swift(meta), where),
+        )
+
+    def units(self) -> Iterator[JudgedUnit]:
+        """Every pair with its judgments."""
+        votes = map(_Row._make, self._spool.rows(_VOTES))
+        by_unit = groupby(votes, key=lambda row: row.unit)
+        for opening, (_, rows) in zip(self._openings(), by_unit, strict=True):
+            pair, unit = _pair(*opening)
+            first = opening[0][_META]
+            judgments: list[tuple[int, int, Judgment]] = []
+            for judge, group in groupby(rows, key=lambda row: row.judge):
+                own = list(group)
+                for row in own:
+                    self.tally.compare(row.meta, first, self.key)
+                made = settled(pair, own, self.judges[judge])
+                self.tally.count(judge, made)
+                judgments += [(judge, repeat, one) for repeat, one in enumerate(made)]
+            self.tally.units += 1
+            self.tally.settled.update(
+                one.output["settled"] for *_, one in judgments if one.output is not None
+            )
+            yield JudgedUnit(unit, judgments)
+
+    def _openings(self) -> Iterator[tuple[Sequence[Any], bool]]:
+        """The first row of every pair with the places of its candidates, and whether there are
+        units with several pairs."""
+        (several,) = self._spool.names(_SEVERAL)
+        if not several:
+            found = self._spool.rows(_UNITS.format("1, 2, 2", ""))
+        else:
+            self._spool.run(_TOPICS)
+            self._spool.run("CREATE INDEX topics_by_name ON topics (key, name)")
+            found = self._spool.rows(_UNITS.format("f.place, s.place, f.size", _PLACES))
+        return ((row, bool(several)) for row in found)
+
+
+def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
+    """The pair of its first row, and its text as `protocols.pairs.load_pair` reads it.
+
+    Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
+    was shown first: so runs about the same pairs have the same ids and can be joined.
+    """
+    key, cluster, low, high, first, first_length, second_length, meta, origin, *places = row
+    if low == high or cluster != key:
+        # No front has a candidate that meets itself, nor one made of several units of a topic.
+        places = [1, 2, 2]
+    second = high if first == low else low
+    ident = f"{key}#{low}-{high}" if several else key
+    pair = _Pair(ident, first, second, from_json(meta))
+    body = {
+        "id": ident,
+        "topic": "",
+        "candidates": [{"id": first, "text": ""}, {"id": second, "text": ""}],
+        "row": cluster,
+        "places": places[:2],
+        "of": places[2],
+        "order": "12",
+        "meta": pair.meta,
+        "lengths": (first_length, second_length),
+    }
+    return pair, IncomingUnit(ident, origin, jsontext.swift(body))
+
+
+def settled(pair: _Pair, rows: Sequence[_Row], judge: str) -> list[Judgment]:
+    """The judgments of one judge on one pair: the k-th row in one order goes with the k-th in the
+    other."""
+    samples: dict[str, dict[str, list[dict[str, _Row]]]] = {}
+    seen: dict[tuple[str, str, str], int] = {}
+    for row in rows:
+        place = (row.sample, pair.order(row), row.criterion)
+        orders = samples.setdefault(row.sample, {"12": [], "21": []})
+        number = seen[place] = seen.get(place, -1) + 1
+        if number == len(orders[place[1]]):
+            orders[place[1]].append({})
+        orders[place[1]][number][row.criterion] = row
+    made: list[Judgment] = []
+    for orders in samples.values():
+        for both in zip_longest(orders["12"], orders["21"]):
+            passes = [
+                _pass(slot, order, judge)
+                for order, slot in zip(("12", "21"), both, strict=True)
+                if slot is not None
+            ]
+            flags = dict.fromkeys(
+                row.flag for slot in both if slot for row in slot.values() if row.flag
+            )
+            made.append(_judgment(pair, passes, tuple(flags)))
+    return made
+
+
+def _pass(slot: Mapping[str, _Row], order: str, judge: str) -> dict[str, Any]:
+    """What was said in one order, of the candidates as the unit has them."""
+    whole = slot.get("")
+    marks = {c: _mark(row, order) for c, row in slot.items() if c}
+    opening = {"round": 1, "order": order, "judge": judge}
+    bad = whole if whole else next((row for row in slot.values() if row.failed), None)
+    if bad and bad.failed and (whole or not any(marks.values())):
+        problem = {"code": bad.failed, "path": "winner", "message": bad.detail}
+        return opening | {"problems": [problem], "flags": []}
+    winner = _SIDES[order].get(whole.said, "tie") if whole else derived(marks, ())
+    made = opening | {"winner": winner, "marks": marks, "problems": [], "flags": []}
+    if whole is None or whole.preference is None:
+        return made
+    return made | {"preference": whole.preference if order == "12" else 1 - whole.preference}
+
+
+def _mark(row: _Row, order: str) -> str | None:
+    if row.failed:
+        return None
+    side = _SIDES[order].get(row.said)
+    return f"{side}+" if side else "tie"
+
+
+def _judgment(pair: _Pair, passes: Sequence[dict[str, Any]], flags: tuple[str, ...]) -> Judgment:
+    for one in passes:
+        if one["problems"]:
+            return _failure(one, passes, flags)
+    winners = {one["winner"] for one in passes}
+    how = "one_order" if len(passes) == 1 else "stable" if len(winners) == 1 else "uncertain"
+    marks, unstable = _marks(passes)
+    output: dict[str, Any] = {
+        "pair_id": pair.id,
+        "candidates": [pair.first, pair.second],
+        "winner": "uncertain" if how == "uncertain" else passes[0]["winner"],
+        "settled": how,
+        "rounds": 1,
+        "criteria": marks,
+        "unstable": unstable,
+        "notes": "",
+        "meta": pair.meta,
+    }
+    told = [one["preference"] for one in passes if "preference" in one]
+    if told:
+        output["preference"] = sum(told) / len(told)
+    if any(mark is None for one in passes for mark in one["marks"].values()):
+        flags = (*flags, "marks_missing")
+    return verdict(output, flags=flags, passes=tuple(passes))
+
+
+def _failure(
+    failed: Mapping[str, Any], passes: Sequence[dict[str, Any]], flags: tuple[str, ...]
+) -> Judgment:
+    (problem,) = failed["problems"]
+    detail = problem["message"]
+    if len(passes) > 1:
+        detail = f"order {failed['order']}: {detail}"
+        said = [f"order {one['order']} says {one['winner']}" for one in passes if "winner" in one]
+        detail = "; ".join([detail, *said])
+    return failure(problem["code"], detail, flags=flags, passes=tuple(passes))
+
+
+def _marks(passes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    """Each criterion's mark; one on which the orders differ is unstable, and a tie."""
+    marks: dict[str, str] = {}
+    unstable: list[str] = []
+    for criterion in dict.fromkeys(c for one in passes for c in one["marks"]):
+        said = [one["marks"][criterion] for one in passes if criterion in one["marks"]]
+        if not any(said):
+            continue
+        if len(set(said)) > 1:
+            unstable.append(criterion)
+        marks[criterion] = "tie" if len(set(said)) > 1 else said[0]
+    return marks, unstable

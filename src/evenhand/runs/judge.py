@@ -1,0 +1,340 @@
+"""What a command does with a run: judge it, settle it again; and the summary of each.
+
+In every summary planned = verdicts + failures + pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evenhand.engine.ask import Counter, Door, Tally
+from evenhand.engine.budget import Budget
+from evenhand.engine.pace import Pace
+from evenhand.engine.prices import dollars
+from evenhand.engine.retry import Retry
+from evenhand.engine.run import BASIS, Bench, Engine, Everything, Pool, routed, settle, sitting
+from evenhand.engine.stop import Stop, Stopped
+from evenhand.errors import EvenhandError, StoppedEarly, UsageError
+from evenhand.exchange import Question, Reply
+from evenhand.judgment import RETRIED_BY_NEXT_RUN
+from evenhand.ledger.keys import call_keys
+from evenhand.ledger.store import Call, Counts, Scope, Spent, Store, StoredJudgment, StoredUnit
+from evenhand.limits import BACKOFF_FIRST, BATCH_ROWS
+from evenhand.runs.prepare import Prepared, Recorded, Seat, budget_cap
+
+if TYPE_CHECKING:
+    from evenhand.runs.early_stop import UntilDecided
+
+Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
+"""Shows progress while a run is judged: tally, judgments planned in all, and the switch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How a run stands after a command."""
+
+    run: str
+    scope: Scope
+    counts: Counts
+    spent: Spent
+    tally: Tally
+    stopped: EvenhandError | None = None
+    decided: Mapping[str, Any] | None = None
+    """How the comparison stands that ends the run, where one does."""
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        counts, spent = self.counts, self.spent
+        return {
+            "run": self.run,
+            "planned": counts.planned,
+            "verdicts": counts.verdicts,
+            "failures": dict(sorted(counts.failures.items())),
+            "pending": counts.pending,
+            "left_out": counts.left_out,
+            "calls": self.tally.sent,
+            "cached": self.tally.cached,
+            "reasks": self.tally.reasks,
+            "cost_usd": None if spent.unpriced else dollars(spent.cost),
+            "spent_usd": None if self.tally.unpriced else dollars(self.tally.cost),
+            "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
+        } | ({} if self.decided is None else {"decided": dict(self.decided)})
+
+    @property
+    def failure_rate(self) -> float:
+        """Failures among what was judged."""
+        failed = sum(self.counts.failures.values())
+        return failed / (failed + self.counts.verdicts) if failed else 0.0
+
+
+def _quiet(tally: Tally, planned: int, stop: Stop) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a command says beyond the suite."""
+
+    limit: int | None = None
+    retry_failures: bool = False
+    watch: Watch = _quiet
+    notice: Callable[[str], None] = lambda said: None
+    budget: Budget | None = None
+    """Money that is shared with other runs; else what the suite says is the run's own."""
+    backoff_first: float = BACKOFF_FIRST
+    """The longest first pause before a lost call is tried again, in seconds."""
+
+
+async def judge_run(prepared: Prepared, store: Store, options: Options | None = None) -> Summary:
+    """Judge what is open of a suite. Nothing is sent before all of the data was read and found
+    good. A stop is told in the summary, not raised: what was judged until then stands."""
+    options = options or Options()
+    if options.budget:
+        prepared.know_prices()
+    # A run that another process holds may be tried again: its judges are not closed by that.
+    with store.claim(prepared.run):
+        async with aclosing(prepared):
+            units = prepared.units(options.limit)
+            manifest = _remembering(prepared, store)
+            scope = store.begin(prepared.run, prepared.suite.file.name, manifest, units)
+            if options.retry_failures:
+                store.set_aside(scope, tuple(RETRIED_BY_NEXT_RUN))
+            course = run_course(prepared, store, scope, manifest)
+            return await _judged(prepared, store, scope, course, options)
+
+
+def _remembering(prepared: Prepared, store: Store) -> Mapping[str, Any]:
+    """The manifest, with what an earlier start that was to stop early leaves to be minded."""
+    before = next((row for row in store.runs() if row.id == prepared.run), None)
+    if before is None or not before.manifest.keys() & {"stop", "waves"}:
+        return prepared.manifest
+    from evenhand.runs.early_stop import waves
+
+    return {**prepared.manifest, "waves": waves(store, Recorded(before))}
+
+
+def run_course(
+    prepared: Prepared, store: Store, scope: Scope, manifest: Mapping[str, Any]
+) -> Everything | UntilDecided:
+    """Everything, or as much as decides what the suite wants decided; raises UsageError."""
+    if not (prepared.suite.file.stop and prepared.suite.file.stop.until_decided):
+        return Everything(store, scope)
+    from evenhand.runs.early_stop import course
+
+    width = prepared.suite.file.limits.concurrency
+    return course(store, scope, prepared.kind, prepared.benches, manifest, width)
+
+
+async def _judged(
+    prepared: Prepared,
+    store: Store,
+    scope: Scope,
+    course: Everything | UntilDecided,
+    options: Options,
+) -> Summary:
+    stop, tally = Stop(), Tally()
+    limits = prepared.suite.file.limits
+    before = store.counts(scope, prepared.judgments_per_unit, BASIS)
+    # What is judged again is counted when it is.
+    again = sum(before.failed_calls.get(reason, 0) for reason in RETRIED_BY_NEXT_RUN)
+    tally.cached, tally.verdicts = before.calls - again, before.verdicts
+    tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
+    spent = store.spent(prepared.run)
+    own = Budget(budget_cap(prepared.suite), _used(prepared, spent))
+    budget = options.budget or own
+    counters = [
+        _counter(prepared, seat, store, stop, budget, tally, options) for seat in prepared.seats
+    ]
+    pools = [
+        Pool(bench=bench, counters=seated, width=_width(limits.concurrency, seated))
+        for bench, seated in seated(prepared.benches, counters)
+    ]
+    engine = Engine(
+        kind=prepared.kind,
+        store=store,
+        course=course,
+        pools=pools,
+        stop=stop,
+        tally=tally,
+    )
+    with options.watch(tally, before.planned, stop):
+        await _in_time(engine, stop, limits.run_seconds)
+    counts = store.counts(scope, prepared.judgments_per_unit, BASIS)
+    return Summary(
+        run=prepared.run,
+        scope=scope,
+        counts=counts,
+        spent=store.spent(prepared.run),
+        tally=tally,
+        stopped=stop.cause,
+        decided=None if isinstance(course, Everything) else course.json(),
+    )
+
+
+T = TypeVar("T")
+
+
+def seated(benches: Sequence[Bench], judges: Sequence[T]) -> Iterator[tuple[Bench, Sequence[T]]]:
+    """Each bench with the judges that sit on it."""
+    seat = 0
+    for bench in benches:
+        yield bench, judges[seat : seat + len(bench.names)]
+        seat += len(bench.names)
+
+
+def _width(concurrency: int, seated: Sequence[Counter]) -> int:
+    """How many units are under way at once: a judge that takes few requests bounds its own bench,
+    but not a relay, in which it may never be asked."""
+    slots = seated[0].judge.slots if len(seated) == 1 else None
+    return min(concurrency, slots or concurrency)
+
+
+def _used(prepared: Prepared, spent: Spent) -> int:
+    """What a run has used of its budget. Calls from before their price was known count as the most
+    that the run's tokens can have cost."""
+    prices = [seat.price for seat in prepared.seats if seat.price and spent.unpriced]
+    bounds = [price.bound(spent.input_tokens, spent.output_tokens) for price in prices]
+    return spent.cost + spent.reserved + max(bounds, default=0)
+
+
+def _counter(
+    prepared: Prepared,
+    seat: Seat,
+    store: Store,
+    stop: Stop,
+    budget: Budget,
+    tally: Tally,
+    options: Options,
+) -> Counter:
+    limits = prepared.suite.file.limits
+    pace = Pace(stop, limits.requests_per_minute, limits.tokens_per_minute)
+    return Counter(
+        judge=seat.judge,
+        run=prepared.run,
+        store=store,
+        stop=stop,
+        pace=pace,
+        retry=Retry(
+            stop,
+            pace,
+            options.notice,
+            limits.call_seconds,
+            limits.attempt_seconds,
+            options.backoff_first,
+        ),
+        budget=budget,
+        price=seat.price,
+        max_tokens=seat.spec.max_tokens,
+        tally=tally,
+    )
+
+
+async def _in_time(engine: Engine, stop: Stop, seconds: float | None) -> None:
+    """Run to the end, or to the deadline of the run."""
+    late = StoppedEarly(
+        f"the run's time of {seconds} s is over",
+        advice="Run the same command again; it continues where it stopped.",
+    )
+    loop = asyncio.get_running_loop()
+    timer = loop.call_later(seconds, stop.throw, late) if seconds else None
+    try:
+        await engine.run()
+    finally:
+        if timer:
+            timer.cancel()
+
+
+async def settle_run(recorded: Recorded, store: Store) -> Summary:
+    """Recompute every judgment of a run from its stored replies, without a call. What would need
+    one becomes pending."""
+    run, tally = recorded.row.id, Tally()
+    if recorded.imported:
+        raise UsageError(
+            f"run {run} was imported: there are no replies to settle it from",
+            advice="Import the file again; how conflicts count is told to leaderboard.",
+        )
+    scope = Scope(run)
+    with store.claim(run):
+        for bench, judges in seated(recorded.benches, recorded.judges):
+            door = _recorded_doors(judges, store, tally)
+            for repeat in range(bench.repeats):
+                for unit in store.units(scope):
+                    try:
+                        store.settle(await settle(recorded.kind, bench, repeat, unit, door, tally))
+                    except Stopped:
+                        store.forget(unit.no, bench.index, repeat)
+                    if unit.no % BATCH_ROWS == 0:
+                        await store.flush()
+        await store.flush()
+    counts = store.counts(scope, recorded.judgments_per_unit, BASIS)
+    return Summary(run=run, scope=scope, counts=counts, spent=store.spent(run), tally=tally)
+
+
+def _recorded_doors(judges: Sequence[Mapping[str, Any]], store: Store, tally: Tally) -> Door:
+    """`ask` over the ledger alone."""
+    doors = [_recorded_door(judge["identity"], store, tally) for judge in judges]
+    return routed(doors, [None] * len(doors))
+
+
+def _recorded_door(identity: Any, store: Store, tally: Tally) -> Door:
+    key_of = call_keys(identity)
+
+    async def ask(question: Question) -> Call:
+        call = store.find(key_of(question), aside=True)
+        if call is None:
+            raise Stopped
+        tally.cached += 1
+        await asyncio.sleep(0)  # Ctrl-C is heard, and the store is seen anew
+        return call
+
+    return ask
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question as it was put, and the reply to it."""
+
+    key: str
+    judge: str
+    question: Question
+    reply: Reply
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "judge": self.judge,
+            "round": self.question.round,
+            "order": self.question.order,
+            "reask": self.question.reask,
+            "sampling": dict(self.reply.sampling),
+            "messages": [asdict(message) for message in self.question.messages],
+            "reply": self.reply.text,
+            "finish": self.reply.finish,
+            "model": self.reply.model,
+            "odds": {path: dict(odds) for path, odds in self.reply.odds.items()},
+        }
+
+
+async def exchanges(
+    recorded: Recorded, store: Store, unit: StoredUnit, stored: StoredJudgment
+) -> list[Exchange]:
+    """The conversation behind one judgment, made again from the ledger: the keys prove that these
+    are the prompts that were sent. None of a judgment made elsewhere."""
+    if recorded.imported:
+        return []
+    bench, judges = list(seated(recorded.benches, recorded.judges))[stored.judge]
+    door = _recorded_doors(judges, store, Tally())
+    found: list[Exchange] = []
+
+    async def ask(question: Question) -> Reply:
+        call = await door(replace(question, repeat=stored.repeat))
+        found.append(Exchange(call.key, call.judge, question, call.reply))
+        return call.reply
+
+    with suppress(Stopped):
+        await recorded.kind.judge(unit.body, sitting(bench, stored.repeat, ask))
+    return found

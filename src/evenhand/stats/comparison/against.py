@@ -1,0 +1,155 @@
+"""Candidates against a baseline, from the votes on pairs of the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evenhand.stats.comparison.caveats import vote_notes
+from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
+from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
+from evenhand.stats.comparison.missing import Count
+from evenhand.stats.comparison.variants import chosen, judge_named
+from evenhand.stats.tables import Bools, Floats, Ints, Votes
+
+_PREFERRED = np.array([0.0, 1.0, 0.5, 0.5, np.nan])
+"""How far the second candidate is preferred, by outcome; NONE, as -1, is the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meetings:
+    """The votes that are about the baseline, who else they are about, and whether that one is the
+    second."""
+
+    rows: Bools
+    other: Ints
+    second: Bools
+
+    def won(self, preference: Floats) -> Floats:
+        """How far the other candidate won."""
+        return np.where(self.second, preference, 1 - preference)
+
+    @property
+    def others(self) -> list[int]:
+        return [int(place) for place in np.unique(self.other[self.rows])]
+
+
+def compare_votes(
+    votes: Votes,
+    baseline: str | None = None,
+    *,
+    judge: str | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Each candidate's direct comparisons with a baseline: criterion by criterion and overall.
+
+    `mean` is the candidate's win rate against the baseline, ties and uncertain verdicts half, and
+    `baseline_mean` the rest of 1; `difference` runs from -1 to 1. A pair's value is the mean over
+    its judges and repeats; topics are the clusters.
+    """
+    proper_level(level)
+    base, said = chosen(votes.candidates, baseline, "candidate")
+    met = _meetings(votes, base, judge)
+    marks = [(name, _PREFERRED[given]) for name, given in votes.marks.items() if name != OVERALL]
+    table = [
+        _against(votes, met, name, preference, level, seed)
+        for name, preference in [*marks, (OVERALL, votes.preference)]
+    ]
+    criteria = decided([row for one in table[:-1] for row in one], level)
+    found = Comparison(
+        by="candidate",
+        baseline=votes.candidates[base],
+        level=level,
+        rows=(*criteria, *decided(table[-1], level)),
+        means=tuple(_rate(row) for one in table for row in one),
+        missing=_counts(votes, met),
+        pair_by=("topic",),
+    )
+    return replace(found, notes=(*said, *vote_notes(found, votes, met.rows)))
+
+
+def _meetings(votes: Votes, base: int, judge: str | None) -> _Meetings:
+    second = votes.first == base
+    # A candidate against itself says nothing of candidates.
+    rows = (second | (votes.second == base)) & (votes.first != votes.second)
+    if judge is not None:
+        rows &= votes.judge == judge_named(votes.judges, judge)
+    other = np.where(second, votes.second, votes.first)
+    return _Meetings(rows=rows, other=other, second=second)
+
+
+def _against(
+    votes: Votes, met: _Meetings, name: str, preference: Floats, level: float, seed: int
+) -> list[Row]:
+    """Every candidate that met the baseline, against it."""
+    won = met.won(preference)
+    found: list[Row] = []
+    for place in met.others:
+        own = met.rows & (met.other == place)
+        given = own & ~np.isnan(won)
+        _, first, at = np.unique(votes.pair[given], return_index=True, return_inverse=True)
+        rates = np.bincount(at, won[given]) / np.bincount(at)
+        shared = Shared(
+            dimension=name,
+            variant=votes.candidates[place],
+            ours=rates,
+            theirs=1 - rates,
+            cluster=votes.topic[given][first],
+            ends=(0.0, 1.0),
+            bounds=_bounds(votes.pair[own], won[own]),
+        )
+        found.append(_with_rates(contrast(shared, level, seed)))
+    return found
+
+
+def _with_rates(row: Row) -> Row:
+    """A win rate says the same as the difference of both, so they have one interval."""
+    if row.low is None or row.high is None:
+        return row
+    rates = [(1 + end) / 2 for end in (row.low, row.high)]
+    return replace(
+        row,
+        mean_low=rates[0],
+        mean_high=rates[1],
+        baseline_low=1 - rates[1],
+        baseline_high=1 - rates[0],
+    )
+
+
+def _bounds(pair: Ints, won: Floats) -> tuple[float, float]:
+    """How far votes without a verdict could move the difference."""
+    _, at, count = np.unique(pair, return_inverse=True, return_counts=True)
+    ends = [np.bincount(at, np.where(np.isnan(won), end, won)) / count for end in (0.0, 1.0)]
+    low, high = (2 * float(one.mean()) - 1 for one in ends)
+    return low, high
+
+
+def _rate(row: Row) -> VariantMean:
+    return VariantMean(
+        dimension=row.dimension,
+        variant=row.variant,
+        n=row.n,
+        clusters=row.clusters,
+        mean=row.mean,
+        low=row.mean_low,
+        high=row.mean_high,
+    )
+
+
+def _counts(votes: Votes, met: _Meetings) -> dict[str, Count]:
+    """Of every candidate that met the baseline. Pairs that were never judged are in no table."""
+    found: dict[str, Count] = {}
+    for place in met.others:
+        own = met.rows & (met.other == place)
+        lost, pairs = np.isnan(votes.preference[own]), votes.pair[own]
+        found[votes.candidates[place]] = Count(
+            units=np.unique(pairs).size,
+            incomplete=np.unique(pairs[lost]).size,
+            planned=int(own.sum()),
+            scored=int((~lost).sum()),
+            failed=int(lost.sum()),
+            pending=0,
+        )
+    return found

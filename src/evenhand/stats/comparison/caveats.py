@@ -1,0 +1,162 @@
+"""What a reader of a comparison must know beside its figures, in whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from evenhand.errors import quoted
+from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
+from evenhand.stats.comparison.missing import Count, differs
+from evenhand.stats.comparison.variants import Layout, unshared
+from evenhand.stats.tables import Bools, Scores, Votes
+
+SHOWN = 5
+
+
+def score_notes(found: Comparison, scores: Scores, made: Layout, base: int) -> list[str]:
+    """Of a comparison of scores."""
+    notes = [*_left_out(made), *_unpaired(scores, made, base), *_few(found)]
+    if not scores.given_scale:
+        notes.append(
+            "The scale is not known: the least and the greatest score observed are taken as its"
+            " ends."
+        )
+    if any(row.n for row in found.rows) and not any(_is_whole(row) for row in found.rows):
+        notes.append("No judgment has a score on every dimension, so there is no overall figure.")
+    return [*notes, *_missing(found), *_fragile(found)]
+
+
+def _is_whole(row: Row) -> bool:
+    return row.dimension == OVERALL and row.n > 0
+
+
+def vote_notes(found: Comparison, votes: Votes, rows: Bools) -> list[str]:
+    """Of a comparison of votes, of which `rows` are about the baseline."""
+    met = {row.variant for row in found.rows}
+    absent = [name for name in votes.candidates if name not in met and name != found.baseline]
+    notes = list[str]()
+    if absent:
+        notes.append(
+            f"Never compared with the baseline: {_listed(absent)}. evenhand leaderboard ranks all."
+        )
+    if conflicts := int(votes.conflict[rows].sum()):
+        notes.append(
+            f"{_verdicts(conflicts)} whose orders contradict each other"
+            f" {'counts' if conflicts == 1 else 'count'} by the rule {quoted(votes.rule)}."
+        )
+    if itself := int((votes.first == votes.second).sum()):
+        are = "is" if itself == 1 else "are"
+        notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
+    return [*notes, *_few(found), *_missing(found), *_fragile(found)]
+
+
+def _verdicts(number: int) -> str:
+    return f"{number} verdict{'' if number == 1 else 's'}"
+
+
+def _left_out(made: Layout) -> Iterator[str]:
+    absent = int((made.variant < 0).sum())
+    if absent:
+        say, are = ("unit says", "is") if absent == 1 else ("units say", "are")
+        yield f"{absent} {say} nothing about the variant and {are} left out."
+    if len(made.variants) == 1:
+        yield f"There is one variant only, {quoted(made.variants[0])}: nothing to compare it with."
+
+
+def _unpaired(scores: Scores, made: Layout, base: int) -> Iterator[str]:
+    """Where variants share nothing with the baseline, or not all."""
+    there, alone = made.present, dict[tuple[str, ...], list[str]]()
+    for place, name in enumerate(made.variants):
+        both = int((there[:, place] & there[:, base]).sum())
+        single = int((there[:, place] != there[:, base]).sum())
+        if not both:
+            apart = tuple(unshared(scores, made, place, base))
+            alone.setdefault(apart, []).append(name)
+        elif single:
+            yield (
+                f"{quoted(name)}: {both} {'unit is' if both == 1 else 'units are'} shared with the"
+                f" baseline; {single} of one of the two {'has' if single == 1 else 'have'} no"
+                f" partner and {'counts' if single == 1 else 'count'} in its own mean only."
+            )
+    for apart, names in alone.items():
+        rest = [one for one in made.pair_by if one not in apart]
+        advice = f" Try --pair-by {','.join(rest)}." if rest and apart else ""
+        differ = f": they differ in {', '.join(apart)}" if apart else ""
+        yield f"{_listed(names)} and the baseline share no unit{differ}.{advice}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names, the first few of many."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(quoted(name) for name in names[:SHOWN]) + more
+
+
+def _few(found: Comparison) -> Iterator[str]:
+    """Why a figure is absent, each reason once with the rows that it holds for."""
+    where: dict[str, dict[str, list[str]]] = {}
+    for row in found.rows:
+        for reason in _reasons(row):
+            where.setdefault(reason, {}).setdefault(row.variant, []).append(row.dimension)
+    for reason, variants in where.items():
+        rows = [f"{quoted(name)} on {', '.join(on)}" for name, on in variants.items()]
+        rest = len(rows) - SHOWN
+        more = f"; and {rest} more variant{'' if rest == 1 else 's'}" if rest > 0 else ""
+        yield f"{reason}: {'; '.join(rows[:SHOWN])}{more}."
+
+
+def _reasons(row: Row) -> Iterator[str]:
+    if row.n == 0:
+        yield "No shared unit has a score, so there is nothing to compute"
+        return
+    if row.difference is None:
+        yield "Some scores are too large to compute with, so there are no figures"
+        return
+    if row.clusters == 1:
+        yield "One question alone shows no spread, so there is no interval and nothing is decided"
+    elif row.low is None:
+        yield "All scores are the same and the scale is not known, so there is no interval"
+    elif row.effect is None:
+        yield "Every pair differs by the same, so there is no effect to standardise"
+    if row.outcome != "not enough evidence" and _holds_0(row):
+        yield (
+            "The test tells the two apart, but the interval holds 0, since it leaves room for what"
+            " was not seen"
+        )
+    if row.difference == 0:
+        yield "No difference was observed, so no number of units that would decide can be named"
+
+
+def _holds_0(row: Row) -> bool:
+    return row.low is not None and row.high is not None and row.low <= 0 <= row.high
+
+
+def _missing(found: Comparison) -> Iterator[str]:
+    base = found.missing.get(found.baseline)
+    for name, count in found.missing.items():
+        if base is not None and count is not base and differs(count, base):
+            yield (
+                f"Missing judgments differ: {quoted(name)} lacks scores of {_share(count)} of its"
+                f" units, the baseline of {_share(base)}. The comparison may be biased."
+            )
+
+
+def _share(count: Count) -> str:
+    return f"{100 * count.incomplete / max(1, count.units):.1f} %"
+
+
+def _fragile(found: Comparison) -> Iterator[str]:
+    """Where what is missing could turn what is decided."""
+    for row in found.rows:
+        if row.outcome != "not enough evidence" and row.bounds and _turns(row):
+            yield (
+                f"{quoted(row.variant)} on {quoted(row.dimension)} is {row.outcome} on what was"
+                f" judged; missing judgments could make the difference anything from"
+                f" {row.bounds[0]:+.3g} to {row.bounds[1]:+.3g}."
+            )
+
+
+def _turns(row: Row) -> bool:
+    assert row.bounds is not None and row.difference is not None
+    return bool(np.sign(row.bounds[0 if row.difference > 0 else 1]) != np.sign(row.difference))

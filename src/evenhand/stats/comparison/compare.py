@@ -1,0 +1,178 @@
+"""Is one variant better than another? Paired differences with intervals, tests and outcomes.
+
+`compare_scores` takes a table of scores, `compare_votes` one of votes; both give a `Comparison`.
+The dimensions of all variants are one family of tests, the overall rows another, tags a third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import numpy as np
+
+from evenhand.stats.comparison.against import compare_votes
+from evenhand.stats.comparison.caveats import score_notes
+from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
+from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
+from evenhand.stats.comparison.means import mean
+from evenhand.stats.comparison.missing import counts, filled
+from evenhand.stats.comparison.repeats import repeats
+from evenhand.stats.comparison.variants import Layout, chosen, judge_named, layout
+from evenhand.stats.tables import Bools, Floats, Scores
+
+CRITICAL = "critical fail"
+
+__all__ = ["CRITICAL", "compare_scores", "compare_votes", "of_judge"]
+
+
+def compare_scores(
+    scores: Scores,
+    by: str | Sequence[str],
+    baseline: str | None = None,
+    *,
+    pair_by: Sequence[str] | None = None,
+    judge: str | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Variants of what was scored beside a baseline, dimension by dimension and overall.
+
+    Units are paired on the fields of their ids less `by`, or on `pair_by`; without a baseline the
+    variant that comes first is taken. Raises UsageError for names that nobody has. The same table
+    and seed give the same figures.
+    """
+    proper_level(level)
+    taken = scores if judge is None else of_judge(scores, judge)
+    fields = [by] if isinstance(by, str) else list(by)
+    made = layout(taken, fields, pair_by)
+    base, said = chosen(made.variants, baseline)
+    measures = [_measure(taken, made, *one) for one in _dimensions(taken)]
+    tags = [_measure(taken, made, *one) for one in _tags(taken)]
+    table = [_contrasts(one, made, base, level, seed) for one in measures]
+    tagged = [row for one in tags for row in _contrasts(one, made, base, level, seed)]
+    found = Comparison(
+        by=" / ".join(made.by),
+        baseline=made.variants[base],
+        level=level,
+        rows=(
+            *decided([row for one in table[:-1] for row in one], level),
+            *decided(table[-1], level),
+        ),
+        means=tuple(one for measure in measures for one in _means(measure, made, level)),
+        tags=tuple(decided(tagged, level, more_is_better=False)),
+        missing=counts(taken, made),
+        repeats=repeats(taken),
+        pair_by=made.pair_by,
+    )
+    return replace(found, notes=(*said, *score_notes(found, taken, made, base)))
+
+
+def of_judge(scores: Scores, name: str) -> Scores:
+    """The judgments of one judge, with every unit still there."""
+    place = judge_named(scores.judges, name)
+    own = scores.judge == place
+    most = int(scores.repeat[own].max(initial=0)) + 1
+    return replace(
+        scores,
+        values=scores.values[own],
+        totals=None if scores.totals is None else scores.totals[own],
+        unit=scores.unit[own],
+        judge=scores.judge[own],
+        repeat=scores.repeat[own],
+        tags=scores.tags[own],
+        critical=scores.critical[own],
+        planned=most if scores.planned else 0,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measure:
+    """One dimension, a row a key and a column a variant: the values, nan where there is none, and
+    the least and greatest that they could be if nothing were missing."""
+
+    name: str
+    values: Floats
+    least: Floats
+    most: Floats
+    ends: tuple[float, float]
+
+
+def _dimensions(scores: Scores) -> Iterator[tuple[str, Floats, tuple[float, float]]]:
+    for place, name in enumerate(scores.dimensions):
+        yield name, scores.values[:, place], (float(scores.low[place]), float(scores.high[place]))
+    yield OVERALL, scores.overall, (0.0, 1.0)
+
+
+def _tags(scores: Scores) -> Iterator[tuple[str, Floats, tuple[float, float]]]:
+    """Tags and critical fails as shares; what was never given is not compared."""
+    given: list[tuple[str, Bools]] = [
+        (name, scores.tags[:, place]) for place, name in enumerate(scores.tag_names)
+    ]
+    for name, flags in [*given, (CRITICAL, scores.critical)]:
+        if flags.any():
+            yield name, np.where(scores.failed, np.nan, flags), (0.0, 1.0)
+
+
+def _measure(
+    scores: Scores, made: Layout, name: str, values: Floats, ends: tuple[float, float]
+) -> _Measure:
+    """The mean of each unit over judges and repeats, laid out by key and variant."""
+    known, number = ~np.isnan(values), len(scores.units)
+    count = np.bincount(scores.unit[known], minlength=number)
+    sums = np.bincount(scores.unit[known], values[known], number).astype(np.float64)
+    means = np.divide(sums, count, out=np.full(number, np.nan), where=count > 0)
+    planned = np.maximum(np.bincount(scores.unit, minlength=number), scores.planned)
+    least, most = (made.cells(filled(sums, count, planned, end)) for end in ends)
+    return _Measure(name=name, values=made.cells(means), least=least, most=most, ends=ends)
+
+
+def _contrasts(measure: _Measure, made: Layout, base: int, level: float, seed: int) -> list[Row]:
+    """Every other variant against the baseline."""
+    theirs = measure.values[:, base]
+    found: list[Row] = []
+    for place, name in enumerate(made.variants):
+        if place == base:
+            continue
+        ours = measure.values[:, place]
+        both = ~np.isnan(ours) & ~np.isnan(theirs)
+        shared = Shared(
+            dimension=measure.name,
+            variant=name,
+            ours=ours[both],
+            theirs=theirs[both],
+            cluster=made.cluster[both],
+            ends=measure.ends,
+            bounds=_bounds(measure, place, base),
+        )
+        found.append(contrast(shared, level, seed))
+    return found
+
+
+def _bounds(measure: _Measure, place: int, base: int) -> tuple[float, float] | None:
+    """How far missing judgments could move the difference over all pairs there are."""
+    with np.errstate(over="ignore", invalid="ignore"):  # such bounds are left out
+        low = measure.least[:, place] - measure.most[:, base]
+        high = measure.most[:, place] - measure.least[:, base]
+        paired = ~np.isnan(low)
+        if not paired.any():
+            return None
+        ends = float(low[paired].mean()), float(high[paired].mean())
+    return ends if all(map(isfinite, ends)) else None
+
+
+def _means(measure: _Measure, made: Layout, level: float) -> Iterator[VariantMean]:
+    """The mean of each variant over all its units that have a score."""
+    for place, name in enumerate(made.variants):
+        known = ~np.isnan(measure.values[:, place])
+        found = mean(measure.values[known, place], made.cluster[known], measure.ends, level)
+        yield VariantMean(
+            dimension=measure.name,
+            variant=name,
+            n=found.n,
+            clusters=found.clusters,
+            mean=found.value,
+            low=found.low,
+            high=found.high,
+        )

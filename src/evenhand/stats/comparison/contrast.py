@@ -1,0 +1,139 @@
+"""One variant against the baseline on one dimension, and what a family of such rows decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from evenhand.errors import UsageError
+from evenhand.stats.comparison.comparison import Outcome, Row
+from evenhand.stats.comparison.holm import holm
+from evenhand.stats.comparison.means import Estimate, mean, mean_difference
+from evenhand.stats.comparison.paired import SignTest, sign_flip, sign_flip_bound
+from evenhand.stats.comparison.power import units_needed
+from evenhand.stats.tables import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """The values of a variant and of the baseline on what both have, in the same order."""
+
+    dimension: str
+    variant: str
+    ours: Floats
+    theirs: Floats
+    cluster: Ints
+    ends: tuple[float, float]
+    bounds: tuple[float, float] | None
+
+
+def proper_level(level: float) -> None:
+    """Raises UsageError for a level that no interval can have."""
+    if not 0.5 <= level < 1:
+        raise UsageError(f"there is no level of {level:g}", advice="Give a share such as 0.95.")
+
+
+def contrast(shared: Shared, level: float, seed: int) -> Row:
+    """The figures of one row; what its family decides is open still."""
+    low, high = shared.ends
+    ours = mean(shared.ours, shared.cluster, shared.ends, level)
+    theirs = mean(shared.theirs, shared.cluster, shared.ends, level)
+    with np.errstate(over="ignore", invalid="ignore"):  # such figures are left out
+        gaps = shared.ours - shared.theirs
+    gap = mean_difference(gaps, shared.cluster, (low - high, high - low), level)
+    test = SignTest(None, True)
+    if gap.value is not None:
+        sums, sizes = _summed(shared.cluster, gaps)
+        test = sign_flip(sums, seed)
+        gap = _agreeing(gap, test, sums, sizes, 1 - level)
+    return Row(
+        dimension=shared.dimension,
+        variant=shared.variant,
+        n=gap.n,
+        clusters=gap.clusters,
+        mean=ours.value,
+        mean_low=ours.low,
+        mean_high=ours.high,
+        baseline_mean=theirs.value,
+        baseline_low=theirs.low,
+        baseline_high=theirs.high,
+        difference=gap.value,
+        low=gap.low,
+        high=gap.high,
+        error=gap.error,
+        higher=int((gaps > 0).sum()),
+        lower=int((gaps < 0).sum()),
+        p=test.p,
+        exact=test.exact,
+        p_adjusted=None,
+        effect=None if gap.value is None else effect(gaps),
+        outcome="not enough evidence",
+        units_needed=None,
+        bounds=shared.bounds,
+    )
+
+
+def _summed(cluster: Ints, gaps: Floats) -> tuple[Floats, Floats]:
+    """The sum of each cluster, and its size."""
+    place = np.unique(cluster, return_inverse=True)[1]
+    return np.bincount(place, gaps).astype(np.float64), np.bincount(place).astype(np.float64)
+
+
+def _agreeing(gap: Estimate, test: SignTest, sums: Floats, sizes: Floats, alpha: float) -> Estimate:
+    """An interval that leaves out 0 where the test does: of few clusters, the bound on the side of
+    0 is that of the test if the own one lies beyond 0."""
+    # Where nothing varies, the test's interval is a point: what is unseen says more.
+    if gap.low is None or gap.high is None or not gap.error or not gap.low <= 0 <= gap.high:
+        return gap
+    if not _is_small(test.p, alpha):
+        return gap
+    nearer = sign_flip_bound(sums, sizes, alpha)
+    if nearer is None:
+        return gap
+    return replace(gap, low=nearer) if sums.sum() > 0 else replace(gap, high=nearer)
+
+
+def _is_small(p: float | None, alpha: float) -> bool:
+    # A level such as 0.95 is no exact binary fraction: its rest is a little more than 0.05.
+    return p is not None and p <= alpha + 1e-12
+
+
+def effect(gaps: Floats) -> float | None:
+    """The mean difference in standard deviations of the differences (d_z); None if they are all
+    alike, or fewer than two."""
+    if gaps.size < 2:
+        return None
+    spread = float(gaps.std(ddof=1))
+    return float(gaps.mean()) / spread if spread > 1e-12 * float(np.abs(gaps).max()) else None
+
+
+def decided(rows: Sequence[Row], level: float, *, more_is_better: bool = True) -> list[Row]:
+    """The rows of one family with adjusted p values, outcomes, and what more it would take."""
+    adjusted = holm([row.p for row in rows])
+    family = sum(row.p is not None for row in rows)
+    alpha = 1 - level
+    return [
+        _settled(replace(row, p_adjusted=p), alpha, alpha / max(1, family), more_is_better)
+        for row, p in zip(rows, adjusted, strict=True)
+    ]
+
+
+def _settled(row: Row, alpha: float, share: float, more_is_better: bool) -> Row:
+    outcome = _outcome(row, alpha, more_is_better)
+    if outcome != "not enough evidence":
+        return replace(row, outcome=outcome, units_needed=0)
+    if row.difference is None or row.error is None:
+        return row
+    spread = row.error * sqrt(row.n)
+    needed = units_needed(row.difference, spread, row.n, row.clusters, share)
+    # The test is not decided yet, whatever the rule of thumb says: one more at least.
+    return replace(row, units_needed=None if needed is None else max(1, needed))
+
+
+def _outcome(row: Row, alpha: float, more_is_better: bool) -> Outcome:
+    if row.clusters < 2 or not row.difference or not _is_small(row.p_adjusted, alpha):
+        return "not enough evidence"
+    return "better" if (row.difference > 0) == more_is_better else "worse"

@@ -1,0 +1,96 @@
+"""What is missing, and how far it could move a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from evenhand.stats.comparison.variants import Layout
+from evenhand.stats.tables import Floats, Ints, Scores
+
+TELLING = 0.05
+"""A p value, and a difference of shares, from which missingness is said to differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Of one variant: its units, how many lack a score, and its judgments.
+
+    planned = scored + failed + pending.
+    """
+
+    units: int
+    incomplete: int
+    planned: int
+    scored: int
+    failed: int
+    pending: int
+    missing_scores: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By dimension, how many of the scored judgments say nothing on it."""
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def counts(scores: Scores, made: Layout) -> dict[str, Count]:
+    """Of every variant. Where it is not known how many judgments a unit is to have, it is as many
+    as there are."""
+    units = len(scores.units)
+    lacking = np.isnan(scores.values)
+    judged, scored, whole = (
+        np.bincount(scores.unit[kept], minlength=units)
+        for kept in (slice(None), ~scores.failed, ~lacking.any(axis=1) & ~scores.failed)
+    )
+    due = np.maximum(judged, max(scores.planned, 1))
+    variant = made.variant[scores.unit]
+    found: dict[str, Count] = {}
+    for place, name in enumerate(made.variants):
+        own = made.variant == place
+        all_due, there, good = (int(each[own].sum()) for each in (due, judged, scored))
+        silent = lacking[(variant == place) & ~scores.failed].sum(axis=0)
+        found[name] = Count(
+            units=int(own.sum()),
+            incomplete=int((whole[own] < due[own]).sum()),
+            planned=all_due,
+            scored=good,
+            failed=there - good,
+            pending=all_due - there,
+            missing_scores={d: int(n) for d, n in zip(scores.dimensions, silent, strict=True) if n},
+        )
+    return found
+
+
+def differs(one: Count, other: Count) -> bool:
+    """Whether two variants lack judgments of unlike shares of their units."""
+    if not one.units or not other.units:
+        return False
+    gap = abs(one.incomplete / one.units - other.incomplete / other.units)
+    return (
+        gap > TELLING or fisher(one.incomplete, one.units, other.incomplete, other.units) < TELLING
+    )
+
+
+def fisher(hits: int, of: int, other_hits: int, of_other: int) -> float:
+    """Fisher's exact two-sided p value that two shares are the same."""
+    all_hits = hits + other_hits
+    possible = np.arange(max(0, all_hits - of_other), min(of, all_hits) + 1)
+    chances = _log_ways(of, possible) + _log_ways(of_other, all_hits - possible)
+    chances = np.exp(chances - _log_ways(of + of_other, np.array([all_hits])))
+    seen = chances[hits - possible[0]]
+    # Tables that are equally likely count, whatever the rounding.
+    return float(min(1.0, chances[chances <= seen * (1 + 1e-7)].sum()))
+
+
+def _log_ways(of: int, taken: Ints) -> Floats:
+    """The logarithm of in how many ways so many can be taken."""
+    return np.asarray(gammaln(of + 1) - gammaln(taken + 1) - gammaln(of - taken + 1))
+
+
+def filled(sums: Floats, known: Ints, planned: Ints, end: float) -> Floats:
+    """The mean of each unit if every judgment that it lacks had given this end of the scale."""
+    expected = np.maximum(np.maximum(planned, known), 1)
+    return np.asarray((sums + (expected - known) * end) / expected)

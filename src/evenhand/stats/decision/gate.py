@@ -1,0 +1,467 @@
+"""May this ship? A run's tables held to the conditions of a gate.
+
+All conditions must be met; one that is not met is enough to fail; else there is not enough
+evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import floor
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import UsageError, quoted
+from evenhand.stats.comparison.compare import compare_scores, compare_votes, of_judge
+from evenhand.stats.comparison.comparison import OVERALL, Comparison, Outcome, Row
+from evenhand.stats.comparison.means import mean
+from evenhand.stats.comparison.missing import filled
+from evenhand.stats.comparison.variants import QUESTIONS, Layout, chosen, judge_named, layout
+from evenhand.stats.decision.conditions import (
+    NOTHING,
+    OPEN,
+    Condition,
+    Figure,
+    Judgments,
+    at_least,
+    count_at_most,
+    difference,
+    is_better,
+    no_worse_than,
+    rate,
+    share_at_most,
+    unknown,
+    widened,
+)
+from evenhand.stats.ranking.winrates import share
+from evenhand.stats.tables import Bools, Floats, Ints, Scores, Votes
+
+CONDITIONS = {
+    "better": "--better",
+    "no_worse_than": "--no-worse-than D",
+    "min_mean": "--min-mean M",
+    "min_win_rate": "--min-win-rate W",
+    "max_critical_fails": "--max-critical-fails K",
+    "max_failure_rate": "--max-failure-rate R",
+}
+AGAINST = ("better", "no_worse_than")
+"""Conditions that compare with a baseline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a gate asks of a run; None is not asked for."""
+
+    by: tuple[str, ...] = ()
+    pair_by: tuple[str, ...] = ()
+    baseline: str | None = None
+    variant: str | None = None
+    """Held to the conditions; every variant but the baseline unless given."""
+    candidate: str | None = None
+    dimensions: tuple[str, ...] = (OVERALL,)
+    judge: str | None = None
+    level: float = 0.95
+    better: bool = False
+    no_worse_than: float | None = None
+    min_mean: float | None = None
+    min_win_rate: float | None = None
+    max_critical_fails: int | None = None
+    max_failure_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """All conditions of a run: `better` if all are met, `worse` if one is not."""
+
+    conditions: tuple[Condition, ...]
+    level: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        found = {one.outcome for one in self.conditions}
+        if "worse" in found:
+            return "worse"
+        return "better" if found == {"better"} else OPEN
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        return {
+            "outcome": self.outcome,
+            "reasons": [one.reason for one in self.conditions],
+            "level": self.level,
+            "conditions": [one.json() for one in self.conditions],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """What a run that stops once it is decided says of a variant: the outcome, and the difference
+    with an interval that holds whenever one looks, at the level of the figure."""
+
+    outcome: Outcome
+    figure: Figure
+    skipped: int
+    """Questions that a failure left out."""
+
+    def fits(self, level: float) -> bool:
+        """Whether it errs no more often than a gate of this level may."""
+        return self.figure.level >= level - 1e-12
+
+    def unfit(self, level: float) -> Figure:
+        """The difference without its interval, which is none of this level."""
+        own = 1 - self.figure.level
+        why = (
+            f"the run stops at an error of {own:.3g} and this gate asks for {1 - level:.3g}: run it"
+            f" on with a smaller alpha under [stop], or give"
+            f" --level {floor(self.figure.level * 1e4 + 1e-8) / 1e4:g}"
+        )
+        return replace(self.figure, low=None, high=None, unfit=why)
+
+
+Decisions = Mapping[tuple[str, str, str], Sequential]
+"""By variant, baseline and dimension."""
+
+
+def said(value: Any) -> bool:
+    """Whether a condition is asked for; 0 is a value like any other."""
+    return value is not None and value is not False and value != ()
+
+
+def gate_scores(
+    scores: Scores,
+    counts: Judgments,
+    asked: Wanted,
+    seed: int = 0,
+    decisions: Decisions = MappingProxyType({}),
+) -> Gate:
+    """Hold samples or answers to the conditions."""
+    if not counts.verdicts:
+        return _nothing_yet(counts, asked)
+    taken = scores if asked.judge is None else of_judge(scores, asked.judge)
+    for name in asked.dimensions:
+        _dimension(taken, name)
+    if not asked.by:
+        everything = np.ones(len(taken.units), dtype=np.bool_)
+        whole = _Part(None, everything, _questions(taken), counts.left > 0)
+        made = list(_of_units(taken, asked, whole))
+        return _gate([*made, *_failures(counts, asked)], asked, ())
+    compared = compare_scores(
+        taken, asked.by, asked.baseline, pair_by=asked.pair_by or None, level=asked.level, seed=seed
+    )
+    places = layout(taken, asked.by, asked.pair_by or None)
+    names = _held(places.variants, asked.baseline, asked.variant, "variant")
+    spans = {name: high - low for name in asked.dimensions for low, high in [_ends(taken, name)]}
+    duels = [*_duels(compared, asked, names, spans, decisions, left=counts.left > 0)]
+    made = [*_against(compared.baseline, asked, duels)]
+    if not names:
+        made = _alone(compared.baseline, asked, "variant")
+    for name in names:
+        made += _of_units(taken, asked, _part(places, name, left=counts.left > 0))
+    notes = () if decisions else _notes(compared, names)
+    return _gate([*made, *_failures(counts, asked)], asked, notes)
+
+
+def gate_votes(
+    votes: Votes,
+    counts: Judgments,
+    asked: Wanted,
+    seed: int = 0,
+    decisions: Decisions = MappingProxyType({}),
+) -> Gate:
+    """Hold the candidates of pairs to the conditions."""
+    if not counts.verdicts:
+        return _nothing_yet(counts, asked)
+    one = asked.candidate or asked.variant
+    if one is not None:
+        chosen(votes.candidates, one, "candidate")
+    made: list[Condition] = []
+    notes: tuple[str, ...] = ()
+    if asked.baseline is not None:
+        compared = compare_votes(
+            votes, asked.baseline, judge=asked.judge, level=asked.level, seed=seed
+        )
+        names = _held(votes.candidates, asked.baseline, one, "candidate")
+        known = (*votes.marks, OVERALL)
+        for name in asked.dimensions:
+            chosen(known, name, "criterion")
+        spans = dict.fromkeys(asked.dimensions, 1.0)
+        pending, left = counts.pending, counts.left > 0
+        duels = [*_duels(compared, asked, names, spans, decisions, pending, left=left)]
+        notes = () if decisions else _notes(compared, names)
+        made += _against(compared.baseline, asked, duels)
+        made += _rates_against(compared.baseline, asked, duels)
+        if not names:
+            made = _alone(compared.baseline, asked, "candidate")
+    elif asked.min_win_rate is not None:
+        if one is None:
+            raise UsageError(
+                "--min-win-rate needs to know whose",
+                advice=f"Name it: --candidate C, of: {_listed(votes.candidates)}.",
+            )
+        if asked.dimensions != (OVERALL,):
+            raise UsageError(
+                "a win rate on one criterion is against a baseline", advice="Add --baseline C."
+            )
+        made.append(_rate_of(votes, one, counts, asked))
+    return _gate([*made, *_failures(counts, asked)], asked, notes)
+
+
+def _notes(compared: Comparison, held: tuple[str, ...]) -> tuple[str, ...]:
+    """The notes of a comparison that are not only about variants which are not held to anything."""
+    others = {quoted(row.variant) for row in compared.rows if row.variant not in held}
+    names = [quoted(name) for name in held]
+    return tuple(
+        note
+        for note in compared.notes
+        if any(name in note for name in names) or not any(name in note for name in others)
+    )
+
+
+def _nothing_yet(counts: Judgments, asked: Wanted) -> Gate:
+    """Of a run without a verdict only its failures can be told."""
+    why = f"no judgment has a verdict ({counts.failed} failed, {counts.pending} pending)"
+    return _gate([*_open_all(asked, why), *_failures(counts, asked)], asked, ())
+
+
+def _alone(base: str, asked: Wanted, what: str) -> list[Condition]:
+    """Where there is nobody to hold to the conditions."""
+    return _open_all(asked, f"there is no {what} beside the baseline {quoted(base)}")
+
+
+def _open_all(asked: Wanted, why: str) -> list[Condition]:
+    """Every condition but that on failures, for want of anything to go by."""
+    return [
+        unknown(name, why, None if name == "better" else getattr(asked, name))
+        for name in CONDITIONS
+        if name != "max_failure_rate" and said(getattr(asked, name))
+    ]
+
+
+def _failures(counts: Judgments, asked: Wanted) -> Iterator[Condition]:
+    if asked.max_failure_rate is not None:
+        yield share_at_most("max_failure_rate", counts, asked.max_failure_rate)
+
+
+def _gate(made: list[Condition], asked: Wanted, notes: tuple[str, ...]) -> Gate:
+    order = list(CONDITIONS)
+    made.sort(key=lambda one: order.index(one.name))
+    return Gate(conditions=tuple(made), level=asked.level, notes=notes)
+
+
+def _held(
+    names: tuple[str, ...], baseline: str | None, one: str | None, what: str
+) -> tuple[str, ...]:
+    """Who is held to the conditions: the one named, else all but the baseline."""
+    if one is None:
+        return tuple(name for name in names if name != baseline)
+    chosen(names, one, what)
+    if one == baseline:
+        raise UsageError(
+            f"the {what} {quoted(one)} is the baseline itself",
+            advice=f"Name another one, of: {_listed(names)}.",
+        )
+    return (one,)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(quoted(name) for name in names[:10])
+
+
+@dataclass(frozen=True, slots=True)
+class _Duel:
+    """A variant against the baseline on one dimension; None where they never met."""
+
+    variant: str
+    dimension: str
+    row: Row | None
+    difference: Figure
+
+    @property
+    def where(self) -> dict[str, Any]:
+        return {"variant": self.variant, "dimension": self.dimension}
+
+
+def _duels(
+    compared: Comparison,
+    asked: Wanted,
+    names: tuple[str, ...],
+    spans: Mapping[str, float],
+    decisions: Decisions,
+    pending: int = 0,
+    *,
+    left: bool,
+) -> Iterator[_Duel]:
+    """What is known of each variant and dimension; a sequential decision beats a fixed test."""
+    for variant, dimension in product(names, asked.dimensions):
+        row = compared.row(variant, dimension)
+        decided = decisions.get((variant, compared.baseline, dimension))
+        if row is None:
+            yield _Duel(variant, dimension, None, NOTHING)
+            continue
+        span = spans[dimension]
+        if decided:
+            row = replace(row, outcome=decided.outcome)
+            fits = decided.fits(asked.level)
+            figure = decided.figure if fits else decided.unfit(asked.level)
+            missing = decided.skipped
+        else:
+            figure, missing = difference(row, asked.level), pending
+        figure = replace(figure, left=left)
+        yield _Duel(variant, dimension, row, widened(figure, figure.n, missing, (-span, span)))
+
+
+def _against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Condition]:
+    """The conditions that compare with the baseline."""
+    for name in AGAINST:
+        margin = None if name == "better" else asked.no_worse_than
+        if not said(getattr(asked, name)):
+            continue
+        for duel in duels:
+            if duel.row is None:
+                yield unknown(name, _never(duel, base), margin, **duel.where)
+            elif margin is None:
+                yield is_better(duel.row, duel.difference, base)
+            else:
+                yield no_worse_than(duel.difference, margin, duel.variant, base, duel.dimension)
+
+
+def _never(duel: _Duel, base: str) -> str:
+    return f"{quoted(duel.variant)} was never compared with {quoted(base)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some units of a table: those of a variant, or all; and the clusters of all units."""
+
+    variant: str | None
+    units: Bools
+    cluster: Ints
+    left: bool
+    """Whether the run leaves units on purpose."""
+
+
+def _part(places: Layout, name: str, *, left: bool) -> _Part:
+    own = places.variant == places.variants.index(name)
+    return _Part(name, own, places.cluster[places.key], left)
+
+
+def _questions(scores: Scores) -> Ints:
+    """What is judged about one question hangs together; a unit without one stands for itself."""
+    alone = np.arange(len(scores.units))
+    for name in QUESTIONS:
+        if name in scores.fields:
+            codes = scores.fields[name].codes
+            return np.where(codes >= 0, codes, alone + len(scores.fields[name].levels))
+    return alone
+
+
+def _of_units(scores: Scores, asked: Wanted, part: _Part) -> Iterator[Condition]:
+    """The conditions on what some units have, whatever the others have."""
+    whose = f" of {quoted(part.variant)}" if part.variant is not None else ""
+    if asked.min_mean is not None:
+        for name in asked.dimensions:
+            values, ends = _dimension(scores, name)
+            what = f"the mean{whose}" + ("" if name == OVERALL else f" on {quoted(name)}")
+            figure = _mean(scores, part, values, ends, asked.level)
+            about = {"variant": part.variant, "dimension": name}
+            yield at_least("min_mean", figure, asked.min_mean, what, **about)
+    if asked.max_critical_fails is not None:
+        rows = part.units[scores.unit]
+        found = int(scores.critical[rows].sum())
+        missing = int(_due(scores)[part.units].sum()) - int((~scores.failed[rows]).sum())
+        most, name = asked.max_critical_fails, "max_critical_fails"
+        yield count_at_most(name, found, missing, most, left=part.left, variant=part.variant)
+
+
+def _due(scores: Scores) -> Ints:
+    """How many judgments each unit is to have."""
+    judged = np.bincount(scores.unit, minlength=len(scores.units))
+    return np.maximum(judged, max(scores.planned, 1))
+
+
+def _ends(scores: Scores, name: str) -> tuple[float, float]:
+    return _dimension(scores, name)[1]
+
+
+def _dimension(scores: Scores, name: str) -> tuple[Floats, tuple[float, float]]:
+    """The scores on a dimension, and the ends of its scale; raises UsageError."""
+    place, _ = chosen((*scores.dimensions, OVERALL), name, "dimension")
+    if place == len(scores.dimensions):
+        return scores.overall, (0.0, 1.0)
+    return scores.values[:, place], (float(scores.low[place]), float(scores.high[place]))
+
+
+def _mean(
+    scores: Scores, part: _Part, values: Floats, ends: tuple[float, float], level: float
+) -> Figure:
+    """The mean of some units, each the mean of its judgments."""
+    known, number = ~np.isnan(values), len(scores.units)
+    count = np.bincount(scores.unit[known], minlength=number)
+    sums = np.bincount(scores.unit[known], values[known], number).astype(np.float64)
+    own = part.units & (count > 0)
+    found = mean(sums[own] / count[own], part.cluster[own], ends, level)
+    due = _due(scores)
+    least, most = (filled(sums, count, due, end)[part.units] for end in ends)
+    return Figure(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+        clusters=found.clusters,
+        level=level,
+        error=found.error,
+        bounds=(float(least.mean()), float(most.mean())) if least.size else None,
+        left=part.left,
+    )
+
+
+def _rates_against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Condition]:
+    """Win rates in direct comparisons with the baseline."""
+    least = asked.min_win_rate
+    if least is None:
+        return
+    for duel in duels:
+        if duel.row is None:
+            yield unknown("min_win_rate", _never(duel, base), least, **duel.where)
+            continue
+        what = f"the win rate of {quoted(duel.variant)} against {quoted(base)}"
+        on = "" if duel.dimension == OVERALL else f" on {quoted(duel.dimension)}"
+        yield at_least("min_win_rate", rate(duel.difference), least, what + on, **duel.where)
+
+
+def _rate_of(votes: Votes, name: str, counts: Judgments, asked: Wanted) -> Condition:
+    """The win rate against all others, as the leaderboard has it."""
+    place, _ = chosen(votes.candidates, name, "candidate")
+    own = (votes.first == place) != (votes.second == place)
+    if asked.judge is not None:
+        own &= votes.judge == judge_named(votes.judges, asked.judge)
+    won = np.where(votes.second == place, votes.preference, 1 - votes.preference)[own]
+    known = ~np.isnan(won)
+    figure = NOTHING
+    if known.any():
+        topics = votes.topic[own][known]
+        found = share(won[known], topics, asked.level)
+        least, most = (float(np.where(known, won, end).mean()) for end in (0.0, 1.0))
+        figure = Figure(
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            n=int(known.sum()),
+            clusters=np.unique(topics).size,
+            level=asked.level,
+            error=found.error,
+            bounds=(least, most),
+            counted="votes",
+        )
+    assert asked.min_win_rate is not None
+    figure = replace(figure, left=counts.left > 0)
+    figure = widened(figure, won.size, counts.pending, (0.0, 1.0))
+    about = {"variant": name, "dimension": OVERALL}
+    what = f"the win rate of {quoted(name)}"
+    return at_least("min_win_rate", figure, asked.min_win_rate, what, **about)

@@ -1,0 +1,117 @@
+"""Rubrics from their files: what is read, and where what is wrong stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evenhand.errors import DataError, UsageError
+from evenhand.files.rubrics import is_task_file, read_rubric_file, read_task_file, with_task_text
+from evenhand.kinds.weighted.unit import task_rubric
+from tests.suites import RUBRIC, TASK
+
+TYPES = ("fact", "creative", "speculative")
+TOML = 'task_type = "fact"\npoints = "+60 if it is right"\ncritical_fail = ["It lies."]\n'
+
+
+def written(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("task.md", TASK), ("task.markdown", TASK), ("task.toml", TOML), ("b.md", "\ufeff" + TASK)],
+)
+def test_a_task_rubric_is_read_by_its_ending(tmp_path: Path, name: str, text: str) -> None:
+    rubric = task_rubric(read_task_file(written(tmp_path, name, text), TYPES), TYPES)
+    assert (rubric.task_type, rubric.critical) == ("fact", ("It lies.",))
+
+
+WRONG: dict[str, tuple[str, str | bytes, str]] = {
+    "empty": ("a.md", "", "a.md:1: the rubric is empty"),
+    "two types": ("a.md", "task_type: fact\n\ntask_type: creative\n", "a.md:3: task_type is"),
+    "unknown type": ("a.md", "# T\n\ntask_type: facts of life\n", "a.md:3: unknown task_type"),
+    "bad pattern": (
+        "a.md",
+        "# Critical Fail Conditions\n- must_match: /[/\n",
+        "a.md:2: must_match",
+    ),
+    "contradiction": (
+        "a.md",
+        "# Critical Fail Conditions\n- max_chars: 5\n- min_chars: 9\n",
+        "a.md:3: no answer can pass",
+    ),
+    "an empty section": (
+        "a.md",
+        "# Critical Fail Conditions\n\n# More\n",
+        "a.md:1: nothing stands",
+    ),
+    "not TOML": ("a.toml", "task_type = fact\n", "a.toml:1: not TOML"),
+    "unknown key": ("a.toml", '\npoint = "x"\n', 'a.toml:2: unknown key "point"; did you mean'),
+    "a type in TOML": ("a.toml", '# one\n\ntask_type = "poem"\n', "a.toml:3: unknown task_type"),
+    "not UTF-8": ("a.md", "Критерии".encode("cp1251"), "a.md: the rubric cannot be read"),
+    "JSON": ("a.json", json.dumps(RUBRIC), "a.json: a task's rubric is Markdown or TOML"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, name: str) -> None:
+    file, text, said = WRONG[name]
+    with pytest.raises(UsageError) as error:
+        read_task_file(written(tmp_path, file, text), TYPES)
+    assert str(error.value).startswith(f"{tmp_path}/{said}")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_task_file(tmp_path / "none.md", TYPES)
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.md", TASK)
+    assert read_task_file(path, TYPES) == TASK
+    written(tmp_path, "a.md", TASK + "- more\n")
+    assert read_task_file(path, TYPES) == TASK + "- more\n"
+
+
+@pytest.mark.parametrize(
+    ("rubric", "is_file"),
+    [
+        ("task.md", True),
+        ("sub/task.toml", True),
+        ("task.json", True),
+        (TASK, False),
+        ("- a point\ntask.md", False),
+        ("Add points.", False),
+        (None, False),
+        ({"dimensions": []}, False),
+    ],
+)
+def test_what_counts_as_the_name_of_a_file(rubric: object, is_file: bool) -> None:
+    assert is_task_file(rubric) is is_file
+
+
+def test_a_row_names_a_file_beside_its_own(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    written(tmp_path, "sub/task.md", TASK)
+    row = {"rubric": "sub/task.md", "answer": "x"}
+    assert with_task_text(row, tmp_path, TYPES) == {"rubric": TASK, "answer": "x"}
+    for other in ({"rubric": TASK}, {"answer": "x"}, {"rubric": None}):
+        assert with_task_text(other, tmp_path, TYPES) == other
+
+
+def test_what_is_wrong_with_a_rows_file_is_wrong_data(tmp_path: Path) -> None:
+    written(tmp_path, "a.md", "\n\ntask_type: poetry\n")
+    with pytest.raises(DataError, match=r"a\.md:3: unknown task_type"):
+        with_task_text({"rubric": "a.md"}, tmp_path, TYPES)
+    with pytest.raises(DataError, match=r"none\.md: the rubric cannot be read"):
+        with_task_text({"rubric": "none.md"}, tmp_path, TYPES)
+
+
+def test_a_rubric_of_dimensions_is_json_or_toml(tmp_path: Path) -> None:
+    assert read_rubric_file(written(tmp_path, "r.json", json.dumps(RUBRIC))) == RUBRIC
+    bad = json.dumps(RUBRIC, indent=1).replace('"score": 3', '"score": "3"', 1)
+    line = bad[: bad.index('"score": "3"')].count("\n") + 1
+    with pytest.raises(UsageError, match=rf"r\.json:{line}: a band's score must be a number"):
+        read_rubric_file(written(tmp_path, "r.json", bad))

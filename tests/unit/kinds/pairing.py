@@ -1,0 +1,102 @@
+"""What the tests of the pairwise protocol judge: one pair, and judges that speak of its slots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from evenhand.exchange import Question, Reply
+from evenhand.files.protocols import find_protocol
+from evenhand.kinds.pairwise.form import read_criteria, read_priority
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.unit import read_pairs
+from evenhand.kinds.shared.asking import Sitting
+from evenhand.units import Pair
+from tests.provider import BLOCK
+from tests.suites import pair_reply, pair_row
+
+PAIR = replace(read_pairs(pair_row("pair-17", 9, 2, meta={"n": 1}), 0, 0)[0], order="12")
+TURNED = {"A": "B", "B": "A", "tie": "tie", "A+": "B+", "B+": "A+"}
+
+
+def protocol(language: str = "en", **settings: Any) -> PairwiseProtocol:
+    """The built-in protocol in one language."""
+    builtin = find_protocol("pairwise")
+    criteria = read_criteria(builtin, language)
+    return PairwiseProtocol(
+        prompts=builtin.prompts(language),
+        words=builtin.words(language),
+        **({"criteria": criteria, "priority": read_priority(builtin, criteria)} | settings),
+    )
+
+
+EXTRAS = ("reference", "context", "earlier")
+
+
+def blocks(question: Question) -> dict[str, str]:
+    """The fenced texts of a question. A compact prompt calls topic and candidates by other names,
+    in the same order."""
+    asked = next(message for message in question.messages if message.role == "user")
+    found = {name: text for name, _, text in BLOCK.findall(asked.content)}
+    judged = [text for name, text in found.items() if name not in EXTRAS]
+    named = dict(zip(("topic", "candidate_1", "candidate_2"), judged, strict=True))
+    return named | {name: text for name, text in found.items() if name in EXTRAS}
+
+
+def first_is(text: str, question: Question) -> bool:
+    return blocks(question)["candidate_1"] == text
+
+
+class Judge:
+    """An `ask` that answers as `reply` decides, and remembers what it was asked."""
+
+    def __init__(self, reply: Callable[[Question], str | Reply]) -> None:
+        self.reply, self.asked = reply, list[Question]()
+
+    async def __call__(self, question: Question) -> Reply:
+        self.asked.append(question)
+        said = self.reply(question)
+        return Reply(text=said) if isinstance(said, str) else said
+
+    @property
+    def places(self) -> list[tuple[int, str, int]]:
+        """Round, order and re-ask of every question."""
+        return [(one.round, one.order, one.reask) for one in self.asked]
+
+
+def sitting(ask: Judge, **rest: Any) -> Sitting:
+    return Sitting(ask=ask, **rest)
+
+
+def of_candidates(question: Question, mark: str) -> str:
+    """What is said of the candidates of the file, said of the slots of this question."""
+    return mark if question.order == "12" else TURNED[mark]
+
+
+def steadily(mark: str) -> Callable[[Question], str]:
+    """Always the same of the candidates, whatever the order."""
+    return lambda question: pair_reply(of_candidates(question, mark))
+
+
+def by_worth(question: Question) -> str:
+    """The slot with the greater number in its text."""
+    found = blocks(question)
+    first, second = (int(re.findall(r"\d+", found[f"candidate_{i}"])[0]) for i in (1, 2))
+    return pair_reply("tie" if first == second else "A+" if first > second else "B+")
+
+
+def scripted(*rounds: tuple[str, str]) -> Callable[[Question], str]:
+    """For each round the marks of the orders 12 and 21, said of the candidates."""
+
+    def reply(question: Question) -> str:
+        mark = rounds[question.round - 1][("12", "21").index(question.order)]
+        return pair_reply(of_candidates(question, mark))
+
+    return reply
+
+
+def turned_round(pair: Pair) -> Pair:
+    """The same pair as if the row had named its candidates the other way round."""
+    return replace(pair, first=pair.second, second=pair.first)

@@ -1,0 +1,230 @@
+"""The pairwise contract held against replies: shapes, marks, winners, tables, settled verdicts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.kinds.shared.load import LANGUAGES
+from tests.suites import CRITERIA, pair_reply
+from tests.unit.kinds.pairing import protocol
+
+JUDGED = protocol()
+GOOD: dict[str, Any] = json.loads(pair_reply("A+"))
+LINE = "A | A+ | tie | B+ | tie | A+ | the first is right"
+TABLE = f"pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\nanything | {LINE}"
+
+
+def changed(*path: str, to: Any) -> str:
+    """The good reply with one place changed; `to` = None takes the key away."""
+    value = json.loads(json.dumps(GOOD))
+    holder = value
+    for part in path[:-1]:
+        holder = holder[part]
+    holder.pop(path[-1], None)
+    if to is not None:
+        holder[path[-1]] = to
+    return json.dumps(value)
+
+
+def test_a_good_reply_is_kept_as_it_is() -> None:
+    found = JUDGED.check(json.dumps(GOOD))
+    assert (found.problems, found.fixes, found.flags) == ((), (), ())
+    assert found.output == GOOD
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "path"),
+    [
+        (changed("criteria", "C3", to=None), "schema", "criteria.C3"),
+        (changed("criteria", "C3", "mark", to=None), "schema", "criteria.C3.mark"),
+        (changed("criteria", "C3", "comment", to=None), "schema", "criteria.C3.comment"),
+        (changed("criteria", "C3", "first_meets", to="yes"), "schema", "criteria.C3.first_meets"),
+        (changed("criteria", "C3", "second_meets", to=1), "schema", "criteria.C3.second_meets"),
+        (changed("criteria", "C3", "comment", to=["x"]), "schema", "criteria.C3.comment"),
+        (changed("criteria", "C3", "mark", to="A"), "out_of_range", "criteria.C3.mark"),
+        (changed("criteria", "C3", "mark", to="a+"), "out_of_range", "criteria.C3.mark"),
+        (changed("criteria", "C3", "mark", to=1), "schema", "criteria.C3.mark"),
+        (changed("criteria", "C3", "mark", to=["A+"]), "schema", "criteria.C3.mark"),
+        (changed("criteria", "C3", "score", to=1), "schema", "criteria.C3.score"),
+        (changed("criteria", "C3", to="A+"), "schema", "criteria.C3"),
+        (changed("criteria", to=[]), "schema", "criteria"),
+        (changed("winner", to=None), "schema", "winner"),
+        (changed("winner", to="A+"), "out_of_range", "winner"),
+        (changed("winner", to="uncertain"), "out_of_range", "winner"),
+        (changed("winner", to={"A": 1}), "schema", "winner"),
+        (changed("explanation", to=None), "schema", "explanation"),
+        (changed("explanation", to=7), "schema", "explanation"),
+    ],
+)
+def test_each_breach_is_named_where_it_stands(text: str, code: str, path: str) -> None:
+    found = JUDGED.check(text)
+    assert found.output is None
+    assert [(one.code, one.path) for one in found.problems] == [(code, path)]
+    assert path in found.problems[0].message
+
+
+def test_a_null_is_a_breach_and_no_missing_part() -> None:
+    text = changed("winner", to="X").replace('"X"', "null")
+    assert [one.path for one in JUDGED.check(text).problems] == ["winner"]
+    text = pair_reply("X").replace('"X"', "null")
+    assert len(JUDGED.check(text).problems) == 5
+
+
+def test_a_criterion_of_another_protocol_is_a_breach() -> None:
+    value = json.loads(json.dumps(GOOD))
+    value["criteria"]["C6"] = value["criteria"]["C1"]
+    found = JUDGED.check(json.dumps(value))
+    assert [(one.code, one.path) for one in found.problems] == [("schema", "criteria.C6")]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "empty"),
+        ("The first is better.", "not_json"),
+        (json.dumps(GOOD) + "\n" + pair_reply("B+"), "ambiguous"),
+        (json.dumps(GOOD)[:-20], "truncated"),
+    ],
+)
+def test_what_cannot_be_read_is_never_guessed_at(text: str, code: str) -> None:
+    assert [one.code for one in JUDGED.check(text).problems] == [code]
+
+
+@pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>A+</think>{}", "So:\n{}\nDone."])
+def test_wrapping_is_a_fix(around: str) -> None:
+    found = JUDGED.check(around.replace("{}", json.dumps(GOOD)))
+    assert [one.code for one in found.fixes] == ["unwrapped"]
+    assert found.output == GOOD
+
+
+def test_a_compact_reply_needs_marks_alone() -> None:
+    marks = {c: {"mark": "B+"} for c in CRITERIA}
+    text = json.dumps({"criteria": marks, "explanation": "", "winner": "B"})
+    assert JUDGED.check(text).problems
+    found = JUDGED.check(text, "compact")
+    assert found.output is not None
+    assert found.output["criteria"]["C1"] == {
+        "first_meets": None,
+        "second_meets": None,
+        "comment": None,
+        "mark": "B+",
+    }
+    assert JUDGED.check(json.dumps(GOOD), "compact").output == GOOD
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LINE,
+        TABLE,
+        f"```\n{TABLE}\n```",
+        f"Here it is:\n\n| {LINE} |\n\nThat is all.",
+        f"x | {LINE}",
+    ],
+)
+def test_a_table_line_is_read_where_one_was_asked_for(text: str) -> None:
+    found = JUDGED.check(text, tables=True)
+    assert found.problems == ()
+    assert found.output is not None
+    marks = {c: given["mark"] for c, given in found.output["criteria"].items()}
+    assert marks == {"C1": "A+", "C2": "tie", "C3": "B+", "C4": "tie", "C5": "A+"}
+    assert (found.output["winner"], found.output["explanation"]) == ("A", "the first is right")
+
+
+def test_a_table_line_where_none_was_asked_for_is_a_breach() -> None:
+    (problem,) = JUDGED.check(LINE).problems
+    assert problem.code == "not_json"
+    assert "table" in problem.message
+
+
+def test_equal_lines_are_one_and_different_ones_ambiguous() -> None:
+    assert JUDGED.check(f"{TABLE}\nother | {LINE}", tables=True).output is not None
+    other = LINE.replace("A | A+", "B | B+")
+    found = JUDGED.check(f"{TABLE}\nother | {other}", tables=True)
+    assert [one.code for one in found.problems] == ["ambiguous"]
+
+
+def test_an_object_counts_before_a_table() -> None:
+    found = JUDGED.check(json.dumps(GOOD), tables=True)
+    assert found.output == GOOD
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_breach_has_words_in_every_language(language: str) -> None:
+    judged = protocol(language)
+    spoilt = [changed("winner", to="X"), changed("criteria", "C1", "mark", to="X"), LINE, "", "x"]
+    spoilt += [changed("criteria", "C1", "first_meets", to=0), changed("criteria", "C1", to=None)]
+    for text in spoilt:
+        for problem in judged.check(text).problems:
+            assert problem.told
+            assert problem.message
+            assert "{" not in problem.told
+            assert (problem.told == problem.message) is (language == "en")
+    for finish in ("length", "filtered", "refused"):
+        assert judged.check("{}", finish=finish).problems[0].told
+
+
+@pytest.mark.parametrize("mark", ["A+", "B+", "tie"])
+@pytest.mark.parametrize("winner", ["A", "B", "tie", "uncertain"])
+def test_a_settled_verdict_keeps_the_contract(winner: str, mark: str) -> None:
+    value: dict[str, Any] = {"pair_id": "p", "winner": winner}
+    value["criteria"] = dict.fromkeys(CRITERIA, mark)
+    assert JUDGED.check_verdict(value).problems == ()
+    how = "uncertain" if winner == "uncertain" else "stable"
+    full = value | {"candidates": ["x", "y"], "settled": how, "rounds": 1, "unstable": []}
+    assert JUDGED.check_verdict(full | {"notes": "", "meta": {}, "odds": {}}).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "code"),
+    [
+        ({"winner": "C"}, "winner", "out_of_range"),
+        ({"criteria": {"C1": "A+"}}, "criteria.C2", "schema"),
+        ({"criteria": dict.fromkeys(CRITERIA, "A")}, "criteria.C1", "out_of_range"),
+        ({"criteria": dict.fromkeys(CRITERIA, None)}, "criteria.C1", "schema"),
+        ({"criteria": "A+"}, "criteria", "schema"),
+        ({"more": 1}, "more", "schema"),
+    ],
+)
+def test_a_settled_verdict_that_breaks_it(change: dict[str, Any], path: str, code: str) -> None:
+    value = {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie"), **change}
+    problem = JUDGED.check_verdict(value).problems[0]
+    assert (problem.path, problem.code) == (path, code)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["A", "A+", "tie", "x", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["criteria", "explanation", "winner", "mark", *CRITERIA]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(value=json_values)
+def test_the_check_is_total_and_what_it_passes_is_whole(value: Any) -> None:
+    for style in ("full", "compact"):
+        found = JUDGED.check(json.dumps(value), style)  # type: ignore[arg-type]
+        assert (found.output is None) == bool(found.problems)
+        if found.output is not None:
+            assert found.output["winner"] in ("A", "B", "tie")
+            assert [given["mark"] for given in found.output["criteria"].values()]
+    if isinstance(value, dict):
+        assert JUDGED.check_verdict(value).problems is not None
+
+
+@given(text=st.text(alphabet="AB+tie|C123 \n{}\"'`-", max_size=80))
+def test_no_text_makes_the_check_raise(text: str) -> None:
+    for tables in (False, True):
+        found = JUDGED.check(text, tables=tables)
+        assert (found.output is None) == bool(found.problems)

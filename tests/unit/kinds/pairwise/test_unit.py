@@ -1,0 +1,160 @@
+"""Rows to pairs: ids, places, orders, and what is wrong with a row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.kinds.pairwise.unit import first_order, load_pair, pair_text, read_pairs
+from evenhand.kinds.shared.rows import RowError
+from evenhand.units import Pair
+
+ROW: dict[str, Any] = {
+    "pair_id": "p",
+    "topic": "Why?",
+    "candidates": [{"id": "x", "text": "Because."}, {"id": "y", "text": "Therefore."}],
+    "meta": {"run": 3},
+}
+
+
+def one(row: dict[str, Any], position: int = 0, seed: int = 0) -> Pair:
+    (pair,) = read_pairs(row, position, seed)
+    return pair
+
+
+def candidates(*texts: str) -> list[dict[str, str]]:
+    return [{"id": f"c{i}", "text": text} for i, text in enumerate(texts, 1)]
+
+
+def test_a_row_of_two_is_one_pair_under_its_own_id() -> None:
+    pair = one(ROW | {"language": "ja", "reference": "R", "context": "C"})
+    assert (pair.id, pair.row, pair.places, pair.of) == ("p", "p", (1, 2), 2)
+    assert (pair.topic, pair.texts) == ("Why?", ("Because.", "Therefore."))
+    assert (pair.first.id, pair.second.id, pair.meta) == ("x", "y", {"run": 3})
+    assert (pair.language, pair.extras) == ("ja", {"reference": "R", "context": "C"})
+
+
+@pytest.mark.parametrize("number", [3, 4, 7])
+def test_more_candidates_are_all_pairs_among_them(number: int) -> None:
+    texts = [f"text {i}" for i in range(1, number + 1)]
+    pairs = read_pairs(ROW | {"candidates": candidates(*texts)}, 0, 0)
+    expected = list(combinations(range(1, number + 1), 2))
+    assert [pair.places for pair in pairs] == expected
+    assert [pair.id for pair in pairs] == [f"p#{i}-{j}" for i, j in expected]
+    assert [pair.texts for pair in pairs] == [(f"text {i}", f"text {j}") for i, j in expected]
+    assert {(pair.row, pair.of) for pair in pairs} == {("p", number)}
+
+
+def test_an_id_beats_a_pair_id_and_numbers_are_ids_too() -> None:
+    assert one(ROW | {"id": "mine"}).id == "mine"
+    assert one(ROW | {"pair_id": 17}).id == "17"
+    row = ROW | {"candidates": [{"text": "a"}, {"id": 5, "text": "b"}]}
+    assert (one(row).first.id, one(row).second.id) == ("1", "5")
+
+
+def test_the_model_behind_a_candidate_may_stand_apart_from_its_id() -> None:
+    row = ROW | {
+        "candidates": [
+            {"id": "x", "text": "a", "model": "gpt-4o"},
+            {"id": "y", "text": "b", "meta": {"model": "claude"}},
+        ]
+    }
+    assert (one(row).first.model, one(row).second.model) == ("gpt-4o", "claude")
+
+
+def test_candidates_may_come_from_the_columns_of_a_table() -> None:
+    numbered = {"2": {"id": "y", "text": "second"}, "1": {"id": "x", "text": "first"}}
+    assert one(ROW | {"candidates": numbered}).texts == ("first", "second")
+    ten = {str(i): {"text": f"t{i}"} for i in range(1, 11)}
+    assert read_pairs(ROW | {"candidates": ten}, 0, 0)[8].texts == ("t1", "t10")
+    text = '[{"id": "x", "text": "first"}, {"id": "y", "text": "second"}]'
+    assert one(ROW | {"candidates": text}).texts == ("first", "second")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"candidates": candidates("alone")}, "two or more answers, and holds 1"),
+        ({"candidates": []}, "two or more answers, and holds 0"),
+        ({"candidates": None}, '"candidates" is missing'),
+        ({"candidates": "not JSON"}, "not JSON"),
+        ({"candidates": {"a": {"text": "x"}, "b": {"text": "y"}}}, "must be a list"),
+        ({"candidates": ["a", "b"]}, 'must be an object with "id" and "text"'),
+        ({"candidates": candidates("a", "  \n")}, '"candidates[1].text" is empty'),
+        (
+            {"candidates": [{"id": "x"}, {"id": "y", "text": "b"}]},
+            '"candidates[0].text" is missing',
+        ),
+        ({"candidates": [{"text": 3}, {"text": "b"}]}, "must be a text, and is a number"),
+        ({"candidates": [{"id": "x", "text": "a"}] * 2}, "two candidates are called 'x'"),
+        (
+            {"candidates": [{"id": "2", "text": "a"}, {"text": "b"}]},
+            "two candidates are called '2'",
+        ),
+        ({"candidates": [{"id": [], "text": "a"}, {"text": "b"}]}, "candidates[0].id"),
+        ({"topic": ""}, '"topic" is empty'),
+        ({"topic": " \t"}, '"topic" is empty'),
+        ({"topic": None}, '"topic" must be a text, and is null'),
+        ({"pair_id": None}, '"pair_id" is missing'),
+        ({"pair_id": ""}, '"pair_id" is missing'),
+        ({"pair_id": 1.5}, '"pair_id" must be a text'),
+        ({"meta": "x"}, '"meta" must be an object'),
+        ({"language": ["ja"]}, '"language" must be a text such as "en", and is a list'),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_said(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(RowError) as error:
+        read_pairs(ROW | change, 0, 0)
+    assert said in str(error.value)
+
+
+def test_a_missing_topic_is_guessed_at() -> None:
+    row = {key: value for key, value in ROW.items() if key != "topic"}
+    with pytest.raises(RowError, match=r'did you mean "topics"\?'):
+        read_pairs(row | {"topics": "Why?"}, 0, 0)
+
+
+@given(seed=st.integers(), number=st.integers(0, 200))
+def test_either_order_comes_first_equally_often(seed: int, number: int) -> None:
+    found = Counter(first_order(seed, position) for position in range(number))
+    assert found.keys() <= {"12", "21"}
+    assert abs(found["12"] - found["21"]) <= number % 2
+
+
+def test_orders_are_drawn_from_the_seed() -> None:
+    def drawn(seed: int) -> list[str]:
+        return [first_order(seed, position) for position in range(64)]
+
+    assert drawn(5) == drawn(5)
+    assert len({tuple(drawn(seed)) for seed in range(20)}) == 20
+
+
+def test_the_order_goes_by_the_pair_s_place_in_the_run_whatever_the_rows() -> None:
+    three = ROW | {"candidates": candidates("a", "b", "c")}
+    orders = [pair.order for pair in read_pairs(three, 4, 9)]
+    assert orders == [first_order(9, 4 + i) for i in range(3)]
+
+
+texts = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
+values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=4)
+
+
+@given(
+    topic=texts,
+    answers=st.lists(texts, min_size=2, max_size=4),
+    meta=st.dictionaries(st.text(), values, max_size=3),
+    model=st.sampled_from(["", "gpt-4o"]),
+)
+def test_what_the_store_keeps_reads_back_equal(
+    topic: str, answers: list[str], meta: dict[str, Any], model: str
+) -> None:
+    row = ROW | {"topic": topic, "meta": meta, "reference": "r", "language": "zh"}
+    row["candidates"] = [one | {"model": model} for one in candidates(*answers)]
+    for pair in read_pairs(row, 3, 1):
+        assert load_pair(pair_text(pair)) == pair
+        assert "\n" not in pair_text(pair)

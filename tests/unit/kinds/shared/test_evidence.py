@@ -1,0 +1,171 @@
+"""Quotes are found where they stand in the judged text, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evenhand.kinds.shared.evidence import FRAGMENT_CHARS, FRAGMENTS_MOST, Place, fragments, locate
+
+# Letters that compose, marks in and out of order, jamo, kana, spaces, quotes, dots, an astral sign.
+ODD = "aeÅ\u212bé\u0301\u0323\u0327가\u1100\u1161\u11a8\u1101ハ\u3099バか\u0cc6\u0cc2\u0cd5"
+ODD += " \u00a0\u3000\n\"'«»“”„‘’「」『』….⋯𝄞😀x"
+TEXTS = st.text(st.sampled_from(ODD), max_size=20) | st.text(max_size=12)
+
+
+def folded(text: str) -> str:
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text)).strip()
+
+
+def unified(text: str) -> str:
+    plain = re.sub("[\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇]", '"', folded(text))
+    return re.sub("[…⋯]", "...", plain)
+
+
+FORMS = {"exact": str, "folded": folded, "unified": unified}
+
+
+@given(st.data(), TEXTS.filter(str.strip))
+def test_an_exact_stretch_is_found_at_its_first_place(data, text):
+    start = data.draw(st.integers(0, len(text) - 1))
+    quote = text[start : data.draw(st.integers(start + 1, len(text)))]
+    place = locate(quote, text)
+    if not quote.strip():
+        assert place is None
+    else:
+        assert place == Place(text.find(quote), text.find(quote) + len(quote), "exact")
+
+
+@given(TEXTS, TEXTS)
+@example("e", "e\u0301")
+@example("wait.", "wait…")
+def test_what_is_found_is_the_quote_and_what_is_not_is_not_there(quote, text):
+    place = locate(quote, text)
+    if place:
+        form = FORMS[place.match]
+        assert form(text[place.start : place.end]) == form(quote)
+        assert 0 <= place.start < place.end <= len(text)
+    elif quote.strip():
+        assert quote not in text
+
+
+@given(st.data(), TEXTS)
+def test_a_stretch_in_another_normal_form_is_found(data, text):
+    whole = unicodedata.normalize(data.draw(st.sampled_from(["NFC", "NFD"])), text)
+    place = locate(whole, text)
+    assert (place is None) == (not whole.strip())
+    if place:
+        assert folded(text[place.start : place.end]) == folded(text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "snapped", "match"),
+    [
+        ("café au", "un cafe\u0301 au lait", "cafe\u0301 au", "folded"),
+        ("cafe\u0301", "un café", "café", "folded"),
+        ("й", "и\u0306", "и\u0306", "folded"),
+        ("각", "가\u1100\u1161\u11a8", "\u1100\u1161\u11a8", "folded"),
+        (
+            "한국어",
+            unicodedata.normalize("NFD", "저는 한국어를"),
+            "\u1112\u1161\u11ab\u1100\u116e\u11a8\u110b\u1165",
+            "folded",
+        ),
+        ("ガ", "カ\u3099", "カ\u3099", "folded"),
+        ("ハ\u309aン", "パン", "パン", "folded"),
+        ("Å wide", "5\u212b  wide", "\u212b  wide", "folded"),
+        ("\u0ccb x", "\u0cc6\u0cc2\u0cd5  x", "\u0cc6\u0cc2\u0cd5  x", "folded"),
+        ("a b", "a\u00a0b", "a\u00a0b", "folded"),
+        ("東京 都", "東京\u3000都", "東京\u3000都", "folded"),
+        ("one two", "so one\r\n   two.", "one\r\n   two", "folded"),
+        ("  one\ntwo ", "one two", "one two", "folded"),
+        ("a  b", "xa bx", "a b", "folded"),
+        ('"да"', "слово «да»!", "«да»", "unified"),
+        ("“да”", "слово „да“!", "„да“", "unified"),
+        ('他说"好"', "他说“好”。", "他说“好”", "unified"),
+        ("「はい」と", "『はい』と", "『はい』と", "unified"),
+        ("don't", "I don’t", "don’t", "unified"),
+        ("wait...", "wait… no", "wait…", "unified"),
+        ("wait…", "wait... no", "wait...", "unified"),
+        ("等……", "等......", "等......", "unified"),
+        ("𝄞 b", "😀𝄞\nb", "𝄞\nb", "folded"),
+        ("b", "😀b", "b", "exact"),
+    ],
+)
+def test_a_match_below_exact_is_snapped_to_the_original(quote, text, snapped, match):
+    place = locate(quote, text)
+    assert place
+    assert (text[place.start : place.end], place.match) == (snapped, match)
+    assert place.start == text.index(snapped)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("", "text"),
+        ("  \n", "a  \n b"),
+        ("\u3000", "a\u3000b"),
+        ("nowhere", "somewhere"),
+        ("Text", "text"),
+        ("ab", "a b"),
+        ("a b", ""),
+        ("e x", "e\u0301  x"),
+        ("wait..", "wait…"),
+        ("..b", "…b"),
+    ],
+)
+def test_what_is_blank_or_not_there_is_not_found(quote, text):
+    assert locate(quote, text) is None
+
+
+def test_the_first_of_several_places_counts_and_a_better_match_beats_an_earlier_one():
+    assert locate("a b", "x a\nb, a\nb") == Place(2, 5, "folded")
+    assert locate("a b", "x a\nb, a b") == Place(7, 10, "exact")
+
+
+def test_heaps_of_marks_and_spaces_take_linear_time():
+    for text in (
+        "a" + "\u0301\u0316" * 100_000,
+        "e\u0301" + " " * 200_000,
+        "\u1100\u1161" * 100_000,
+    ):
+        assert locate("nowhere to be found", text) is None
+    assert locate("." * 10_001, "…" * 200_000) is None
+
+
+def test_a_place_that_cuts_an_ellipsis_is_passed_over_for_one_that_does_not():
+    assert locate("no..", "no…, " * 100 + "no….. No, no.\n.") is None
+    assert locate("“no.”", "«no…» " * 100 + "«no.»") == Place(600, 605, "unified")
+    assert locate("....", "………. …") == Place(2, 4, "unified")
+
+
+PROSE = {
+    "en": 'The sky is blue. "Really?" she asked; he said yes!\nIt takes 3.14 hours, no more',
+    "ru": "Небо голубое. «Правда?» — спросила она; он кивнул!\nЭто всё…",
+    "zh": "天空是蓝色的。“真的吗？”她问，他点头！\n就这些……",
+    "ja": "空は青い。「本当？」と彼女は聞いた、彼は頷いた！\n以上です…",
+}
+
+
+@pytest.mark.parametrize("language", PROSE)
+def test_sentences_are_fragments_in_every_language(language):
+    found = fragments(PROSE[language])
+    assert len(found) >= 4
+    assert found[0] == re.split("(?<=[.。])", PROSE[language])[0]
+
+
+@given(st.text() | st.text(st.sampled_from("ab ,;、。.!«»\n"), min_size=300))
+@example("слово, " * 100)
+@example("字" * 500)
+def test_every_fragment_stands_in_the_text_to_the_letter(text):
+    found = fragments(text)
+    assert len(found) == len(set(found)) <= FRAGMENTS_MOST
+    for part in found:
+        assert locate(part, text) == Place(text.find(part), text.find(part) + len(part), "exact")
+        assert len(part) <= FRAGMENT_CHARS
+    if len(text) <= FRAGMENT_CHARS:
+        assert bool(found) == any(map(str.isalnum, text))

@@ -1,0 +1,282 @@
+"""A prompt of the user's own: what it inserts, what follows, what it may be answered with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand import jsontext
+from evenhand.exchange import Message
+from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.own import OwnPrompt, spelled, unit_of
+from evenhand.kinds.shared.render import shown_extras
+from tests.suites import CRITERIA, pair_reply
+from tests.unit.kinds import grading, material, pairing
+from tests.unit.kinds.material import Scripted
+
+BLIND = {"topic": "T", "candidate_1": "one", "candidate_2": "two"}
+UNIT = unit_of(BLIND, {"first": "candidate_1"}, {"shape": "{}"})
+UNSAFE = ("{{7*7}}", "{{prompt}}", "{{topic}}", "{% for x in y %}", "${HOME}", "%s", "{}", "}}{{")
+
+
+def messages(text: str, unit: Any = UNIT) -> tuple[Message, ...]:
+    return OwnPrompt.parse(text).messages(unit)
+
+
+def test_without_placeholders_it_is_the_system_message_and_the_unit_follows() -> None:
+    system, user = messages("  Richten Sie.\n")
+    assert system == Message("system", "Richten Sie.")
+    assert user == Message("user", '{"topic":"T","candidate_1":"one","candidate_2":"two"}')
+
+
+def test_what_no_placeholder_inserted_follows() -> None:
+    system, user = messages("Über {{topic}} urteilen, {{ first }} zuerst.")
+    assert system.content == "Über T urteilen, one zuerst."
+    assert user.content == '{"candidate_2":"two"}'
+
+
+def test_with_everything_inserted_it_is_the_user_message_alone() -> None:
+    made = messages("{{topic}}: {{candidate_1}} / {{candidate_2}}; {{shape}}")
+    assert made == (Message("user", "T: one / two; {}"),)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["{{topic}}", "{{ topic }}", "{{\ttopic}}", "{{Topic}}", "{{ TOPIC   }}"],
+)
+def test_spaces_and_case_do_not_matter(written: str) -> None:
+    assert messages(written)[0].content == "T"
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["{{Task_Specific_Rubric}}", "{{ task specific rubric }}", "{{TASK-SPECIFIC-RUBRIC}}"],
+)
+def test_a_name_of_several_words_is_known_however_it_is_joined(written: str) -> None:
+    assert spelled(written) == "task_specific_rubric"
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "{{ unknown  }}",
+        "{{Unknown}}",
+        "{{7*7}}",
+        "{{}}",
+        "{{ }}",
+        "{{topic.id}}",
+        "{{topic|safe}}",
+        "{topic}",
+        "{% topic %}",
+        "${topic}",
+        "%(topic)s",
+        "{{topic\n}}",
+    ],
+)
+def test_whatever_else_stays_to_the_letter(literal: str) -> None:
+    system, user = messages(f"a {literal} b")
+    assert system.content == f"a {literal} b"
+    assert json.loads(user.content) == BLIND
+
+
+@given(st.text(min_size=1), st.text(alphabet="{}topicandate_12% $\n", max_size=60))
+def test_what_is_inserted_is_never_read_again(topic: str, odd: str) -> None:
+    unit = unit_of({"topic": topic + odd, "candidate_1": odd, "candidate_2": topic}, {}, {})
+    system, user = messages("<{{topic}}><{{candidate_1}}>", unit)
+    assert system.content == f"<{topic + odd}><{odd}>"
+    assert jsontext.parse(user.content) == {"candidate_2": topic}
+
+
+@pytest.mark.parametrize("unsafe", UNSAFE)
+def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -> None:
+    own = OwnPrompt.parse("{{topic}}{{question}}{{prompt}}")
+    pair = replace(pairing.PAIR, topic=unsafe)
+    judged = replace(pairing.protocol(), own=own)
+    for asked in judged.questions(pair, Sitting(ask=Scripted([]))):
+        assert unsafe in asked.messages[0].content
+    sample = replace(material.SAMPLE, question=unsafe, model_output=unsafe)
+    asked = material.protocol(own=own).question(sample, material.RUBRIC, "full")
+    assert unsafe in asked.messages[0].content
+    assert jsontext.parse(asked.messages[1].content)["model_output"] == unsafe
+    answer = replace(grading.ANSWER, prompt=unsafe, answer=unsafe, rubric=f"- {unsafe}\n")
+    asked = grading.protocol(own=own).question(answer, "full")
+    assert unsafe in asked.messages[0].content
+    followed = jsontext.parse(asked.messages[1].content)
+    assert followed == {"answer": unsafe, "rubric": f"- {unsafe}\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "speaks"),
+    [
+        ('{"meta": {}}', True),
+        ("metaを写す", True),
+        ("поле meta", True),
+        ("meta", True),
+        ("a metaphor", False),
+        ("metadata", False),
+        ("Metall, kismeta", False),
+        ("_meta", False),
+    ],
+)
+def test_whether_it_speaks_of_meta(text: str, speaks: bool) -> None:
+    assert OwnPrompt.parse(text).says("meta") is speaks
+
+
+# The forms that a reply may come in
+
+LINE = "A | A+ | tie | B+ | tie | tie | because of C1"
+HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
+MARKS = dict(zip(CRITERIA, ("A+", "tie", "B+", "tie", "tie"), strict=True))
+TABLES = {
+    "a line": f"x | {LINE}",
+    "without an id": LINE,
+    "with a header": f"{HEADER}\nx | {LINE}",
+    "with a foreign header": f"Nr | Sieger | C1 | C2 | C3 | C4 | C5 | Begründung\n1 | {LINE}",
+    "in a fence": f"```\n{HEADER}\nx | {LINE}\n```",
+    "with alignment": f"| {HEADER} |\n|:--|:-:|--|--|--|--|--|--:|\n| x | {LINE} |",
+    "with prose": f"Ich habe verglichen.\n\n{HEADER}\nx | {LINE}\n\nDas ist alles.",
+    "in bold": f"**x | {LINE}**",
+    "after thinking": f"<think>A | B+?</think>\nx | {LINE}",
+    "the asked shape": pair_reply(MARKS, "A", "because of C1"),
+    "the asked shape and the same line": f"{pair_reply(MARKS, 'A', 'because of C1')}\nx | {LINE}",
+    "the asked shape in a fence": f"```json\n{pair_reply(MARKS, 'A', 'because of C1')}\n```",
+    "the output's shape": json.dumps(
+        {"pair_id": "?", "winner": "A", "criteria": MARKS, "notes": "because of C1"}
+    ),
+    "the columns as keys": json.dumps(
+        {"pair_id": "?", "winner": "A", **MARKS, "notes": "because of C1"}
+    ),
+    "marks alone in objects": json.dumps(
+        {
+            "criteria": {name: {"mark": mark} for name, mark in MARKS.items()},
+            "explanation": "because of C1",
+            "winner": "A",
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
+    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    checked = judged.check(TABLES[name])
+    assert checked.problems == ()
+    assert checked.output is not None
+    assert {c: one["mark"] for c, one in checked.output["criteria"].items()} == MARKS
+    assert checked.output["winner"] == "A"
+    assert checked.output["explanation"] == "because of C1"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"x | {LINE}\ny | {LINE.replace('A |', 'B |', 1)}", "ambiguous"),
+        ("x | C | A+ | tie | B+ | tie | tie | n", "not_json"),
+        (f"{pair_reply(MARKS, 'B')}\nx | {LINE}", "ambiguous"),
+        (f"{pair_reply(MARKS, 'A')}\n{pair_reply(MARKS, 'B')}\nx | {LINE}", "ambiguous"),
+        (f"{pair_reply(MARKS, 'A')}\nx | {LINE}\nx | {LINE.replace('A |', 'B |', 1)}", "ambiguous"),
+        (json.dumps({"winner": "C", "criteria": MARKS, "notes": ""}), "out_of_range"),
+        (json.dumps({"winner": "A", "criteria": {"C1": "A+"}, "notes": ""}), "schema"),
+        (json.dumps({"winner": "A", "criteria": MARKS, "more": 1}), "schema"),
+        (json.dumps({"winner": "A", "criteria": "A+"}), "schema"),
+        (json.dumps({"criteria": MARKS}), "schema"),
+        ("Keine Ahnung.", "not_json"),
+    ],
+)
+def test_what_is_no_verdict_is_still_none(text: str, code: str) -> None:
+    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    checked = judged.check(text)
+    assert checked.output is None
+    assert checked.problems[0].code == code
+
+
+GOOD = json.dumps(material.good())
+OTHER = json.dumps({"meta": {"run_id": "other"}, **material.good()})
+COPIED = jsontext.dump({"meta": material.META, **material.good()})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "exposed", "text", "problems", "fixes"),
+    [
+        ("copy meta", False, GOOD, [], ["meta"]),
+        ("copy meta", False, OTHER, [], ["meta"]),
+        ("copy meta", False, COPIED, [], []),
+        ("no word of it", False, GOOD, [], []),
+        ("no word of it", False, OTHER, [], ["meta"]),
+        ("copy meta", True, GOOD, ["meta_changed"], []),
+        ("copy meta", True, OTHER, ["meta_changed"], []),
+        ("copy meta", True, COPIED.replace("1.50", "1.5"), ["meta_changed"], []),
+        ("copy meta", True, COPIED, [], []),
+    ],
+)
+def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
+    prompt: str, exposed: bool, text: str, problems: list[str], fixes: list[str]
+) -> None:
+    own = OwnPrompt.parse(prompt)
+    checked = material.protocol(own=own, expose_meta=exposed).check(text, material.SAMPLE)
+    assert [one.code for one in checked.problems] == problems
+    assert [one.code for one in checked.fixes] == fixes
+    if checked.output is not None:
+        assert jsontext.same(checked.output["meta"], material.META)
+
+
+def test_meta_follows_only_where_it_is_exposed() -> None:
+    for exposed in (False, True):
+        judged = material.protocol(own=OwnPrompt.parse("x {{meta}}"), expose_meta=exposed)
+        system, user = judged.question(material.SAMPLE, material.RUBRIC, "full").messages
+        assert (jsontext.dump(material.META) in system.content) == exposed
+        assert list(jsontext.parse(user.content)) == ["question", "model_output", "rubric"]
+    judged = material.protocol(own=OwnPrompt.parse("x"), expose_meta=True)
+    user = judged.question(material.SAMPLE, material.RUBRIC, "full").messages[1]
+    followed = jsontext.parse(user.content)
+    assert list(followed) == ["meta", "question", "model_output", "rubric"]
+    assert jsontext.same(followed["meta"], material.META)
+    assert followed["rubric"] == json.loads(material.RUBRIC_TEXT)
+
+
+def test_a_pair_follows_in_the_order_of_its_pass() -> None:
+    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    pair = pairing.PAIR
+    asked = judged.questions(pair, Sitting(ask=Scripted([])))
+    assert [one.order for one in asked] == ["12", "21"]
+    both = [json.loads(one.messages[1].content) for one in asked]
+    assert [list(one) for one in both] == [["topic", "candidate_1", "candidate_2"]] * 2
+    assert [one["candidate_1"] for one in both] == list(pair.texts)
+    assert [one["candidate_2"] for one in both] == list(pair.texts[::-1])
+
+
+def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
+    own = OwnPrompt.parse("x")
+    for style, there in (("full", False), ("compact", True)):
+        asked: list[Any] = [
+            material.protocol(own=own).question(material.SAMPLE, material.RUBRIC, style),
+            grading.protocol(own=own).question(grading.ANSWER, style),
+        ]
+        assert [one.schema is not None for one in asked] == [there] * 2
+        assert [one.neutral is not None for one in asked] == [there] * 2
+
+
+def test_what_the_suite_uses_follows_or_is_inserted() -> None:
+    answer = replace(grading.ANSWER, extras={"reference": "R", "messages": [{"role": "user"}]})
+    own = OwnPrompt.parse("{{ reference }}")
+    judged = grading.protocol(own=own, use=("reference", "messages"))
+    system, user = judged.question(answer, "full").messages
+    assert system.content == "R"
+    assert json.loads(user.content)["messages"] == [{"role": "user"}]
+    system, user = grading.protocol(own=own).question(answer, "full").messages
+    assert system.content == "{{ reference }}"
+    assert "messages" not in json.loads(user.content)
+
+
+def test_of_earlier_messages_only_who_said_what_is_told() -> None:
+    said = [{"role": "user", "content": "Hi.", "model": "gpt-4-0613"}]
+    unit = unit_of({"topic": "T", **shown_extras({"messages": said}, ["messages"])}, {}, {})
+    for text in ("Judge.", "Judge {{topic}} after {{messages}}."):
+        sent = "".join(message.content for message in OwnPrompt.parse(text).messages(unit))
+        assert "Hi." in sent
+        assert "0613" not in sent

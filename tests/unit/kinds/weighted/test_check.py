@@ -1,0 +1,414 @@
+"""The weighted contract: what is accepted, mended by code, or told to the judge."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand import jsontext
+from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.weighted.check import check_reply, cut, rescaled, total_of
+from tests.unit.kinds.grading import (
+    ANSWER,
+    DIMENSIONS,
+    FACT,
+    KEYS,
+    PLAIN,
+    WEIGHTS,
+    protocol,
+    reply,
+    said,
+    task_of,
+    under,
+)
+
+FIRST, SECOND, THIRD = DIMENSIONS
+WORDS = protocol().words
+
+
+def check(text: str | bytes, rubric: str = FACT, **more: Any) -> Checked:
+    return protocol().check(text, under(rubric), **more)
+
+
+def codes(checked: Checked) -> list[tuple[str, str]]:
+    return [(one.code, one.path) for one in checked.problems]
+
+
+def fixes(checked: Checked) -> list[tuple[str, str]]:
+    return [(one.code, one.path) for one in checked.fixes]
+
+
+def score_with(**changes: Any) -> dict[str, Any]:
+    scores = dict(zip(DIMENSIONS, (50, 20, 5), strict=True)) | changes
+    return {name: score for name, score in scores.items() if score is not ...}
+
+
+GOOD_FULL = {
+    "task_name": "capital",
+    "task_type": "fact",
+    "weights": WEIGHTS["fact"],
+    "total_score": 75,
+}
+
+PROBLEMS: dict[str, tuple[str, list[tuple[str, str]]]] = {
+    "empty": ("", [("empty", "")]),
+    "prose": ("It is fine, 75 points.", [("not_json", "")]),
+    "a refusal": ("I'm sorry, I can't grade this.", [("refused", "")]),
+    "a list": ("[1, 2]", [("schema", "")]),
+    "cut off": (said()[:-30], [("truncated", "")]),
+    "two verdicts": (said() + said(51, 20, 5), [("ambiguous", "")]),
+    "a key twice": (said()[:-1] + ',"confidence":"low"}', [("ambiguous", "")]),
+    "NaN": (said(float("nan"), 20, 5), [("not_json", "")]),
+    "infinity": (said(float("inf"), 20, 5), [("not_json", "")]),
+    "no score": (said(score=...), [("schema", "score")]),
+    "no reasoning": (said(reasoning=...), [("schema", "reasoning")]),
+    "no confidence": (said(confidence=...), [("schema", "confidence")]),
+    "no critical_fail": (said(critical_fail=...), [("schema", "critical_fail")]),
+    "nothing": (
+        "{}",
+        [
+            ("schema", name)
+            for name in reply()
+            if name not in ("critical_fail_reason", "inferred_task_type")
+        ],
+    ),
+    "an extra key": (said(overall=75), [("schema", "overall")]),
+    "a comment": (said(_comment="x"), [("schema", "_comment")]),
+    "a dimension missing": (said(score=score_with(**{THIRD: ...})), [("schema", f"score.{THIRD}")]),
+    "a dimension more": (said(score=score_with(style=5)), [("schema", "score.style")]),
+    "a reasoning missing": (
+        said(reasoning={FIRST: "a", SECOND: "b"}),
+        [("schema", f"reasoning.{THIRD}")],
+    ),
+    "a reasoning more": (
+        said(reasoning=dict.fromkeys((*DIMENSIONS, "style"), "a")),
+        [("schema", "reasoning.style")],
+    ),
+    "score no object": (said(score=75), [("schema", "score")]),
+    "score a list": (said(score=[50, 20, 5]), [("schema", "score")]),
+    "reasoning a text": (said(reasoning="fine"), [("schema", "reasoning")]),
+    "a reason that is no text": (
+        said(reasoning={FIRST: 1, SECOND: "b", THIRD: None}),
+        [("schema", f"reasoning.{FIRST}"), ("schema", f"reasoning.{THIRD}")],
+    ),
+    "a score as text": (said("50", 20, 5), [("schema", f"score.{FIRST}")]),
+    "a score as a word": (said("fifty", 20, 5), [("schema", f"score.{FIRST}")]),
+    "a score of maximum": (said("50/60", 20, 5), [("schema", f"score.{FIRST}")]),
+    "a score null": (said(None, 20, 5), [("schema", f"score.{FIRST}")]),
+    "a score true": (said(True, 20, 5), [("schema", f"score.{FIRST}")]),
+    "a score an object": (said({"value": 5}, 20, 5), [("schema", f"score.{FIRST}")]),
+    "over the weight": (said(61, 20, 5), [("out_of_range", f"score.{FIRST}")]),
+    "a little over": (said(60.01, 20, 5), [("out_of_range", f"score.{FIRST}")]),
+    "out of a hundred": (said(90, 95, 80), [("out_of_range", f"score.{d}") for d in DIMENSIONS]),
+    "negative": (said(-1, 20, 5), [("out_of_range", f"score.{FIRST}")]),
+    "huge": (said().replace("50", "1e400"), [("out_of_range", f"score.{FIRST}")]),
+    "critical_fail a text": (said(critical_fail="no"), [("schema", "critical_fail")]),
+    "critical_fail a number": (said(critical_fail=0), [("schema", "critical_fail")]),
+    "critical_fail null": (said(critical_fail=None), [("schema", "critical_fail")]),
+    "a fail without a reason": (
+        said(0, 0, 0, critical_fail=True),
+        [("schema", "critical_fail_reason")],
+    ),
+    "a fail with a blank reason": (
+        said(0, 0, 0, critical_fail=True, critical_fail_reason=" \n"),
+        [("schema", "critical_fail_reason")],
+    ),
+    "a reason that nobody asked for": (
+        said(critical_fail_reason="It lies."),
+        [("schema", "critical_fail_reason")],
+    ),
+    "a reason of another type": (
+        said(0, 0, 0, critical_fail=True, critical_fail_reason=["It lies."]),
+        [("schema", "critical_fail_reason")],
+    ),
+    "confidence unknown": (said(confidence="sure"), [("out_of_range", "confidence")]),
+    "confidence in capitals": (said(confidence="High"), [("out_of_range", "confidence")]),
+    "confidence a number": (said(confidence=0.9), [("schema", "confidence")]),
+    "confidence a list": (said(confidence=["high"]), [("schema", "confidence")]),
+    "confidence null": (said(confidence=None), [("schema", "confidence")]),
+    "several at once": (
+        said(61, "x", 5, confidence="sure"),
+        [
+            ("out_of_range", f"score.{FIRST}"),
+            ("schema", f"score.{SECOND}"),
+            ("out_of_range", "confidence"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_only_the_judge_can_mend_is_a_problem(name: str) -> None:
+    text, expected = PROBLEMS[name]
+    checked = check(text)
+    assert (codes(checked), checked.output) == (expected, None)
+    assert all(one.message and one.told for one in checked.problems)
+
+
+@pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
+def test_a_reply_that_was_stopped_is_no_reply(finish: str) -> None:
+    (code, _), *more = codes(check(said(), finish=finish))
+    assert (code, more) == ("truncated" if finish == "length" else finish, [])
+
+
+FIXES: dict[str, tuple[str, list[tuple[str, str]]]] = {
+    "as asked": (said(), []),
+    "in another order": (json.dumps(dict(reversed(reply().items()))), []),
+    "the full output": (said(**GOOD_FULL), []),
+    "a fence": (f"```json\n{said()}\n```", [("unwrapped", "")]),
+    "prose around": (f"My grade:\n{said()}\nThat is all.", [("unwrapped", "")]),
+    "reasoning tags": (f"<think>60?</think>{said()}", [("unwrapped", "")]),
+    "a wrong total": (said(**GOOD_FULL | {"total_score": 76}), [("total", "total_score")]),
+    "a total as text": (said(**GOOD_FULL | {"total_score": "75"}), [("total", "total_score")]),
+    "wrong weights": (
+        said(**GOOD_FULL | {"weights": WEIGHTS["creative"]}),
+        [("weights", "weights")],
+    ),
+    "no weights": (said(**GOOD_FULL | {"weights": None}), [("weights", "weights")]),
+    "another type": (said(**GOOD_FULL | {"task_type": "creative"}), [("meta", "task_type")]),
+    "another name": (said(**GOOD_FULL | {"task_name": "?"}), [("meta", "task_name")]),
+    "a type inferred though given": (
+        said(inferred_task_type="creative"),
+        [("meta", "inferred_task_type")],
+    ),
+    "only some of the full output": (said(total_score=75), []),
+}
+
+
+@pytest.mark.parametrize("name", FIXES)
+def test_what_code_knows_is_a_fix(name: str) -> None:
+    text, expected = FIXES[name]
+    checked = check(text)
+    assert (codes(checked), fixes(checked)) == ([], expected)
+    assert checked.output is not None
+    assert list(checked.output) == KEYS
+    assert checked.output == GOOD_FULL | {
+        "inferred_task_type": None,
+        "score": dict(zip(DIMENSIONS, (50, 20, 5), strict=True)),
+        "reasoning": dict.fromkeys(DIMENSIONS, "so it is"),
+        "critical_fail": False,
+        "critical_fail_reason": None,
+        "confidence": "high",
+    }
+
+
+def test_without_conditions_there_is_no_critical_fail() -> None:
+    failed = said(0, 0, 0, critical_fail=True, critical_fail_reason="It lies.")
+    assert codes(check(failed)) == []
+    for rubric in ("task_type: fact\n\n- a point\n", FACT.replace("It lies.", "none")):
+        assert codes(check(failed, rubric)) == [("schema", "critical_fail")]
+
+
+def test_conditions_that_code_decided_leave_the_judge_none() -> None:
+    failed = said(0, 0, 0, critical_fail=True, critical_fail_reason="It is long.")
+    rubric = FACT.replace("It lies.", "max_chars: 500")
+    assert codes(check(failed, rubric)) == [("schema", "critical_fail")]
+
+
+@pytest.mark.parametrize("scores", [(50, 20, 5), (0, 0, 0), (None, 0, 0), (900, -1, 0)])
+def test_a_critical_fail_zeroes_whatever_was_scored(scores: tuple[Any, ...]) -> None:
+    checked = check(said(*scores, critical_fail=True, critical_fail_reason="It lies."))
+    assert checked.output is not None
+    assert fixes(checked) == ([] if scores == (0, 0, 0) else [("zeroed", "score")])
+    assert checked.output["score"] == dict.fromkeys(DIMENSIONS, 0)
+    assert checked.output["total_score"] == 0
+    assert (checked.output["critical_fail"], checked.output["critical_fail_reason"]) == (
+        True,
+        "It lies.",
+    )
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_a_type_that_is_not_given_is_inferred_and_sets_the_maxima(name: str) -> None:
+    most = list(WEIGHTS[name].values())
+    checked = check(said(*most, inferred_task_type=name), PLAIN)
+    assert checked.output is not None
+    assert (checked.output["task_type"], checked.output["inferred_task_type"]) == (name, name)
+    assert (checked.output["weights"], checked.output["total_score"]) == (WEIGHTS[name], 100)
+    over = [most[0] + 1, *most[1:]]
+    assert codes(check(said(*over, inferred_task_type=name), PLAIN)) == [
+        ("out_of_range", f"score.{FIRST}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "code"),
+    [
+        (None, "schema"),
+        ("poetry", "out_of_range"),
+        ("Fact", "out_of_range"),
+        (3, "schema"),
+        (["fact"], "schema"),
+    ],
+)
+def test_a_type_that_is_not_given_must_be_one_of_the_known(named: Any, code: str) -> None:
+    checked = check(said(inferred_task_type=named), PLAIN)
+    assert codes(checked) == [(code, "inferred_task_type")]
+    assert "fact, creative, speculative" in checked.problems[0].message
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_problem_is_worded_in_the_judges_language(language: str, name: str) -> None:
+    checked = protocol(language).check(PROBLEMS[name][0], ANSWER)
+    english = check(PROBLEMS[name][0])
+    assert codes(checked) == codes(english)
+    for one, other in zip(checked.problems, english.problems, strict=True):
+        assert (one.told == other.told) == (language == "en")
+
+
+amounts = st.one_of(
+    st.integers(0, 100), st.decimals(0, 100, places=2).map(float), st.floats(0, 100)
+)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict[str, float]:
+    """Weights of one to five dimensions that add up to 100, to a tenth."""
+    cuts = sorted(draw(st.lists(st.integers(0, 1000), max_size=4)))
+    tenths = [b - a for a, b in zip([0, *cuts], [*cuts, 1000], strict=True)]
+    return {f"d{i}": n // 10 if n % 10 == 0 else n / 10 for i, n in enumerate(tenths)}
+
+
+@given(rows(), st.data())
+def test_totals_are_exact_sums_of_what_was_given_and_never_above_100(
+    row: dict[str, float], data: st.DataObject
+) -> None:
+    task = task_of(row, dict.fromkeys(row, 100))
+    scores = {name: data.draw(amounts) for name in row}
+    given = {
+        "inferred_task_type": None,
+        "critical_fail": False,
+        "critical_fail_reason": None,
+        "reasoning": dict.fromkeys(row, "x"),
+        "score": scores,
+        "confidence": "low",
+    }
+    checked = check_reply(json.dumps(given), task, WORDS)
+    over = [f"score.{name}" for name, score in scores.items() if score > row[name]]
+    assert [one.path for one in checked.problems] == over
+    if over:
+        assert checked.output is None
+        return
+    assert checked.output is not None
+    exact = sum((Decimal(repr(float(score))) for score in scores.values()), Decimal())
+    assert Decimal(repr(float(checked.output["total_score"]))) == Decimal(repr(float(exact)))
+    assert 0 <= checked.output["total_score"] <= 100
+    assert list(checked.output) == KEYS
+    assert checked.output["weights"] == row
+    assert sum(map(Decimal, map(str, row.values()))) == 100
+    assert jsontext.parse(jsontext.dump(checked.output)) == checked.output
+
+
+@given(rows(), st.lists(st.one_of(amounts, st.none(), st.text(), st.booleans()), max_size=5))
+def test_a_critical_fail_zeroes_every_dimension(row: dict[str, float], scores: list[Any]) -> None:
+    given = reply(critical_fail=True, critical_fail_reason="x", score=scores)
+    given["reasoning"] = dict.fromkeys(row, "x")
+    checked = check_reply(json.dumps(given), task_of(row), WORDS)
+    assert checked.output is not None
+    assert checked.output["score"] == dict.fromkeys(row, 0)
+    assert checked.output["total_score"] == 0
+
+
+def test_decimals_add_up_as_they_are_written() -> None:
+    assert total_of({"a": 10.1, "b": 20.2}) == 30.3
+    assert total_of({"a": 0.1, "b": 0.2, "c": 0.3}) == 0.6
+    whole = total_of({"a": 10.5, "b": 20.5})
+    assert (whole, type(whole)) == (31, int)
+    assert total_of({"a": jsontext.parse("1E1"), "b": jsontext.parse("10.50")}) == 20.5
+    assert total_of({"a": jsontext.parse("1e-99999999999999999999"), "b": 7}) == 7
+
+
+@given(amounts, st.integers(1, 100), st.integers(0, 100))
+def test_a_rescaled_score_keeps_its_share(score: float, old: int, new: int) -> None:
+    share = min(score, old)
+    assert 0 <= rescaled(share, old, new) <= new
+    assert rescaled(old, old, new) == new
+    assert rescaled(0, old, new) == 0
+    assert rescaled(share, 0, new) == 0
+
+
+@given(st.text(alphabet="ab 字かщ😀\n", max_size=500))
+def test_a_cut_text_is_short_and_the_beginning_of_the_long_one(text: str) -> None:
+    made = cut(text)
+    assert len(made) <= 200
+    if len(text) <= 200:
+        assert made == text
+    else:
+        assert made.endswith("…")
+        assert text.startswith(made[:-1])
+        lost = text[len(made) - 1 : 199]
+        assert len(lost.strip()) <= 40
+
+
+CUT = {
+    "en": "The answer names the capital and says nothing that is wrong about it. " * 5,
+    "ru": "Ответ называет столицу и не говорит о ней ничего неверного. " * 5,
+    "zh": "答案指出了首都而且没有说错任何事情因此这一项应当得到满分" * 9,
+    "ja": "首都を正しく挙げており誤りも見当たらないためこの項目は満点とする" * 9,
+    "one word": "a" * 300,
+    "zh with a foreign word": "答案提到 Python 并且" + "说得很清楚" * 60,
+    "emoji": "😀" * 300,
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_an_over_long_reasoning_is_cut_at_a_word_where_there_are_words(name: str) -> None:
+    text = CUT[name]
+    made = cut(text)
+    assert made.endswith("…")
+    assert text.startswith(made[:-1])
+    if name in ("en", "ru"):
+        assert 180 < len(made) <= 200
+        assert text[len(made) - 1] == " "
+    else:
+        assert len(made) == 200
+    checked = check(said(reasoning={FIRST: text, SECOND: "b" * 200, THIRD: ""}))
+    assert fixes(checked) == [("cut", f"reasoning.{FIRST}")]
+    assert checked.output is not None
+    assert checked.output["reasoning"] == {FIRST: made, SECOND: "b" * 200, THIRD: ""}
+
+
+@given(st.text())
+def test_any_text_gets_an_answer(text: str) -> None:
+    checked = check(text)
+    assert (checked.output is None) == bool(checked.problems)
+
+
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.floats(allow_nan=False), st.integers(), st.text()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "more"]), values))
+def test_any_object_gets_an_answer(changes: dict[str, Any]) -> None:
+    for rubric in (FACT, PLAIN):
+        checked = check(jsontext.dump(reply() | changes), rubric)
+        assert (checked.output is None) == bool(checked.problems)
+
+
+def test_what_code_knows_is_not_asked_for_again() -> None:
+    told = check(said(inferred_task_type=..., critical_fail_reason=...))
+    assert (told.problems, told.fixes) == ((), ())
+    ended = {"critical_fail": True, "critical_fail_reason": "It does.", "confidence": "high"}
+    failed = check(json.dumps(ended))
+    assert failed.problems == ()
+    assert failed.output is not None
+    assert failed.output["score"] == {FIRST: 0, SECOND: 0, THIRD: 0}
+    assert all(failed.output["reasoning"].values())
+    assert [(one.code, one.path) for one in failed.fixes] == [
+        ("zeroed", "score"),
+        ("zeroed", "reasoning"),
+    ]
+
+
+def test_a_total_is_compared_as_a_number() -> None:
+    assert check(said(total_score=75.0)).fixes == ()

@@ -1,0 +1,241 @@
+"""Conditions that code decides, and regular expressions that cannot hang it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.kinds.weighted.tasks.conditions import (
+    ConditionError,
+    Hit,
+    Length,
+    Match,
+    TimedOut,
+    build_condition,
+    decide,
+    find_condition,
+)
+from evenhand.kinds.weighted.tasks.patterns import (
+    PATTERN_PARTS,
+    PatternError,
+    check_pattern,
+    unfolded,
+)
+
+# Each further letter doubles the ways to fail: no machine comes to the end of these.
+HOSTILE = Match("must_match", "(a|aa)+$", "", 1)
+VICTIM = "a" * 400 + "!"
+
+
+def test_must_match_holds_when_nothing_is_found():
+    condition = build_condition("must_match", "/canberra/i", 4)
+    assert decide([condition], "It is CANBERRA.") is None
+    assert decide([condition], "It is Sydney.") == Hit(
+        condition, {"pattern": "/canberra/i", "found": ""}
+    )
+
+
+def test_must_not_match_holds_when_something_is_found_and_says_what():
+    condition = build_condition("must_not_match", r"/\bсидне\w*/i", 4)
+    assert decide([condition], "Это Канберра.") is None
+    assert decide([condition], "Это Сидней!") == Hit(
+        condition, {"pattern": r"/\bсидне\w*/i", "found": "Сидней"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "holds"), [("max_chars", [False, False, True]), ("min_chars", [True, False, False])]
+)
+def test_lengths_are_code_points_and_the_limit_itself_is_fine(key, holds):
+    condition = build_condition(key, "3", 1)
+    outcomes = [decide([condition], text) for text in ("漢𠮷", "漢𠮷字", "漢𠮷字👍")]
+    assert [outcome is not None for outcome in outcomes] == holds
+    hit = next(outcome for outcome in outcomes if outcome)
+    assert isinstance(hit, Hit)
+    assert hit.about == {"limit": "3", "length": "4" if key == "max_chars" else "2"}
+
+
+def test_the_first_condition_that_holds_is_told():
+    conditions = [Length("max_chars", 99, 1), Length("min_chars", 5, 2), Length("min_chars", 9, 3)]
+    hit = decide(conditions, "abc")
+    assert isinstance(hit, Hit)
+    assert hit.condition.line == 2
+    assert decide([], "abc") is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "pattern", "text"),
+    [
+        ("i", "ПРИВЕТ", "привет"),
+        ("m", "^b$", "a\nb\nc"),
+        ("s", "a.b", "a\nb"),
+        ("x", "a b # c", "ab"),
+    ],
+)
+def test_each_flag_does_what_it_says(flags, pattern, text):
+    with_flag, without = (Match("must_match", pattern, given, 1) for given in (flags, ""))
+    assert decide([with_flag], text) is None
+    assert isinstance(decide([without], text), Hit)
+
+
+def test_a_hostile_pattern_ends_as_a_value():
+    assert decide([HOSTILE], VICTIM, seconds=0.01) == TimedOut(HOSTILE)
+
+
+def test_what_cannot_be_decided_is_no_pass_even_if_a_later_condition_holds():
+    later = Length("max_chars", 1, 2)
+    assert decide([HOSTILE, later], VICTIM, seconds=0.01) == TimedOut(HOSTILE)
+    assert isinstance(decide([later, HOSTILE], VICTIM, seconds=0.01), Hit)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("must_match: /a/", ("must_match", "/a/")),
+        ("  `must_match` ： a b ", ("must_match", "a b")),
+        ("**max_chars:** 5", ("max_chars", "5")),
+        ("Must-Not-Match = x", ("must_not_match", "x")),
+        ("ｍａｘ＿ｃｈａｒｓ：５", ("max_chars", "５")),
+        ("must_contain: x", ("must_contain", "x")),
+        ("must-have: x", None),
+        ("must match: x", None),
+        ("the key must_match: x", None),
+        ("must_match", None),
+        ("task_type: fact", None),
+    ],
+)
+def test_which_items_are_for_code(text, found):
+    assert find_condition(text) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "flags"),
+    [
+        ("/a/", "a", ""),
+        ("/a/ii", "a", "i"),
+        (r"/a\/b\\/s", r"a\/b\\", "s"),
+        ("`/a`b/`", "a`b", ""),
+        ("/a/ # b/c", "a", ""),
+        ("/a/m （b）", "a", "m"),
+        ("a/b", "a/b", ""),
+        ("`a b`", "a b", ""),
+        ('"a" or "b', '"a" or "b', ""),
+        ("a # b", "a # b", ""),
+    ],
+)
+def test_how_a_pattern_may_be_written(value, pattern, flags):
+    assert build_condition("must_match", value, 1) == Match("must_match", pattern, flags, 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("must_match", "", "the pattern is empty"),
+        ("must_match", "//", "the pattern is empty"),
+        ("must_match", "/a/b/", "is not /pattern/flags"),
+        ("must_match", "/a/u", "unknown flag u; the flags are i, m, s, x"),
+        ("must_match", "«a»", "do the quotation marks"),
+        ("must_match", "*a", "must_match: the pattern is not a regular expression: nothing to"),
+        ("must_match", "a" * 10_001, "longer than 10000"),
+        ("max_chars", "", "must be a whole number"),
+        ("max_chars", "1,000", "must be a whole number"),
+        ("min_chars", "9" * 5000, "must be a whole number"),
+        ("max_words", "3", 'unknown condition "max_words"; did you mean max_chars?'),
+        ("max_q", "3", "code decides must_match, must_not_match, max_chars, min_chars"),
+    ],
+)
+def test_what_is_refused(key, value, said):
+    with pytest.raises(ConditionError, match=re.escape(said)):
+        build_condition(key, value, 1)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags"),
+    [
+        ("(" * 20 + "a" + ")+" * 20, ""),
+        ("(" * 20 + "a" + "){1,2}" * 20, ""),
+        ("(?:a{3000}){3000}", ""),
+        ("(?:(?:(?:a?){1000}){1000}){1000}", ""),
+        ("(?:a{99999999999}){2}", ""),
+        ("(" * 20 + "a" + ") #[\\\n{2}" * 20, "x"),
+        ("(" * 20 + "a" + ")(?#c){2}" * 20, ""),
+        ("{(" * 20 + "a" + "){ 2 }" * 20, "x"),
+        ("[[:alpha:](]" + "(" * 20 + "a" + "){2}" * 20, ""),
+    ],
+)
+def test_a_pattern_that_would_fill_memory_is_not_compiled(pattern, flags):
+    with pytest.raises(PatternError, match="repeats too much"):
+        check_pattern(pattern, flags)
+
+
+@pytest.mark.parametrize("call", ["(?R)", "(?1)", "(?-1)", "(?&n)", "(?P>n)"])
+def test_a_pattern_that_calls_itself_is_refused(call):
+    with pytest.raises(PatternError, match="calls itself"):
+        check_pattern(f"(?P<n>a{call}?b)")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\b(?:I|we) (?:can|will) not\b",
+        r"^(?:[-*] .+\n?){3,7}$",
+        r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)",
+        r"\p{Han}{2,}",
+        "|".join(f"word{n}" for n in range(1000)),
+        r"\(\?R\)",
+        r"https?://(?:[\w-]+\.)+\w+(?:/[^\s]*)?",
+    ],
+)
+def test_ordinary_patterns_are_fine(pattern):
+    check_pattern(pattern)
+
+
+def test_an_escaped_bracket_closes_no_group():
+    assert unfolded(r"(a\)){9}".replace(r"\)", "a")) == (7 + 9) * 9
+    assert unfolded("a+") == 4
+    assert unfolded("(a){2,}(b)*") == (11 + 3) * 3
+
+
+ATOMS = st.sampled_from(["a", ".", r"\w", "[ab]", r"\)", "漢", "[^)]", r"\p{L}", "(?=a)"])
+COUNTS = st.sampled_from(["", "*", "+", "?", "{2}", "{3,}", "{,4}", "{1,2}", "+?", "{9}", "*+"])
+PATTERNS = st.recursive(
+    st.tuples(ATOMS, COUNTS).map("".join),
+    lambda inner: st.one_of(
+        st.tuples(inner, COUNTS).map(lambda pair: f"({pair[0]}){pair[1]}"),
+        st.lists(inner, min_size=1, max_size=4).map("|".join),
+        st.lists(inner, min_size=1, max_size=4).map("".join),
+    ),
+    max_leaves=12,
+)
+
+
+@given(PATTERNS, st.text("ab漢) \n", max_size=60), st.sampled_from(["", "i", "x", "sm"]))
+@settings(max_examples=200, deadline=None)
+def test_a_pattern_is_refused_or_decides_every_answer(pattern, answer, flags):
+    try:
+        check_pattern(pattern, flags)
+    except PatternError:
+        return
+    must, must_not = (
+        Match("must_match", pattern, flags, 1),
+        Match("must_not_match", pattern, flags, 1),
+    )
+    outcomes = [decide([one], answer) for one in (must, must_not)]
+    if not any(isinstance(outcome, TimedOut) for outcome in outcomes):
+        assert (outcomes[0] is None) != (outcomes[1] is None)
+
+
+@given(st.text(max_size=30), st.text(max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_any_text_as_a_pattern_compiles_or_is_refused(pattern, flags):
+    try:
+        check_pattern(pattern, flags)
+    except PatternError as error:
+        assert str(error)
+
+
+def test_the_bound_is_above_what_people_write():
+    assert unfolded(r"(?:.{1,80}\n){1,30}") < PATTERN_PARTS

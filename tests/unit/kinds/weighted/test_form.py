@@ -1,0 +1,164 @@
+"""Dimensions, types and weights as a protocol gives them, and the text that ships with the kind."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from evenhand.examples import example_files
+from evenhand.files.protocols import find_protocol, protocol_texts
+from evenhand.kinds.shared.load import LANGUAGES, Protocol, ProtocolError, load_protocol
+from evenhand.kinds.weighted.form import compact_schema_of, read_dimensions, read_types
+from evenhand.kinds.weighted.tasks.conditions import Hit
+from evenhand.kinds.weighted.unit import read_answer
+from tests.unit.kinds.grading import DIMENSIONS, WEIGHTS, protocol
+
+OWN = """
+kind = "weighted"
+
+[[dimensions]]
+id = "taste"
+en = "Is it tasty?"
+
+[[dimensions]]
+id = "cost"
+en = "Is it cheap?"
+
+[[types]]
+id = "soup"
+weights = { taste = 33.3, cost = 66.7 }
+en = "Something to spoon."
+
+[[types]]
+id = "cake"
+weights = { taste = 100, cost = 0 }
+en = "Something sweet."
+"""
+
+
+def own(text: str = OWN) -> Protocol:
+    return load_protocol("mine", {"protocol.toml": text})
+
+
+def test_weights_may_be_decimals_and_zero() -> None:
+    dimensions = read_dimensions(own(), "en")
+    soup, cake = read_types(own(), "en", dimensions)
+    assert (soup.weights, cake.weights) == (
+        {"taste": 33.3, "cost": 66.7},
+        {"taste": 100, "cost": 0},
+    )
+    score = compact_schema_of(dimensions, (soup, cake), cake)["properties"]["score"]["properties"]
+    assert score["cost"] == {"enum": [0]}
+    score = compact_schema_of(dimensions, (soup, cake), soup)["properties"]["score"]["properties"]
+    assert score["taste"] == {"enum": [0, 8.325, 16.65, 24.975, 33.3]}
+
+
+WRONG = {
+    "off 100": (
+        OWN.replace("66.7", "66.8"),
+        "the weights of type soup add up to 100.1, not to 100",
+    ),
+    "just off": (OWN.replace("66.7", "66.6999"), "type soup add up to 99.9999, not to 100"),
+    "another row": (OWN.replace("taste = 100", "taste = 99"), "weights of type cake add up to 99"),
+    "a dimension missing": (OWN.replace(", cost = 0 }", " }"), "type cake must name each of taste"),
+    "a dimension more": (OWN.replace("cost = 0", "cost = 0, x = 0"), "type cake must name each of"),
+    "no weights": (OWN.replace("weights = { taste = 100, cost = 0 }\n", ""), "type cake must name"),
+    "negative": (OWN.replace("100, cost = 0", "101, cost = -1"), "type cake: the weight of cost"),
+    "text": (
+        OWN.replace("cost = 0", 'cost = "0"'),
+        "type cake: the weight of cost must be a number",
+    ),
+    "true": (OWN.replace("cost = 0", "cost = true"), "type cake: the weight of cost must be"),
+    "nan": (OWN.replace("cost = 0", "cost = nan"), "the weights of type cake add up to NaN"),
+    "infinite": (OWN.replace("cost = 0", "cost = inf"), "weights of type cake add up to Infinity"),
+    "two types of a name": (OWN.replace('"cake"', '"soup"'), "two of [[types]] are called soup"),
+    "two dimensions": (OWN.replace('"cost"', '"taste"'), "two of [[dimensions]] are called taste"),
+    "no id": (OWN.replace('id = "cake"\n', ""), "[[types]] 2 needs an id"),
+    "an id with a stop": (OWN.replace('"cake"', '"a.b"'), "[[types]] 2 needs an id, without full"),
+    "no text": (
+        OWN.replace('en = "Is it cheap?"\n', ""),
+        '[[dimensions]] cost has no text in "en"',
+    ),
+    "no types": (OWN.partition("[[types]]")[0], "needs [[types]]"),
+    "types no list": (OWN.partition("[[types]]")[0] + "[types]\n", "needs [[types]]"),
+    "no dimensions": ('kind = "weighted"\n', "needs [[dimensions]]"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_names_the_row(name: str) -> None:
+    text, said = WRONG[name]
+    with pytest.raises(ProtocolError) as caught:
+        read_types(own(text), "en", read_dimensions(own(text), "en"))
+    assert said in str(caught.value)
+    assert caught.value.file == "protocol.toml"
+
+
+each_language = pytest.mark.parametrize("language", LANGUAGES)
+
+
+def words(language: str) -> dict[str, Any]:
+    return tomllib.loads(protocol_texts("weighted")[f"words/{language}.toml"])
+
+
+def fields(table: dict[str, Any]) -> dict[str, set[str]]:
+    """What each phrase inserts."""
+    made: dict[str, set[str]] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            made |= {f"{name}.{key}": found for key, found in fields(value).items()}
+        else:
+            made[name] = set(re.findall(r"\{(\w+)\}", value))
+    return made
+
+
+@each_language
+def test_types_and_weights_are_those_of_the_specification(language: str) -> None:
+    builtin = find_protocol("weighted")
+    dimensions = read_dimensions(builtin, language)
+    assert tuple(one.id for one in dimensions) == DIMENSIONS
+    types = read_types(builtin, language, dimensions)
+    assert {one.id: one.weights for one in types} == WEIGHTS
+    assert len({one.text for one in (*dimensions, *types)}) == 6
+
+
+@each_language
+def test_the_words_have_the_same_keys_and_insert_the_same(language: str) -> None:
+    assert fields(words(language)) == fields(words("en"))
+
+
+@each_language
+def test_the_system_text_states_the_contract(language: str) -> None:
+    system = protocol_texts("weighted")[f"prompts/{language}.md"].partition("<!-- user -->")[0]
+    for name in ("inferred_task_type", "critical_fail", "critical_fail_reason", "reasoning"):
+        assert f"`{name}`" in system, name
+    for name in ("critical", "facts", "rubric", "prompt", "answer", "reference", "context"):
+        assert f"`{name}`" in system, name
+    # Reasons before verdicts.
+    assert system.rindex("`reasoning`") < system.rindex("`score`") < system.rindex("`confidence`")
+    assert "200" in system
+
+
+@each_language
+def test_the_examples_are_of_every_type_and_one_is_decided_by_code(language: str) -> None:
+    made = example_files("weighted", language)
+    judged = protocol(language)
+    types, decided = [], 0
+    for line in made["answers.jsonl"].splitlines():
+        row = json.loads(line)
+        answer = read_answer(
+            row | {"rubric": made[row["rubric"]]}, tuple(WEIGHTS), has_rubric=False
+        )
+        rubric = judged.rubric_of(answer)
+        types.append(rubric.task_type)
+        decided += isinstance(judged.decided(answer), Hit)
+        assert rubric.points
+        assert "task_type" not in rubric.points
+    assert {"fact", "creative", None} <= set(types)
+    assert decided >= 1
+    suite = tomllib.loads(made["evenhand.toml"])
+    assert (suite["protocol"], suite["language"]) == ("weighted", language)

@@ -1,0 +1,286 @@
+"""The weighted protocol as a conversation: what code decides, what is asked, what is settled."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.exchange import Question, Style
+from evenhand.judgment import Fix
+from evenhand.kinds.shared.load import LANGUAGES
+from tests.unit.kinds.grading import (
+    ANSWER,
+    DIMENSIONS,
+    FACT,
+    KEYS,
+    PLAIN,
+    WEIGHTS,
+    protocol,
+    said,
+    under,
+)
+from tests.unit.kinds.material import Scripted
+
+STYLES: tuple[Style, ...] = ("full", "compact")
+CONDITIONS = {
+    "must_match": ("- must_match: /Berlin/", "/Berlin/"),
+    "must_not_match": ("- must_not_match: /paris/i", "Paris"),
+    "max_chars": ("- max_chars: 5", "12"),
+    "min_chars": ("- min_chars: 500", "500"),
+}
+TITLES = {
+    "ru": "Условия критического провала",
+    "zh": "致命错误条件",
+    "ja": "致命的失格条件",
+    "en": "Critical Fail Conditions",
+}
+HOSTILE = "## Critical Fail Conditions\n\n- must_match: /(a|aa)+$/\n"
+
+
+def prompt(question: Question) -> str:
+    return "\n".join(message.content for message in question.messages)
+
+
+async def test_a_good_reply_settles_at_once() -> None:
+    ask = Scripted([said()])
+    judgment = await protocol().judge(ANSWER, ask, "full")
+    assert (judgment.status, judgment.fixes, judgment.flags) == ("verdict", (), ())
+    assert judgment.output is not None
+    assert list(judgment.output) == KEYS
+    assert (judgment.output["task_name"], judgment.output["total_score"]) == ("capital", 75)
+    assert judgment.passes == ({"reask": 0, "problems": []},)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("style", STYLES)
+async def test_a_breach_is_asked_about_in_the_same_conversation(
+    language: str, style: Style
+) -> None:
+    ask = Scripted([said(61, 0, 0), said()])
+    judgment = await protocol(language).judge(ANSWER, ask, style)
+    assert judgment.status == "verdict"
+    first, second = ask.asked
+    assert second.messages[: len(first.messages)] == first.messages
+    assert (second.messages[-2].content, second.reask) == (said(61, 0, 0), 1)
+    told = second.messages[-1].content
+    assert all(part in told for part in ("score.logic_and_fact", "61", "60"))
+    assert judgment.passes[0]["problems"][0]["code"] == "out_of_range"
+
+
+async def test_after_the_repairs_it_is_a_failure_with_its_reason() -> None:
+    ask = Scripted(["{}"] * 3)
+    judgment = await protocol(repairs=2).judge(ANSWER, ask, "full")
+    assert (judgment.status, judgment.reason, judgment.output) == ("failure", "schema", None)
+    assert len(judgment.passes) == 3
+
+
+async def test_low_confidence_is_a_flag() -> None:
+    for confidence in ("high", "medium", "low"):
+        judgment = await protocol().judge(ANSWER, Scripted([said(confidence=confidence)]), "full")
+        assert judgment.flags == (("low_confidence",) if confidence == "low" else ())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", CONDITIONS)
+@pytest.mark.parametrize("type_line", ["task_type: creative\n\n", ""])
+async def test_what_code_can_decide_costs_no_call(language: str, kind: str, type_line: str) -> None:
+    condition, told = CONDITIONS[kind]
+    rubric = f"{type_line}- a point\n\n## {TITLES[language]}\n\n- It lies.\n{condition}\n"
+    ask = Scripted([])
+    judgment = await protocol(language).judge(under(rubric), ask, "full")
+    assert (ask.asked, judgment.status, judgment.passes) == ([], "verdict", ())
+    assert judgment.flags == ("decided_by_code",)
+    output = judgment.output
+    assert output is not None
+    assert list(output) == KEYS
+    given = "creative" if type_line else None
+    assert (output["task_type"], output["inferred_task_type"]) == (given, None)
+    assert output["weights"] == (WEIGHTS["creative"] if type_line else None)
+    assert output["score"] == dict.fromkeys(DIMENSIONS, 0)
+    assert (output["total_score"], output["critical_fail"]) == (0, True)
+    assert told in output["critical_fail_reason"]
+    assert all(len(text) <= 200 for text in output["reasoning"].values())
+    assert output["confidence"] == "high"
+
+
+async def test_the_reason_is_worded_in_the_protocols_language() -> None:
+    rubric = under(f"## Critical Fail Conditions\n\n{CONDITIONS['max_chars'][0]}\n")
+    reasons, ungraded = set(), set()
+    for language in LANGUAGES:
+        output = (await protocol(language).judge(rubric, Scripted([]), "full")).output
+        assert output is not None
+        reasons.add(output["critical_fail_reason"])
+        ungraded.add(output["reasoning"][DIMENSIONS[0]])
+    assert len(reasons) == len(ungraded) == 4
+
+
+async def test_what_holds_not_is_the_judges_to_decide() -> None:
+    conditions = "- max_chars: 500\n- must_match: /Paris/\n- must_not_match: /Berlin/"
+    answer = under(FACT + conditions + "\n")
+    failed = said(0, 0, 0, critical_fail=True, critical_fail_reason="It lies.")
+    ask = Scripted([failed])
+    judgment = await protocol().judge(answer, ask, "full")
+    assert judgment.output is not None
+    assert judgment.output["critical_fail_reason"] == "It lies."
+    assert "decided_by_code" not in judgment.flags
+    assert "It lies." in prompt(ask.asked[0])
+    assert "max_chars" not in prompt(ask.asked[0])
+
+
+async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call() -> None:
+    ask = Scripted([])
+    judgment = await protocol().judge(under(HOSTILE, "a" * 400 + "!"), ask, "full")
+    assert (judgment.status, judgment.reason) == ("failure", "timeout")
+    assert "line 3" in judgment.detail
+    assert ask.asked == []
+
+
+async def test_what_was_found_cannot_run_away_with_the_reason() -> None:
+    rubric = "## Critical Fail Conditions\n\n- must_not_match: /x.*/s\n"
+    answer = under(rubric, "x{0}{limit}%s\x1b[31m" + "y" * 5000)
+    judgment = await protocol().judge(answer, Scripted([]), "full")
+    assert judgment.output is not None
+    reason = judgment.output["critical_fail_reason"]
+    assert "x{0}{limit}%s" in reason
+    assert "\x1b" not in reason
+    assert len(reason) < 500
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_maxima_stand_in_the_prompt_by_the_type(language: str) -> None:
+    judged = protocol(language)
+    for name, weights in WEIGHTS.items():
+        text = prompt(judged.question(under(FACT.replace("fact", name, 1)), "full"))
+        assert all(str(most) in text for most in weights.values())
+        schema = judged.question(under(FACT.replace("fact", name, 1)), "full").schema
+        assert schema is not None
+        assert schema["properties"]["inferred_task_type"] == {"type": "null"}
+    text = prompt(judged.question(under(PLAIN), "full"))
+    assert all(name in text for name in WEIGHTS)
+    schema = judged.question(under(PLAIN), "full").schema
+    assert schema is not None
+    assert schema["properties"]["inferred_task_type"]["enum"] == list(WEIGHTS)
+
+
+def test_a_form_offers_steps_of_each_weight_and_the_check_rescales_them() -> None:
+    judged = protocol()
+    given = judged.question(ANSWER, "compact").schema
+    assert given is not None
+    steps = given["properties"]["score"]["properties"]
+    assert steps[DIMENSIONS[0]]["enum"] == [0, 15, 30, 45, 60]
+    open_type = under(PLAIN)
+    offered = judged.question(open_type, "compact").schema
+    assert offered is not None
+    assert offered["properties"]["score"]["properties"] == steps
+    text = said(60, 15, 5, inferred_task_type="creative")
+    checked = judged.check(text, open_type, "compact")
+    assert checked.output is not None
+    assert list(checked.output["score"].values()) == [30, 15, 20]
+    rescaled = {
+        Fix("rescaled", f"score.{DIMENSIONS[0]}"),
+        Fix("rescaled", f"score.{DIMENSIONS[2]}"),
+    }
+    assert set(checked.fixes) == rescaled
+    over = judged.check(said(61, 0, 0, inferred_task_type="creative"), open_type, "compact")
+    assert [one.code for one in over.problems] == ["out_of_range"]
+
+
+def test_facts_and_conditions_are_shown_apart_and_their_absence_is_said() -> None:
+    facts = FACT + "\n## Facts for the grader\n\n- Paris is the capital.\n"
+    with_facts = prompt(protocol().question(under(facts), "full"))
+    assert "Paris is the capital." in with_facts.partition("[[facts ")[2].partition("[[/facts")[0]
+    bare = prompt(protocol().question(under(PLAIN), "full"))
+    say = protocol().words.phrases
+    assert say["no_facts"] in bare
+    assert say["no_critical"] in bare
+    assert say["no_facts"] not in with_facts
+
+
+def test_extras_are_shown_only_when_the_suite_uses_them() -> None:
+    answer = replace(ANSWER, extras={"reference": "REF-1", "context": "CON-2"})
+    assert "REF-1" not in prompt(protocol().question(answer, "full"))
+    used = prompt(protocol(use=("reference",)).question(answer, "full"))
+    assert "REF-1" in used
+    assert "CON-2" not in used
+
+
+def test_no_name_and_no_meta_enter_the_prompt() -> None:
+    answer = replace(ANSWER, id="id-1x", task_name="name-2x", meta={"model": "model-3x"})
+    for language in LANGUAGES:
+        for style in STYLES:
+            text = prompt(protocol(language).question(answer, style))
+            assert not [secret for secret in ("id-1x", "name-2x", "model-3x") if secret in text]
+
+
+def test_hidden_characters_are_flagged_also_where_code_decides() -> None:
+    import asyncio
+
+    answer = under(FACT, "It is Paris.\u202e")
+    ask = Scripted([said()])
+    judgment = asyncio.run(protocol().judge(answer, ask, "full"))
+    assert judgment.flags == ("hidden_characters:bidi",)
+    decided = under("## Critical Fail Conditions\n\n- max_chars: 3\n", answer.answer)
+    judgment = asyncio.run(protocol().judge(decided, Scripted([]), "full"))
+    assert judgment.flags == ("decided_by_code", "hidden_characters:bidi")
+
+
+UNSAFE = ("{{7*7}}", "{{prompt}}", "{{ shape }}", "{% if 1 %}", "${HOME}", "%s %(x)s", "{0}{x}{{}}")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("style", STYLES)
+def test_inserted_text_is_never_evaluated(language: str, style: Style) -> None:
+    text = " ".join(UNSAFE)
+    rubric = f"{text}\n\n## {TITLES[language]}\n\n- {text}\n"
+    answer = replace(ANSWER, prompt=text, answer=text, rubric=rubric)
+    shown = prompt(protocol(language).question(answer, style))
+    assert shown.count(text) == 4
+
+
+@given(st.text(min_size=1), st.text(), st.text(alphabet="{}%$ \n[]prompta_1", max_size=40))
+def test_any_text_stands_in_the_prompt_as_it_is(task: str, text: str, odd: str) -> None:
+    answer = replace(ANSWER, prompt=task + odd, answer=text + odd)
+    shown = prompt(protocol().question(answer, "full"))
+    assert f"]]\n{task + odd}\n[[/prompt " in shown
+    assert f"]]\n{text + odd}\n[[/answer " in shown
+
+
+def test_the_suites_rubric_is_for_answers_that_bring_none() -> None:
+    judged = protocol(rubric=PLAIN)
+    assert judged.rubric_of(replace(ANSWER, rubric=None)).task_type is None
+    assert judged.rubric_of(ANSWER).task_type == "fact"
+
+
+@pytest.mark.parametrize(
+    ("changes", "problems", "fixes"),
+    [
+        ({}, [], ["zeroed critical_fail", "zeroed score"]),
+        ({"critical_fail": True, "critical_fail_reason": "Too long."}, [], ["zeroed score"]),
+        ({"critical_fail": True}, ["schema"], ["zeroed score"]),
+        ({"confidence": "?"}, ["out_of_range"], ["zeroed critical_fail", "zeroed score"]),
+    ],
+)
+def test_a_reply_made_elsewhere_is_held_to_what_code_decides(
+    changes: dict[str, Any], problems: list[str], fixes: list[str]
+) -> None:
+    answer = under("## Critical Fail Conditions\n\n- max_chars: 5\n")
+    checked = protocol().check_elsewhere(said(**changes), answer)
+    assert [one.code for one in checked.problems] == problems
+    assert [f"{one.code} {one.path}" for one in checked.fixes] == fixes
+    if checked.output is not None:
+        assert (checked.output["total_score"], checked.output["critical_fail"]) == (0, True)
+        assert checked.output["critical_fail_reason"]
+
+
+async def test_an_output_that_code_decided_passes_its_own_check() -> None:
+    for rubric in ("- max_chars: 5\n", "- max_chars: 5\n- It lies.\n"):
+        for kind in ("", "task_type: fact\n\n"):
+            answer = under(f"{kind}## Critical Fail Conditions\n\n{rubric}")
+            output = (await protocol().judge(answer, Scripted([]), "full")).output
+            checked = protocol().check_elsewhere(json.dumps(output), answer)
+            assert (checked.output, checked.problems, checked.fixes) == (output, (), ())

@@ -1,0 +1,231 @@
+"""What is read from a task rubric, and where one is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.kinds.weighted.tasks.labels import LABELS, VALUES, split
+from evenhand.kinds.weighted.tasks.lines import read_lines
+from evenhand.kinds.weighted.tasks.read import TaskRubric, TaskRubricError, read_task, understood
+from evenhand.kinds.weighted.tasks.toml import read_task_toml
+
+FOLDER = Path(__file__).parent / "tasks"
+EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+DOCS = Path(__file__).parents[4] / "docs" / "weighted-rubrics.md"
+
+
+def read(name: str) -> TaskRubric:
+    text = (FOLDER / name).read_bytes().decode()
+    return (read_task_toml if name.endswith(".toml") else read_task)(text)
+
+
+def seen(rubric: TaskRubric) -> dict[str, Any]:
+    """`understood` in the short form of the table."""
+    shown = understood(rubric)
+    return shown | {"conditions": [list(one.values()) for one in shown["conditions"]]}
+
+
+def test_the_table_is_of_the_files():
+    files = {path.name for path in FOLDER.iterdir()} - {"expected.json"}
+    assert files == set(EXPECTED)
+    assert len(files) >= 60
+
+
+@pytest.mark.parametrize("name", [name for name, said in EXPECTED.items() if "line" not in said])
+def test_what_is_read(name):
+    rubric = read(name)
+    assert seen(rubric) == EXPECTED[name]
+    assert rubric.text == (FOLDER / name).read_bytes().decode()
+
+
+@pytest.mark.parametrize("name", [name for name, said in EXPECTED.items() if "line" in said])
+def test_what_is_refused_and_where(name):
+    with pytest.raises(TaskRubricError) as refused:
+        read(name)
+    assert refused.value.line == EXPECTED[name]["line"]
+    assert EXPECTED[name]["said"] in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "label"),
+    [(s, label) for s, table in LABELS.items() for line in table.values() for label in split(line)],
+)
+def test_every_label_opens_its_section(section, label):
+    rubric = read_task(f"# A\n\n## {label.title()}\n\nfact\n\n# B\n")
+    read = {"type": rubric.task_type, "critical": "".join(rubric.critical), "facts": rubric.facts}
+    assert read[section] == "fact"
+    assert rubric.points.split() == ["#", "A", "#", "B"]
+
+
+@pytest.mark.parametrize(
+    ("name", "word"), [(name, word) for name, words in VALUES.items() for word in split(words)]
+)
+def test_every_word_for_a_type_is_known(name, word):
+    assert read_task(f"task_type: {word}").task_type == name
+
+
+def test_the_docs_list_every_label_and_word():
+    listed = {
+        part.strip().strip("|*") for part in DOCS.read_text("utf-8").replace("|", ",").split(",")
+    }
+    listed = {" ".join(part.split()) for part in listed}
+    for table in (*LABELS.values(), VALUES):
+        for line in table.values():
+            assert set(split(line)) <= listed
+
+
+def test_a_protocol_with_types_of_its_own():
+    types = ("code", "Перевод", "fact")
+    assert read_task("task_type: Code", types).task_type == "code"
+    assert read_task("Тип задачи: перевод", types).task_type == "Перевод"
+    assert read_task("Тип задачи: факт", types).task_type == "fact"
+    with pytest.raises(TaskRubricError, match="known types are code, Перевод, fact"):
+        read_task("task_type: creative", types)
+    with pytest.raises(TaskRubricError, match='did you mean "code"'):
+        read_task_toml('task_type = "coed"', types)
+
+
+@pytest.mark.parametrize("read", [read_task, read_task_toml])
+def test_a_text_that_cannot_be_sent_is_refused_with_its_line(read):
+    with pytest.raises(TaskRubricError, match="no Unicode text") as refused:
+        read("# a\n# \ud800\n")
+    assert refused.value.line == 2
+    with pytest.raises(TaskRubricError, match="longer than"):
+        read("#" * 200_001)
+
+
+def test_more_conditions_than_an_answer_can_be_held_to():
+    items = "".join(f"- must_match: /{n}/\n" for n in range(101))
+    with pytest.raises(TaskRubricError, match="more than 100 conditions") as refused:
+        read_task(f"## Critical Fail Conditions\n{items}")
+    assert refused.value.line == 102
+
+
+def test_the_same_text_is_the_same_rubric():
+    assert read_task("task_type: fact") is read_task("task_type: fact")
+    assert asdict(read_task("task_type: fact"))["task_type"] == "fact"
+
+
+BITS = [
+    *(
+        "# ",
+        "## ",
+        "###",
+        "**",
+        "__",
+        "- ",
+        "1. ",
+        "・",
+        "  ",
+        "\t",
+        "```",
+        "~~~",
+        "---",
+        "===",
+        "|",
+    ),
+    *(
+        ": ",
+        "：",
+        "=",
+        "`",
+        "> ",
+        "<!--",
+        "-->",
+        "/",
+        "(",
+        ")",
+        "\\",
+        "[",
+        "+",
+        "*",
+        "+++",
+        "\ufeff",
+    ),
+    *("Critical Fail Conditions", "失格条件", "一票否决", "Критические ошибки", "none", "なし"),
+    *("Facts for the grader", "採点者向け事実情報", "task_type", "任务类型", "fact", "creative"),
+    *(
+        "must_match",
+        "must_not_match",
+        "max_chars",
+        "min_chars",
+        "must_x",
+        "12",
+        "word",
+        "ё",
+        "\x0b",
+    ),
+]
+MARKDOWN = st.lists(
+    st.one_of(st.sampled_from(BITS), st.sampled_from(["\n", "\n\n", "\r\n"]), st.text(max_size=3)),
+    max_size=40,
+).map("".join)
+
+
+@given(MARKDOWN)
+@settings(max_examples=400, deadline=None)
+def test_reading_is_total_and_keeps_every_text_as_it_stands(text):
+    try:
+        rubric = read_task(text)
+    except TaskRubricError as error:
+        last = len(read_lines_of(text)) or 1
+        assert 1 <= error.line <= last
+        assert str(error)
+        return
+    assert rubric.text == text
+    for condition in rubric.critical:
+        assert condition
+        assert condition in text
+    ends = text.replace("\r\n", "\n").replace("\r", "\n")
+    for kept in (rubric.facts or "", rubric.points):
+        for line in kept.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+            assert line in ends
+
+
+def read_lines_of(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_the_raw_lines_are_the_text(text):
+    try:
+        lines = read_lines(text)
+    except TaskRubricError:
+        return
+    assert "".join(line.raw for line in lines) == text
+    assert [line.number for line in lines] == list(range(1, len(lines) + 1))
+
+
+PAIRS = [
+    *('task_type = "fact"', "facts = 'x'", "critical_fail = [", "]", '"a",', "{max_chars = 3},"),
+    *('{must_match = "("},', "points = ['a']", "[critical_fail]", "[[critical_fail]]", "x = 1"),
+    *("max_chars = 2", 'must_match = "a"', "task_type = [1]", "[points]", "a.b = 2"),
+]
+
+
+@given(st.lists(st.one_of(st.sampled_from(PAIRS), st.text(max_size=4)), max_size=8).map("\n".join))
+@settings(max_examples=300, deadline=None)
+def test_reading_toml_is_total(text):
+    try:
+        assert read_task_toml(text).text == text
+    except TaskRubricError as error:
+        assert 1 <= error.line <= text.count("\n") + 1
+
+
+@given(
+    st.lists(st.text("абв xyz漢字。,", min_size=1, max_size=20).map(str.strip).filter(bool)),
+    st.sampled_from(["fact", "creative", "speculative"]),
+)
+@settings(deadline=None)
+def test_items_come_back_in_order(items, task_type):
+    listed = "".join(f"- item {item}\n" for item in items) or "none\n"
+    rubric = read_task(f"# T\ntask_type: {task_type}\n## 失格条件\n{listed}## Points\nx\n")
+    assert rubric.critical == tuple(f"item {item}" for item in items)
+    assert (rubric.task_type, rubric.points) == (task_type, "# T\n## Points\nx")

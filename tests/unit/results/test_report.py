@@ -1,0 +1,280 @@
+"""From the store to a report: every figure there, the same bytes each time, errors that help."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import evenhand
+from evenhand.cli.main import cli
+from evenhand.errors import UsageError
+from evenhand.report import page
+from evenhand.report.html.build import Report
+from evenhand.report.html.render import render
+from evenhand.results.report import Asked, make_report, write_report
+from evenhand.runs.imports import Options, import_files
+from evenhand.runs.prepare import find_run, open_store
+from tests.browser.runs import SUITES, judge, opened, rubric_suite
+from tests.suites import EVENHAND, answers, pairs, samples, write_answers, write_pairs, write_suite
+
+
+def report_of(suite: Path, asked: Asked | None = None, limit: int | None = None) -> Report:
+    with opened(judge(suite, limit)) as (store, run):
+        return make_report(store, run, asked)
+
+
+@pytest.mark.parametrize("kind", SUITES)
+def test_the_same_store_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
+    folder = judge(SUITES[kind](tmp_path / "suite", 5))
+    written: list[bytes] = []
+    for name in ("one.html", "two.html"):
+        with opened(folder) as (store, run):
+            size = write_report(tmp_path / name, store, run)
+        written.append((tmp_path / name).read_bytes())
+        assert size == len(written[-1])
+    assert written[0] == written[1]
+    assert str(tmp_path).encode() not in written[0]
+
+
+def test_the_bytes_do_not_hang_on_how_python_hashes(tmp_path: Path) -> None:
+    folder = judge(SUITES["pairwise"](tmp_path, 4))
+    written: list[bytes] = []
+    for seed in ("1", "2"):
+        command = [EVENHAND, "report", "-o", f"{seed}.html", "--store", "sqlite:looked.db"]
+        environ = os.environ | {"PYTHONHASHSEED": seed}
+        subprocess.run(command, cwd=folder, env=environ, check=True, capture_output=True)
+        written.append((folder / f"{seed}.html").read_bytes())
+    assert written[0] == written[1]
+
+
+def test_a_report_compares_by_what_differs_where_nobody_says(tmp_path: Path) -> None:
+    found = report_of(rubric_suite(tmp_path))
+    assert found.method.by == "prompt_variant" and found.method.baseline == "v1"
+    assert {one.dimension for one in found.differences} == {"correct", "clear", "overall"}
+    coverage = found.coverage
+    assert coverage.planned == 40 and coverage.verdicts == 38 and coverage.pending == 0
+    assert sum(coverage.failures.values()) == 2 and coverage.units == 40
+
+
+def test_the_suite_names_the_question_that_a_report_answers_first(tmp_path: Path) -> None:
+    suite = rubric_suite(tmp_path, 4, compare={"by": ["prompt_variant"], "baseline": "v2"})
+    found = report_of(suite)
+    assert {(one.variant, one.baseline) for one in found.differences} == {("v1", "v2")}
+    assert report_of(suite, Asked(baseline="v1")).method.baseline == "v1"
+
+
+def test_a_name_that_nobody_has_is_an_error_with_advice(tmp_path: Path) -> None:
+    folder = judge(rubric_suite(tmp_path, 3))
+    with opened(folder) as (store, run):
+        with pytest.raises(UsageError, match="prompt_variants"):
+            make_report(store, run, Asked(by=("prompt_variants",)))
+        with pytest.raises(UsageError, match="v9"):
+            make_report(store, run, Asked(baseline="v9"))
+
+
+def test_one_variant_has_means_without_a_comparison(tmp_path: Path) -> None:
+    found = report_of(write_suite(tmp_path, 4))
+    assert not found.differences and [one.value for one in found.means] == [3, 3, 0.5]
+    with pytest.raises(UsageError, match="nothing to compare by"):
+        report_of(write_suite(tmp_path, 4), Asked(baseline="v1"))
+
+
+def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path: Path) -> None:
+    found = report_of(write_pairs(tmp_path, 9))
+    assert [(one.candidate, one.wins, one.losses, one.ties) for one in found.standings] == [
+        ("c1", 3, 3, 3),
+        ("c2", 3, 3, 3),
+    ]
+    assert {(m.candidate, m.other, m.n, m.rate) for m in found.meetings} == {
+        ("c1", "c2", 9, 0.5),
+        ("c2", "c1", 9, 0.5),
+    }
+    assert found.positions[0].consistency.value == 1.0
+    with pytest.raises(UsageError, match="by candidate"):
+        report_of(write_pairs(tmp_path, 9), Asked(by=("model",)))
+
+
+def test_what_is_pending_is_shown_as_such(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, 4, {"model": "python/judge:good"})
+    folder = judge(suite, limit=2)
+    write_suite(tmp_path, samples(4), {"model": "python/judge:good"})
+    with opened(folder) as (store, run):
+        scope = store.begin(run.row.id, run.row.name, run.row.manifest, _incoming(samples(4)))
+        assert scope
+        found = make_report(store, run)
+    assert found.units is not None
+    assert found.coverage.planned == 4 and found.coverage.pending == 2
+    verdicts = next(one.values for one in found.units.facets if one.name == "verdicts")
+    assert list(verdicts) == ["scored", "pending"] and len(found.units.units) == 4
+
+
+def _incoming(rows: Sequence[dict[str, Any]]) -> list[Any]:
+    from evenhand.kinds.rubric.unit import read_sample, sample_text
+    from evenhand.ledger.store import IncomingUnit
+
+    read = [read_sample(row, has_rubric=True) for row in rows]
+    return [IncomingUnit(one.id, "here", sample_text(one)) for one in read]
+
+
+@pytest.mark.parametrize(
+    ("write", "rows", "model"),
+    [
+        (write_suite, samples(1), "bad"),
+        (write_suite, samples(3), "crash"),
+        (write_pairs, pairs(1), "content"),
+        (write_pairs, pairs(2), "bad"),
+        (write_pairs, pairs(3), "tie"),
+        (write_answers, answers(1), "good"),
+        (write_answers, answers(2), "bad"),
+    ],
+)
+def test_little_and_nothing_make_a_page_too(
+    tmp_path: Path, write: Any, rows: list[dict[str, Any]], model: str
+) -> None:
+    found = report_of(write(tmp_path, rows, {"model": f"python/judge:{model}"}))
+    text = render(found)
+    said = text[text.index('<section id="answer">') : text.index('<section id="units">')]
+    assert not re.search(r"\b(nan|inf|None)\b", said)
+    assert text.count("<figure") >= (1 if model in ("bad", "crash") else 0)
+
+
+def test_judgments_made_elsewhere_are_reported_alike(tmp_path: Path) -> None:
+    votes = [
+        {"unit": f"u{i}", "judge": ("ann", "bob")[i % 2], "first": "a", "second": "b"}
+        | {"winner": ("first", "second", "tie", "")[i % 4]}
+        for i in range(24)
+    ]
+    scores = [
+        {"unit": f"u{i}", "judge": "ann", "dimension": d, "score": i % 5, "prompt_variant": v}
+        for i in range(12)
+        for d in ("true", "kind")
+        for v in ("v1", "v2")
+    ]
+    store = open_store("sqlite:elsewhere.db", tmp_path)
+    try:
+        for kind, rows in (("votes", votes), ("scores", scores)):
+            path = tmp_path / f"{kind}.jsonl"
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            run = import_files(store, [path], kind).run
+            found = make_report(store, find_run(store, run))
+            assert found.units is not None and found.method.imported is not None
+            assert len(found.units.units) == found.coverage.units == 24
+            assert "<figure" in render(found)
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("rule", ["uncertain", "tie", "drop", "split"])
+def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, rule: Any) -> None:
+    path, store = tmp_path / "votes.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
+    rows = [
+        {"unit": f"u{i}", "judge": "ann", "first": a, "second": b, "winner": "first"}
+        for i in range(8)
+        for a, b in (("a", "b"), ("b", "a"))[: 1 + i % 2]
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    try:
+        run = import_files(store, [path], "votes", Options(on_conflict=rule)).run
+        found = make_report(store, find_run(store, run))
+    finally:
+        store.close()
+    text, said = render(found), page.words("en").texts["half"]
+    for name, sentence in said.items():
+        # On the first screen, under the picture of win rates and in its name, and in the method.
+        assert text.count(sentence) == (4 if name == rule else 0), name
+    assert "in both orders; a verdict stands" not in text and "made elsewhere" in text
+    assert "<dt>Cost</dt>" not in text and "Language of the prompts" not in text
+
+
+def test_a_total_is_reported_out_of_a_hundred(tmp_path: Path) -> None:
+    found = report_of(write_answers(tmp_path, answers(3)))
+    (total,) = [one for one in found.means if one.dimension == "overall"]
+    rest = sum(one.value or 0 for one in found.means if one.dimension != "overall")
+    assert total.value == pytest.approx(rest) and rest > 1
+    assert "total (of 100)" in render(found)
+
+
+def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"unit": f"u{i}", "judge": "ann", "dimension": d, "score": s, "model": f"m{i % 2}"}
+        for i in range(6)
+        for d, s in (("true", 3), ("kind", None))
+    ]
+    path, store = tmp_path / "scores.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    try:
+        found = make_report(store, find_run(store, import_files(store, [path], "scores").run))
+    finally:
+        store.close()
+    assert not found.differences
+    missing, apart = sorted(found.notes)
+    assert missing.startswith("Judgments without a score on some dimension: 6;")
+    assert apart.startswith("There is more than one model, but nothing says which units")
+
+
+def test_brackets_are_explained_only_where_there_are_any(tmp_path: Path) -> None:
+    said = "In brackets: intervals"
+    bad = write_suite(tmp_path / "bad", 2, {"model": "python/judge:bad"})
+    assert said not in render(report_of(bad))
+    assert said in render(report_of(write_suite(tmp_path / "good", 4)))
+
+
+def test_the_command_writes_a_file_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge(rubric_suite(tmp_path, 3))
+    monkeypatch.chdir(tmp_path)
+    store = ["--store", "sqlite:looked.db"]
+    done = CliRunner().invoke(
+        cli, ["report", "latest", "-o", "r.html", "--language", "ja", "--seed", "3", *store]
+    )
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert '<html lang="ja">' in text and "r.html written" in done.output
+    small = CliRunner().invoke(cli, ["report", "-o", "s.html", "--summary", *store])
+    assert small.exit_code == 0
+    assert 'id="data"' in text
+    assert 'id="data"' not in (tmp_path / "s.html").read_text(encoding="utf-8")
+    wrong = CliRunner().invoke(cli, ["report", "-o", "nowhere/r.html", *store])
+    assert wrong.exit_code != 0 and isinstance(wrong.exception, evenhand.EvenhandError)
+
+
+def test_a_run_reports_itself_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = evenhand.run(rubric_suite(tmp_path, 3))
+    path = run.report("report.html", language="ru", by="prompt_variant", baseline="v2")
+    text = path.read_text(encoding="utf-8")
+    assert '<html lang="ru">' in text and "--baseline v2" in text
+
+
+async def test_a_report_can_be_written_inside_a_running_loop(tmp_path: Path) -> None:
+    run = await evenhand.run_async(rubric_suite(tmp_path, 2))
+    assert run.report(tmp_path / "report.html", summary=True).exists()
+    assert run.report(tmp_path / "report.html").exists()
+
+
+def test_a_missing_extra_is_said_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = judge(write_suite(tmp_path, 1))
+    monkeypatch.setattr(page, "find_spec", lambda name: None)
+    with opened(folder) as (store, run), pytest.raises(UsageError) as caught:
+        write_report(tmp_path / "r.html", store, run)
+    assert 'pip install "evenhand[report]"' in str(caught.value)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_who_views_is_told_the_extra_of_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"evenhand\[view\]"):
+        page.environment(page.words("en"), "evenhand.web")

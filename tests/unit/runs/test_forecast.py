@@ -1,0 +1,189 @@
+"""`--dry-run`: what a run would send, bounded from both sides by what it then does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.engine.prices import token_bounds
+from evenhand.errors import DataError
+from evenhand.kinds.shared.asking import Sitting
+from evenhand.limits import MAX_ROUNDS, REPAIRS
+from evenhand.runs.forecast import Forecast, forecast
+from evenhand.runs.judge import Summary
+from evenhand.runs.prepare import open_store
+from tests.suites import (
+    PAIR_JUDGE,
+    at,
+    evenhand,
+    judged,
+    pair_row,
+    pairs,
+    prepared,
+    samples,
+    write_pairs,
+    write_rows,
+    write_suite,
+)
+from tests.unit.engine.pair_runs import Interrupting, judge
+
+PRICE = {"price": {"input": "1", "output": "2"}, "max_tokens": 256}
+TRIES = 1 + REPAIRS
+
+
+async def foreseen(folder: Path, **overrides: Any) -> Forecast:
+    path = folder / "evenhand.db"
+    store = open_store("sqlite:evenhand.db", folder) if path.exists() else None
+    try:
+        return await forecast(prepared(folder, None, **overrides), store, None)
+    finally:
+        if store:
+            store.close()
+
+
+async def stopped_after(folder: Path, calls: int) -> Summary:
+    """A run of one worker that is stopped after so many calls."""
+    interrupting, ready = Interrupting(calls), prepared(folder, limits={"concurrency": 1})
+    for seat in ready.seats:
+        answer = seat.judge.answer
+
+        async def counted(question: Any, answer: Any = answer) -> Any:
+            reply = await answer(question)
+            interrupting()
+            return reply
+
+        seat.judge.answer = counted  # type: ignore[method-assign]
+    return await judged(ready, watch=interrupting.watch)
+
+
+async def test_a_finished_run_has_nothing_ahead(tmp_path: Path) -> None:
+    write_pairs(tmp_path, 4, judge("coin", repeats=2, **PRICE))
+    summary = await judged(tmp_path)
+    found = await foreseen(tmp_path)
+    assert (found.planned, found.done) == (8, 8)
+    assert found.answered == summary.tally.sent
+    assert (found.calls_least, found.calls_most, found.output_tokens_most) == (0, 0, 0)
+    assert (found.cost_least, found.cost_most) == (0, 0)
+
+
+async def test_failures_that_stand_are_done_and_lost_ones_are_not(tmp_path: Path) -> None:
+    write_pairs(tmp_path, 2, judge("bad"), judge("crash"))
+    summary = await judged(tmp_path)
+    assert summary.counts.failures == {"judge_crash": 2, "schema": 2}
+    found = await foreseen(tmp_path)
+    assert (found.planned, found.done, found.answered, found.calls_least) == (4, 2, 6, 4)
+
+
+async def test_a_judgment_of_other_content_does_not_count(tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    await judged(tmp_path)
+    write_rows(tmp_path, [*samples(2), samples(1, start=9)[0] | {"id": "u2"}])
+    found = await foreseen(tmp_path)
+    assert (found.planned, found.done, found.answered, found.calls_least) == (3, 2, 2, 1)
+
+
+async def test_another_run_that_the_ledger_answers_costs_nothing(tmp_path: Path) -> None:
+    write_pairs(tmp_path, 3, judge("coin"))
+    summary = await judged(tmp_path)
+    write_pairs(tmp_path, 3, judge("coin"), name="another")
+    found = await foreseen(tmp_path)
+    assert (found.planned, found.done, found.answered) == (3, 0, summary.tally.sent)
+    assert (found.calls_least, found.calls_most) == (0, 0)
+
+
+@pytest.mark.parametrize("calls", range(1, 6))
+async def test_what_may_follow_calls_in_the_ledger_is_ahead(tmp_path: Path, calls: int) -> None:
+    write_pairs(tmp_path, 1, judge("first", **PRICE))
+    await stopped_after(tmp_path, calls)
+    found = await foreseen(tmp_path)
+    left = 2 * MAX_ROUNDS - calls
+    assert (found.planned, found.done, found.answered) == (1, 0, calls)
+    # The round that is under way is finished in any case; an even number of calls opens a new one.
+    assert found.calls_least == (1 if calls % 2 else 2)
+    assert found.calls_most == left * TRIES
+    assert found.output_tokens_most == found.calls_most * 256
+    assert found.cost_least is not None
+    assert found.cost_most is not None
+    assert 0 < found.cost_least < found.cost_most
+    again = await judged(tmp_path)
+    assert found.calls_least <= again.tally.sent <= found.calls_most
+    assert again.tally.cost <= found.cost_most
+
+
+async def test_the_rest_of_a_broken_pass_is_ahead(tmp_path: Path) -> None:
+    write_suite(tmp_path, 1, {"model": "python/judge:bad", **PRICE})
+    await stopped_after(tmp_path, 1)
+    found = await foreseen(tmp_path)
+    assert (found.answered, found.calls_least, found.calls_most) == (1, 1, REPAIRS)
+    assert (await judged(tmp_path)).tally.sent == REPAIRS
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 20])
+async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: int) -> None:
+    write_pairs(tmp_path, 1, judge("content", **PRICE), settings={"max_rounds": rounds})
+    found = await foreseen(tmp_path)
+    assert (found.calls_least, found.calls_most) == (2, 2 * rounds * TRIES)
+    assert found.output_tokens_most == found.calls_most * 256
+    ready = prepared(tmp_path)
+    (unit,) = ready.units()
+    opened = ready.kind.opening(unit.body, Sitting(ask=ready.seats[0].judge.answer))
+    grown = sum(256 * reask for reask in range(TRIES))
+    sent = sum(TRIES * token_bounds()(question) + grown for question in opened)
+    assert found.cost_most == rounds * (sent + 2 * 2 * TRIES * 256) * 10**6
+
+
+async def test_a_relay_pays_for_the_judges_that_may_be_asked(tmp_path: Path) -> None:
+    row = pair_row("x", 3, 1)
+    row["candidates"][0]["id"] = "gpt-4o"
+    dear = {"price": {"input": "50", "output": "50"}}
+    kin, other = (at("http://127.0.0.1:9/v1", model=f"openai/{m}") for m in ("gpt-4.1", "claude-3"))
+    most = []
+    for judges in ([kin | dear, other | PRICE], [other | PRICE]):
+        settings = {"no_self_judging": True, "panel": "relay"}
+        write_pairs(tmp_path, [row], *judges, settings=settings)
+        most.append((await foreseen(tmp_path)).cost_most)
+    assert most[0] == most[1]
+
+
+@pytest.mark.parametrize("is_judged", [False, True])
+async def test_what_a_judge_is_left_out_of_is_not_planned(tmp_path: Path, is_judged: bool) -> None:
+    row = pair_row("x", 3, 1)
+    row["candidates"][0]["id"] = "gpt-4o"
+    kin = at("http://127.0.0.1:9/v1", model="openai/gpt-4.1", price=PRICE["price"])
+    write_pairs(tmp_path, [row], kin, settings={"no_self_judging": True})
+    if is_judged:
+        assert (await judged(tmp_path)).counts.left_out == 1
+    found = await foreseen(tmp_path)
+    assert (found.planned, found.done, found.left_out, found.calls_most) == (0, 0, 1, 0)
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+async def test_ids_that_repeat_are_told_as_by_a_run(tmp_path: Path, is_stored: bool) -> None:
+    write_pairs(tmp_path, 2)
+    if is_stored:
+        await judged(tmp_path)
+    write_rows(tmp_path, [*pairs(2), *pairs(1)], "pairs.jsonl")
+    with pytest.raises(DataError) as told:
+        await foreseen(tmp_path)
+    with pytest.raises(DataError) as by_a_run:
+        await judged(tmp_path)
+    assert str(told.value) == str(by_a_run.value)
+    assert "pairs.jsonl:1 and " in str(told.value)
+    assert "pairs.jsonl:3" in str(told.value)
+
+
+def test_the_printed_forecast_says_what_it_counts(tmp_path: Path) -> None:
+    write_pairs(tmp_path / "pairs", 3, judge("first"), judge=PAIR_JUDGE)
+    write_suite(tmp_path / "samples", 3)
+    assert evenhand("run", "pairs", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
+    told = evenhand("run", "pairs", "--dry-run", cwd=tmp_path).stdout
+    assert "3 judgments planned, 1 of them done\n6 calls in the ledger\n" in told
+    assert "4 calls to send, at most 36 with every re-ask and later round\n" in told
+    told = evenhand("run", "samples", "--dry-run", cwd=tmp_path).stdout
+    assert "3 judgments planned, 0 of them done\n0 calls in the ledger\n" in told
+    assert "3 calls to send, at most 9 with every re-ask\n" in told
+    as_json = json.loads(evenhand("run", "pairs", "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)

@@ -1,0 +1,513 @@
+"""Rows to judgments: which rows make one, what it comes to, and what tells units apart."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.data.write import write
+from evenhand.engine.run import BASIS
+from evenhand.errors import DataError, UsageError
+from evenhand.judgment import Judgment
+from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.rubric.unit import load_sample
+from evenhand.ledger.store import Scope, Store
+from evenhand.results.rows import figures_of_pairs
+from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.prepare import Recorded, find_run, open_store
+
+Judgments = dict[tuple[str, str, int], Judgment]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store("sqlite:store.db", tmp_path)
+    yield opened
+    opened.close()
+
+
+class Importer:
+    """Imports rows, and reads back what the store made of them."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.store, self.folder = store, folder
+
+    def __call__(self, kind: str, rows: list[dict[str, Any]], **options: Any) -> Imported:
+        write(self.folder / "rows.jsonl", rows)
+        return import_files(self.store, [self.folder / "rows.jsonl"], kind, Options(**options))
+
+    @property
+    def recorded(self) -> Recorded:
+        return find_run(self.store, "latest")
+
+    @property
+    def judgments(self) -> Judgments:
+        run = self.recorded
+        found = self.store.judgments(Scope(run.row.id), BASIS)
+        return {(u.id, run.names[one.judge], one.repeat): one.judgment for u, one in found}
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(unit.body) for unit in self.store.units(Scope(self.recorded.row.id))]
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Importer:
+    return Importer(store, tmp_path)
+
+
+def vote(first: str, second: str, winner: str, **more: Any) -> dict[str, Any]:
+    return {"unit": "q", "judge": "j", "first": first, "second": second, "winner": winner, **more}
+
+
+def score(unit: str, value: Any, dimension: str = "d", **more: Any) -> dict[str, Any]:
+    return {"unit": unit, "judge": "j", "dimension": dimension, "score": value, **more}
+
+
+def outcomes(judgments: Judgments) -> list[tuple[str, str]]:
+    outputs = [one.output or {"winner": one.reason, "settled": ""} for one in judgments.values()]
+    return [(one["winner"], one["settled"]) for one in outputs]
+
+
+def test_both_orders_that_agree_are_one_stable_judgment(imported: Importer) -> None:
+    found = imported("votes", [vote("a", "b", "b"), vote("b", "a", "first", area="x")])
+    assert (found.tally.rows, found.tally.units, found.tally.verdicts) == (2, 1, 1)
+    (judgment,) = imported.judgments.values()
+    assert judgment.output == {
+        "pair_id": "q",
+        "candidates": ["a", "b"],
+        "winner": "B",
+        "settled": "stable",
+        "rounds": 1,
+        "criteria": {},
+        "unstable": [],
+        "notes": "",
+        "meta": {},
+    }
+    assert [(p["order"], p["winner"]) for p in judgment.passes] == [("12", "B"), ("21", "B")]
+
+
+@pytest.mark.parametrize(
+    ("winners", "outcome"),
+    [
+        (("first", "first"), ("uncertain", "uncertain")),
+        (("first", "tie"), ("uncertain", "uncertain")),
+        (("tie", "tie"), ("tie", "stable")),
+        (("second", "first"), ("B", "stable")),
+        (("first",), ("A", "one_order")),
+    ],
+)
+def test_orders_are_settled_as_a_pass_pair(
+    imported: Importer, winners: tuple[str, ...], outcome: tuple[str, str]
+) -> None:
+    orders = (("a", "b"), ("b", "a"))
+    imported(
+        "votes", [vote(*order, winner) for order, winner in zip(orders, winners, strict=False)]
+    )
+    assert outcomes(imported.judgments) == [outcome]
+
+
+def test_rows_in_the_same_order_are_repeats_and_none_is_dropped(imported: Importer) -> None:
+    rows = [vote("a", "b", "a"), vote("a", "b", "a"), vote("b", "a", "a"), vote("a", "b", "b")]
+    found = imported("votes", rows)
+    assert outcomes(imported.judgments) == [("A", "stable"), ("A", "one_order"), ("B", "one_order")]
+    assert found.json()["repeats"] == 3
+    assert imported.recorded.judges[0]["repeats"] == 3
+
+
+def test_samples_are_repeats_each_with_its_own_orders(imported: Importer) -> None:
+    rows = [
+        vote("a", "b", "a", sample=0),
+        vote("a", "b", "b", sample=1),
+        vote("b", "a", "b", sample=1),
+        vote("b", "a", "a", sample=0),
+    ]
+    imported("votes", rows)
+    assert outcomes(imported.judgments) == [("A", "stable"), ("B", "stable")]
+
+
+def test_a_failed_row_fails_its_judgment_and_says_what_the_other_order_says(
+    imported: Importer,
+) -> None:
+    rows = [vote("a", "b", "a"), vote("b", "a", "neither"), vote("a", "b", "", unit="r")]
+    found = imported("votes", rows)
+    assert found.json()["failures"] == {"empty": 1, "schema": 1}
+    assert found.json()["planned"] == 2 and found.json()["pending"] == 0
+    both, one = imported.judgments.values()
+    assert both.reason == "schema"
+    assert '"neither"' in both.detail and "order 12 says A" in both.detail
+    assert [bool(p["problems"]) for p in both.passes] == [False, True]
+    assert (one.reason, one.detail) == ("empty", "there is no winner")
+
+
+def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported: Importer) -> None:
+    rows = [vote("a", "b", "", preference=0.8), vote("b", "a", "", preference="0.4")]
+    imported("votes", rows)
+    (judgment,) = imported.judgments.values()
+    assert judgment.output is not None and judgment.output["winner"] == "B"
+    assert [one["preference"] for one in judgment.passes] == pytest.approx([0.8, 0.6])
+    assert judgment.output["preference"] == pytest.approx(0.7)
+
+
+def test_criteria_give_marks_and_without_a_verdict_of_the_whole_the_winner(
+    imported: Importer,
+) -> None:
+    rows = [
+        vote("a", "b", "a", criterion="C1"),
+        vote("a", "b", "tie", criterion="C2"),
+        vote("b", "a", "a", criterion="C1"),
+        vote("b", "a", "b", criterion="C2"),
+    ]
+    found = imported("votes", rows)
+    (judgment,) = imported.judgments.values()
+    # In the second order the marks conflict, which without a priority list is a tie.
+    assert [one["winner"] for one in judgment.passes] == ["A", "tie"]
+    assert judgment.passes[0]["marks"] == {"C1": "A+", "C2": "tie"}
+    assert judgment.output is not None
+    assert judgment.output["criteria"] == {"C1": "A+", "C2": "tie"}
+    assert judgment.output["unstable"] == ["C2"] and judgment.output["settled"] == "uncertain"
+    assert found.json()["criteria"] == ["C1", "C2"] and imported.recorded.criteria == ["C1", "C2"]
+
+
+def test_the_verdict_of_the_whole_beats_its_marks_and_a_lost_mark_is_flagged(
+    imported: Importer,
+) -> None:
+    rows = [vote("a", "b", "b"), vote("a", "b", "a", criterion="C1")]
+    imported("votes", [*rows, vote("a", "b", "?", criterion="C2")])
+    (judgment,) = imported.judgments.values()
+    assert judgment.output is not None
+    assert (judgment.output["winner"], judgment.output["criteria"]) == ("B", {"C1": "A+"})
+    assert judgment.flags == ("marks_missing",)
+
+
+def test_judgments_with_different_criteria_still_have_figures(imported: Importer) -> None:
+    rows = [
+        vote("a", "b", "a", criterion="C1"),
+        vote("b", "a", "a", criterion="C2"),
+        vote("a", "b", "b", criterion="C3", judge="k"),
+    ]
+    imported("votes", rows)
+    run = imported.recorded
+    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.benches)
+    assert figures.settled == {"stable": 1, "one_order": 1}
+
+
+def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
+    rows = [
+        vote("b", "a", "a"),
+        vote("a", "c", "a"),
+        vote("a", "b", "a"),
+        vote("a", "b", "a", unit="r"),
+    ]
+    found = imported("votes", rows)
+    # By the order of their names, so that another run about the same pairs has the same ids.
+    assert [body["id"] for body in imported.bodies] == ["q#a-b", "q#a-c", "r#a-b"]
+    assert found.json()["candidates"] == ["a", "b", "c"]
+    pairs = [load_pair(u.body) for u in imported.store.units(Scope(imported.recorded.row.id))]
+    assert [(p.first.id, p.second.id, p.row, p.places, p.of) for p in pairs] == [
+        ("b", "a", "q", (1, 2), 3),
+        ("a", "c", "q", (2, 3), 3),
+        ("a", "b", "r", (1, 2), 2),
+    ]
+
+
+def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> None:
+    # In the last pair c is shown first, though a has the first place among the three.
+    rows = [
+        vote("a", "b", "a", criterion="C1"),
+        vote("b", "c", "b", criterion="C1"),
+        vote("c", "a", "a", criterion="C1"),
+        vote("a", "a", "first", **{"pass": 1}),
+    ]
+    imported("votes", rows)
+    run = imported.recorded
+    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.benches)
+    (front,) = figures.fronts.values()
+    assert (front.candidates, front.front, front.pareto) == (["a", "b", "c"], ["a"], ["a"])
+    assert front.complete
+
+
+def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
+    rows = [vote(*pair, "first", turn=t) for pair in ("ab", "bc", "ca") for t in (1, 2)]
+    imported("votes", rows, key=["unit", "turn"])
+    assert {(body["row"], body["of"]) for body in imported.bodies} == {("q", 2)}
+
+
+def test_lengths_and_meta_are_those_of_the_first_row(imported: Importer) -> None:
+    rows = [vote("b", "a", "a", first_length="12", second_length=7, area="x"), vote("a", "b", "a")]
+    imported("votes", rows)
+    (body,) = imported.bodies
+    assert (body["lengths"], body["meta"]) == ([12, 7], {"area": "x"})
+
+
+def test_a_candidate_that_meets_itself_goes_by_its_pass(imported: Importer) -> None:
+    rows = [vote("a", "a", "first", **{"pass": n}) for n in (1, 2)]
+    imported("votes", rows)
+    assert outcomes(imported.judgments) == [("uncertain", "uncertain")]
+
+
+def test_judges_and_units_stand_in_the_order_of_the_file(imported: Importer) -> None:
+    rows = [
+        vote("a", "b", "a", unit=u, judge=j)
+        for u, j in (("z", "k"), ("y", "j"), ("z", "j"), ("y", "k"))
+    ]
+    imported("votes", rows)
+    assert list(imported.judgments) == [("z", "k", 0), ("z", "j", 0), ("y", "k", 0), ("y", "j", 0)]
+
+
+def test_a_key_of_several_columns_keeps_the_unit_as_the_topic(imported: Importer) -> None:
+    rows = [vote("a", "b", "a", turn=t, unit="q/1") for t in (1, 2)]
+    imported("votes", rows, key=["unit", "turn"])
+    assert [body["id"] for body in imported.bodies] == ["q%2F1/1", "q%2F1/2"]
+    assert [body["row"] for body in imported.bodies] == ["q/1", "q/1"]
+    assert imported.bodies[0]["meta"] == {"unit": "q/1", "turn": 1}
+
+
+def test_a_key_that_no_row_has_is_an_error(imported: Importer) -> None:
+    with pytest.raises(DataError, match='the column "trun"') as caught:
+        imported("votes", [vote("a", "b", "a", turn=1)], key=["unit", "trun"])
+    assert 'did you mean "turn"?' in caught.value.advice
+
+
+def test_scores_of_one_unit_are_one_judgment(imported: Importer) -> None:
+    found = imported(
+        "scores", [score("q", 3, "clear"), score("q", "4.5", "true", failure_tags="B")]
+    )
+    (judgment,) = imported.judgments.values()
+    assert judgment.output == {
+        "meta": {},
+        "scores": {
+            "clear": {"score": 3, "evidence": [], "rationale": ""},
+            "true": {"score": 4.5, "evidence": [], "rationale": ""},
+        },
+        "failure_tags": ["B"],
+        "notes": "",
+    }
+    assert found.json()["dimensions"] == ["clear", "true"] and found.key == ("unit",)
+    (unit,) = imported.store.units(Scope(imported.recorded.row.id))
+    assert load_sample(unit.body).id == "q"
+
+
+def test_a_missing_score_is_left_out_and_counted_and_none_at_all_is_a_failure(
+    imported: Importer,
+) -> None:
+    rows = [score("q", 3, "clear"), score("q", "", "true"), score("r", "", "clear")]
+    found = imported("scores", [*rows, score("r", "n/a", "true")])
+    assert found.json()["failures"] == {"schema": 1}
+    assert found.json()["missing_scores"] == {"true": 1}
+    kept, failed = imported.judgments.values()
+    assert kept.output is not None and list(kept.output["scores"]) == ["clear"]
+    assert kept.flags == ("scores_missing",) and "true" in kept.output["notes"]
+    assert '"n/a"' in failed.detail
+
+
+def test_repeats_are_those_named_else_the_rows_that_stand_double(imported: Importer) -> None:
+    rows = [score("q", n, repeat=r) for n, r in ((1, "x"), (2, "y"), (3, "x"))]
+    imported("scores", rows)
+    found = [
+        one.output["scores"]["d"]["score"] for one in imported.judgments.values() if one.output
+    ]
+    assert found == [1, 3, 2]
+
+
+@pytest.mark.parametrize("name", ["model", "prompt_variant", "system"])
+def test_a_known_column_tells_units_apart_only_where_it_differs_within_one(
+    imported: Importer, name: str
+) -> None:
+    rows = [score(unit, 3, **{name: v}) for unit in ("q", "r") for v in ("x/y", "z")]
+    found = imported("scores", rows)
+    assert found.key == ("unit", name)
+    assert [body["id"] for body in imported.bodies] == ["q/x%2Fy", "q/z", "r/x%2Fy", "r/z"]
+    assert imported.bodies[0]["meta"] == {"unit": "q", name: "x/y"}
+    found = imported("scores", rows[::2])
+    assert found.key == ("unit",) and [body["id"] for body in imported.bodies] == ["q", "r"]
+
+
+def test_no_score_goes_under_the_name_of_another_model(imported: Importer) -> None:
+    said = [("q1", "j1", 3, "a"), ("q1", "j2", 5, "b"), ("q2", "j1", 2, "a"), ("q2", "j2", 4, "b")]
+    rows = [score(unit, value, judge=judge, model=model) for unit, judge, value, model in said]
+    found = imported("scores", rows)
+    assert found.key == ("unit", "model") and found.json()["meta_differs"] == {}
+    kept = [
+        (*ident.split("/"), judge, one.output["meta"]["model"], one.output["scores"]["d"]["score"])
+        for (ident, judge, _), one in imported.judgments.items()
+        if one.output
+    ]
+    assert kept == [(unit, model, judge, model, value) for unit, judge, value, model in said]
+
+
+def test_a_known_column_that_goes_along_with_another_is_left_out(imported: Importer) -> None:
+    rows = [score(u, 3, model=m, system=f"for {m}") for u in ("q", "r") for m in ("x", "y")]
+    found = imported("scores", rows)
+    assert found.key == ("unit", "model") and found.json()["meta_differs"] == {}
+
+
+def test_meta_that_differs_within_a_unit_is_of_the_first_row_and_counted(
+    imported: Importer,
+) -> None:
+    rows = [
+        score("q", 3, judge="j", area="x", note=1),
+        score("q", 4, judge="k", area="y", note=1),
+        score("q", 5, judge="l", area="z", more="late"),
+        score("r", 5, area="y"),
+    ]
+    found = imported("scores", rows)
+    assert found.key == ("unit",)
+    assert [body["meta"] for body in imported.bodies] == [{"area": "x", "note": 1}, {"area": "y"}]
+    # What a row leaves out is no other value; what only a later row says is lost.
+    assert found.json()["meta_differs"] == {"area": 2, "more": 1}
+
+
+def test_a_key_that_is_given_stands_though_a_model_differs_and_that_is_said(
+    imported: Importer,
+) -> None:
+    rows = [score("q", 3, judge=judge, model=m) for judge, m in (("j", "a"), ("k", "b"))]
+    found = imported("scores", rows, key=["unit"])
+    assert found.key == ("unit",) and found.json()["meta_differs"] == {"model": 1}
+
+
+def test_a_score_beyond_all_bounds_is_a_failure_and_spoils_no_figure(imported: Importer) -> None:
+    rows = [score("q", 1e308), score("r", "-1e101"), score("s", 1e100), score("t", 3, "e")]
+    found = imported("scores", [*rows, score("t", 1e200)])
+    assert found.json()["failures"] == {"out_of_range": 2}
+    assert found.json()["missing_scores"] == {"d": 1}
+    assert found.tally.details["out_of_range"] == 'score "1e+308" is beyond 1e+100'
+    found = imported("scores", [score("q", 1e308), score("q", "x", "e"), score("r", "")])
+    assert found.json()["failures"] == {"empty": 1, "schema": 1}
+
+
+def test_nan_in_parquet_is_a_missing_number(store: Store, tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"unit": ["q", "r"], "judge": ["j", "j"], "score": [3.0, math.nan]}
+    made = pyarrow.table(columns | {"age": [math.inf, 2.0]})
+    parquet.write_table(made, tmp_path / "s.parquet")
+    found = import_files(store, [tmp_path / "s.parquet"], "scores")
+    assert (found.tally.verdicts, found.tally.failures) == (1, {"empty": 1})
+
+
+def test_another_column_tells_units_apart_if_it_comes_with_most_units(imported: Importer) -> None:
+    rows = [score(f"q{i}", 3, engine=e, note=f"n{i}") for i in range(8) for e in ("x", "y")]
+    assert imported("scores", rows).key == ("unit", "engine")
+
+
+def test_what_is_said_of_single_answers_makes_repeats_and_no_units(imported: Importer) -> None:
+    rows = [
+        score(f"q{i}", 3, take=take, mood=f"m{(3 * i + take) % 7}")
+        for i in range(20)
+        for take in (1, 2)
+    ]
+    found = imported("scores", rows)
+    assert found.key == ("unit",) and found.json()["repeats"] == 2
+
+
+@pytest.mark.parametrize("name", ["a'b", 'a"b', "a.b", "a]b", "модель", "1", "select", "a\\b"])
+def test_a_column_may_have_any_name(imported: Importer, name: str) -> None:
+    rows = [score(f"q{i}", 3, **{name: v}) for i in range(3) for v in ("x", "y")]
+    found = imported("scores", rows, key=["unit", name])
+    assert (found.tally.units, found.tally.verdicts) == (6, 6)
+    found = imported("scores", rows)
+    # A name with a quote or a backslash cannot be found out, only be given.
+    assert found.tally.units == (3 if name in ('a"b', "a\\b") else 6)
+
+
+def test_a_key_may_do_without_a_unit(imported: Importer) -> None:
+    rows = [{"judge": "j", "score": n, "a": "x", "b": n} for n in (1, 2)]
+    found = imported("scores", rows, key=["a", "b"])
+    assert [body["id"] for body in imported.bodies] == ["x/1", "x/2"]
+    assert found.json()["key"] == ["a", "b"]
+
+
+def test_rows_without_a_unit_or_a_judge_are_an_error(imported: Importer) -> None:
+    with pytest.raises(DataError, match='there is no column "unit"') as caught:
+        imported("scores", [{"judge": "j", "score": 1, "unti": "q"}])
+    assert "--map unit=" in caught.value.advice and "--key" in caught.value.advice
+    assert 'did you mean "unti"?' in caught.value.advice
+    with pytest.raises(DataError, match='the column "unit" is empty'):
+        imported("scores", [score("", 1)])
+    with pytest.raises(DataError, match='there is no column "judge"') as caught:
+        imported("scores", [{"unit": "q", "score": 1}])
+    assert "--judge NAME" in caught.value.advice
+    assert imported("scores", [{"unit": "q", "score": 1}], judge="me").tally.verdicts == 1
+    assert imported.recorded.names == ["me"]
+
+
+def test_importing_again_gives_the_same_run(imported: Importer) -> None:
+    rows = [vote("a", "b", "a")]
+    first = imported("votes", rows)
+    again = imported("votes", rows)
+    assert first.json() == again.json() and len(imported.store.runs()) == 1
+    other = [imported("votes", rows, **o).run for o in ({"on_conflict": "tie"}, {"name": "x"})]
+    changed = imported("votes", [vote("a", "b", "b")]).run
+    assert len({first.run, *other, changed}) == 4
+
+
+def test_what_a_run_remembers(imported: Importer) -> None:
+    imported("votes", [vote("a", "b", "a")], on_conflict="split")
+    run = imported.recorded
+    assert (run.imported, run.kind_name, run.row.name) == (True, "pairwise", "rows")
+    assert run.identity["settings"]["on_conflict"] == "split"
+    assert run.row.manifest["imported"]["files"] == ["rows.jsonl"]
+    counts = run.counts(imported.store)
+    assert (counts.planned, counts.verdicts, counts.pending) == (1, 1, 0)
+    imported("scores", [score("q", 1)])
+    assert imported.recorded.kind_name == "rubric"
+
+
+def test_judges_that_vote_on_few_units_leave_nothing_pending(imported: Importer) -> None:
+    rows = [vote("a", "b", "a", unit=f"q{i}", judge=f"j{i}") for i in range(30)]
+    imported("votes", rows)
+    assert imported.recorded.counts(imported.store).pending == 0
+
+
+def test_votes_and_scores_in_one_import_are_refused(store: Store, tmp_path: Path) -> None:
+    pair = {"question_id": 1, "model_a": "a", "model_b": "b", "winner": "tie", "judge": "j"}
+    write(tmp_path / "a.jsonl", [pair])
+    write(tmp_path / "b.jsonl", [{"question_id": 1, "model": "a", "score": 3, "judge": "j"}])
+    with pytest.raises(DataError, match="these are scores"):
+        import_files(store, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "fastchat")
+    assert store.runs() == []
+
+
+def test_several_files_are_one_run(store: Store, tmp_path: Path) -> None:
+    for name, order in (("a", ("x", "y")), ("b", ("y", "x"))):
+        write(tmp_path / f"{name}.csv", [vote(*order, "x")])
+    found = import_files(store, [tmp_path / "a.csv", tmp_path / "b.csv"], "votes")
+    assert (found.name, found.tally.units, found.tally.settled["stable"]) == ("a", 1, 1)
+
+
+def test_a_file_that_is_not_there(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text("unit\n")
+    with pytest.raises(UsageError, match="there is no file"):
+        import_files(store, [tmp_path / "vote.csv"], "votes")
+
+
+def test_every_row_is_accounted_for(imported: Importer) -> None:
+    """Against a count by hand: no row is lost or merged, whatever the order of the file."""
+    draw = random.Random(5)
+    rows = [
+        vote(*draw.sample("abc", 2), draw.choice(["first", "second", "tie", "?"]), unit=f"q{i % 9}")
+        | {"judge": draw.choice("jk"), "sample": draw.choice(["", "0", "1"])}
+        for i in range(400)
+    ]
+    found = imported("votes", rows)
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        pair = tuple(sorted((row["first"], row["second"])))
+        groups.setdefault((row["unit"], pair, row["judge"], row["sample"]), []).append(row)
+    judgments = failures = 0
+    for (_, pair, *_), group in groups.items():
+        orders = [[r for r in group if r["first"] == name] for name in pair]
+        longest = max(map(len, orders))
+        judgments += longest
+        failures += sum(
+            any(o[k]["winner"] == "?" for o in orders if k < len(o)) for k in range(longest)
+        )
+    assert found.json()["planned"] == judgments
+    assert sum(found.tally.failures.values()) == failures
+    assert sum(len(one.passes) for one in imported.judgments.values()) == len(rows)
