@@ -1,7 +1,7 @@
 """How well the embedded judge compares two answers, asked in both orders as the protocol asks it.
 
-    python bench/embedded_pairs.py run [--split test] [--minutes 60]   judge, continue, report
-    python bench/embedded_pairs.py report [--split test]               report what was judged
+    python group/embedded_pairs.py run [--split test] [--minutes 60]   judge, continue, report
+    python group/embedded_pairs.py report [--split test]               report what was judged
 
 Three kinds of pairs: easy right and wrong answers and true ties in four languages, from
 `embedded_easy_pairs.json`, and LLMBar Natural from the folder EVENHAND_PUBLISHED. What was tuned
@@ -37,7 +37,7 @@ from evenhand.judges.embedded.walk import MARGIN, Choice, Versus, choices, compa
 from evenhand.judges.sampling import sampling
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol, Pass, settled
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.runs.prepare import find_protocol
 from evenhand.units import Candidate, Pair
 
@@ -111,8 +111,8 @@ class Pairs:
         """Both orders, the better answer first and then second."""
         first, second = (Candidate(id="", text=text) for text in item.answers)
         pair = Pair(id="", row="", topic=item.question, first=first, second=second)
-        sitting = Sitting(ask=_unasked, styles=("compact",))
-        asked = self._protocols[item.language].questions(pair, sitting)
+        asking = Asking(ask=_unasked, styles=("compact",))
+        asked = self._protocols[item.language].questions(pair, asking)
         return [replace(one, round=number) for one in sorted(asked, key=lambda one: one.order)]
 
 
@@ -145,7 +145,7 @@ def key_of(question: Question) -> str:
     return hashlib.sha256(json.dumps([said, asked]).encode()).hexdigest()[:32]
 
 
-class Bench:
+class JudgeGroup:
     """A loaded model, asked for everything the report needs about a pair."""
 
     def __init__(self, path: Path, cache: Cache) -> None:
@@ -295,7 +295,7 @@ def main() -> None:
         path = Path(given.model) if given.model.endswith(".gguf") else models.find(given.model)
         if path is None:
             sys.exit(f"skipped: fetch the model first: evenhand models get {given.model}")
-        Bench(path, cache).run(items(given.split), given.minutes)
+        JudgeGroup(path, cache).run(items(given.split), given.minutes)
     report(given.split, cache.known)
 
 

@@ -17,11 +17,11 @@ from evenhand.ledger.sqlite import SqliteStore
 from evenhand.ledger.store import (
     Browsed,
     Call,
+    Cursor,
     IncomingUnit,
-    Place,
+    PageRequest,
     Store,
     StoredJudgment,
-    Turn,
 )
 from tests.contract.stores import STORES, Open
 
@@ -91,8 +91,8 @@ EVERY: list[Row] = [
 ]
 
 
-def turns(window: int, reach: int, limit: int = 7, **rest: Any) -> Turn:
-    return Turn(limit=limit, window=window, reach=reach, **rest)
+def turns(window: int, reach: int, limit: int = 7, **rest: Any) -> PageRequest:
+    return PageRequest(limit=limit, window=window, reach=reach, **rest)
 
 
 def walked(
@@ -106,7 +106,7 @@ def walked(
 ) -> list[Row]:
     """All pages, one after the other."""
     found: list[Row] = []
-    place: Place | None = None
+    place: Cursor | None = None
     for _ in range(500):
         turn = turns(window, reach, place=place, forward=forward)
         page = store.judgment_page(run, TAG, browsed, turn)
@@ -115,7 +115,7 @@ def walked(
         found = found + rows if forward else rows + found
         if page.more:
             unit, one = page.rows[-1 if forward else 0]
-            place = Place(unit.no, *((one.judge, one.repeat) if one else ()))
+            place = Cursor(unit.no, *((one.judge, one.repeat) if one else ()))
         elif page.stopped is not None:
             place = page.stopped
         else:
@@ -198,15 +198,15 @@ def test_calls_are_paged_both_ways_and_searched(store: Store) -> None:
 
     def calls(forward: bool, **wanted: str) -> list[str]:
         found: list[str] = []
-        place: Place | None = None
+        place: Cursor | None = None
         while True:
             page = store.call_page(RUN, turns(5, 5, place=place, forward=forward), **wanted)
             texts = [one.call.reply.text for one in page.rows]
             found = found + texts if forward else texts + found
             if page.more:
-                place = Place(page.rows[-1 if forward else 0].no)
+                place = Cursor(page.rows[-1 if forward else 0].no)
             elif page.stopped is not None:
-                place = Place(page.stopped)
+                place = Cursor(page.stopped)
             else:
                 return found
 

@@ -14,7 +14,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.form import Criterion
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.runs.prepare import find_protocol
 from evenhand.stats.pairwise import Judged
 from evenhand.units import Pair
@@ -62,7 +62,7 @@ async def _judged(
 
     protocol, found = _protocol(max_rounds), list[Judged]()
     for pair in pairs:
-        judgment = await protocol.judge(pair, Sitting(ask=ask))
+        judgment = await protocol.judge(pair, Asking(ask=ask))
         names = (pair.first.id, pair.second.id)
         found.append(Judged(pair.row, pair.places, pair.of, names, [(0, judgment)]))
     return found

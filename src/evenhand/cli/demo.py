@@ -145,7 +145,7 @@ def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:
         if row["output"] is None:
             out.print(f"failed: {row['reason']}: {safe(row['detail'])}")
     out.print()
-    for shown in view.figures(store, summary.scope, recorded.benches):
+    for shown in view.figures(store, summary.scope, recorded.judge_groups):
         out.print(shown)
     out.print()
     out.print(outcome_lines(summary.json()))

@@ -22,7 +22,7 @@ from evenhand.files.protocols import (
     protocol_texts,
 )
 from evenhand.kinds.kind import Kind
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.suite import Settings
@@ -83,14 +83,14 @@ def _opening(protocol: Protocol, language: str, style: Style) -> tuple[Message, 
     given = Settings().model_dump(mode="json")
     settings = {name: given[name] for name in SETTINGS[protocol.kind]} | {"use": []}
     identity = {"language": language, "seed": 0, "rubric": rubric, "settings": settings}
-    kind, sitting = kind_of(protocol, identity), Sitting(ask=_nobody, styles=(style,))
-    return next(question for row in rows for question in _questions(kind, row, sitting)).messages
+    kind, asking = kind_of(protocol, identity), Asking(ask=_nobody, styles=(style,))
+    return next(question for row in rows for question in _questions(kind, row, asking)).messages
 
 
-def _questions(kind: Kind, row: Mapping[str, Any], sitting: Sitting) -> list[Question]:
+def _questions(kind: Kind, row: Mapping[str, Any], asking: Asking) -> list[Question]:
     """What is asked about an example; nothing where its type is not one of the protocol's."""
     try:
-        return kind.opening(kind.read(row, 0)[0].body, sitting)
+        return kind.opening(kind.read(row, 0)[0].body, asking)
     except RowError:
         return []
 

@@ -120,14 +120,14 @@ def _exit_code(summary: Summary, prepared: Prepared, flag: str) -> int:
 def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_json: bool) -> None:
     view = VIEWS[prepared.protocol.kind]
     if as_json:
-        print_json(summary.json() | view.json(store, summary.scope, prepared.benches))
+        print_json(summary.json() | view.json(store, summary.scope, prepared.judge_groups))
         return
     out, counts, scope = console(), summary.counts, summary.scope
     out.print(f"\nrun {summary.run}  {safe(prepared.suite.file.name)}")
     details = failure_details(store, scope) if counts.failures else {}
     out.print(outcome_lines(summary.json(), details, out.width))
     out.print()
-    for shown in view.figures(store, scope, prepared.benches):
+    for shown in view.figures(store, scope, prepared.judge_groups):
         out.print(shown)
     if summary.decided is not None:
         out.print(f"\n{decision_text(summary.decided)}")

@@ -80,7 +80,7 @@ def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -
 def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
     about, view, scope = _overview(store, run), VIEWS[run.kind_name], Scope(run.row.id)
     if as_json:
-        print_json(about | view.json(store, scope, run.benches))
+        print_json(about | view.json(store, scope, run.judge_groups))
         return
     out = console()
     for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
@@ -97,7 +97,7 @@ def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
         f"{'planned':17} {about['planned']} = {about['verdicts']} verdicts"
         f" + {failed} failures + {about['pending']} pending{left_out}\n"
     )
-    for shown in view.figures(store, scope, run.benches):
+    for shown in view.figures(store, scope, run.judge_groups):
         out.print(shown)
     out.print()
     _print_units(out, store, run)
@@ -168,7 +168,7 @@ def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
     for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
         _print_judgment(out, run, stored_unit.body, row, trace)
     if len(judged) > 1 and run.kind_name == "pairwise":
-        (pair,) = judged_pairs(store, Scope(run.row.id), run.benches, unit)
+        (pair,) = judged_pairs(store, Scope(run.row.id), run.judge_groups, unit)
         _heading(out, f"{unit}  by majority: {panel_winner(pair)}")
 
 

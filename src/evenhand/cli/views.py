@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand import jsontext
-from evenhand.engine.run import Bench
+from evenhand.engine.run import JudgeGroup
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.weighted.form import is_unsure
 from evenhand.ledger.store import Scope, Store
@@ -31,12 +31,14 @@ class View(Protocol):
     """What commands show of one kind."""
 
     def figures(
-        self, store: Store, scope: Scope, benches: Sequence[Bench]
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
         """What the judgments of a scope come to."""
         ...
 
-    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
+    def json(
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+    ) -> dict[str, Any]:
         """The same for `--json`."""
         ...
 
@@ -51,12 +53,14 @@ class View(Protocol):
 
 class RubricView:
     def figures(
-        self, store: Store, scope: Scope, benches: Sequence[Bench]
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
         if scores := score_values(store, scope):
             yield scores_table(scores)
 
-    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
+    def json(
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+    ) -> dict[str, Any]:
         return {}
 
     def result(self, output: Mapping[str, Any]) -> Text:
@@ -73,9 +77,9 @@ class RubricView:
 
 class PairwiseView:
     def figures(
-        self, store: Store, scope: Scope, benches: Sequence[Bench]
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
-        found = figures_of_pairs(store, scope, benches)
+        found = figures_of_pairs(store, scope, judge_groups)
         if found.standings:
             yield standings_table(found)
             yield ""
@@ -87,8 +91,10 @@ class PairwiseView:
             yield ""
             yield fronts_table(found)
 
-    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
-        return {"pairwise": figures_of_pairs(store, scope, benches).json()}
+    def json(
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+    ) -> dict[str, Any]:
+        return {"pairwise": figures_of_pairs(store, scope, judge_groups).json()}
 
     def result(self, output: Mapping[str, Any]) -> Text:
         return pair_result(output)
@@ -105,14 +111,16 @@ class PairwiseView:
 
 class WeightedView:
     def figures(
-        self, store: Store, scope: Scope, benches: Sequence[Bench]
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
         if found := grades(store, scope):
             yield grades_table(found)
             if any(is_unsure(one) for outputs in found.values() for one in outputs):
                 yield "\nlow confidence: list them with export --only low-confidence"
 
-    def json(self, store: Store, scope: Scope, benches: Sequence[Bench]) -> dict[str, Any]:
+    def json(
+        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+    ) -> dict[str, Any]:
         outputs = [one for given in grades(store, scope).values() for one in given]
         return {
             "weighted": {

@@ -1,4 +1,4 @@
-"""The door `ask`, layer by layer: ledger, retry, budget, pace, judge.
+"""The endpoint `ask`, layer by layer: ledger, retry, budget, pace, judge.
 
 Each layer is a small piece around the next. Budget and pace stand inside retry, not around it:
 every attempt is a request that counts against the minute and may be billed.
@@ -22,7 +22,7 @@ from evenhand.exchange import Judge, Question, Reply
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.store import Call, Store
 
-Door = Callable[[Question], Awaitable[Call]]
+Endpoint = Callable[[Question], Awaitable[Call]]
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class _Ticket(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
+class CallPath:
     """All that a call to one judge passes on its way."""
 
     judge: Judge
@@ -63,7 +63,7 @@ class Counter:
     tally: Tally
     bound: Callable[[Question], int] = field(default_factory=token_bounds)
 
-    def door(self) -> Door:
+    def endpoint(self) -> Endpoint:
         """`ask` for this judge: the ledger first, and one payment for equal questions at once."""
         key_of = call_keys(self.judge.identity)
         under_way: dict[str, asyncio.Future[Call]] = {}

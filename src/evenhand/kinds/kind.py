@@ -12,7 +12,7 @@ from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import is_one_text, load_pair, pair_text, read_pairs
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.weighted.protocol import WeightedProtocol
 from evenhand.kinds.weighted.unit import answer_text, load_answer, read_answer
@@ -40,11 +40,11 @@ class Kind(Protocol):
         before it that are asked about."""
         ...
 
-    def opening(self, body: str, sitting: Sitting) -> list[Question]:
+    def opening(self, body: str, asking: Asking) -> list[Question]:
         """What will be asked about a unit whatever the replies; nothing where code decides."""
         ...
 
-    async def judge(self, body: str, sitting: Sitting) -> Judgment:
+    async def judge(self, body: str, asking: Asking) -> Judgment:
         """The judgment of a unit in its stored text."""
         ...
 
@@ -63,14 +63,14 @@ class RubricKind:
         _check_language(sample.language, self.languages)
         return [UnitText(sample.id, sample_text(sample))]
 
-    def opening(self, body: str, sitting: Sitting) -> list[Question]:
+    def opening(self, body: str, asking: Asking) -> list[Question]:
         sample = load_sample(body)
         spoken = self.of(sample)
-        return [spoken.question(sample, spoken.rubric_of(sample), sitting.styles[0])]
+        return [spoken.question(sample, spoken.rubric_of(sample), asking.styles[0])]
 
-    async def judge(self, body: str, sitting: Sitting) -> Judgment:
+    async def judge(self, body: str, asking: Asking) -> Judgment:
         sample = load_sample(body)
-        return await self.of(sample).judge(sample, sitting.ask, sitting.styles[0])
+        return await self.of(sample).judge(sample, asking.ask, asking.styles[0])
 
     def of(self, sample: Sample) -> RubricProtocol:
         """The protocol in the sample's own language, else the suite's."""
@@ -99,17 +99,17 @@ class PairwiseKind:
         _check_language(pairs[0].language, self.languages)
         return [UnitText(pair.id, pair_text(pair), not is_one_text(pair)) for pair in pairs]
 
-    def opening(self, body: str, sitting: Sitting) -> list[Question]:
+    def opening(self, body: str, asking: Asking) -> list[Question]:
         pair = load_pair(body)
         spoken = self.of(pair)
-        shown, seats = spoken.shown(pair), spoken.seats(pair, sitting.judges)
+        shown, seats = spoken.shown(pair), spoken.seats(pair, asking.judges)
         if not seats or is_one_text(shown):
             return []
-        return spoken.questions(shown, sitting, seat=seats[0])
+        return spoken.questions(shown, asking, seat=seats[0])
 
-    async def judge(self, body: str, sitting: Sitting) -> Judgment:
+    async def judge(self, body: str, asking: Asking) -> Judgment:
         pair = load_pair(body)
-        return await self.of(pair).judge(pair, sitting)
+        return await self.of(pair).judge(pair, asking)
 
     def of(self, pair: Pair) -> PairwiseProtocol:
         """The protocol in the pair's own language, else the suite's."""
@@ -135,14 +135,14 @@ class WeightedKind:
         _check_language(answer.language, self.languages)
         return [UnitText(answer.id, answer_text(answer))]
 
-    def opening(self, body: str, sitting: Sitting) -> list[Question]:
+    def opening(self, body: str, asking: Asking) -> list[Question]:
         answer = load_answer(body)
         spoken = self.of(answer)
-        return [] if spoken.decided(answer) else [spoken.question(answer, sitting.styles[0])]
+        return [] if spoken.decided(answer) else [spoken.question(answer, asking.styles[0])]
 
-    async def judge(self, body: str, sitting: Sitting) -> Judgment:
+    async def judge(self, body: str, asking: Asking) -> Judgment:
         answer = load_answer(body)
-        return await self.of(answer).judge(answer, sitting.ask, sitting.styles[0])
+        return await self.of(answer).judge(answer, asking.ask, asking.styles[0])
 
     def of(self, answer: Answer) -> WeightedProtocol:
         """The protocol in the answer's own language, else the suite's."""

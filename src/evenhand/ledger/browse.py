@@ -17,11 +17,11 @@ from evenhand.ledger.codec import CALL_COLUMNS, row_call, row_judgment
 from evenhand.ledger.store import (
     Browsed,
     CallPage,
+    Cursor,
     JudgmentPage,
     LedgerCall,
-    Place,
+    PageRequest,
     StoredUnit,
-    Turn,
 )
 
 _UNIT = "u.no, u.id, u.digest, u.body"
@@ -102,7 +102,7 @@ def _is_text(written: str, body: str) -> bool:
 
 
 def judgment_page(
-    connection: sqlite3.Connection, run: str, tag: str, browsed: Browsed, turn: Turn
+    connection: sqlite3.Connection, run: str, tag: str, browsed: Browsed, request: PageRequest
 ) -> JudgmentPage:
     """The judgments of a run that are wanted, from one place on. A unit that nobody has judged yet
     is a row without a judgment."""
@@ -115,27 +115,27 @@ def judgment_page(
     conditions = [_FILTERS[name] for name in _named(browsed)]
     if browsed.status in ("verdict", "left_out"):
         conditions.append("j.status=:status")
-    reader = _Reader(connection, sql, step, values, turn, is_deep=bool(_DEEP & _named(browsed)))
-    sign, order = (">", "") if turn.forward else ("<", " DESC")
+    reader = _Reader(connection, sql, step, values, request, is_deep=bool(_DEEP & _named(browsed)))
+    sign, order = (">", "") if request.forward else ("<", " DESC")
     number = "j.unit" if sql is _BY_FAILURES else "u.no"
     conditions.append(
         f"(u.no{sign}:unit OR u.no=:unit AND"
         f" (ifnull(j.judge, -1), ifnull(j.repeat, -1)){sign}(:from_judge, :from_repeat))"
     )
     rows, more, stopped = reader.page(
-        conditions, f"{number}{order}, j.judge{order}, j.repeat{order}", turn.place
+        conditions, f"{number}{order}, j.judge{order}, j.repeat{order}", request.place
     )
     found = [
         (StoredUnit(*row[:4]), None if row[4] is None else row_judgment(row[4:])) for row in rows
     ]
-    return JudgmentPage(found, more, _on(stopped, turn))
+    return JudgmentPage(found, more, _on(stopped, request))
 
 
-def _on(stopped: int | None, turn: Turn) -> Place | None:
+def _on(stopped: int | None, request: PageRequest) -> Cursor | None:
     """The place from which a search goes on: all judgments of the next unit are still to come."""
     if stopped is None:
         return None
-    return Place(stopped, -2, -2) if turn.forward else Place(stopped, _LAST, _LAST)
+    return Cursor(stopped, -2, -2) if request.forward else Cursor(stopped, _LAST, _LAST)
 
 
 def _named(browsed: Browsed) -> set[str]:
@@ -150,7 +150,7 @@ def _values(browsed: Browsed) -> dict[str, Any]:
 
 
 def call_page(
-    connection: sqlite3.Connection, run: str, judge: str, text: str, turn: Turn
+    connection: sqlite3.Connection, run: str, judge: str, text: str, request: PageRequest
 ) -> CallPage:
     """The calls that a run paid for, from one place on, in the order in which they came."""
     values = {"run": run, "judge_name": judge, "needle": text}
@@ -158,14 +158,14 @@ def call_page(
         f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls"
         " WHERE run=:run AND no BETWEEN :low AND :high"
     )
-    sign, order = (">", "") if turn.forward else ("<", " DESC")
+    sign, order = (">", "") if request.forward else ("<", " DESC")
     conditions = [f"no{sign}:unit"]
     conditions += ["judge=:judge_name"] if judge else []
     conditions += ["has_text(:needle, reply, NULL, NULL)"] if text else []
-    reader = _Reader(connection, sql, _NEXT_CALL, values, turn, is_deep=bool(text))
-    rows, more, stopped = reader.page(conditions, f"no{order}", turn.place)
+    reader = _Reader(connection, sql, _NEXT_CALL, values, request, is_deep=bool(text))
+    rows, more, stopped = reader.page(conditions, f"no{order}", request.place)
     if stopped is not None:
-        stopped += -1 if turn.forward else 1  # that call itself is still to come
+        stopped += -1 if request.forward else 1  # that call itself is still to come
     return CallPage([ledger_call(row) for row in rows], more, stopped)
 
 
@@ -207,23 +207,23 @@ class _Reader:
         sql: str,
         step: str,
         values: Mapping[str, Any],
-        turn: Turn,
+        request: PageRequest,
         *,
         is_deep: bool,
     ) -> None:
-        self._connection, self._sql, self._turn = connection, sql, turn
-        self._step = step.format(*((">=", "ASC") if turn.forward else ("<=", "DESC")))
+        self._connection, self._sql, self._request = connection, sql, request
+        self._step = step.format(*((">=", "ASC") if request.forward else ("<=", "DESC")))
         self._values = dict(values)
         # What is in columns of its own is read faster than what is in texts.
-        self._windows = max(1, (turn.reach if is_deep else 2 * turn.reach) // turn.window)
+        self._windows = max(1, (request.reach if is_deep else 2 * request.reach) // request.window)
 
     def page(
-        self, conditions: list[str], order: str, place: Place | None
+        self, conditions: list[str], order: str, place: Cursor | None
     ) -> tuple[list[Any], bool, int | None]:
         """The rows in their order; whether there are more; and the number that the search would
         go on with, if it stopped before the page was full."""
-        turn = self._turn
-        start = place or (Place(0) if turn.forward else Place(_MOST))
+        request = self._request
+        start = place or (Cursor(0) if request.forward else Cursor(_MOST))
         where = "".join(f" AND {one}" for one in conditions)
         sql = f"{self._sql}{where} ORDER BY {order} LIMIT :limit"
         self._values |= {"unit": start.unit, "from_judge": start.judge, "from_repeat": start.repeat}
@@ -231,20 +231,20 @@ class _Reader:
         at: int | None = start.unit
         for _ in range(self._windows):
             low, high, at = self._window(cast("int", at))
-            limit = turn.limit + 1 - len(rows)
+            limit = request.limit + 1 - len(rows)
             window = {"low": low, "high": high, "limit": limit}
             rows += self._connection.execute(sql, self._values | window).fetchall()
-            if at is None or len(rows) > turn.limit:
+            if at is None or len(rows) > request.limit:
                 break
-        more = len(rows) > turn.limit
-        rows = rows[: turn.limit]
+        more = len(rows) > request.limit
+        rows = rows[: request.limit]
         stopped = None if more else at
-        return (rows if turn.forward else rows[::-1]), more, stopped
+        return (rows if request.forward else rows[::-1]), more, stopped
 
     def _window(self, at: int) -> tuple[int, int, int | None]:
         """The bounds of the window that begins at `at`, and where the next one begins."""
-        values = self._values | {"at": at, "step": self._turn.window}
+        values = self._values | {"at": at, "step": self._request.window}
         found = self._connection.execute(self._step, values).fetchone()
-        if self._turn.forward:
+        if self._request.forward:
             return at, found[0] - 1 if found else _MOST, found[0] if found else None
         return found[0] + 1 if found else 0, at, found[0] if found else None

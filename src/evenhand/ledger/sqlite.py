@@ -40,12 +40,12 @@ from evenhand.ledger.store import (
     JudgedUnit,
     JudgmentPage,
     LedgerCall,
+    PageRequest,
     RunRow,
     Scope,
     Spent,
     StoredJudgment,
     StoredUnit,
-    Turn,
 )
 from evenhand.ledger.verify import faults
 from evenhand.ledger.writer import MEND, GroupWriter
@@ -353,13 +353,17 @@ class SqliteStore:
             while rows := cursor.fetchmany(PAGE_ROWS):
                 yield from rows
 
-    def judgment_page(self, run: str, tag: str, browsed: Browsed, turn: Turn) -> JudgmentPage:
+    def judgment_page(
+        self, run: str, tag: str, browsed: Browsed, request: PageRequest
+    ) -> JudgmentPage:
         with self._used():
-            return judgment_page(self._reading, run, tag, browsed, turn)
+            return judgment_page(self._reading, run, tag, browsed, request)
 
-    def call_page(self, run: str, turn: Turn, judge: str = "", text: str = "") -> CallPage:
+    def call_page(
+        self, run: str, request: PageRequest, judge: str = "", text: str = ""
+    ) -> CallPage:
         with self._used():
-            return call_page(self._reading, run, judge, text, turn)
+            return call_page(self._reading, run, judge, text, request)
 
     def ledger_calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
         marks = ",".join("?" * len(keys))

@@ -120,7 +120,7 @@ class Spent:
     output_tokens: int
 
 
-class Place(NamedTuple):
+class Cursor(NamedTuple):
     """Where a row of a page stands; of calls only the number counts."""
 
     unit: int
@@ -148,11 +148,11 @@ class Browsed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class PageRequest:
     """Which page: so many rows after a place, or before it. A filter that looks into texts looks at
     `reach` rows at most, a `window` of them at a time."""
 
-    place: Place | None = None
+    place: Cursor | None = None
     forward: bool = True
     limit: int
     window: int
@@ -165,7 +165,7 @@ class JudgmentPage(NamedTuple):
 
     rows: list[tuple[StoredUnit, StoredJudgment | None]]
     more: bool
-    stopped: Place | None
+    stopped: Cursor | None
 
 
 class LedgerCall(NamedTuple):
@@ -277,11 +277,15 @@ class Store(Protocol):
         repeat, status, and the JSON text of the rest; what statistics over many need."""
         ...
 
-    def judgment_page(self, run: str, tag: str, browsed: Browsed, turn: Turn) -> JudgmentPage:
+    def judgment_page(
+        self, run: str, tag: str, browsed: Browsed, request: PageRequest
+    ) -> JudgmentPage:
         """Some of the judgments that stand, and of units that wait for one."""
         ...
 
-    def call_page(self, run: str, turn: Turn, judge: str = "", text: str = "") -> CallPage:
+    def call_page(
+        self, run: str, request: PageRequest, judge: str = "", text: str = ""
+    ) -> CallPage:
         """Some of the calls that the run paid for: of one judge, with a text in the reply."""
         ...
 

@@ -203,5 +203,5 @@ def _counts(store: Store, recorded: Recorded, judge: str | None) -> Judgments:
         place = judge_named(recorded.names, judge)
         found = Counter(status for _, at, _, status, _ in store.judged(scope, BASIS) if at == place)
         units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
-        pending = units * recorded.benches[place].repeats - found.total()
+        pending = units * recorded.judge_groups[place].repeats - found.total()
     return Judgments(found["verdict"], found["failure"], 0 if recorded.imported else pending)

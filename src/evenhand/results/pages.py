@@ -20,14 +20,14 @@ from evenhand.errors import UsageError, quoted
 from evenhand.ledger.store import (
     Browsed,
     Counts,
+    Cursor,
     LedgerCall,
-    Place,
+    PageRequest,
     Scope,
     Spent,
     Store,
     StoredJudgment,
     StoredUnit,
-    Turn,
 )
 from evenhand.report.html.page import visible
 from evenhand.report.html.units import panel_code
@@ -119,50 +119,50 @@ def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float
 
 
 def judgment_rows(
-    store: Store, recorded: Recorded, browsed: Browsed, turn: Turn
+    store: Store, recorded: Recorded, browsed: Browsed, request: PageRequest
 ) -> tuple[list[tuple[StoredUnit, dict[str, Any] | None]], dict[str, str | None]]:
     """A page of judgments, each with its unit, as `export --full` writes them, None where a unit
     waits; and the places of the pages beside it."""
     # Nobody knows what was planned of judgments made elsewhere.
     planned = 0 if recorded.imported else recorded.judgments_per_unit
     wanted = replace(browsed, planned=planned)
-    page = store.judgment_page(recorded.row.id, BASIS, wanted, turn)
+    page = store.judgment_page(recorded.row.id, BASIS, wanted, request)
     rows = [
         (unit, None if stored is None else full_row(recorded, unit, stored))
         for unit, stored in page.rows
     ]
     places = [_place(*row) for row in page.rows]
     beyond = None if page.stopped is None else _written(page.stopped)
-    return rows, _beside(turn, places, page.more, beyond)
+    return rows, _beside(request, places, page.more, beyond)
 
 
 def _place(unit: StoredUnit, stored: StoredJudgment | None) -> str:
-    return _written(Place(unit.no, *((stored.judge, stored.repeat) if stored else ())))
+    return _written(Cursor(unit.no, *((stored.judge, stored.repeat) if stored else ())))
 
 
-def _written(place: Place) -> str:
+def _written(place: Cursor) -> str:
     return ".".join(map(str, place))
 
 
-def read_place(text: str) -> Place:
+def read_place(text: str) -> Cursor:
     """A place as pages name it, `unit.judge.repeat`; raises UsageError."""
     try:
         unit, *rest = map(int, text.split("."))
         if len(rest) > 2 or not all(-2 <= number < 2**62 for number in (unit, *rest)):
             raise ValueError
-        return Place(unit, *rest)
+        return Cursor(unit, *rest)
     except ValueError:
         raise UsageError(f"{quoted(text)} is no place in a list") from None
 
 
 def _beside(
-    turn: Turn, places: Sequence[str], more: bool, stopped: str | None
+    request: PageRequest, places: Sequence[str], more: bool, stopped: str | None
 ) -> dict[str, str | None]:
     """Where the pages before and after this one begin, and where a search may go on that stopped
     before its page was full."""
     ahead = places[-1] if more else stopped
-    behind = places[0] if places and turn.place is not None else None
-    if turn.forward:
+    behind = places[0] if places and request.place is not None else None
+    if request.forward:
         return {"next": ahead, "previous": behind, "stopped": stopped}
     ahead = places[0] if more else stopped
     return {"next": places[-1] if places else None, "previous": ahead, "stopped": stopped}
@@ -204,13 +204,13 @@ def _paid(found: LedgerCall | None) -> dict[str, Any]:
 
 
 def call_rows(
-    store: Store, run: str, turn: Turn, judge: str = "", text: str = ""
+    store: Store, run: str, request: PageRequest, judge: str = "", text: str = ""
 ) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
     """A page of the calls that a run paid for, and the places of the pages beside it."""
-    page = store.call_page(run, turn, judge, text)
+    page = store.call_page(run, request, judge, text)
     places = [str(one.no) for one in page.rows]
     beyond = None if page.stopped is None else str(page.stopped)
-    return [_call(one) for one in page.rows], _beside(turn, places, page.more, beyond)
+    return [_call(one) for one in page.rows], _beside(request, places, page.more, beyond)
 
 
 def _call(one: LedgerCall) -> dict[str, Any]:

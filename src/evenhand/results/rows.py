@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from evenhand.engine.run import BASIS, Bench, bench_names
+from evenhand.engine.run import BASIS, JudgeGroup, group_names
 from evenhand.judgment import Judgment
 from evenhand.kinds.pairwise.table import header, line
 from evenhand.kinds.pairwise.unit import load_pair
@@ -49,10 +49,10 @@ def grades(store: Store, scope: Scope) -> dict[tuple[str, str], list[Mapping[str
 
 
 def judged_pairs(
-    store: Store, scope: Scope, benches: Sequence[Bench], unit: str | None = None
+    store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup], unit: str | None = None
 ) -> Iterator[Judged]:
     """Every pair of a scope with all its judgments; one of them, if it is named."""
-    names = bench_names(benches)
+    names = group_names(judge_groups)
     found = store.judgments(scope, BASIS, unit)
     for _, group in groupby(found, key=lambda one: one[0].no):
         judgments = list(group)
@@ -66,17 +66,17 @@ def judged_pairs(
         )
 
 
-def figures_of_pairs(store: Store, scope: Scope, benches: Sequence[Bench]) -> PairFigures:
+def figures_of_pairs(store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]) -> PairFigures:
     """Wins, consistency and fronts of a scope of pairs."""
-    pairs = judged_pairs(store, scope, benches)
-    return pair_figures(pairs, by_judge=len(benches) > 1)
+    pairs = judged_pairs(store, scope, judge_groups)
+    return pair_figures(pairs, by_judge=len(judge_groups) > 1)
 
 
 def verdict_lines(store: Store, recorded: Recorded) -> Iterator[str]:
     """The verdict table, one line a pair: what the majority says where several judged it."""
     criteria = recorded.criteria
     yield header(criteria)
-    for pair in judged_pairs(store, Scope(recorded.row.id), recorded.benches):
+    for pair in judged_pairs(store, Scope(recorded.row.id), recorded.judge_groups):
         if not (verdicts := pair.verdicts):
             continue
         notes = verdicts[0]["notes"] if len(verdicts) == 1 else ""
@@ -85,7 +85,7 @@ def verdict_lines(store: Store, recorded: Recorded) -> Iterator[str]:
 
 def fronts_of(store: Store, recorded: Recorded) -> dict[str, Front]:
     """The fronts of every topic with more than two candidates."""
-    return figures_of_pairs(store, Scope(recorded.row.id), recorded.benches).fronts
+    return figures_of_pairs(store, Scope(recorded.row.id), recorded.judge_groups).fronts
 
 
 def failure_details(store: Store, scope: Scope) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from evenhand.engine.run import BASIS, Bench
+from evenhand.engine.run import BASIS, JudgeGroup
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds.kind import Kind, PairwiseKind
@@ -123,11 +123,11 @@ class UntilDecided:
         store: Store,
         scope: Scope,
         kind: Kind,
-        benches: Sequence[Bench],
+        judge_groups: Sequence[JudgeGroup],
         manifest: Mapping[str, Any],
         width: int = AHEAD,
     ) -> None:
-        self._store, self._scope, self._benches, self._width = store, scope, benches, width
+        self._store, self._scope, self._benches, self._width = store, scope, judge_groups, width
         self._stop, self._is_pairs = manifest["stop"], isinstance(kind, PairwiseKind)
         own = (from_json(unit.body).get("rubric") for unit in store.units(scope))
         rubrics = chain([manifest["identity"]["rubric"]], own)
@@ -189,13 +189,13 @@ class UntilDecided:
         """Whether a last look was taken at all units that there are."""
         return any(duel.looks and duel.entered == len(duel.questions) for duel in self._duels)
 
-    def work(self, bench: Bench) -> Iterator[tuple[int, StoredUnit]]:
+    def work(self, group: JudgeGroup) -> Iterator[tuple[int, StoredUnit]]:
         for units in self._order:
             for no in units:
-                for repeat in range(bench.repeats):
+                for repeat in range(group.repeats):
                     if self.is_met:
                         return
-                    if (no, bench.index, repeat) not in self._ended and self.is_wanted(no):
+                    if (no, group.index, repeat) not in self._ended and self.is_wanted(no):
                         unit = self._store.unit_named(self._scope.run, self._plan.ids[no])
                         assert unit is not None
                         yield repeat, unit
@@ -236,16 +236,16 @@ class UntilDecided:
 
     def _values(self, contrast: Contrast) -> Iterator[float]:
         """One value by each judge that said something of both sides."""
-        for bench in self._benches:
-            worth = self._worth(contrast.units, bench)
+        for group in self._benches:
+            worth = self._worth(contrast.units, group)
             if self._is_pairs and worth is not None:
                 yield 1 - worth if contrast.turned else worth
-            against = self._worth(contrast.against, bench)
+            against = self._worth(contrast.against, group)
             if worth is not None and against is not None:
                 yield (1 + worth - against) / 2
 
-    def _worth(self, units: Sequence[int], bench: Bench) -> float | None:
-        means = [_mean(self._said.get((no, bench.index), [])) for no in units]
+    def _worth(self, units: Sequence[int], group: JudgeGroup) -> float | None:
+        means = [_mean(self._said.get((no, group.index), [])) for no in units]
         return _mean([mean for mean in means if mean is not None])
 
     def decisions(self) -> list[Decision]:
@@ -357,21 +357,21 @@ class _Draw:
         return sorted(ends - {0})
 
 
-def course(
+def schedule(
     store: Store,
     scope: Scope,
     kind: Kind,
-    benches: Sequence[Bench],
+    judge_groups: Sequence[JudgeGroup],
     manifest: Mapping[str, Any],
     width: int = AHEAD,
 ) -> UntilDecided:
-    """Where a run stands on its course. What failed in passing is tried again, unless it is decided
+    """How far a run has got. What failed in passing is tried again, unless it is decided
     without: a decision stands."""
-    made = UntilDecided(store, scope, kind, benches, manifest, width)
+    made = UntilDecided(store, scope, kind, judge_groups, manifest, width)
     made.replay(again=False)
     if made.is_decided or not made.passing_failures:
         return made
-    made = UntilDecided(store, scope, kind, benches, manifest, width)
+    made = UntilDecided(store, scope, kind, judge_groups, manifest, width)
     made.replay(again=True)
     return made
 
@@ -385,12 +385,12 @@ def stored_decision(store: Store, recorded: Recorded) -> dict[str, Any] | None:
     """What a run that was to stop early has decided; None for any other run."""
     if not is_sequential(recorded.row.manifest):
         return None
-    return _stored_course(store, recorded).json()
+    return _stored_schedule(store, recorded).json()
 
 
-def _stored_course(store: Store, recorded: Recorded) -> UntilDecided:
+def _stored_schedule(store: Store, recorded: Recorded) -> UntilDecided:
     scope, manifest = Scope(recorded.row.id), recorded.row.manifest
-    made = UntilDecided(store, scope, recorded.kind, recorded.benches, manifest)
+    made = UntilDecided(store, scope, recorded.kind, recorded.judge_groups, manifest)
     made.replay(again=False)
     return made
 
@@ -402,7 +402,7 @@ def waves(store: Store, recorded: Recorded) -> list[Wave]:
     if not is_sequential(recorded.row.manifest):
         return known
     try:
-        looked = _stored_course(store, recorded).has_looked
+        looked = _stored_schedule(store, recorded).has_looked
     except UsageError:  # the comparison it was to decide was none
         return known
     last = max(unit.no for unit in store.units(Scope(recorded.row.id)))

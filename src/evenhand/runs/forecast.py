@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.engine.prices import dollars, token_bounds, token_guess
-from evenhand.engine.run import BASIS, Bench, Course, Everything, sitting
+from evenhand.engine.run import BASIS, Everything, JudgeGroup, Schedule, asking
 from evenhand.engine.stop import Stopped
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
-from evenhand.runs.judge import run_course, seated
+from evenhand.runs.judge import run_schedule, seated
 from evenhand.runs.prepare import Prepared, Seat, open_store
 
 OUTPUT_GUESS = 200
@@ -68,19 +68,19 @@ async def forecast(
             name, units = prepared.suite.file.name, prepared.units(limit)
             scope = intake.begin(prepared.run, name, prepared.manifest, units)
             ahead = _Lookahead(prepared, store or intake, retry_failures)
-            course = _course(prepared, intake, scope, store)
-            ahead.found.until_decided = not isinstance(course, Everything)
+            schedule = _schedule(prepared, intake, scope, store)
+            ahead.found.until_decided = not isinstance(schedule, Everything)
             for unit in intake.units(scope):
-                if course.is_wanted(unit.no):
+                if schedule.is_wanted(unit.no):
                     await ahead.add(unit)
         finally:
             intake.close()
     return ahead.found
 
 
-def _course(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | None) -> Course:
+def _schedule(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | None) -> Schedule:
     """Which units the run is about, and whether what the store holds already decides it."""
-    made = run_course(prepared, intake, scope, prepared.manifest)
+    made = run_schedule(prepared, intake, scope, prepared.manifest)
     if ledger and not isinstance(made, Everything):
         for unit in intake.units(scope):
             for held, one in ledger.judgments(Scope(scope.run), BASIS, unit.id):
@@ -98,22 +98,22 @@ class _Lookahead:
         self._retry_failures = retry_failures
         self._tries = 1 + prepared.suite.file.settings.repairs
         judges = [(seat, call_keys(seat.judge.identity)) for seat in prepared.seats]
-        self._seated = list(seated(prepared.benches, judges))
+        self._seated = list(seated(prepared.judge_groups, judges))
         self._bound = token_bounds()
 
     async def add(self, unit: StoredUnit) -> None:
         """All judgments of one unit."""
         held = self._ledger.judgments(self._run, BASIS, unit.id)
         stored = {(one.judge, one.repeat): one for it, one in held if it.digest == unit.digest}
-        for bench, judges in self._seated:
-            for repeat in range(bench.repeats):
-                one = stored.get((bench.index, repeat))
+        for group, judges in self._seated:
+            for repeat in range(group.repeats):
+                one = stored.get((group.index, repeat))
                 if one is not None and self._stands(one):
                     self.found.answered += len(one.calls)
                     self.found.done += one.judgment.status != "left_out"
                     self._plan(one.judgment)
                 else:
-                    await self._judge(unit, bench, repeat, judges, one)
+                    await self._judge(unit, group, repeat, judges, one)
 
     def _stands(self, stored: StoredJudgment) -> bool:
         reason = stored.judgment.reason
@@ -127,7 +127,7 @@ class _Lookahead:
     async def _judge(
         self,
         unit: StoredUnit,
-        bench: Bench,
+        group: JudgeGroup,
         repeat: int,
         judges: Sequence[tuple[Seat, Callable[[Question], str]]],
         before: StoredJudgment | None,
@@ -151,18 +151,18 @@ class _Lookahead:
             return call.reply
 
         try:
-            self._plan(await self._kind.judge(unit.body, sitting(bench, repeat, ask)))
+            self._plan(await self._kind.judge(unit.body, asking(group, repeat, ask)))
         except Stopped:
             self._plan(None)
-            openings = self._openings(unit.body, bench, repeat)
+            openings = self._openings(unit.body, group, repeat)
             self._send([seat for seat, _ in judges], asked, openings, held)
 
-    def _openings(self, body: str, bench: Bench, repeat: int) -> dict[int, list[Question]]:
-        """The questions of a round to each judge of a bench that may be asked them."""
-        whole, made = sitting(bench, repeat, _no), dict[int, list[Question]]()
-        for seat in range(len(bench.names)):
+    def _openings(self, body: str, group: JudgeGroup, repeat: int) -> dict[int, list[Question]]:
+        """The questions of a round to each judge of a group that may be asked them."""
+        whole, made = asking(group, repeat, _no), dict[int, list[Question]]()
+        for seat in range(len(group.names)):
             only = slice(seat, seat + 1)
-            alone = replace(whole, judges=bench.names[only], styles=bench.styles[only])
+            alone = replace(whole, judges=group.names[only], styles=group.styles[only])
             made[seat] = [replace(one, seat=seat) for one in self._kind.opening(body, alone)]
         return {seat: questions for seat, questions in made.items() if questions}
 

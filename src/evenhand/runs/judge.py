@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evenhand.engine.ask import Counter, Door, Tally
+from evenhand.engine.ask import CallPath, Endpoint, Tally
 from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
 from evenhand.engine.retry import Retry
-from evenhand.engine.run import BASIS, Bench, Engine, Everything, Pool, routed, settle, sitting
+from evenhand.engine.run import BASIS, Engine, Everything, JudgeGroup, Pool, asking, routed, settle
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import EvenhandError, StoppedEarly, UsageError
 from evenhand.exchange import Question, Reply
@@ -103,8 +103,8 @@ async def judge_run(prepared: Prepared, store: Store, options: Options | None = 
             scope = store.begin(prepared.run, prepared.suite.file.name, manifest, units)
             if options.retry_failures:
                 store.set_aside(scope, tuple(RETRIED_BY_NEXT_RUN))
-            course = run_course(prepared, store, scope, manifest)
-            return await _judged(prepared, store, scope, course, options)
+            schedule = run_schedule(prepared, store, scope, manifest)
+            return await _judged(prepared, store, scope, schedule, options)
 
 
 def _remembering(prepared: Prepared, store: Store) -> Mapping[str, Any]:
@@ -117,23 +117,23 @@ def _remembering(prepared: Prepared, store: Store) -> Mapping[str, Any]:
     return {**prepared.manifest, "waves": waves(store, Recorded(before))}
 
 
-def run_course(
+def run_schedule(
     prepared: Prepared, store: Store, scope: Scope, manifest: Mapping[str, Any]
 ) -> Everything | UntilDecided:
     """Everything, or as much as decides what the suite wants decided; raises UsageError."""
     if not (prepared.suite.file.stop and prepared.suite.file.stop.until_decided):
         return Everything(store, scope)
-    from evenhand.runs.early_stop import course
+    from evenhand.runs.early_stop import schedule
 
     width = prepared.suite.file.limits.concurrency
-    return course(store, scope, prepared.kind, prepared.benches, manifest, width)
+    return schedule(store, scope, prepared.kind, prepared.judge_groups, manifest, width)
 
 
 async def _judged(
     prepared: Prepared,
     store: Store,
     scope: Scope,
-    course: Everything | UntilDecided,
+    schedule: Everything | UntilDecided,
     options: Options,
 ) -> Summary:
     stop, tally = Stop(), Tally()
@@ -146,17 +146,17 @@ async def _judged(
     spent = store.spent(prepared.run)
     own = Budget(budget_cap(prepared.suite), _used(prepared, spent))
     budget = options.budget or own
-    counters = [
-        _counter(prepared, seat, store, stop, budget, tally, options) for seat in prepared.seats
+    call_paths = [
+        _call_path(prepared, seat, store, stop, budget, tally, options) for seat in prepared.seats
     ]
     pools = [
-        Pool(bench=bench, counters=seated, width=_width(limits.concurrency, seated))
-        for bench, seated in seated(prepared.benches, counters)
+        Pool(group=group, call_paths=seated, width=_width(limits.concurrency, seated))
+        for group, seated in seated(prepared.judge_groups, call_paths)
     ]
     engine = Engine(
         kind=prepared.kind,
         store=store,
-        course=course,
+        schedule=schedule,
         pools=pools,
         stop=stop,
         tally=tally,
@@ -171,23 +171,25 @@ async def _judged(
         spent=store.spent(prepared.run),
         tally=tally,
         stopped=stop.cause,
-        decided=None if isinstance(course, Everything) else course.json(),
+        decided=None if isinstance(schedule, Everything) else schedule.json(),
     )
 
 
 T = TypeVar("T")
 
 
-def seated(benches: Sequence[Bench], judges: Sequence[T]) -> Iterator[tuple[Bench, Sequence[T]]]:
-    """Each bench with the judges that sit on it."""
+def seated(
+    judge_groups: Sequence[JudgeGroup], judges: Sequence[T]
+) -> Iterator[tuple[JudgeGroup, Sequence[T]]]:
+    """Each group with the judges that sit on it."""
     seat = 0
-    for bench in benches:
-        yield bench, judges[seat : seat + len(bench.names)]
-        seat += len(bench.names)
+    for group in judge_groups:
+        yield group, judges[seat : seat + len(group.names)]
+        seat += len(group.names)
 
 
-def _width(concurrency: int, seated: Sequence[Counter]) -> int:
-    """How many units are under way at once: a judge that takes few requests bounds its own bench,
+def _width(concurrency: int, seated: Sequence[CallPath]) -> int:
+    """How many units are under way at once: a judge that takes few requests bounds its own group,
     but not a relay, in which it may never be asked."""
     slots = seated[0].judge.slots if len(seated) == 1 else None
     return min(concurrency, slots or concurrency)
@@ -201,7 +203,7 @@ def _used(prepared: Prepared, spent: Spent) -> int:
     return spent.cost + spent.reserved + max(bounds, default=0)
 
 
-def _counter(
+def _call_path(
     prepared: Prepared,
     seat: Seat,
     store: Store,
@@ -209,10 +211,10 @@ def _counter(
     budget: Budget,
     tally: Tally,
     options: Options,
-) -> Counter:
+) -> CallPath:
     limits = prepared.suite.file.limits
     pace = Pace(stop, limits.requests_per_minute, limits.tokens_per_minute)
-    return Counter(
+    return CallPath(
         judge=seat.judge,
         run=prepared.run,
         store=store,
@@ -259,14 +261,16 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
         )
     scope = Scope(run)
     with store.claim(run):
-        for bench, judges in seated(recorded.benches, recorded.judges):
-            door = _recorded_doors(judges, store, tally)
-            for repeat in range(bench.repeats):
+        for group, judges in seated(recorded.judge_groups, recorded.judges):
+            endpoint = _recorded_endpoints(judges, store, tally)
+            for repeat in range(group.repeats):
                 for unit in store.units(scope):
                     try:
-                        store.settle(await settle(recorded.kind, bench, repeat, unit, door, tally))
+                        store.settle(
+                            await settle(recorded.kind, group, repeat, unit, endpoint, tally)
+                        )
                     except Stopped:
-                        store.forget(unit.no, bench.index, repeat)
+                        store.forget(unit.no, group.index, repeat)
                     if unit.no % BATCH_ROWS == 0:
                         await store.flush()
         await store.flush()
@@ -274,13 +278,15 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
     return Summary(run=run, scope=scope, counts=counts, spent=store.spent(run), tally=tally)
 
 
-def _recorded_doors(judges: Sequence[Mapping[str, Any]], store: Store, tally: Tally) -> Door:
+def _recorded_endpoints(
+    judges: Sequence[Mapping[str, Any]], store: Store, tally: Tally
+) -> Endpoint:
     """`ask` over the ledger alone."""
-    doors = [_recorded_door(judge["identity"], store, tally) for judge in judges]
-    return routed(doors, [None] * len(doors))
+    endpoints = [_recorded_endpoint(judge["identity"], store, tally) for judge in judges]
+    return routed(endpoints, [None] * len(endpoints))
 
 
-def _recorded_door(identity: Any, store: Store, tally: Tally) -> Door:
+def _recorded_endpoint(identity: Any, store: Store, tally: Tally) -> Endpoint:
     key_of = call_keys(identity)
 
     async def ask(question: Question) -> Call:
@@ -326,15 +332,15 @@ async def exchanges(
     are the prompts that were sent. None of a judgment made elsewhere."""
     if recorded.imported:
         return []
-    bench, judges = list(seated(recorded.benches, recorded.judges))[stored.judge]
-    door = _recorded_doors(judges, store, Tally())
+    group, judges = list(seated(recorded.judge_groups, recorded.judges))[stored.judge]
+    endpoint = _recorded_endpoints(judges, store, Tally())
     found: list[Exchange] = []
 
     async def ask(question: Question) -> Reply:
-        call = await door(replace(question, repeat=stored.repeat))
+        call = await endpoint(replace(question, repeat=stored.repeat))
         found.append(Exchange(call.key, call.judge, question, call.reply))
         return call.reply
 
     with suppress(Stopped):
-        await recorded.kind.judge(unit.body, sitting(bench, stored.repeat, ask))
+        await recorded.kind.judge(unit.body, asking(group, stored.repeat, ask))
     return found

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.engine.prices import FREE, PICO, Price, given_price, listed_price
-from evenhand.engine.run import BASIS, Bench, bench_names
+from evenhand.engine.run import BASIS, JudgeGroup, group_names
 from evenhand.errors import DataError, StoreError, UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.files.protocols import (
@@ -170,12 +170,12 @@ class Prepared:
         return kind_of(self.protocol, self.manifest["identity"])
 
     @property
-    def benches(self) -> list[Bench]:
-        return benches([seat.entry for seat in self.seats], self.settings)
+    def judge_groups(self) -> list[JudgeGroup]:
+        return judge_groups([seat.entry for seat in self.seats], self.settings)
 
     @property
     def judgments_per_unit(self) -> int:
-        return sum(bench.repeats for bench in self.benches)
+        return sum(group.repeats for group in self.judge_groups)
 
     def units(self, limit: int | None = None) -> Iterator[IncomingUnit]:
         """The units of the data files, checked; raises DataError with file:line."""
@@ -252,27 +252,29 @@ class Recorded:
         return replace(counts, planned=counts.verdicts + sum(counts.failures.values()))
 
     @cached_property
-    def benches(self) -> list[Bench]:
-        return benches(self.judges, self.identity["settings"])
+    def judge_groups(self) -> list[JudgeGroup]:
+        return judge_groups(self.judges, self.identity["settings"])
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the benches."""
-        return bench_names(self.benches)
+        """Of the judge_groups."""
+        return group_names(self.judge_groups)
 
     @property
     def judgments_per_unit(self) -> int:
-        return sum(bench.repeats for bench in self.benches)
+        return sum(group.repeats for group in self.judge_groups)
 
 
-def benches(judges: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> list[Bench]:
+def judge_groups(
+    judges: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
+) -> list[JudgeGroup]:
     """Who judges each unit: every judge on its own, or all of them as one relay."""
     relay = settings.get("panel") == "relay"
-    made: list[Bench] = []
+    made: list[JudgeGroup] = []
     turn = 0
     for group in [list(judges)] if relay else [[judge] for judge in judges]:
         made.append(
-            Bench(
+            JudgeGroup(
                 index=len(made),
                 names=tuple(judge["name"] for judge in group),
                 styles=tuple(judge["style"] for judge in group),

@@ -10,7 +10,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.store import Browsed, Place, Store, Turn
+from evenhand.ledger.store import Browsed, Cursor, PageRequest, Store
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure, figures
 from evenhand.report.html.page import Words
@@ -181,14 +181,14 @@ def judge_place(recorded: Recorded, name: str) -> int | None:
     return recorded.names.index(name)
 
 
-def turn(after: str, before: str, limit: int = ROWS, *, newest_first: bool = False) -> Turn:
+def turn(after: str, before: str, limit: int = ROWS, *, newest_first: bool = False) -> PageRequest:
     """The page after a place, or before one. A list that begins with the newest is read
     backwards."""
-    place: Place | None = None
+    place: Cursor | None = None
     if after or before:
         place = read_place(before or after)
     forward = not before if not newest_first else bool(after)
-    return Turn(place=place, forward=forward, limit=limit, window=WINDOW, reach=REACH)
+    return PageRequest(place=place, forward=forward, limit=limit, window=WINDOW, reach=REACH)
 
 
 def wanted(recorded: Recorded, given: dict[str, Any]) -> Browsed:

@@ -17,8 +17,7 @@ from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol
-from evenhand.ledger.store import Place as Spot
-from evenhand.ledger.store import StoredUnit, Turn
+from evenhand.ledger.store import Cursor, PageRequest, StoredUnit
 from evenhand.report.html.answer import answers
 from evenhand.report.html.page import Words
 from evenhand.report.html.units import unit_blocks, unit_line
@@ -187,8 +186,10 @@ class Pages:
         links: list[tuple[str, str | None]] = []
         with self._desk.stores.lent() as store:
             for name, forward in (("prev", False), ("next", True)):
-                spot = Spot(no, _LAST, _LAST) if forward else Spot(no)
-                page = Turn(place=spot, forward=forward, limit=1, window=WINDOW, reach=WINDOW)
+                spot = Cursor(no, _LAST, _LAST) if forward else Cursor(no)
+                page = PageRequest(
+                    place=spot, forward=forward, limit=1, window=WINDOW, reach=WINDOW
+                )
                 rows, _ = pages.judgment_rows(store, recorded, browsed, page)
                 href = _href(f"{here}/unit", {"id": rows[0][0].id, **kept}) if rows else None
                 links.append((name, href))

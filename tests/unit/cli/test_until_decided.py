@@ -185,7 +185,7 @@ KEPT = ("outcome", "questions", "units", "low", "high", "estimate", "skipped")
 
 
 def test_notes_in_any_order_come_to_one_decision(tmp_path: Path) -> None:
-    """The course itself: what ends first does not enter first."""
+    """The schedule itself: what ends first does not enter first."""
     folder = write(tmp_path, rows(BETTER, 60), stop={})
     asyncio.run(judged(folder, environ={"EVENHAND_STOP__UNTIL_DECIDED": "false"}))
     store = open_store("sqlite:evenhand.db", folder)
@@ -197,10 +197,10 @@ def test_notes_in_any_order_come_to_one_decision(tmp_path: Path) -> None:
         found = []
         for seed in range(5):
             random.Random(seed).shuffle(known)
-            course = UntilDecided(store, scope, run.kind, run.benches, manifest)
+            schedule = UntilDecided(store, scope, run.kind, run.judge_groups, manifest)
             for number, one in known:
-                course.note(number, one.judge, one.repeat, one.judgment)
-            found.append({k: course.json()[k] for k in KEPT})
+                schedule.note(number, one.judge, one.repeat, one.judgment)
+            found.append({k: schedule.json()[k] for k in KEPT})
     finally:
         store.close()
     assert found[0]["outcome"] == "better"

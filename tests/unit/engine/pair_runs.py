@@ -32,7 +32,7 @@ def figures(folder: Path, run: str = "latest") -> PairFigures:
     store = open_store("sqlite:evenhand.db", folder, must_exist=True)
     try:
         found = find_run(store, run)
-        return figures_of_pairs(store, Scope(found.row.id), found.benches)
+        return figures_of_pairs(store, Scope(found.row.id), found.judge_groups)
     finally:
         store.close()
 

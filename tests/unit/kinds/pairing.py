@@ -12,7 +12,7 @@ from evenhand.files.protocols import find_protocol
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.units import Pair
 from tests.provider import BLOCK
 from tests.suites import pair_reply, pair_row
@@ -66,8 +66,8 @@ class Judge:
         return [(one.round, one.order, one.reask) for one in self.asked]
 
 
-def sitting(ask: Judge, **rest: Any) -> Sitting:
-    return Sitting(ask=ask, **rest)
+def asking(ask: Judge, **rest: Any) -> Asking:
+    return Asking(ask=ask, **rest)
 
 
 def of_candidates(question: Question, mark: str) -> str:

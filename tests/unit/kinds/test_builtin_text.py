@@ -82,7 +82,7 @@ FIELDS = {
 HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\r\t]")
 
 ROOT = files("evenhand")
-BUILTIN = ROOT / "protocols" / "builtin" / "rubric"
+BUILTIN = ROOT / "kinds" / "builtin" / "rubric"
 EXAMPLES = ROOT / "examples" / "rubric"
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -99,7 +99,7 @@ def words(language: str) -> dict[str, Any]:
     """The protocol's own words over those that all kinds share."""
     own, shared = (
         tomllib.loads((place / f"{language}.toml").read_text("utf-8"))
-        for place in (BUILTIN / "words", ROOT / "protocols" / "common")
+        for place in (BUILTIN / "words", ROOT / "kinds" / "common")
     )
     return shared | own | {"problems": shared["problems"] | own["problems"]}
 

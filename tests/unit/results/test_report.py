@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import evenhand
 from evenhand.cli.main import cli
 from evenhand.errors import UsageError
-from evenhand.report import page
+from evenhand.report.html import page
 from evenhand.report.html.build import Report
 from evenhand.report.html.render import render
 from evenhand.results.report import Asked, make_report, write_report

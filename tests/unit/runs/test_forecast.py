@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.engine.prices import token_bounds
 from evenhand.errors import DataError
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.runs.forecast import Forecast, forecast
 from evenhand.runs.judge import Summary
@@ -129,7 +129,7 @@ async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: 
     assert found.output_tokens_most == found.calls_most * 256
     ready = prepared(tmp_path)
     (unit,) = ready.units()
-    opened = ready.kind.opening(unit.body, Sitting(ask=ready.seats[0].judge.answer))
+    opened = ready.kind.opening(unit.body, Asking(ask=ready.seats[0].judge.answer))
     grown = sum(256 * reask for reask in range(TRIES))
     sent = sum(TRIES * token_bounds()(question) + grown for question in opened)
     assert found.cost_most == rounds * (sent + 2 * 2 * TRIES * 256) * 10**6

@@ -194,7 +194,7 @@ def test_judgments_with_different_criteria_still_have_figures(imported: Importer
     ]
     imported("votes", rows)
     run = imported.recorded
-    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.benches)
+    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.judge_groups)
     assert figures.settled == {"stable": 1, "one_order": 1}
 
 
@@ -227,7 +227,7 @@ def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> N
     ]
     imported("votes", rows)
     run = imported.recorded
-    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.benches)
+    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.judge_groups)
     (front,) = figures.fronts.values()
     assert (front.candidates, front.front, front.pareto) == (["a", "b", "c"], ["a"], ["a"])
     assert front.complete

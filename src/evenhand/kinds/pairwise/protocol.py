@@ -21,7 +21,7 @@ from evenhand.kinds.disguise.families import family, gives_itself_away, masked
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
 from evenhand.kinds.pairwise.unit import is_one_text
-from evenhand.kinds.shared.asking import Sitting, Try, given_up, tries
+from evenhand.kinds.shared.asking import Asking, Try, given_up, tries
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
 from evenhand.kinds.shared.render import (
@@ -150,17 +150,17 @@ class PairwiseProtocol:
     def __post_init__(self) -> None:
         object.__setattr__(self, "form", form_of(self.criteria))
 
-    async def judge(self, pair: Pair, sitting: Sitting) -> Judgment:
+    async def judge(self, pair: Pair, asking: Asking) -> Judgment:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
         if is_one_text(pair):
             return self._verdict(pair, pair, [_equal(self.criteria)], [])
-        seats, shown = self.seats(pair, sitting.judges), self.shown(pair)
+        seats, shown = self.seats(pair, asking.judges), self.shown(pair)
         if not seats:
             return left_out("shares its family with a candidate")
         rounds: list[Round] = []
         made: list[dict[str, Any]] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            found = await self._round(shown, sitting, seats, len(rounds), made)
+            found = await self._round(shown, asking, seats, len(rounds), made)
             if isinstance(found, Judgment):
                 return replace(found, flags=self._flags(pair, shown, made), passes=tuple(made))
             rounds.append(found)
@@ -169,7 +169,7 @@ class PairwiseProtocol:
     async def _round(
         self,
         shown: Pair,
-        sitting: Sitting,
+        asking: Asking,
         seats: Sequence[int],
         before: int,
         made: list[dict[str, Any]],
@@ -177,12 +177,12 @@ class PairwiseProtocol:
         """Both passes of a round, noted in `made`; a failure if one of them cannot be had."""
         time, place = divmod(before, len(seats))
         both: list[Pass] = []
-        for question in self.questions(shown, sitting, time=time + 1, seat=seats[place]):
+        for question in self.questions(shown, asking, time=time + 1, seat=seats[place]):
             try:
-                said = await self._tries(question, sitting)
+                said = await self._tries(question, asking)
             except CallError as error:
                 return failure(error.reason, str(error))
-            judge = sitting.judges[question.seat]
+            judge = asking.judges[question.seat]
             made += [{"round": before + 1, "judge": judge} | _record(one) for one in said]
             if failed := given_up(said):
                 return failed
@@ -203,12 +203,12 @@ class PairwiseProtocol:
         return replace(found, extras=extras)
 
     def questions(
-        self, pair: Pair, sitting: Sitting, *, time: int = 1, seat: int = 0
+        self, pair: Pair, asking: Asking, *, time: int = 1, seat: int = 0
     ) -> list[Question]:
         """Both orders, put to one judge for the first time, the second, ...; every other judgment
         of a pair starts with the other order."""
-        style = sitting.styles[seat]
-        turned = (pair.order == "21") != bool(sitting.turn % 2)
+        style = asking.styles[seat]
+        turned = (pair.order == "21") != bool(asking.turn % 2)
         shown = {"12": pair.texts, "21": pair.texts[::-1]}
         return [
             Question(
@@ -273,10 +273,10 @@ class PairwiseProtocol:
         blind |= shown_extras(pair.extras, self.use)
         return unit_of(blind, ALIASES, {"criteria": self.form.criteria, "shape": self.form.shape})
 
-    async def _tries(self, question: Question, sitting: Sitting) -> list[Try]:
-        style = sitting.styles[question.seat]
+    async def _tries(self, question: Question, asking: Asking) -> list[Try]:
+        style = asking.styles[question.seat]
         return await tries(
-            sitting.ask,
+            asking.ask,
             question,
             lambda reply: self.check(reply.text, style, finish=reply.finish),
             self.prompts[style],
@@ -344,7 +344,7 @@ class PairwiseProtocol:
         return tuple(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
 
     def seats(self, pair: Pair, judges: Sequence[str]) -> list[int]:
-        """Which judges of the sitting judge this pair."""
+        """Which judges of the asking judge this pair."""
         kin = [self.no_self_judging and _kin(pair, judge) for judge in judges]
         return [seat for seat in range(len(judges)) if not kin[seat]]
 

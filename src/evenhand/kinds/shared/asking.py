@@ -15,7 +15,7 @@ from evenhand.limits import PROBLEMS_SHOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sitting:
+class Asking:
     """Who judges a unit: one judge, or those of a relay, of which the k-th is asked in round k."""
 
     ask: Ask

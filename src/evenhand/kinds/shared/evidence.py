@@ -28,7 +28,7 @@ CUTS_MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Span:
     """A stretch of the original text."""
 
     start: int
@@ -36,17 +36,17 @@ class Place:
     match: Match
 
 
-def locate(quote: str, text: str) -> Place | None:
+def locate(quote: str, text: str) -> Span | None:
     """Where `quote` stands in `text`; None if it does not, or is blank."""
     if not quote.strip():
         return None
     at = text.find(quote)
     if at >= 0:
-        return Place(at, at + len(quote), "exact")
+        return Span(at, at + len(quote), "exact")
     if place := _folded_place(quote, text, {}):
-        return Place(*place, "folded")
+        return Span(*place, "folded")
     if place := _folded_place(quote, text, _MARKS | _ELLIPSES):
-        return Place(*place, "unified")
+        return Span(*place, "unified")
     return None
 
 

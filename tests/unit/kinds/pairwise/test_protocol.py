@@ -22,12 +22,12 @@ from tests.unit.kinds.pairing import (
     PAIR,
     TURNED,
     Judge,
+    asking,
     blocks,
     by_worth,
     of_candidates,
     protocol,
     scripted,
-    sitting,
     steadily,
     turned_round,
 )
@@ -60,7 +60,7 @@ async def test_every_pass_follows_the_rule(own: str, first_order: str) -> None:
     judged, pair = protocol(max_rounds=1), replace(PAIR, order=first_order)
     for marks in product(MARKS, repeat=5):
         said = pair_reply(dict(zip(CRITERIA, marks, strict=True)), own)
-        judgment = await judged.judge(pair, sitting(Judge(lambda question, said=said: said)))
+        judgment = await judged.judge(pair, asking(Judge(lambda question, said=said: said)))
         expected = rule(marks)
         by_order = {one["order"]: one for one in judgment.passes}
         assert [one["order"] for one in judgment.passes] == [first_order, TURNED_ORDER[first_order]]
@@ -96,7 +96,7 @@ def test_the_rule_turns_with_the_candidates(marks: list[str], orders: list[str])
 
 async def test_the_judge_sees_the_texts_in_the_order_of_the_pass_and_nothing_else() -> None:
     judge = Judge(by_worth)
-    await protocol().judge(PAIR, sitting(judge))
+    await protocol().judge(PAIR, asking(judge))
     for question in judge.asked:
         found = blocks(question)
         assert found.keys() == {"topic", "candidate_1", "candidate_2"}
@@ -113,7 +113,7 @@ async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(
     order: str, turn: int
 ) -> None:
     judge = Judge(by_worth)
-    judgment = await protocol().judge(replace(PAIR, order=order), sitting(judge, turn=turn))
+    judgment = await protocol().judge(replace(PAIR, order=order), asking(judge, turn=turn))
     begins = order if turn % 2 == 0 else TURNED_ORDER[order]
     assert [one["order"] for one in judgment.passes] == [begins, TURNED_ORDER[begins]]
     assert judgment.output is not None
@@ -123,7 +123,7 @@ async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(
 @pytest.mark.parametrize("mark", MARKS)
 async def test_two_passes_that_agree_are_stable(mark: str) -> None:
     judge = Judge(steadily(mark))
-    judgment = await protocol().judge(PAIR, sitting(judge))
+    judgment = await protocol().judge(PAIR, asking(judge))
     assert judge.places == [(1, "12", 0), (1, "21", 0)]
     assert judgment.output == {
         "pair_id": "pair-17",
@@ -143,7 +143,7 @@ async def test_two_passes_that_agree_are_stable(mark: str) -> None:
 async def test_anything_but_the_same_winner_is_a_contradiction(first: str, second: str) -> None:
     """A win against a tie too."""
     judge = Judge(scripted((first, second), ("B+", "B+")))
-    judgment = await protocol().judge(PAIR, sitting(judge))
+    judgment = await protocol().judge(PAIR, asking(judge))
     output = judgment.output
     assert output is not None
     if first == second:
@@ -156,7 +156,7 @@ async def test_anything_but_the_same_winner_is_a_contradiction(first: str, secon
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 async def test_what_no_round_settles_is_uncertain(most: int) -> None:
     judge = Judge(lambda question: pair_reply("A+"))
-    judgment = await protocol(max_rounds=most).judge(PAIR, sitting(judge))
+    judgment = await protocol(max_rounds=most).judge(PAIR, asking(judge))
     assert judge.places == [(n, order, 0) for n in range(1, most + 1) for order in ("12", "21")]
     output = judgment.output
     assert output is not None
@@ -176,7 +176,7 @@ async def test_marks_come_from_the_round_that_settles_or_else_from_the_last() ->
         marks["C4"] = "tie" if question.order == "12" else marks["C4"]
         return pair_reply(marks)
 
-    judgment = await protocol().judge(PAIR, sitting(Judge(reply)))
+    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
     output = judgment.output
     assert output is not None
     assert (output["winner"], output["settled"], output["rounds"]) == ("A", "resolved", 2)
@@ -191,7 +191,7 @@ async def test_uncertain_marks_are_those_of_the_last_round() -> None:
             marks["C5"] = of_candidates(question, "B+")
         return pair_reply(marks)
 
-    judgment = await protocol().judge(PAIR, sitting(Judge(reply)))
+    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
     assert judgment.output is not None
     assert judgment.output["winner"] == "uncertain"
     assert judgment.output["criteria"]["C5"] == "B+"
@@ -207,7 +207,7 @@ async def test_an_unstable_criterion_alone_starts_no_round() -> None:
         return {"C1": of_candidates(question, "A+"), "C3": "A+"}
 
     judge = Judge(reply)
-    judgment = await protocol().judge(PAIR, sitting(judge))
+    judgment = await protocol().judge(PAIR, asking(judge))
     assert len(judge.asked) == 2
     assert judgment.output is not None
     assert (judgment.output["winner"], judgment.output["unstable"]) == ("A", ["C3"])
@@ -243,8 +243,8 @@ def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize("turn", [0, 1])
 async def test_a_judge_of_content_says_the_same_whatever_comes_first(order: str, turn: int) -> None:
     pair = replace(PAIR, order=order)
-    straight = await protocol().judge(pair, sitting(Judge(by_worth), turn=turn))
-    other = await protocol().judge(turned_round(pair), sitting(Judge(by_worth), turn=turn))
+    straight = await protocol().judge(pair, asking(Judge(by_worth), turn=turn))
+    other = await protocol().judge(turned_round(pair), asking(Judge(by_worth), turn=turn))
     assert straight.output is not None
     assert other.output is not None
     assert (straight.output["winner"], straight.output["settled"]) == ("A", "stable")
@@ -264,7 +264,7 @@ async def test_equal_texts_are_a_tie_without_a_call(
     first: str, second: str, is_equal: bool
 ) -> None:
     judge = Judge(steadily("A+"))
-    judgment = await protocol().judge(PAIR.with_texts(first, second), sitting(judge))
+    judgment = await protocol().judge(PAIR.with_texts(first, second), asking(judge))
     assert judgment.output is not None
     assert judgment.output["winner"] == ("tie" if is_equal else "A")
     assert len(judge.asked) == (0 if is_equal else 2)
@@ -284,7 +284,7 @@ async def test_hidden_characters_are_flagged_wherever_they_stand(where: str, kin
     texts[where] += hidden
     pair = replace(PAIR, topic=texts["topic"]).with_texts(texts["first"], texts["second"])
     judge = Judge(by_worth)
-    judgment = await protocol().judge(pair, sitting(judge))
+    judgment = await protocol().judge(pair, asking(judge))
     assert judgment.flags == (f"hidden_characters:{kind}",)
     assert hidden in "".join(message.content for message in judge.asked[0].messages)
 
@@ -296,7 +296,7 @@ async def test_a_breach_is_asked_about_within_its_pass(language: str) -> None:
         return pair_reply("A++") if spoilt else by_worth(question)
 
     judge = Judge(reply)
-    judgment = await protocol(language).judge(PAIR, sitting(judge))
+    judgment = await protocol(language).judge(PAIR, asking(judge))
     assert judge.places == [(1, "12", 0), (1, "21", 0), (1, "21", 1)]
     first, again = judge.asked[1:]
     assert again.messages[: len(first.messages)] == first.messages
@@ -316,7 +316,7 @@ async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repa
         return by_worth(question) if question.order == "12" else "I would rather not."
 
     judge = Judge(reply)
-    judgment = await protocol(repairs=repairs).judge(PAIR, sitting(judge))
+    judgment = await protocol(repairs=repairs).judge(PAIR, asking(judge))
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "not_json", None)
     assert len(judge.asked) == len(judgment.passes) == 2 + repairs
     assert judgment.passes[0]["winner"] == "A"
@@ -326,7 +326,7 @@ async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repa
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
 async def test_what_the_provider_cut_off_is_no_pass(finish: Any) -> None:
     reply = Reply(text=pair_reply("A+"), finish=finish)
-    judgment = await protocol(repairs=0).judge(PAIR, sitting(Judge(lambda question: reply)))
+    judgment = await protocol(repairs=0).judge(PAIR, asking(Judge(lambda question: reply)))
     expected = {"length": "truncated", "filtered": "filtered", "refused": "refused"}[finish]
     assert (judgment.status, judgment.reason) == ("failure", expected)
 
@@ -334,7 +334,7 @@ async def test_what_the_provider_cut_off_is_no_pass(finish: Any) -> None:
 async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> None:
     judge = Judge(lambda question: pair_reply("A+"))
     styles = ("full", "compact", "full")
-    seats = sitting(judge, judges=("one", "two", "three"), styles=styles)
+    seats = asking(judge, judges=("one", "two", "three"), styles=styles)
     judgment = await protocol(max_rounds=4).judge(PAIR, seats)
     assert [one.seat for one in judge.asked] == [0, 0, 1, 1, 2, 2, 0, 0]
     assert [one["judge"] for one in judgment.passes] == [
@@ -365,24 +365,24 @@ async def test_a_judge_of_a_candidate_s_family_is_flagged_or_left_out(
     judge: str, flags: list[str]
 ) -> None:
     pair = family_pair("gpt-4o", "claude-3-opus")
-    flagged = await protocol().judge(pair, sitting(Judge(by_worth), judges=(judge,)))
+    flagged = await protocol().judge(pair, asking(Judge(by_worth), judges=(judge,)))
     assert (flagged.status, list(flagged.flags)) == ("verdict", flags)
     asked = Judge(by_worth)
-    strict = await protocol(no_self_judging=True).judge(pair, sitting(asked, judges=(judge,)))
+    strict = await protocol(no_self_judging=True).judge(pair, asking(asked, judges=(judge,)))
     assert strict.status == ("left_out" if flags else "verdict")
     assert len(asked.asked) == (0 if flags else 2)
 
 
 async def test_the_model_of_a_candidate_counts_before_its_id() -> None:
     pair = replace(PAIR, first=replace(PAIR.first, model="gpt-4o"))
-    judged = await protocol().judge(pair, sitting(Judge(by_worth), judges=("openai/gpt-4.1",)))
+    judged = await protocol().judge(pair, asking(Judge(by_worth), judges=("openai/gpt-4.1",)))
     assert judged.flags == ("shares_family:A",)
 
 
 async def test_a_relay_leaves_out_only_the_judge_that_shares_a_family() -> None:
     pair, names = family_pair("gpt-4o", "mine"), ("openai/gpt-4.1", "anthropic/claude-sonnet-4-5")
     judge = Judge(lambda question: pair_reply("A+"))
-    seats = sitting(judge, judges=names, styles=("full", "full"))
+    seats = asking(judge, judges=names, styles=("full", "full"))
     judgment = await protocol(no_self_judging=True).judge(pair, seats)
     assert {one.seat for one in judge.asked} == {1}
     assert judgment.flags == ()
@@ -392,7 +392,7 @@ async def test_a_candidate_that_names_its_model_is_flagged_or_masked() -> None:
     pair = PAIR.with_texts("As GPT-4, I say 9.", "It is 2.")
     for blind, is_shown in (("flag", True), ("mask", False)):
         judge = Judge(by_worth)
-        judgment = await protocol(blind=blind).judge(pair, sitting(judge))
+        judgment = await protocol(blind=blind).judge(pair, asking(judge))
         flags = ["gives_itself_away:A"] if is_shown else ["masked:A", "gives_itself_away:A"]
         assert list(judgment.flags) == flags
         for question in judge.asked:
@@ -405,7 +405,7 @@ async def test_a_candidate_that_names_its_model_is_flagged_or_masked() -> None:
 async def test_texts_that_differ_only_by_their_model_s_name_are_equal_when_masked() -> None:
     pair = PAIR.with_texts("I am GPT-4. It is 9.", "I am Claude. It is 9.")
     masked = Judge(steadily("A+"))
-    judgment = await protocol(blind="mask").judge(pair, sitting(masked))
+    judgment = await protocol(blind="mask").judge(pair, asking(masked))
     if masked.asked:
         texts = [blocks(question)["candidate_1"] for question in masked.asked]
         assert texts[0] != texts[1]
@@ -424,7 +424,7 @@ async def test_odds_are_mapped_back_and_their_mean_is_kept() -> None:
         odds = {"A": 0.7, "B": 0.2, "tie": 0.1} if straight else {"A": 0.3, "B": 0.6, "tie": 0.1}
         return with_odds(question, "A+", odds)
 
-    judgment = await protocol().judge(PAIR, sitting(Judge(reply)))
+    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
     assert judgment.output is not None
     assert judgment.output["odds"] == pytest.approx({"A": 0.65, "B": 0.25, "tie": 0.1})
     assert judgment.flags == ()
@@ -434,7 +434,7 @@ async def test_odds_are_mapped_back_and_their_mean_is_kept() -> None:
 
 async def test_odds_that_hardly_decide_are_flagged() -> None:
     judge = Judge(lambda question: with_odds(question, "A+", {"A": 0.4, "B": 0.38, "tie": 0.22}))
-    judgment = await protocol().judge(PAIR, sitting(judge))
+    judgment = await protocol().judge(PAIR, asking(judge))
     assert "low_margin" in judgment.flags
 
 
@@ -444,7 +444,7 @@ async def test_a_judge_that_tells_odds_in_one_order_only_gets_no_mean() -> None:
             return with_odds(question, "A+", {"A": 0.9, "B": 0.05, "tie": 0.05})
         return by_worth(question)
 
-    judgment = await protocol().judge(PAIR, sitting(Judge(reply)))
+    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
     assert judgment.output is not None
     assert "odds" not in judgment.output
 
@@ -454,7 +454,7 @@ async def test_what_was_really_drawn_is_recorded_with_the_pass() -> None:
         drawn = {"temperature": 0.7, "seed": 8.0} if question.round > 1 else {}
         return Reply(text=pair_reply("A+"), sampling=drawn)
 
-    judgment = await protocol(max_rounds=2).judge(PAIR, sitting(Judge(reply)))
+    judgment = await protocol(max_rounds=2).judge(PAIR, asking(Judge(reply)))
     assert [one.get("sampling") for one in judgment.passes] == [
         *(None, None),
         *({"temperature": 0.7, "seed": 8.0},) * 2,
@@ -469,7 +469,7 @@ async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(
     pair = replace(PAIR, extras={"reference": "REF", "context": "CON", "messages": [{"a": "b"}]})
     for use in ((), ("reference",), ("reference", "context", "messages")):
         judge = Judge(by_worth)
-        await protocol(language, use=use).judge(pair, sitting(judge, styles=(style,)))
+        await protocol(language, use=use).judge(pair, asking(judge, styles=(style,)))
         found = blocks(judge.asked[0])
         names = {"reference": "reference", "context": "context", "messages": "earlier"}
         extra = {"topic", "candidate_1", "candidate_2"} | {names[name] for name in use}
@@ -478,7 +478,7 @@ async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(
 
 async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stand() -> None:
     judge = Judge(by_worth)
-    await protocol().judge(PAIR, sitting(judge, styles=("compact",)))
+    await protocol().judge(PAIR, asking(judge, styles=("compact",)))
     for one in judge.asked:
         assert one.schema is not None
         asked = one.schema["properties"]

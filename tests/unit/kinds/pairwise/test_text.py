@@ -17,7 +17,7 @@ from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.shared.load import LANGUAGES
 from tests.suites import CRITERIA
 
-ROOT = files("evenhand") / "protocols"
+ROOT = files("evenhand") / "kinds"
 BUILTIN = ROOT / "builtin" / "pairwise"
 DATA = ("topic", "extras", "candidate_1", "candidate_2")
 PLACEHOLDERS = {

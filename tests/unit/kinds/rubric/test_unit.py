@@ -14,7 +14,7 @@ from evenhand import jsontext
 from evenhand.files.protocols import find_protocol, kind_of
 from evenhand.kinds.kind import RubricKind
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import RowError
 from tests.unit.kinds.material import RUBRIC_TEXT, Scripted, good
 
@@ -149,7 +149,7 @@ async def test_a_unit_is_judged_in_its_own_language():
         reply = good()
         for scored in reply["scores"].values():
             scored |= {"evidence": [], "rationale": phrase}
-        judgment = await judging.judge(body, Sitting(ask=Scripted([json.dumps(reply)])))
+        judgment = await judging.judge(body, Asking(ask=Scripted([json.dumps(reply)])))
         assert (ident, judgment.status) == ("r1/m/v1/e/q1", "verdict")
 
 

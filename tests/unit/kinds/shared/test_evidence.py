@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.evidence import FRAGMENT_CHARS, FRAGMENTS_MOST, Place, fragments, locate
+from evenhand.kinds.shared.evidence import FRAGMENT_CHARS, FRAGMENTS_MOST, Span, fragments, locate
 
 # Letters that compose, marks in and out of order, jamo, kana, spaces, quotes, dots, an astral sign.
 ODD = "aeÅ\u212bé\u0301\u0323\u0327가\u1100\u1161\u11a8\u1101ハ\u3099バか\u0cc6\u0cc2\u0cd5"
@@ -37,7 +37,7 @@ def test_an_exact_stretch_is_found_at_its_first_place(data, text):
     if not quote.strip():
         assert place is None
     else:
-        assert place == Place(text.find(quote), text.find(quote) + len(quote), "exact")
+        assert place == Span(text.find(quote), text.find(quote) + len(quote), "exact")
 
 
 @given(TEXTS, TEXTS)
@@ -123,8 +123,8 @@ def test_what_is_blank_or_not_there_is_not_found(quote, text):
 
 
 def test_the_first_of_several_places_counts_and_a_better_match_beats_an_earlier_one():
-    assert locate("a b", "x a\nb, a\nb") == Place(2, 5, "folded")
-    assert locate("a b", "x a\nb, a b") == Place(7, 10, "exact")
+    assert locate("a b", "x a\nb, a\nb") == Span(2, 5, "folded")
+    assert locate("a b", "x a\nb, a b") == Span(7, 10, "exact")
 
 
 def test_heaps_of_marks_and_spaces_take_linear_time():
@@ -139,8 +139,8 @@ def test_heaps_of_marks_and_spaces_take_linear_time():
 
 def test_a_place_that_cuts_an_ellipsis_is_passed_over_for_one_that_does_not():
     assert locate("no..", "no…, " * 100 + "no….. No, no.\n.") is None
-    assert locate("“no.”", "«no…» " * 100 + "«no.»") == Place(600, 605, "unified")
-    assert locate("....", "………. …") == Place(2, 4, "unified")
+    assert locate("“no.”", "«no…» " * 100 + "«no.»") == Span(600, 605, "unified")
+    assert locate("....", "………. …") == Span(2, 4, "unified")
 
 
 PROSE = {
@@ -165,7 +165,7 @@ def test_every_fragment_stands_in_the_text_to_the_letter(text):
     found = fragments(text)
     assert len(found) == len(set(found)) <= FRAGMENTS_MOST
     for part in found:
-        assert locate(part, text) == Place(text.find(part), text.find(part) + len(part), "exact")
+        assert locate(part, text) == Span(text.find(part), text.find(part) + len(part), "exact")
         assert len(part) <= FRAGMENT_CHARS
     if len(text) <= FRAGMENT_CHARS:
         assert bool(found) == any(map(str.isalnum, text))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.exchange import Message
-from evenhand.kinds.shared.asking import Sitting
+from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.own import OwnPrompt, spelled, unit_of
 from evenhand.kinds.shared.render import shown_extras
 from tests.suites import CRITERIA, pair_reply
@@ -97,7 +97,7 @@ def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -
     own = OwnPrompt.parse("{{topic}}{{question}}{{prompt}}")
     pair = replace(pairing.PAIR, topic=unsafe)
     judged = replace(pairing.protocol(), own=own)
-    for asked in judged.questions(pair, Sitting(ask=Scripted([]))):
+    for asked in judged.questions(pair, Asking(ask=Scripted([]))):
         assert unsafe in asked.messages[0].content
     sample = replace(material.SAMPLE, question=unsafe, model_output=unsafe)
     asked = material.protocol(own=own).question(sample, material.RUBRIC, "full")
@@ -242,7 +242,7 @@ def test_meta_follows_only_where_it_is_exposed() -> None:
 def test_a_pair_follows_in_the_order_of_its_pass() -> None:
     judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
     pair = pairing.PAIR
-    asked = judged.questions(pair, Sitting(ask=Scripted([])))
+    asked = judged.questions(pair, Asking(ask=Scripted([])))
     assert [one.order for one in asked] == ["12", "21"]
     both = [json.loads(one.messages[1].content) for one in asked]
     assert [list(one) for one in both] == [["topic", "candidate_1", "candidate_2"]] * 2
