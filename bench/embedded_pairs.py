@@ -1,7 +1,7 @@
 """How well the embedded judge compares two answers, asked in both orders as the protocol asks it.
 
-    python group/embedded_pairs.py run [--split test] [--minutes 60]   judge, continue, report
-    python group/embedded_pairs.py report [--split test]               report what was judged
+    python bench/embedded_pairs.py run [--split test] [--minutes 60]   judge, continue, report
+    python bench/embedded_pairs.py report [--split test]               report what was judged
 
 Three kinds of pairs: easy right and wrong answers and true ties in four languages, from
 `embedded_easy_pairs.json`, and LLMBar Natural from the folder EVENHAND_PUBLISHED. What was tuned
@@ -145,7 +145,7 @@ def key_of(question: Question) -> str:
     return hashlib.sha256(json.dumps([said, asked]).encode()).hexdigest()[:32]
 
 
-class JudgeGroup:
+class Bench:
     """A loaded model, asked for everything the report needs about a pair."""
 
     def __init__(self, path: Path, cache: Cache) -> None:
@@ -295,7 +295,7 @@ def main() -> None:
         path = Path(given.model) if given.model.endswith(".gguf") else models.find(given.model)
         if path is None:
             sys.exit(f"skipped: fetch the model first: evenhand models get {given.model}")
-        JudgeGroup(path, cache).run(items(given.split), given.minutes)
+        Bench(path, cache).run(items(given.split), given.minutes)
     report(given.split, cache.known)
 
 

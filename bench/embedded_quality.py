@@ -1,7 +1,7 @@
 """How well the embedded judge scores one answer on a rubric, by several ways to decide a score.
 
-    python group/embedded_quality.py run [--split test] [--minutes 30]   judge, continue, report
-    python group/embedded_quality.py report [--split test]               report what was judged
+    python bench/embedded_quality.py run [--split test] [--minutes 30]   judge, continue, report
+    python bench/embedded_quality.py report [--split test]               report what was judged
 
 Two kinds of items: LLMBar pairs (each output scored on its own; does the better one get the higher
 score?) from the folder EVENHAND_PUBLISHED, and easy right and wrong answers in four languages from
@@ -196,7 +196,7 @@ class Cache:
         return self.known[key]
 
 
-class JudgeGroup:
+class Bench:
     """A loaded model, asked for everything the report needs about an output."""
 
     def __init__(self, path: Path, cache: Cache) -> None:
@@ -383,7 +383,7 @@ def main() -> None:
         path = Path(given.model) if given.model.endswith(".gguf") else models.find(given.model)
         if path is None:
             sys.exit(f"skipped: fetch the model first: evenhand models get {given.model}")
-        JudgeGroup(path, cache).run(given.split, given.minutes)
+        Bench(path, cache).run(given.split, given.minutes)
     report(given.split, cache.known)
 
 

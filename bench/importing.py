@@ -4,8 +4,8 @@ The rows are made up: a judge in two votes each pair in both orders; a judge sco
 four models on five dimensions. Time and memory are those of `evenhand import` from the CSV file to
 the durable run, the store's file included.
 
-    python group/importing.py                    100,000 rows of each
-    python group/importing.py --rows 1000000
+    python bench/importing.py                    100,000 rows of each
+    python bench/importing.py --rows 1000000
 """
 
 from __future__ import annotations

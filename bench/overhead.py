@@ -4,8 +4,8 @@ A loopback server in a process of its own answers at once. The same units go thr
 `evenhand run` with the durable ledger, and the same request bodies through a bare aiohttp loop. A
 sample is one call, a pair is two; figures are by call.
 
-    python group/overhead.py                     5,000 calls of each protocol, 64 and 256 wide
-    python group/overhead.py --protocols rubric --calls 100000 --widths 64
+    python bench/overhead.py                     5,000 calls of each protocol, 64 and 256 wide
+    python bench/overhead.py --protocols rubric --calls 100000 --widths 64
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RUBRIC = {
 
 def sample(i: int) -> dict[str, Any]:
     """An answer of about 700 characters, unlike all others."""
-    meta = {"run_id": "group", "model": "m", "prompt_variant": "v1", "question_id": str(i)}
+    meta = {"run_id": "bench", "model": "m", "prompt_variant": "v1", "question_id": str(i)}
     return {"meta": meta, "question": f"Question {i}?", "model_output": answer(i)}
 
 
@@ -70,8 +70,8 @@ def write_suite(folder: Path, protocol: str, calls: int, width: int, url: str) -
         out.writelines(json.dumps(make(i)) + "\n" for i in range(calls // each))
     rubric = 'rubric = "rubric.json"\n' if protocol == "rubric" else ""
     (folder / "evenhand.toml").write_text(
-        f'name = "group"\nprotocol = "{protocol}"\ndata = ["units.jsonl"]\n{rubric}'
-        f'[[judges]]\nmodel = "openai/group"\nbase_url = "{url}"\nmax_tokens = 512\n'
+        f'name = "bench"\nprotocol = "{protocol}"\ndata = ["units.jsonl"]\n{rubric}'
+        f'[[judges]]\nmodel = "openai/bench"\nbase_url = "{url}"\nmax_tokens = 512\n'
         f"price = {{ input = 0.4, output = 1.6 }}\n[limits]\nconcurrency = {width}\n"
     )
 
@@ -98,7 +98,7 @@ def evenhand_side(folder: Path) -> dict[str, float]:
 
     def work() -> None:
         prepared = Prepared(load_suite(folder, {}), {}, print)
-        store = open_store("sqlite:group.db", folder)
+        store = open_store("sqlite:bench.db", folder)
         summary = asyncio.run(judge_run(prepared, store))
         store.close()
         assert summary.counts.pending == 0 and not summary.counts.failures, summary

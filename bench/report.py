@@ -1,6 +1,6 @@
 """A report of many units: time to write it, its size, time and memory to open it in chromium.
 
-    python group/report.py [--units 10000] [--kind rubric] [--keep FOLDER]
+    python bench/report.py [--units 10000] [--kind rubric] [--keep FOLDER]
 
 The units are judged by a scripted judge first; that is not measured.
 """
@@ -108,7 +108,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        store = open_store("sqlite:group.db", folder)
+        store = open_store("sqlite:bench.db", folder)
         asyncio.run(judged(suite(folder, given.kind, given.units), store))
         run = find_run(store, "latest")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

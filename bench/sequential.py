@@ -5,7 +5,7 @@ its judgments, what the sequential test of `run --until-decided` says, and on wh
 Beside it, in the same orders, two plain betting tests: one stake a value, set from those before it
 (aGRAPA), for values drawn from a population and for values drawn from a finite set.
 
-    python group/sequential.py [FOLDER]     the folder with alpacaeval/, else shared/data
+    python bench/sequential.py [FOLDER]     the folder with alpacaeval/, else shared/data
 """
 
 from __future__ import annotations

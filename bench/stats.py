@@ -5,9 +5,9 @@ resample votes and fit again; they are given a few rounds, and their time is tak
 missing. Every library runs in a process of its own: "MB more" is its peak less what it held when it
 had the votes. Seconds depend on the machine, and on what else it does; ratios are of CPU seconds.
 
-    python group/stats.py                                  1,000,000 votes, 100 candidates
-    python group/stats.py --votes 100000 --candidates 50 --rounds 200 --their-rounds 5
-    python group/stats.py --topics 5000                    votes that cluster by topic
+    python bench/stats.py                                  1,000,000 votes, 100 candidates
+    python bench/stats.py --votes 100000 --candidates 50 --rounds 200 --their-rounds 5
+    python bench/stats.py --topics 5000                    votes that cluster by topic
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How quick `evenhand view` stays: time of every page and memory of the server, on a large run.
 
-    python group/view.py                            1,000,000 samples
-    python group/view.py --units 20000 --store view.db
+    python bench/view.py                            1,000,000 samples
+    python bench/view.py --units 20000 --store view.db
 
 The store is made by the engine of `evenhand run` with a judge that answers at once (some minutes
 for a million), and kept where `--store` says, for the next time. Then the server is started as a
@@ -57,14 +57,14 @@ def write_suite(folder: Path, units: int) -> None:
         for i in range(units):
             out.write(json.dumps(_sample(i, units)) + "\n")
     (folder / "evenhand.toml").write_text(
-        'name = "group"\nprotocol = "rubric"\ndata = ["units.jsonl"]\nrubric = "rubric.json"\n'
+        'name = "bench"\nprotocol = "rubric"\ndata = ["units.jsonl"]\nrubric = "rubric.json"\n'
         '[[judges]]\nmodel = "python/judge:answer"\n[settings]\nrepairs = 0\n'
         "[limits]\nconcurrency = 1024\n"
     )
 
 
 def _sample(i: int, units: int) -> dict[str, Any]:
-    meta = {"run_id": "group", "model": "m", "prompt_variant": f"v{i % 2}", "question_id": str(i)}
+    meta = {"run_id": "bench", "model": "m", "prompt_variant": f"v{i % 2}", "question_id": str(i)}
     text = answer(i) + (f" {NEEDLE}" if i == units - 1 else "")
     return {"meta": meta, "question": f"Question {i}?", "model_output": text}
 
@@ -118,7 +118,7 @@ def measure(store: Path, units: int, times: int) -> None:
     assert server.stderr is not None
     base = server.stderr.readline().split()[-1].partition("#")[0].rstrip("/")
     process = psutil.Process(server.pid)
-    places = {"middle": units // 2, "unit": quote(f"group/m/v0//{units // 2 // 2 * 2}", safe="")}
+    places = {"middle": units // 2, "unit": quote(f"bench/m/v0//{units // 2 // 2 * 2}", safe="")}
     try:
         with httpx.Client(base_url=base, timeout=600) as client:
             print(f"{'page':24} {'first':>9} {'median':>9}  status")
