@@ -225,6 +225,19 @@ def test_rakuda_ratings_with_a_position_term(call: Call) -> None:
     assert position["low"] < position["term"] < position["high"] < 0
 
 
+def test_mtbench_verdicts_in_the_order_of_names_have_no_position_term(call: Call) -> None:
+    call("import", str(folder() / "mtbench/gpt4_pair.jsonl.gz"), "--kind", "fastchat")
+    found = call("leaderboard", "--position", "--bootstrap", "0")
+    assert found["position"] is None
+    assert any("No position term: all pairs" in note for note in found["notes"])
+
+
+def test_mtbench_votes_whose_orders_were_drawn_have_one(call: Call) -> None:
+    call("import", str(folder() / "mtbench/human_votes.jsonl.gz"), "--kind", "fastchat")
+    position = call("leaderboard", "--position", "--bootstrap", "200")["position"]
+    assert position["low"] < 0 < position["high"]
+
+
 def test_peer_judging_by_gpt4(call: Call) -> None:
     ratings = records("prd/ratings_gpt4.jsonl.gz")
     imported(

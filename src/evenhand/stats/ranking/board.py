@@ -22,6 +22,9 @@ Scale = Literal["log", "elo"]
 ELO = 400 / log(10)
 NAMED = 5
 """How many names a note gives."""
+EXCHANGED = 0.25
+"""The least share of passes with a counterpart in the other order for a position term. Orders that
+are drawn by chance give half or more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +190,12 @@ def _place(said: Said, row: Row) -> int:
 
 def _rate(made: Board, said: Said, duels: Duels, options: Options) -> None:
     """Put ratings and ranks on the rows."""
-    ordered = options.position and _positioned(made, shown(said.votes))
-    raw = shown(said.votes) if ordered else duels
+    passes = shown(said.votes) if options.position else duels
+    exchanged = _exchanged(passes) if options.position else 0.0
+    ordered = exchanged >= EXCHANGED
+    if options.position and not ordered:
+        made.notes.append(_without_position(exchanged))
+    raw = passes if ordered else duels
     sample = sample_of(raw, options.ties, ordered=ordered)
     rated = rate(sample, options.bootstrap, np.random.default_rng(options.seed))
     flat = bool((raw.tie | (raw.won == 0.5)).all())
@@ -208,22 +215,25 @@ def _rate(made: Board, said: Said, duels: Duels, options: Options) -> None:
         made.tie_parameter = exp(rated.values[-2])
 
 
-def _positioned(made: Board, passes: Duels) -> bool:
-    """Whether a position term can be told from the ratings: not if, say, one candidate was always
-    shown first."""
-    pairs = np.unique(np.stack([passes.first, passes.second], axis=1), axis=0)
-    signs = np.zeros((len(pairs), passes.size))
-    rows = np.arange(len(pairs))
-    signs[rows, pairs[:, 0]], signs[rows, pairs[:, 1]] = 1, -1
-    ones = np.ones(len(pairs))
-    solved = np.linalg.lstsq(signs, ones, rcond=None)[0] if len(pairs) else np.zeros(passes.size)
-    if np.abs(signs @ solved - ones).max(initial=0) > 1e-6:
-        return True
-    made.notes.append(
-        "No position term: pairs were shown in one order only, so that it cannot be told from the"
-        " ratings."
+def _exchanged(passes: Duels) -> float:
+    """The share of passes that have a counterpart: the same two candidates in the other order. Only
+    these tell a liking for the first position from a liking for a candidate; what follows from one
+    order alone follows from the model's assumption that ratings add up."""
+    shown_as = np.bincount(
+        passes.first * passes.size + passes.second, minlength=passes.size**2
+    ).reshape(passes.size, passes.size)
+    return float(np.minimum(shown_as, shown_as.T).sum() / max(len(passes.first), 1))
+
+
+def _without_position(exchanged: float) -> str:
+    """Why there is no position term."""
+    orders = (
+        "all pairs of candidates were shown in one order only"
+        if exchanged == 0
+        else f"most pairs of candidates were shown in one order only ({100 * exchanged:.0f} % of"
+        f" passes have a counterpart in the other order, {100 * EXCHANGED:.0f} % are needed)"
     )
-    return False
+    return f"No position term: {orders}, so that it cannot be told from the ratings."
 
 
 def _put(made: Board, said: Said, rated: Rated, options: Options, *, flat: bool) -> None:

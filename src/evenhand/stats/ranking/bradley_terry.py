@@ -25,6 +25,8 @@ CHORDS = 40
 own and inverted once; what is then not done takes its own."""
 CLOSE = 1e-7
 """The last step, in odds."""
+FAR = 30.0
+"""Odds, in logarithms, that no number of votes bears out: a fit that comes there never ends."""
 NO_TIES = -40.0
 """The logarithm of v where there are no ties."""
 
@@ -100,13 +102,21 @@ class Model:
             reach = self._reach(step)
             # Theory wants the cut; near the solution whole steps are faster, and as safe.
             values[:, todo] += step * np.where(reach < 0.5, 1, np.log1p(reach) / (reach + 1e-300))
-            left = ~(reach < CLOSE)
-            converged[todo[~left]] = True
+            left, lost = ~(reach < CLOSE), self._lost(values[:, todo])
+            converged[todo[~left & ~lost]] = True
+            left &= ~lost
             if not left.any():
                 break
             if not left.all():
                 todo, counts = todo[left], counts[:, :, left]
         return Fit(self._centred(values), converged)
+
+    def _lost(self, values: Floats) -> Bools:
+        """Of each round, whether it is on its way to infinity: a position term can be infinite, and
+        ratings with it, where wins lead from everyone to everyone."""
+        if not self.sample.ordered:
+            return np.zeros(values.shape[1], np.bool_)
+        return np.asarray(np.abs(self._gaps @ values[:-2] + values[-1]).max(axis=0) > FAR)
 
     def start(self, counts: Floats, values: Floats) -> Start:
         """Where resamples of these counts of (outcome, pair) begin."""
