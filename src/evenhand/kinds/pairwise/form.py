@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -30,16 +30,35 @@ class Form:
     """What every question shares, made once."""
 
     criteria: str
+    rule: str
+    """How the winner follows from the marks."""
     shape: str
     schema: dict[str, Any]
 
 
-def form_of(criteria: Sequence[Criterion]) -> Form:
-    """The form of a reply about these criteria."""
+def form_of(
+    criteria: Sequence[Criterion], priority: Sequence[str], phrases: Mapping[str, str]
+) -> Form:
+    """The form of a reply about these criteria, of which `priority` decide a conflict."""
     given = {"first_meets": True, "second_meets": True, "comment": "...", "mark": "tie"}
     shape = {"criteria": {c.id: given for c in criteria}, "explanation": "...", "winner": "tie"}
     listed = "\n".join(f"- {c.id}: {c.text}" for c in criteria)
-    return Form(listed, jsontext.dump(shape), _full_schema(criteria))
+    rule = "\n".join(_rule(criteria, priority, phrases))
+    return Form(listed, rule, jsontext.dump(shape), _full_schema(criteria))
+
+
+def _rule(
+    criteria: Sequence[Criterion], priority: Sequence[str], phrases: Mapping[str, str]
+) -> Iterator[str]:
+    """What `derived` does with the marks, as the judge is told, one case per line."""
+    yield phrases["rule.all_tie"]
+    yield phrases["rule.one_side"]
+    if not priority:
+        yield phrases["rule.conflict_is_tie"]
+        return
+    yield phrases["rule.conflict"].format(priority=phrases["rule.join"].join(priority))
+    if {criterion.id for criterion in criteria} - set(priority):
+        yield phrases["rule.still_tie"]
 
 
 def _full_schema(criteria: Sequence[Criterion]) -> dict[str, Any]:

@@ -148,7 +148,8 @@ class PairwiseProtocol:
     form: Form = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "form", form_of(self.criteria))
+        form = form_of(self.criteria, self.priority, self.words.phrases)
+        object.__setattr__(self, "form", form)
 
     async def judge(self, pair: Pair, asking: Asking) -> Judgment:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
@@ -265,13 +266,17 @@ class PairwiseProtocol:
         marked = fenced(blocks | extras, size=1 if style == "compact" else 4)
         values = {name: marked[block] for name, block in zip(_BLOCKS["full"], names, strict=True)}
         values["extras"] = "\n".join(marked[name] for name in extras)
-        values |= {"criteria": self.form.criteria, "shape": self.form.shape}
-        return self.prompts[style].messages(values)
+        return self.prompts[style].messages(values | self._offered())
 
     def _own_unit(self, pair: Pair, texts: tuple[str, str]) -> Unit:
         blind: dict[str, Any] = dict(zip(_BLOCKS["full"], (pair.topic, *texts), strict=True))
         blind |= shown_extras(pair.extras, self.use)
-        return unit_of(blind, ALIASES, {"criteria": self.form.criteria, "shape": self.form.shape})
+        return unit_of(blind, ALIASES, self._offered())
+
+    def _offered(self) -> dict[str, str]:
+        """What a prompt may insert beside the pair."""
+        form = self.form
+        return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
     async def _tries(self, question: Question, asking: Asking) -> list[Try]:
         style = asking.styles[question.seat]

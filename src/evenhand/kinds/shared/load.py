@@ -99,7 +99,7 @@ class Protocol:
     def words(self, language: str) -> Words:
         """The fixed phrases in one language."""
         english = self._said("en")
-        said = self._said(language) or english
+        said = _joined(english, self._said(language))
         said |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
         try:
             return Words(
@@ -126,15 +126,21 @@ class Protocol:
         said: dict[str, Any] = {}
         for place in ("words/common", "words/kind", "words"):
             if f"{place}/{language}.toml" in self.texts:
-                for name, value in self._toml(f"{place}/{language}.toml").items():
-                    is_table = isinstance(value, dict)
-                    said[name] = said.get(name, {}) | value if is_table else value
+                said = _joined(said, self._toml(f"{place}/{language}.toml"))
         return said
 
     def _toml(self, file: str) -> dict[str, Any]:
         if file not in self.texts:
             raise ProtocolError(file, "the protocol has no such file")
         return parse_toml(file, self.texts[file])
+
+
+def _joined(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """One set of words over another: what the upper one leaves out, the lower one says."""
+    joined = dict(under)
+    for name, value in over.items():
+        joined[name] = joined.get(name, {}) | value if isinstance(value, dict) else value
+    return joined
 
 
 def _phrases(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -200,7 +206,7 @@ MUST: dict[str, frozenset[str]] = {
 }
 """What a prompt of each kind must insert, or the judge would not see it."""
 MAY: dict[str, frozenset[str]] = {
-    "pairwise": frozenset({"criteria", "extras", "shape"}),
+    "pairwise": frozenset({"criteria", "rule", "extras", "shape"}),
     "rubric": frozenset({"extras", "shape"}),
     "weighted": frozenset({"critical", "facts", "extras", "types", "shape"}),
 }

@@ -5,23 +5,33 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import pytest
 
 from evenhand.examples import example_files
+from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
-from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
+from evenhand.kinds.pairwise.form import MARKS, read_criteria, read_max_rounds, read_priority
+from evenhand.kinds.pairwise.protocol import derived
 from evenhand.kinds.pairwise.unit import read_pairs
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.load import LANGUAGES, load_protocol
 from tests.suites import CRITERIA
+from tests.unit.kinds.pairing import PAIR, protocol
 
 ROOT = files("evenhand") / "kinds"
 BUILTIN = ROOT / "builtin" / "pairwise"
 DATA = ("topic", "extras", "candidate_1", "candidate_2")
 PLACEHOLDERS = {
-    "prompts": {"system": set(), "user": {*DATA, "criteria", "shape"}, "again": {"problems"}},
+    "prompts": {
+        "system": {"rule"},
+        "user": {*DATA, "criteria", "rule", "shape"},
+        "again": {"problems"},
+    },
     "prompts/compact": {"system": set(), "user": {*DATA}, "again": {"problems"}},
 }
 OWN = {"refused", "filtered", "truncated", "mark_unknown", "winner_unknown", "table_instead"}
@@ -91,13 +101,72 @@ def test_the_system_text_states_the_contract(language: str) -> None:
 @each_language
 def test_the_words_have_the_same_keys_in_every_language(language: str) -> None:
     own, shared = words(language), words(language, ROOT / "common")
-    assert set(own) == set(words("en")) >= {"problems", "versus"}
+    assert set(own) == set(words("en")) >= {"problems", "rule", "versus"}
+    assert set(own["rule"]) == set(words("en")["rule"])
     assert set(own["problems"]) == OWN
     assert set(own["versus"]) == {"better", "worse"}
     assert not OWN & set(shared["problems"])
     for name, template in {**shared["problems"], **own["problems"]}.items():
         assert set(re.findall(r"\{(\w+)\}", template)) == NEEDED.get(name, set()), name
     assert own["versus"]["better"] != own["versus"]["worse"]
+
+
+def _followed(rule: str, marks: Mapping[str, str]) -> str:
+    """The winner by the rule as it stands in a prompt: its cases in their order, the criteria that
+    it names in theirs."""
+    all_tie, one_side, *conflict = rule.splitlines()
+    assert all_tie and one_side
+    favoured = set(marks.values()) - {"tie"}
+    if len(favoured) < 2:
+        return {"A+": "A", "B+": "B"}[favoured.pop()] if favoured else "tie"
+    decisive = [marks[name] for name in re.findall(r"C\d", conflict[0])]
+    if not decisive:
+        assert len(conflict) == 1 and '"tie"' in conflict[0]
+        return "tie"
+    first = next((mark for mark in decisive if mark != "tie"), None)
+    assert first or len(conflict) == 2, "the rule leaves a case open"
+    return {"A+": "A", "B+": "B"}[first] if first else "tie"
+
+
+@each_language
+@pytest.mark.parametrize(
+    "priority", [("C1", "C2", "C5"), ("C4",), (), ("C5", "C3", "C2", "C1", "C4")]
+)
+def test_a_judge_that_follows_its_prompt_never_contradicts_the_rule(
+    language: str, priority: tuple[str, ...]
+) -> None:
+    judged = protocol(language, priority=priority)
+    (question, _) = judged.questions(PAIR, Asking(ask=_nobody))
+    system, user = question.messages
+    for message in (system, user):
+        assert message.content.count(judged.form.rule) == 1
+    for marks in product(MARKS, repeat=len(CRITERIA)):
+        given = dict(zip(CRITERIA, marks, strict=True))
+        assert _followed(judged.form.rule, given) == derived(given, priority), given
+
+
+async def _nobody(question: Question) -> Reply:
+    raise AssertionError("nobody is asked")
+
+
+@each_language
+def test_a_small_model_is_asked_one_thing_and_cannot_contradict_the_rule(language: str) -> None:
+    judged = protocol(language)
+    (question, _) = judged.questions(PAIR, Asking(ask=_nobody, styles=("compact",)))
+    assert question.schema is not None
+    form = question.schema["properties"]
+    marks = {c: one["properties"]["mark"] for c, one in form["criteria"]["properties"].items()}
+    assert marks.pop("C1")["x-versus"] == form["winner"]["x-versus"]
+    assert all(mark == {"const": "tie"} for mark in marks.values())
+
+
+def test_words_that_a_folder_leaves_out_are_english_where_its_language_has_none() -> None:
+    texts = dict(find_protocol("pairwise").texts)
+    texts |= {"words/de.toml": '[rule]\nall_tie = "- Alles gleich: tie."\n'}
+    said = load_protocol("house", texts).words("de")
+    assert said.phrases["rule.all_tie"] == "- Alles gleich: tie."
+    assert said.phrases["rule.one_side"] == words("en")["rule"]["one_side"]
+    assert said.problems["mark_unknown"] == words("en")["problems"]["mark_unknown"]
 
 
 @each_language
