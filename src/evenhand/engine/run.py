@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter as Count
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 
 from evenhand.engine.ask import CallPath, Endpoint, Tally
 from evenhand.engine.stop import Stop, Stopped
-from evenhand.errors import CallError, NothingRecorded
+from evenhand.engine.together import together
+from evenhand.errors import NothingRecorded
 from evenhand.exchange import Ask, Question, Reply, Style
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, failure
+from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds.kind import Kind
-from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.asking import Asking, Together, in_turn
 from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
 
 LOOK_SECONDS = 0.05
@@ -106,18 +107,24 @@ class Pool:
     width: int
 
 
-def routed(endpoints: Sequence[Endpoint], slots: Sequence[int | None]) -> Endpoint:
-    """One endpoint to the judges of a group, each with as many requests at once as it takes."""
+def routed(endpoints: Sequence[Endpoint]) -> Endpoint:
+    """One endpoint to the judges of a group."""
     if len(endpoints) == 1:
         return endpoints[0]
-    turns = [asyncio.Semaphore(number) if number else None for number in slots]
 
     async def ask(question: Question) -> Call:
-        async with AsyncExitStack() as held:
-            turn = turns[question.seat]
-            if turn is not None:
-                await held.enter_async_context(turn)
-            return await endpoints[question.seat](question)
+        return await endpoints[question.seat](question)
+
+    return ask
+
+
+def in_slots(endpoint: Endpoint, slots: int) -> Endpoint:
+    """The endpoint with so many questions at once: a unit may ask several."""
+    free = asyncio.Semaphore(slots)
+
+    async def ask(question: Question) -> Call:
+        async with free:
+            return await endpoint(question)
 
     return ask
 
@@ -138,9 +145,13 @@ class Engine:
         try:
             async with asyncio.TaskGroup() as group:
                 for pool in self.pools:
-                    slots = [call_path.judge.slots for call_path in pool.call_paths]
                     endpoint = routed(
-                        [call_path.endpoint() for call_path in pool.call_paths], slots
+                        [
+                            in_slots(
+                                path.endpoint(), min(pool.width, path.judge.slots or pool.width)
+                            )
+                            for path in pool.call_paths
+                        ]
                     )
                     work = self.schedule.work(pool.group)
                     for _ in range(pool.width):
@@ -159,7 +170,9 @@ class Engine:
                     await self.stop.sleep(LOOK_SECONDS)
                 self.stop.check()
                 if self.schedule.is_wanted(unit.no):
-                    self._keep(await settle(self.kind, group, repeat, unit, endpoint, self.tally))
+                    self._keep(
+                        await settle(self.kind, group, repeat, unit, endpoint, self.tally, together)
+                    )
             except Stopped:
                 return
             except NothingRecorded:
@@ -174,30 +187,43 @@ class Engine:
 
 
 async def settle(
-    kind: Kind, group: JudgeGroup, repeat: int, unit: StoredUnit, endpoint: Endpoint, tally: Tally
+    kind: Kind,
+    group: JudgeGroup,
+    repeat: int,
+    unit: StoredUnit,
+    endpoint: Endpoint,
+    tally: Tally,
+    together: Together = in_turn,
 ) -> StoredJudgment:
-    """One unit's judgment, with the keys of the calls it rests on."""
-    keys: list[str] = []
+    """One unit's judgment, with the keys of the calls it rests on: conversation by conversation as
+    they were begun, whichever was answered first."""
+    conversations: dict[tuple[int, int, str], list[str]] = {}
     reasks = 0
 
     async def ask(question: Question) -> Reply:
         nonlocal reasks
+        place = question.round, question.seat, question.order
+        keys = conversations.setdefault(place, [])
         call = await endpoint(replace(question, repeat=repeat) if repeat else question)
         keys.append(call.key)
         reasks += question.reask > 0
         tally.reasks += question.reask > 0
         return call.reply
 
-    try:
-        judgment = await kind.judge(unit.body, asking(group, repeat, ask))
-    except CallError as error:
-        judgment = failure(error.reason, str(error))
-    if group.caveat and keys:
+    judgment = await kind.judge(unit.body, asking(group, repeat, ask, together))
+    calls = tuple(chain.from_iterable(conversations.values()))
+    if group.caveat and calls:
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
     basis = BASIS + unit.digest
-    return StoredJudgment(unit.no, group.index, repeat, basis, tuple(keys), reasks, judgment)
+    return StoredJudgment(unit.no, group.index, repeat, basis, calls, reasks, judgment)
 
 
-def asking(group: JudgeGroup, repeat: int, ask: Ask) -> Asking:
+def asking(group: JudgeGroup, repeat: int, ask: Ask, together: Together = in_turn) -> Asking:
     """A group about to judge a unit."""
-    return Asking(ask=ask, judges=group.names, styles=group.styles, turn=group.turn + repeat)
+    return Asking(
+        ask=ask,
+        together=together,
+        judges=group.names,
+        styles=group.styles,
+        turn=group.turn + repeat,
+    )

@@ -11,6 +11,7 @@ from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Reply
@@ -64,10 +65,16 @@ class StoredJudgment(NamedTuple):
 
     @property
     def bad_tries(self) -> tuple[str, ...]:
-        """The calls of the conversation that failed: all after the last reply that kept the
-        contract. None where the call that failed gave no reply and began a conversation."""
-        passes = enumerate(self.judgment.passes, 1)
-        return self.calls[max((n for n, made in passes if not made["problems"]), default=0) :]
+        """The calls of the conversations that failed: those whose last reply breaks the contract.
+        None where the call that failed gave no reply and began a conversation."""
+        passes = self.judgment.passes
+        starts = [n for n, record in enumerate(passes) if not record["reask"]]
+        return tuple(
+            key
+            for start, end in pairwise((*starts, len(passes)))
+            if passes[end - 1]["problems"]
+            for key in self.calls[start:end]
+        )
 
 
 class RunRow(NamedTuple):

@@ -14,7 +14,7 @@ from evenhand.engine.stop import Stopped
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.ledger.keys import call_keys
-from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
+from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
 from evenhand.runs.judge import run_schedule, seated
 from evenhand.runs.prepare import Prepared, Seat, open_store
 
@@ -132,19 +132,18 @@ class _Lookahead:
         judges: Sequence[tuple[Seat, Callable[[Question], str]]],
         before: StoredJudgment | None,
     ) -> None:
-        """Judge a unit from the ledger; the first question that it cannot answer is to be sent."""
+        """Judge a unit from the ledger; the questions that it cannot answer are to be sent."""
         is_set_aside = before and before.judgment.reason not in RETRIED_BY_NEXT_RUN
         aside = before.bad_tries if before and is_set_aside else ()
-        asked: list[Question] = []
-
-        def held(question: Question) -> Call | None:
-            key = judges[question.seat][1](replace(question, repeat=repeat))
-            return None if key in aside else self._ledger.find(key)
+        rounds: set[tuple[int, int]] = set()
+        missing: list[Question] = []
 
         async def ask(question: Question) -> Reply:
-            asked.append(question)
-            call = held(question)
+            rounds.add((question.seat, question.round))
+            key = judges[question.seat][1](replace(question, repeat=repeat))
+            call = None if key in aside else self._ledger.find(key)
             if call is None:
+                missing.append(question)
                 raise Stopped
             self.found.answered += 1
             await asyncio.sleep(0)  # Ctrl-C is heard
@@ -155,7 +154,7 @@ class _Lookahead:
         except Stopped:
             self._plan(None)
             openings = self._openings(unit.body, group, repeat)
-            self._send([seat for seat, _ in judges], asked, openings, held)
+            self._send([seat for seat, _ in judges], missing, len(rounds), openings)
 
     def _openings(self, body: str, group: JudgeGroup, repeat: int) -> dict[int, list[Question]]:
         """The questions of a round to each judge of a group that may be asked them."""
@@ -169,28 +168,19 @@ class _Lookahead:
     def _send(
         self,
         seats: Sequence[Seat],
-        asked: Sequence[Question],
+        missing: Sequence[Question],
+        rounds: int,
         openings: Mapping[int, Sequence[Question]],
-        held: Callable[[Question], Call | None],
     ) -> None:
-        """The last question asked, the rest of its round, and what may follow: the re-asks of each
-        pass, and later rounds, which in a relay may go to its dearest judge."""
-        missed = asked[-1]
-        rounds = list(dict.fromkeys((one.seat, one.round) for one in asked))
-        seen = {one.order for one in asked if (one.seat, one.round) == rounds[-1]}
-        seat = seats[missed.seat]
-        self._add_sure(seat, missed)
-        self._add_most([(seat, missed)], range(self._tries - missed.reask))
-        for question in openings[missed.seat]:
-            if question.order not in seen:
-                begun = missed.round == 1 and held(question) is not None
-                self.found.answered += begun
-                if not begun:
-                    self._add_sure(seat, question)
-                self._add_most([(seat, question)], range(begun, self._tries))
-        for ways in zip(*openings.values(), strict=True):
-            asked_of = [(seats[one.seat], one) for one in ways]
-            self._add_most(asked_of, range(self._tries), self._kind.rounds - len(rounds))
+        """What is missing of the round that was begun last, and what may follow: the re-asks of
+        each pass, and later rounds, which in a relay may go to its dearest judge."""
+        for question in missing:
+            seat = seats[question.seat]
+            self._add_sure(seat, question)
+            self._add_most([(seat, question)], range(self._tries - question.reask))
+        for passes in zip(*openings.values(), strict=True):
+            ways = [(seats[question.seat], question) for question in passes]
+            self._add_most(ways, range(self._tries), self._kind.rounds - rounds)
 
     def _add_sure(self, seat: Seat, question: Question) -> None:
         found, guess = self.found, token_guess(question.messages)

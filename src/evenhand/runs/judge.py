@@ -282,8 +282,7 @@ def _recorded_endpoints(
     judges: Sequence[Mapping[str, Any]], store: Store, tally: Tally
 ) -> Endpoint:
     """`ask` over the ledger alone."""
-    endpoints = [_recorded_endpoint(judge["identity"], store, tally) for judge in judges]
-    return routed(endpoints, [None] * len(endpoints))
+    return routed([_recorded_endpoint(judge["identity"], store, tally) for judge in judges])
 
 
 def _recorded_endpoint(identity: Any, store: Store, tally: Tally) -> Endpoint:

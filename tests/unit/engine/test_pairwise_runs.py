@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections import Counter
@@ -11,26 +12,47 @@ from typing import Any
 
 import pytest
 
+from evenhand.errors import CallRejected
+from evenhand.exchange import Question, Reply
 from evenhand.ledger.store import Scope
-from evenhand.runs.judge import exchanges
+from evenhand.runs.judge import Exchange, exchanges
 from evenhand.runs.prepare import find_run, open_store
 from tests import provider as p
 from tests.suites import (
+    Scripted,
     at,
     judged,
+    pair_reply,
     pair_row,
     pairs,
+    prepared,
+    seated,
     stored,
     write_pairs,
     write_rows,
 )
 from tests.unit.engine.pair_runs import (
     EXPECTED,
+    Interrupting,
     figures,
     interrupted,
     judge,
     settled_again,
 )
+
+
+async def conversations(folder: Path) -> list[list[Exchange]]:
+    """The exchanges behind each judgment of the last run, made again from the ledger."""
+    store = open_store("sqlite:evenhand.db", folder)
+    try:
+        recorded = find_run(store, "latest")
+        return [
+            await exchanges(recorded, store, unit, judgment)
+            for unit, judgment in store.judgments(Scope(recorded.row.id), "contract1:")
+        ]
+    finally:
+        store.close()
+
 
 # A judge of content, one of position, one of chance
 
@@ -195,6 +217,116 @@ async def test_a_row_put_before_the_others_costs_its_own_calls_only(tmp_path: Pa
     assert abs(found["12"] - found["21"]) <= 1
 
 
+# Both orders at the same time
+
+
+class Meeting(Scripted):
+    """Answers both questions of a round once it has both, in the order wanted."""
+
+    def __init__(self, answered_first: str) -> None:
+        super().__init__(self._answer)
+        self.rounds: dict[tuple[str, int], tuple[asyncio.Barrier, asyncio.Event]] = {}
+        self.answered_first = answered_first
+
+    async def _answer(self, question: Question) -> Reply:
+        place = question.unit, question.round
+        both, answered = self.rounds.setdefault(place, (asyncio.Barrier(2), asyncio.Event()))
+        await both.wait()
+        if question.order != self.answered_first:
+            await answered.wait()
+        answered.set()
+        return Reply(text=pair_reply("A+" if question.round == 1 else "tie"))
+
+
+@pytest.mark.parametrize("answered_first", ["12", "21"])
+async def test_both_orders_are_asked_at_once_and_kept_in_the_seeded_order(
+    tmp_path: Path, answered_first: str
+) -> None:
+    write_pairs(tmp_path, 2)
+    ready = prepared(tmp_path)
+    await judged(seated(ready, Meeting(answered_first)))
+    rows = {row["unit"]: row for row in stored(tmp_path)}
+    orders = [[made["order"] for made in rows[unit]["passes"]] for unit in ("p0", "p1")]
+    assert orders == [["21", "12"] * 2, ["12", "21"] * 2]
+    for exchanged, row in zip(await conversations(tmp_path), rows.values(), strict=True):
+        assert [one.question.order for one in exchanged] == [m["order"] for m in row["passes"]]
+        assert [one.key for one in exchanged] == list(row["calls"])
+
+
+async def test_a_lost_first_pass_is_asked_alone_by_the_next_run(tmp_path: Path) -> None:
+    write_pairs(tmp_path, 2)
+    lost: set[str] = set()
+
+    async def answer(question: Question) -> Reply:
+        if question.unit not in lost:
+            lost.add(question.unit)
+            raise CallRejected("transport", "lost")
+        return Reply(text=pair_reply("tie"))
+
+    first = await judged(seated(prepared(tmp_path), Scripted(answer)))
+    assert (first.counts.failures, first.spent.calls) == ({"transport": 2}, 2)
+    again = await judged(seated(prepared(tmp_path), Scripted(answer)))
+    assert (again.tally.sent, again.tally.cached, again.counts.verdicts) == (2, 2, 2)
+
+
+async def test_a_stop_waits_for_the_order_that_is_under_way(tmp_path: Path) -> None:
+    """One order hears of the stop, and the other is answered, kept and never paid again."""
+    write_pairs(tmp_path, 1, settings={"max_rounds": 1}, limits={"requests_per_minute": 1})
+    interrupting = Interrupting(1)
+
+    async def answer(question: Question) -> Reply:
+        await asyncio.sleep(0)  # the other order waits for its turn by now
+        interrupting()
+        return Reply(text=pair_reply("tie"))
+
+    first = await judged(seated(prepared(tmp_path), Scripted(answer)), watch=interrupting.watch)
+    assert (first.counts.pending, first.spent.calls) == (1, 1)
+    ready = prepared(tmp_path, limits={"requests_per_minute": None})
+    again = await judged(seated(ready, Scripted(answer)))
+    assert (again.tally.sent, again.counts.verdicts) == (1, 1)
+
+
+async def test_a_cancelled_run_cancels_both_orders(tmp_path: Path) -> None:
+    write_pairs(tmp_path, 1)
+    both, ended = asyncio.Barrier(3), list[str]()
+
+    async def answer(question: Question) -> Reply:
+        try:
+            await both.wait()
+            await asyncio.Event().wait()
+        finally:
+            ended.append(question.order)
+        raise AssertionError
+
+    run = asyncio.create_task(judged(seated(prepared(tmp_path), Scripted(answer))))
+    await both.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert sorted(ended) == ["12", "21"]
+
+
+@pytest.mark.parametrize(("concurrency", "slots"), [(1, None), (3, None), (8, 1), (8, 3)])
+async def test_no_more_requests_at_once_than_a_judge_takes(
+    tmp_path: Path, concurrency: int, slots: int | None
+) -> None:
+    write_pairs(tmp_path, 12, limits={"concurrency": concurrency})
+    under_way, most = 0, 0
+
+    async def answer(question: Question) -> Reply:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return Reply(text=pair_reply("tie"))
+
+    scripted = Scripted(answer)
+    scripted.slots = slots  # type: ignore[misc]
+    summary = await judged(seated(prepared(tmp_path), scripted))
+    assert (summary.counts.verdicts, most) == (12, min(concurrency, slots or concurrency))
+
+
 # Rounds, as the provider sees them
 
 
@@ -343,7 +475,7 @@ async def test_pairs_of_equal_text_do_not_spoil_the_balance_of_the_orders(
     assert firsts["12"] == firsts["21"]
 
 
-async def test_a_pass_that_is_lost_leaves_those_before_it_on_record(tmp_path: Path) -> None:
+async def test_a_pass_that_is_lost_leaves_the_other_on_record(tmp_path: Path) -> None:
     code = """
 async def once(messages, schema, params):
     if params["order"] == "21":
@@ -357,5 +489,7 @@ async def once(messages, schema, params):
     await judged(tmp_path)
     rows = {row["unit"]: row for row in stored(tmp_path)}
     assert {row["reason"] for row in rows.values()} == {"judge_crash"}
-    # Which order comes first is drawn: one of the two pairs got a reply before the crash.
-    assert sorted(len(row["passes"]) for row in rows.values()) == [0, 1]
+    # Which order comes first is drawn, and both are asked.
+    assert [[made["order"] for made in row["passes"]] for row in rows.values()] == [["12"]] * 2
+    assert [len(row["calls"]) for row in rows.values()] == [1, 1]
+    assert [len(one) for one in await conversations(tmp_path)] == [1, 1]

@@ -15,6 +15,7 @@ from evenhand.runs.forecast import forecast
 from evenhand.runs.prepare import open_store
 from tests import provider as p
 from tests.suites import (
+    PAIR_JUDGE,
     at,
     judged,
     pair_row,
@@ -31,14 +32,14 @@ CONTENT = p.comparing(p.by_number)
 BAD = p.saying("{}")
 
 
-async def test_a_pair_is_asked_again_from_the_pass_that_failed(tmp_path: Path) -> None:
-    """Two rounds that contradict each other, then a pass of three bad tries."""
+async def test_a_pair_is_asked_again_from_the_round_that_failed(tmp_path: Path) -> None:
+    """Two rounds that contradict each other, then two passes of three bad tries each."""
     async with p.Provider([*[FIRST] * 4, BAD]) as provider:
         write_pairs(tmp_path, 1, at(provider.url), limits={"concurrency": 1})
         first = await judged(tmp_path)
-        assert (first.tally.sent, first.counts.failures) == (7, {"schema": 1})
+        assert (first.tally.sent, first.counts.failures) == (10, {"schema": 1})
         again = await judged(tmp_path, retry_failures=True)
-        assert (again.tally.sent, again.counts.failures) == (3, {"schema": 1})
+        assert (again.tally.sent, again.counts.failures) == (6, {"schema": 1})
         provider.script = [CONTENT]
         last = await judged(tmp_path, retry_failures=True)
     assert (last.tally.sent, last.tally.cached, last.counts.verdicts) == (2, 4, 1)
@@ -46,7 +47,7 @@ async def test_a_pair_is_asked_again_from_the_pass_that_failed(tmp_path: Path) -
     assert (row["output"]["winner"], row["output"]["settled"]) == ("A", "resolved")
     assert [made["round"] for made in row["passes"]] == [1, 1, 2, 2, 3, 3]
     assert not any(made["problems"] for made in row["passes"])
-    assert last.spent.calls == 12
+    assert last.spent.calls == 18
     assert (await settled_again(tmp_path)).counts.verdicts == 1
     store = open_store("sqlite:evenhand.db", tmp_path)
     assert store.verify() == []
@@ -54,7 +55,7 @@ async def test_a_pair_is_asked_again_from_the_pass_that_failed(tmp_path: Path) -
 
 
 async def test_a_pass_that_was_mended_is_not_asked_again(tmp_path: Path) -> None:
-    async with p.Provider([BAD, CONTENT, BAD]) as provider:
+    async with p.Provider([BAD, BAD, CONTENT, BAD]) as provider:
         write_pairs(tmp_path, 1, at(provider.url), limits={"concurrency": 1})
         assert (await judged(tmp_path)).tally.sent == 5
         provider.script = [CONTENT]
@@ -62,6 +63,29 @@ async def test_a_pass_that_was_mended_is_not_asked_again(tmp_path: Path) -> None
     assert (again.tally.sent, again.counts.verdicts) == (1, 1)
     (row,) = stored(tmp_path)
     assert [made["reask"] for made in row["passes"]] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("order", ["12", "21"])
+async def test_a_good_pass_beside_a_failed_one_is_not_asked_again(
+    tmp_path: Path, order: str
+) -> None:
+    """Whichever of the two comes first."""
+    write_pairs(tmp_path, 2, {"model": "python/judge:half"}, judge=PAIR_JUDGE + _half(order))
+    first = await judged(tmp_path)
+    assert (first.tally.sent, first.counts.failures) == (8, {"schema": 2})
+    (tmp_path / "well").touch()
+    again = await judged(tmp_path, retry_failures=True)
+    assert (again.tally.sent, again.tally.cached, again.counts.verdicts) == (2, 2, 2)
+
+
+def _half(order: str) -> str:
+    """A judge that breaks the contract in one order until the file `well` is there."""
+    return f"""
+import pathlib
+async def half(messages, schema, params):
+    well = pathlib.Path(__file__).with_name("well").exists()
+    return alike("tie") if well or params["order"] != "{order}" else "{{}}"
+"""
 
 
 @pytest.mark.parametrize("bad_before", [0, 1])
@@ -92,7 +116,7 @@ async def test_a_forecast_knows_what_is_asked_again(tmp_path: Path) -> None:
         plain = await forecast(prepared(tmp_path), store, None)
         again = await forecast(prepared(tmp_path), store, None, retry_failures=True)
         store.close()
-        assert len(provider.calls) == 7
+        assert len(provider.calls) == 10
     assert (plain.done, plain.calls_least, plain.calls_most) == (1, 0, 0)
     assert (again.done, again.answered) == (0, 4)
     assert (again.calls_least, again.calls_most) == (2, 6)

@@ -74,7 +74,7 @@ async def test_failures_that_stand_are_done_and_lost_ones_are_not(tmp_path: Path
     summary = await judged(tmp_path)
     assert summary.counts.failures == {"judge_crash": 2, "schema": 2}
     found = await foreseen(tmp_path)
-    assert (found.planned, found.done, found.answered, found.calls_least) == (4, 2, 6, 4)
+    assert (found.planned, found.done, found.answered, found.calls_least) == (4, 2, 12, 4)
 
 
 async def test_a_judgment_of_other_content_does_not_count(tmp_path: Path) -> None:

@@ -12,16 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, cast
 
-from evenhand.errors import CallError
 from evenhand.exchange import Message, Question, Style
-from evenhand.judgment import Judgment, failure, left_out, verdict
+from evenhand.judgment import Judgment, left_out, verdict
 from evenhand.kinds.disguise.families import family, gives_itself_away, masked
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
 from evenhand.kinds.pairwise.unit import is_one_text
-from evenhand.kinds.shared.asking import Asking, Try, given_up, tries
+from evenhand.kinds.shared.asking import Asking, Conversation, Try, converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
 from evenhand.kinds.shared.render import (
@@ -175,21 +175,27 @@ class PairwiseProtocol:
         before: int,
         made: list[dict[str, Any]],
     ) -> Round | Judgment:
-        """Both passes of a round, noted in `made`; a failure if one of them cannot be had."""
+        """Both passes of a round, asked at the same time and noted in `made` in the order of the
+        questions, whichever was answered first; a failure if one of them cannot be had."""
         time, place = divmod(before, len(seats))
-        both: list[Pass] = []
-        for question in self.questions(shown, asking, time=time + 1, seat=seats[place]):
-            try:
-                said = await self._tries(question, asking)
-            except CallError as error:
-                return failure(error.reason, str(error))
-            judge = asking.judges[question.seat]
-            made += [{"round": before + 1, "judge": judge} | _record(one) for one in said]
-            if failed := given_up(said):
-                return failed
-            both.append(self._pass(said[-1]))
-            made[-1] |= both[-1].record
-        return both[0], both[1]
+        questions = self.questions(shown, asking, time=time + 1, seat=seats[place])
+        conversations = await asking.together(
+            [partial(self._converse, question, asking) for question in questions]
+        )
+        passes: list[Pass] = []
+        failures: list[Judgment] = []
+        judge = asking.judges[seats[place]]
+        for conversation in conversations:
+            made += [
+                {"round": before + 1, "judge": judge} | _record(attempt)
+                for attempt in conversation.tries
+            ]
+            if failed := conversation.failure:
+                failures.append(failed)
+            else:
+                passes.append(self._pass(conversation.tries[-1]))
+                made[-1] |= passes[-1].record
+        return failures[0] if failures else (passes[0], passes[1])
 
     def shown(self, pair: Pair) -> Pair:
         """The pair as a judge sees it: with `blind = "mask"`, model names masked, unless they are
@@ -278,9 +284,9 @@ class PairwiseProtocol:
         form = self.form
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
-    async def _tries(self, question: Question, asking: Asking) -> list[Try]:
+    async def _converse(self, question: Question, asking: Asking) -> Conversation:
         style = asking.styles[question.seat]
-        return await tries(
+        return await converse(
             asking.ask,
             question,
             lambda reply: self.check(reply.text, style, finish=reply.finish),

@@ -18,7 +18,7 @@ from evenhand.exchange import Ask, Message, Question, Reply, Style
 from evenhand.judgment import Judgment, verdict
 from evenhand.kinds.rubric.check import check_reply
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
-from evenhand.kinds.shared.asking import given_up, tries
+from evenhand.kinds.shared.asking import converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.evidence import fragments
 from evenhand.kinds.shared.own import OwnPrompt, unit_of
@@ -71,7 +71,7 @@ class RubricProtocol:
     async def judge(self, sample: Sample, ask: Ask, style: Style) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
         question = self.question(sample, self.rubric_of(sample), style)
-        made = await tries(
+        conversation = await converse(
             ask,
             question,
             lambda reply: self.check(reply.text, sample, finish=reply.finish),
@@ -79,8 +79,10 @@ class RubricProtocol:
             self.words,
             self.repairs,
         )
-        passes = tuple(one.record for one in made)
-        return given_up(made) or self._settled(sample, made[-1].reply, made[-1].checked, passes)
+        if failed := conversation.failure:
+            return failed
+        last = conversation.tries[-1]
+        return self._settled(sample, last.reply, last.checked, conversation.passes)
 
     def check(self, text: str | bytes, sample: Sample, *, finish: str = "stop") -> Checked:
         """The contract applied to one reply."""

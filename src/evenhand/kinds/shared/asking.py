@@ -1,28 +1,22 @@
-"""Ask, check, and ask again for what only the judge knows: the same for every kind."""
+"""Ask, check, and ask again for what only the judge knows: the same for every kind.
+
+Conversations that do not wait for each other are held together: how is the matter of whoever
+supplies `ask`, for a kind has no event loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evenhand.errors import CallError
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import Judgment, failure
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.render import Prompt
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import PROBLEMS_SHOWN
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """Who judges a unit: one judge, or those of a relay, of which the k-th is asked in round k."""
-
-    ask: Ask
-    judges: Sequence[str] = ("",)
-    styles: Sequence[Style] = ("full",)
-    turn: int = 0
-    """Which of the unit's judgments this is, over all judges and repeats."""
 
 
 class Try(NamedTuple):
@@ -36,38 +30,87 @@ class Try(NamedTuple):
     def record(self) -> dict[str, Any]:
         """As a judgment keeps it among its passes."""
         problems = [
-            {"code": one.code, "path": one.path, "message": one.message}
-            for one in self.checked.problems[:PROBLEMS_SHOWN]
+            {"code": problem.code, "path": problem.path, "message": problem.message}
+            for problem in self.checked.problems[:PROBLEMS_SHOWN]
         ]
-        made: dict[str, Any] = {"reask": self.question.reask, "problems": problems}
-        return made | {"odds": self.reply.odds} if self.reply.odds else made
+        record: dict[str, Any] = {"reask": self.question.reask, "problems": problems}
+        return record | {"odds": self.reply.odds} if self.reply.odds else record
 
 
-async def tries(
+class Conversation(NamedTuple):
+    """A question and its re-asks, until a reply keeps the contract or no more can be had. `loss`
+    is what took the place of the last reply."""
+
+    tries: Sequence[Try]
+    loss: CallError | None = None
+
+    @property
+    def passes(self) -> tuple[dict[str, Any], ...]:
+        """The record of each reply, in the order of asking."""
+        return tuple(attempt.record for attempt in self.tries)
+
+    @property
+    def failure(self) -> Judgment | None:
+        """The failure of a conversation without a good reply; None where the last one is good."""
+        if self.loss is not None:
+            return failure(self.loss.reason, str(self.loss), passes=self.passes)
+        last = self.tries[-1].checked
+        if not last.problems:
+            return None
+        first = last.problems[0]
+        return failure(first.code, first.message, fixes=last.fixes, passes=self.passes)
+
+
+Converse = Callable[[], Awaitable[Conversation]]
+Together = Callable[[Sequence[Converse]], Awaitable[Sequence[Conversation]]]
+"""Holds conversations that do not wait for each other, and returns them in the order given. All
+of them are brought to their end before an exception of one is raised, the first in that order."""
+
+
+async def in_turn(conversations: Sequence[Converse]) -> Sequence[Conversation]:
+    """One after the other: for replies that are there already."""
+    ended: list[Conversation] = []
+    stops: list[Exception] = []
+    for begin in conversations:
+        try:
+            ended.append(await begin())
+        except Exception as stop:
+            stops.append(stop)
+    if stops:
+        raise stops[0]
+    return ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who judges a unit: one judge, or those of a relay, of which the k-th is asked in round k."""
+
+    ask: Ask
+    together: Together = in_turn
+    judges: Sequence[str] = ("",)
+    styles: Sequence[Style] = ("full",)
+    turn: int = 0
+    """Which of the unit's judgments this is, over all judges and repeats."""
+
+
+async def converse(
     ask: Ask,
     question: Question,
     check: Callable[[Reply], Checked],
     prompt: Prompt,
     words: Words,
     repairs: int,
-) -> list[Try]:
-    """The conversation until a reply keeps the contract or the repairs are used up."""
-    made: list[Try] = []
+) -> Conversation:
+    """Ask until a reply keeps the contract, the repairs are used up, or a call is lost."""
+    tries: list[Try] = []
     while True:
-        reply = await ask(question)
-        made.append(Try(question, reply, check(reply)))
-        problems = made[-1].checked.problems
+        try:
+            reply = await ask(question)
+        except CallError as loss:
+            return Conversation(tries, loss)
+        tries.append(Try(question, reply, check(reply)))
+        problems = tries[-1].checked.problems
         if not problems or question.reask >= repairs:
-            return made
+            return Conversation(tries)
         complaint = words.complaint(problems[:PROBLEMS_SHOWN])
         question = question.again(reply.text, prompt.again.fill({"problems": complaint}))
-
-
-def given_up(made: Sequence[Try]) -> Judgment | None:
-    """The failure of a conversation whose last reply still breaks the contract; None if it does
-    not."""
-    last = made[-1].checked
-    if not last.problems:
-        return None
-    first, passes = last.problems[0], tuple(one.record for one in made)
-    return failure(first.code, first.message, fixes=last.fixes, passes=passes)

@@ -15,7 +15,7 @@ from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.exchange import Ask, Message, Question, Style
 from evenhand.judgment import Judgment, failure, verdict
-from evenhand.kinds.shared.asking import given_up, tries
+from evenhand.kinds.shared.asking import converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
 from evenhand.kinds.shared.render import (
@@ -84,7 +84,7 @@ class WeightedProtocol:
             return failure(
                 "timeout", f"the pattern on line {line} of the rubric did not end in time"
             )
-        made = await tries(
+        conversation = await converse(
             ask,
             self.question(answer, style),
             lambda reply: self.check(reply.text, answer, style, finish=reply.finish),
@@ -92,13 +92,13 @@ class WeightedProtocol:
             self.words,
             self.repairs,
         )
-        if failed := given_up(made):
+        if failed := conversation.failure:
             return failed
-        last = made[-1].checked
+        last = conversation.tries[-1].checked
         assert last.output is not None
         if is_unsure(last.output):
             flags.append("low_confidence")
-        passes = tuple(one.record for one in made)
+        passes = conversation.passes
         return verdict(last.output, fixes=last.fixes, flags=tuple(flags), passes=passes)
 
     def decided(self, answer: Answer) -> Hit | TimedOut | None:

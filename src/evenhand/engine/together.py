@@ -1,0 +1,35 @@
+"""Several conversations about one unit at the same time, each a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from evenhand.engine.stop import Stopped
+from evenhand.errors import NothingRecorded
+from evenhand.kinds.shared.asking import Conversation, Converse
+
+
+async def together(conversations: Sequence[Converse]) -> Sequence[Conversation]:
+    """Hold all at once. What cannot be sent or is not recorded ends the others no sooner: a call
+    under way is paid for, and waited for. Any other exception, and a cancellation, ends them all.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_to_its_end(begin)) for begin in conversations]
+    except* Exception as failed:
+        raise failed.exceptions[0] from failed.exceptions[0].__cause__
+    ended: list[Conversation] = []
+    for task in tasks:
+        outcome = task.result()
+        if isinstance(outcome, Exception):
+            raise outcome
+        ended.append(outcome)
+    return ended
+
+
+async def _to_its_end(begin: Converse) -> Conversation | Stopped | NothingRecorded:
+    try:
+        return await begin()
+    except (Stopped, NothingRecorded) as outcome:
+        return outcome
