@@ -1,7 +1,16 @@
 """JSON as text that comes back as it went in: key order and the spelling of numbers are kept.
 
-`1.50` and `1e3` are read as numbers that remember how they were written. Duplicate keys, NaN and
-Infinity are refused: a file that holds them says two things at once, or nothing.
+`1.50` and `1e3` are read as numbers that remember how they were written. Refused, each by an error
+of its own, is what says two things at once, or nothing, or would not fit the stack:
+
+    ValueError
+    ├── DuplicateKey        one key of an object stands twice
+    ├── NotFinite           NaN or Infinity, which JSON has not
+    ├── TooDeep             nested deeper than it may be; also where it would be written so deep
+    └── JSONDecodeError     no JSON, from a position on
+        └── Truncated       JSON as far as it goes, but the text breaks off
+
+All of it takes time linear in the text, whatever the text.
 """
 
 from __future__ import annotations
@@ -9,13 +18,44 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NoReturn, cast
 
 from pydantic_core import to_json
 
+from evenhand.limits import STORED_DEPTH
+
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 """The fast writer, for values whose numbers need no spelling kept."""
+
+
+class DuplicateKey(ValueError):
+    """A key of one object stands twice: which of its values is meant?"""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'the key "{name}" stands twice')
+        self.name = name
+
+
+class NotFinite(ValueError):
+    """A number that JSON has not, as it is spelled."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text} is not a JSON number")
+        self.text = text
+
+
+class TooDeep(ValueError):
+    """A value that nests more brackets than it may."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(f"nested more than {depth} deep")
+        self.depth = depth
+
+
+class Truncated(json.JSONDecodeError):
+    """The beginning of a JSON text, and nothing after it."""
 
 
 class Spelled(float):
@@ -33,31 +73,97 @@ class Spelled(float):
         return (Spelled, (self.text,))
 
 
-def parse(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError; RecursionError never leaves it."""
-    try:
-        return _decoder.decode(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+def parse(text: str, depth: int = STORED_DEPTH) -> Any:
+    """The value of a JSON text that nests no deeper than `depth`; raises the errors above."""
+    return _parsed(_decoder, text, depth)
 
 
-def parse_lenient(text: str) -> Any:
+def parse_lenient(text: str, depth: int = STORED_DEPTH) -> Any:
     """As `parse`, with NaN and Infinity as null: other tools write them for a missing number."""
+    return _parsed(_lenient, text, depth)
+
+
+def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
+    # Few texts hold so many brackets; no others can nest so deep.
+    if text.count("{") + text.count("[") > depth and _is_deeper(text, depth):
+        raise TooDeep(depth)
     try:
-        return _lenient.decode(text)
+        value, end = decoder.raw_decode(text, _blank_end(text, 0))
+    except json.JSONDecodeError as error:
+        if _breaks_off(text, error.pos):
+            raise Truncated(error.msg, text, error.pos) from None
+        raise
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise TooDeep(depth) from None
+    end = _blank_end(text, end)
+    if end < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
+
+
+_BLANK = re.compile(r"[ \t\n\r]*+")
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NO_BRACKET = re.compile(r"[^\[\]{}]++")
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def _blank_end(text: str, at: int) -> int:
+    return cast("re.Match[str]", _BLANK.match(text, at)).end()
+
+
+def _brackets(text: str) -> str:
+    """The brackets of a text that stand in no string."""
+    return _NO_BRACKET.sub("", _STRING.sub("", text))
+
+
+def _is_deeper(text: str, depth: int) -> bool:
+    """Whether more than `depth` brackets stand open at once."""
+    return any(level > depth for level in accumulate(map(_STEPS.__getitem__, _brackets(text))))
+
+
+# What may be left of a value, a number or an escape where a text breaks off.
+_VALUE_STUMP = re.compile(r"-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?")
+_NUMBER_STUMP = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.|(?:\.[0-9]++)?[eE][-+]?)")
+_ESCAPE_STUMP = re.compile(r"\\u[0-9a-fA-F]{0,4}\Z")
+
+
+def _breaks_off(text: str, at: int) -> bool:
+    """Whether a text in which nothing before `at` is wrong is the beginning of a JSON text."""
+    if at == len(text):
+        return True
+    head = text[:at].rstrip(" \t\n\r")
+    before = head[-1:]
+    if text[at] == '"' and before in ("", "{", "[", ":", ","):
+        return True  # A string may begin here: what is wrong with it is that it has no end.
+    if _VALUE_STUMP.fullmatch(text, at):
+        return before in ("", "[", ":") or (before == "," and _innermost(head) == "[")
+    number = len(text.rstrip("-+.eE0123456789"))
+    if number < at and _NUMBER_STUMP.fullmatch(text, number):
+        return True
+    escape = _ESCAPE_STUMP.search(text, max(at - 6, 0))
+    return escape is not None and escape.start() <= at
+
+
+def _innermost(text: str) -> str:
+    """The bracket that stands open at the end of a text; nothing where none does."""
+    depth = 0
+    for bracket in reversed(_brackets(text)):
+        depth += _STEPS[bracket]
+        if depth > 0:
+            return bracket
+    return ""
 
 
 def dump(value: Any) -> str:
-    """`value` as JSON on one line, every number as it was spelled."""
-    return _spelled_out(value) if _is_spelled(value) else compact(value)
+    """`value` as JSON on one line, every number as it was spelled; raises TooDeep where `parse`
+    would not read it back."""
+    return compact(value) if _is_plain(value) else _spelled_out(value, STORED_DEPTH)
 
 
 def swift(value: Any) -> str:
     """`value` as JSON in a fraction of the time, for millions of rows: numbers are not spelled as
     they were, and one that JSON has not is null."""
-    return to_json(value).decode()
+    return to_json(value, inf_nan_mode="null").decode()
 
 
 def as_text(value: object) -> str:
@@ -65,33 +171,47 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else dump(value)
 
 
-def _is_spelled(value: Any) -> bool:
-    """Whether the fast writer would lose the spelling of a number in `value`, or not know it."""
-    left = [value]
-    while left:
-        inner = left.pop()
-        kind = type(inner)
-        if kind is dict:
-            left.extend(inner.values())
-        elif kind is list or kind is tuple:
-            left.extend(inner)
-        elif kind not in _PLAIN:
-            return True
-    return False
-
-
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
-def _spelled_out(value: Any) -> str:
+def _is_plain(value: Any) -> bool:
+    """Whether the fast writer knows all of `value` and loses no spelling; raises TooDeep."""
+    level, depth = [value], 0
+    while level:
+        inner: list[Any] = []
+        is_nested = False
+        for item in level:
+            kind = type(item)
+            if kind in _PLAIN:
+                continue
+            is_nested = True
+            if kind is dict:
+                inner.extend(item.values())
+            elif kind is list or kind is tuple:
+                inner.extend(item)
+            else:
+                return False
+        depth += is_nested
+        if depth > STORED_DEPTH:
+            raise TooDeep(STORED_DEPTH)
+        level = inner
+    return True
+
+
+def _spelled_out(value: Any, depth: int) -> str:
+    """`value` as JSON; raises TooDeep where it nests deeper than `depth`."""
     if isinstance(value, Spelled):
         return value.text
+    if not isinstance(value, Mapping | list | tuple):
+        return compact(value)
+    if not depth:
+        raise TooDeep(STORED_DEPTH)
     if isinstance(value, Mapping):
-        given = cast("Mapping[str, Any]", value)
-        return "{" + ",".join(f"{compact(str(k))}:{dump(v)}" for k, v in given.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(dump, cast("list[Any]", value))) + "]"
-    return compact(value)
+        members = cast("Mapping[str, Any]", value).items()
+        inner = [f"{compact(str(name))}:{_spelled_out(one, depth - 1)}" for name, one in members]
+        return "{" + ",".join(inner) + "}"
+    items = cast("Sequence[Any]", value)
+    return "[" + ",".join([_spelled_out(item, depth - 1) for item in items]) + "]"
 
 
 def same(one: Any, other: Any) -> bool:
@@ -104,21 +224,24 @@ def _number(text: str) -> float | Spelled:
     return number if repr(number) == text else Spelled(text)
 
 
+DIGITS_MOST = 300
+"""Digits of a whole number that is read as one: each such number is finite as a float too."""
+
+
 def _integer(text: str) -> int | Spelled:
-    return Spelled(text) if text == "-0" else int(text)
+    return Spelled(text) if text == "-0" or len(text) > DIGITS_MOST else int(text)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         counts = Counter(name for name, _ in pairs)
-        twice = next(name for name, count in counts.items() if count > 1)
-        raise ValueError(f'the key "{twice}" stands twice')
-    return found
+        raise DuplicateKey(next(name for name, count in counts.items() if count > 1))
+    return members
 
 
-def _refuse(text: str) -> Any:
-    raise ValueError(f"{text} is not a JSON number")
+def _refuse(text: str) -> NoReturn:
+    raise NotFinite(text)
 
 
 _decoder = json.JSONDecoder(

@@ -8,6 +8,8 @@ REPLY_BYTES = 4 * 1024 * 1024
 BODY_BYTES = 8 * 1024 * 1024
 # A contract's own objects nest five deep; the JSON parser must not run out of stack.
 JSON_DEPTH = 64
+# What came in so deep reads back from whatever was written around it: a judgment, an export.
+STORED_DEPTH = JSON_DEPTH + 32
 # Where a brace in prose never closes, the reader starts again after it; bounded, it stays linear.
 READER_RESTARTS = 8
 

@@ -180,6 +180,8 @@ def load_suite(
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"not TOML: {error}", where=_toml_where(path, str(error))) from None
+    except RecursionError:
+        raise UsageError("not TOML: nested too deeply", where=str(path)) from None
     overrides, environ = overrides or {}, _from_environment(environment)
     _merge(given, environ)
     _merge(given, overrides)

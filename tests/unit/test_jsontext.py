@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
+from evenhand.limits import STORED_DEPTH
+from tests.work import calls_of
 
 VALUES = st.recursive(
     st.none()
@@ -67,20 +69,153 @@ def test_equal_as_json_means_order_and_spelling(one, other, same):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error", "message"),
     [
-        ('{"a":1,"a":1}', 'the key "a" stands twice'),
-        ('[{"x":{"k":1,"b":2,"b":3,"k":4}}]', 'the key "k" stands twice'),
-        ("[NaN]", "NaN is not a JSON number"),
-        ("-Infinity", "-Infinity is not a JSON number"),
-        ("[" * 100_000, "nested too deeply"),
-        ("{'a': 1}", "Expecting property name"),
-        ("9" * 5000, "limit"),
+        ('{"a":1,"a":1}', jsontext.DuplicateKey, 'the key "a" stands twice'),
+        ('[{"x":{"k":1,"b":2,"b":3,"k":4}}]', jsontext.DuplicateKey, 'the key "k" stands twice'),
+        ("[NaN]", jsontext.NotFinite, "NaN is not a JSON number"),
+        ("-Infinity", jsontext.NotFinite, "-Infinity is not a JSON number"),
+        ("[" * 100_000, jsontext.TooDeep, "nested more than 96 deep"),
+        ("{'a': 1}", json.JSONDecodeError, "Expecting property name"),
+        ('{"a":', jsontext.Truncated, "Expecting value"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_says_two_things_or_nothing_is_refused(text, error, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        jsontext.parse(text)
+    assert type(refused.value) is error
+
+
+def test_an_error_says_what_it_is_about():
+    with pytest.raises(jsontext.DuplicateKey) as twice:
+        jsontext.parse('{"q\\"":1,"q\\"":2}')
+    with pytest.raises(jsontext.NotFinite) as number:
+        jsontext.parse('{"a":-Infinity}')
+    assert (twice.value.name, number.value.text) == ('q"', "-Infinity")
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 300, "9" * 301, "-" + "9" * 5000, "1e999", "-0", "1e-400"]
+)
+def test_a_number_of_any_size_is_kept_as_it_was_spelled(number):
+    value = jsontext.parse(number)
+    assert jsontext.dump([value]) == f"[{number}]"
+    assert float(value) == float(number)
+
+
+NESTED = {"lists": ("[", "]"), "objects": ('{"a":', "}"), "both": ('[{"a":[[],', "]}]")}
+
+
+def nested(depth: int, kind: str, core: str = "1.50") -> str:
+    opening, closing = NESTED[kind]
+    return opening * depth + core + closing * depth
+
+
+@pytest.mark.parametrize("kind", ["lists", "objects"])
+@pytest.mark.parametrize("core", ["1.50", "1", "[]"])
+def test_what_nests_as_deep_as_may_be_is_read_and_written(kind, core):
+    text = nested(STORED_DEPTH - (core == "[]"), kind, core)
+    assert jsontext.dump(jsontext.parse(text)) == text
+
+
+@pytest.mark.parametrize("read", [jsontext.parse, jsontext.parse_lenient])
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("depth", [STORED_DEPTH + 1, 10**5])
+def test_what_nests_deeper_is_refused_before_it_is_read(read, kind, depth):
+    for text in (nested(depth, kind), NESTED[kind][0] * depth):
+        with pytest.raises(jsontext.TooDeep):
+            read(text)
+
+
+def test_a_door_may_allow_less():
+    assert jsontext.parse("[[1]]", 2) == [[1]]
+    with pytest.raises(jsontext.TooDeep, match="nested more than 2 deep"):
+        jsontext.parse("[[[]]]", 2)
+
+
+def test_brackets_in_strings_do_not_nest():
+    text = json.dumps({"code": "[{" * 10**5, 'k"[[[\\': ['"' + "{" * 100 + "\\"]})
+    assert jsontext.dump(jsontext.parse(text, 2)) == json.dumps(
+        json.loads(text), separators=(",", ":")
+    )
+
+
+def test_brackets_side_by_side_do_not_nest():
+    assert jsontext.parse("[" + ",".join(["[[]]"] * 1000) + "]", 3) == [[[]]] * 1000
+
+
+@pytest.mark.parametrize("core", [1, jsontext.Spelled("1.50"), MappingProxyType({})])
+@pytest.mark.parametrize("depth", [STORED_DEPTH + 1, 10**5])
+def test_what_could_not_be_read_back_is_not_written(core, depth):
+    lists = objects = core
+    for _ in range(depth):
+        lists, objects = [lists], {"a": objects}
+    for value in (lists, objects):
+        with pytest.raises(jsontext.TooDeep):
+            jsontext.dump(value)
+
+
+@pytest.mark.parametrize("core", ["1", "1.50"])
+@pytest.mark.parametrize("kind", ["lists", "objects"])
+def test_writing_takes_four_times_the_work_for_four_times_the_depth(core, kind):
+    shallow, deep = (
+        calls_of(jsontext.dump, jsontext.parse(nested(depth, kind, core)))
+        for depth in (STORED_DEPTH // 4, STORED_DEPTH)
+    )
+    assert deep <= 4 * shallow
+
+
+VALID = VALUES.filter(lambda value: isinstance(value, dict | list))
+
+
+@given(st.data(), VALID, st.booleans(), st.sampled_from([None, 1]))
+def test_a_text_that_breaks_off_is_told_as_such(data, value, is_ascii, indent):
+    text = json.dumps(value, ensure_ascii=is_ascii, indent=indent)
+    cut = text[: data.draw(st.integers(0, len(text) - 1))]
+    with pytest.raises(jsontext.Truncated):
+        jsontext.parse(cut)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1 5',
+        '{"a":1,t',
+        '{"a":[1],n',
+        "{5",
+        "{-",
+        '{"a" "b',
+        '[1 "abc',
+        '["b" tru',
+        "[tru ",
+        "[trux",
+        "[-I",
+        "[01",
+        "[1.5.",
+        "[1e5e",
+        "[1e5.",
+        "[true1.",
+        "[--",
+        '["two\nlines',
+        '["\\x',
+        '["\\u00x',
+        '["\\u00x\\u00',
+        "[1] 5",
+        '{"a":1} "b',
+        "]",
+        "}",
     ],
 )
-def test_what_says_two_things_or_nothing_is_refused(text, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_nothing_could_follow_to_make_it_json_is_not_cut_off(text):
+    with pytest.raises(json.JSONDecodeError) as refused:
         jsontext.parse(text)
+    assert type(refused.value) is json.JSONDecodeError
+
+
+def test_the_swift_writer_has_null_for_what_json_has_not():
+    numbers = [jsontext.Spelled("1e999"), float("nan"), jsontext.Spelled("1.50"), 10**400]
+    assert json.loads(jsontext.swift(numbers)) == [None, None, 1.5, 10**400]
 
 
 def test_a_key_that_stands_twice_among_very_many_is_found_in_linear_time():

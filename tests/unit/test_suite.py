@@ -194,6 +194,7 @@ WRONG = {
         "columns.meta.model: input should be",
     ),
     "bad TOML": (SUITE + "what is this\n", 15, "not TOML: "),
+    "deep TOML": ("deep = " + "[" * 10**5 + "\n", None, "not TOML: nested too deeply"),
     "a key twice": ('name = "a"\n' + SUITE, 2, "not TOML: Cannot overwrite a value"),
 }
 

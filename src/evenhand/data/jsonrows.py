@@ -15,11 +15,12 @@ from typing import Any, cast
 from evenhand import limits
 from evenhand.data import encoding
 from evenhand.errors import DataError, quoted
-from evenhand.jsontext import compact, parse
+from evenhand.jsontext import TooDeep, dump, parse
 
 Numbered = tuple[dict[str, Any], int]
 """A row and the line that it starts on."""
-Parse = Callable[[str], Any]
+Parse = Callable[[str, int], Any]
+"""How strictly JSON is read: from a text, and how deep it may nest, to its value."""
 Keys = tuple[str, ...]
 """The keys to a value inside one large object."""
 
@@ -39,7 +40,7 @@ def read_lines(file: BufferedReader, name: str, read: Parse = parse) -> Iterator
         if number == 1:
             line = encoding.first_bytes(line, f"{name}:1")
         try:
-            value = read(line.decode())
+            value = read(line.decode(), limits.JSON_DEPTH)
         except ValueError as error:
             if not line.strip():
                 continue
@@ -54,11 +55,9 @@ def checked(value: Any, raw: bytes, where: str, advice: str) -> dict[str, Any]:
             f"a row must be an object, this is {quoted(_text(raw))}", where=where, advice=advice
         )
     row = cast("dict[str, Any]", value)
-    # Both are rare and cost a walk through the row: first the bytes are asked whether they can be.
+    # It is rare and costs a walk through the row: first the bytes are asked whether it can be.
     if b"\\" in raw and b"\\u" in raw:
         _refuse_surrogate(row, where)
-    if raw.count(b"{") + raw.count(b"[") > limits.JSON_DEPTH and _deeper(row, limits.JSON_DEPTH):
-        raise _too_deep(where)
     return row
 
 
@@ -74,6 +73,8 @@ def too_long(where: str) -> DataError:
 
 def json_error(error: ValueError, where: str, column: int, advice: str) -> DataError:
     """The error for text that is not JSON; `column` counts from 1."""
+    if isinstance(error, TooDeep):
+        return DataError(str(error), where=where, advice="flatten the row")
     if not isinstance(error, json.JSONDecodeError):
         return DataError(quoted(error)[1:-1], where=where, advice="mend the row")
     near = error.doc[error.pos : error.pos + 40].strip()
@@ -98,27 +99,13 @@ def _text(raw: bytes) -> str:
 
 
 def _refuse_surrogate(row: dict[str, Any], where: str) -> None:
-    found = _SURROGATE.search(compact(row))
+    found = _SURROGATE.search(dump(row))
     if found:
         raise DataError(
             f"half of a surrogate pair, \\u{ord(found[0]):04x}, which no UTF-8 text can hold",
             where=where,
             advice="write the character itself, or both halves; an emoji may have been cut in two",
         )
-
-
-def _too_deep(where: str) -> DataError:
-    return DataError(
-        f"nested more than {limits.JSON_DEPTH} deep", where=where, advice="flatten the row"
-    )
-
-
-def _deeper(value: Any, depth: int) -> bool:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if not isinstance(value, list):
-        return False
-    return depth == 0 or any(_deeper(inner, depth - 1) for inner in value)
 
 
 class _Window:
@@ -161,7 +148,7 @@ class _Window:
         end = self._end_of_value()
         raw, where, line, column = self._data[self._at : end], self.where, self._line, self._column
         try:
-            value = self._read(encoding.decoded(raw, where))
+            value = self._read(encoding.decoded(raw, where), limits.JSON_DEPTH)
         except json.JSONDecodeError as error:
             at = error.colno + (column - 1 if error.lineno == 1 else 0)
             where = f"{self._name}:{line + error.lineno - 1}"

@@ -43,6 +43,8 @@ def _parsed(path: Path, text: str) -> object:
         line = getattr(error, "lineno", None)
         where = f"{path}:{line}" if line else str(path)
         raise UsageError(f"not {path.suffix[1:].upper()}: {error}", where=where) from None
+    except RecursionError:
+        raise UsageError("not TOML: nested too deeply", where=str(path)) from None
 
 
 def _line(path: Path, text: str, loc: tuple[str | int, ...]) -> int | None:

@@ -115,3 +115,10 @@ def test_a_rubric_of_dimensions_is_json_or_toml(tmp_path: Path) -> None:
     line = bad[: bad.index('"score": "3"')].count("\n") + 1
     with pytest.raises(UsageError, match=rf"r\.json:{line}: a band's score must be a number"):
         read_rubric_file(written(tmp_path, "r.json", bad))
+
+
+@pytest.mark.parametrize("ending", ["json", "toml"])
+def test_a_rubric_that_nests_without_end_is_refused(tmp_path: Path, ending: str) -> None:
+    deep = ("deep = " if ending == "toml" else "") + "[" * 10**5
+    with pytest.raises(UsageError, match=f"not {ending.upper()}: nested "):
+        read_rubric_file(written(tmp_path, f"r.{ending}", deep))

@@ -26,7 +26,7 @@ from evenhand.data.foreign.found import (
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import members
 from evenhand.errors import DataError
-from evenhand.jsontext import compact, parse_lenient
+from evenhand.jsontext import dump, parse_lenient
 
 JUDGE = "promptfoo"
 _ERROR = 2
@@ -66,14 +66,14 @@ def _about(result: Mapping[str, Any]) -> dict[str, Any]:
     provider = object_of(result.get("provider"))
     model = provider.get("label") or provider.get("id") or text_of(result.get("provider"))
     return known(
-        unit=short_hash(compact(given)) if test is None else test,
+        unit=short_hash(dump(given)) if test is None else test,
         judge=JUDGE,
         model=model or None,
         prompt=_prompt(object_of(result.get("prompt"))),
         description=result.get("description")
         or object_of(result.get("testCase")).get("description")
         or None,
-        vars=begin(compact(given), 200) if given else None,
+        vars=begin(dump(given), 200) if given else None,
     )
 
 

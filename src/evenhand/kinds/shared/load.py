@@ -158,6 +158,8 @@ def parse_toml(file: str, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ProtocolError(file, f"not TOML: {error}") from None
+    except RecursionError:
+        raise ProtocolError(file, "not TOML: nested too deeply") from None
 
 
 def kind_named(texts: Mapping[str, str]) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from json import JSONDecodeError
 from typing import Any, cast
 
 from evenhand import jsontext
@@ -187,47 +186,26 @@ _SURROGATE = re.compile(r"\\u[dD][89abcdefABCDEF]")
 def _decode(text: str) -> object:
     """The JSON value of `text`, or the kind of breach."""
     try:
-        value = jsontext.parse(text)
+        value = jsontext.parse(text, JSON_DEPTH)
     except ValueError as error:
-        return _breach(error, text)
-    if text.count("{") + text.count("[") > JSON_DEPTH and _depth(value) > JSON_DEPTH:
-        return Unreadable("too_deep")
+        return _breach(error)
     if _SURROGATE.search(text) and not _is_text(value):
         return Unreadable("bad_text")
     return value
 
 
-# What may be left of a number, a name or an escape where a text breaks off.
-_STUMP = re.compile(r"[-+.eE\d]*|tr?u?|fa?l?s?|nu?l?|u[\da-fA-F]{0,4}")
-
-
-def _breach(error: ValueError, text: str) -> Unreadable:
-    message = str(error)
-    if isinstance(error, JSONDecodeError):
-        is_open = error.msg.startswith("Unterminated string")
-        is_whole = error.msg == "Extra data"  # what follows is no stump of it
-        is_cut = is_open or (not is_whole and _STUMP.fullmatch(text, error.pos))
-        return Unreadable("truncated" if is_cut else "not_json")
-    if message.endswith("stands twice"):
-        return Unreadable("duplicate_key", message.split('"', 1)[1].rsplit('"', 1)[0])
-    if message.endswith("is not a JSON number"):
-        return Unreadable("not_finite", message.split(maxsplit=1)[0])
-    return Unreadable("too_deep" if message == "nested too deeply" else "not_json")
-
-
-def _depth(value: object) -> int:
-    """How deep a value nests, without recursion."""
-    level, depth = [value], 0
-    while level and depth <= JSON_DEPTH:
-        depth += 1
-        level = [inner for outer in level for inner in _inside(outer)]
-    return depth
-
-
-def _inside(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return list(cast("dict[str, object]", value).values())
-    return cast("list[object]", value) if isinstance(value, list) else []
+def _breach(error: ValueError) -> Unreadable:
+    match error:
+        case jsontext.DuplicateKey():
+            return Unreadable("duplicate_key", error.name)
+        case jsontext.NotFinite():
+            return Unreadable("not_finite", error.text)
+        case jsontext.TooDeep():
+            return Unreadable("too_deep")
+        case jsontext.Truncated():
+            return Unreadable("truncated")
+        case _:
+            return Unreadable("not_json")
 
 
 def _is_text(value: object) -> bool:

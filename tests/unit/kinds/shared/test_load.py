@@ -45,7 +45,9 @@ def broken(file: str, text: str | None) -> dict[str, str]:
         ("prompts/en.md", None, "the protocol has no such prompt"),
         ("prompts/en.md", "no sections", "the prompt has no section <!-- user -->"),
         ("words/en.toml", "[problems", "not TOML: "),
+        ("protocol.toml", "deep = " + "[" * 10**5, "not TOML: nested too deeply"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_what_is_wrong_names_its_file(file, text, said):
     with pytest.raises(ProtocolError) as caught:
