@@ -53,20 +53,37 @@ def compared(
         refuse_rule(rule)
         table = score_table(store, run)
         found = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **given)
-    notes = (*found.notes, *_history(run))
-    return replace(found, notes=notes, sequential=_decided(store, run))
+    found = replace(found, notes=(*found.notes, *_history(run)))
+    asks_else = pair_by or rule or given.get("judge")
+    return found if asks_else else with_decision(store, run, found, fields)
+
+
+def with_decision(
+    store: Store, run: Recorded, comparison: Comparison, by: Sequence[str]
+) -> Comparison:
+    """A comparison by these fields with what the sequential test of the run has decided, where that
+    was about the same fields and baseline; otherwise as it is."""
+    if not is_own_question(run, by):
+        return comparison
+    test = stored_decision(store, run)
+    if test is None or test.baseline != comparison.baseline:
+        return comparison
+    return comparison.under(test)
+
+
+def is_own_question(run: Recorded, by: Sequence[str]) -> bool:
+    """Whether these fields are those that a run is to be compared by; pairs have candidates."""
+    compare = run.row.manifest.get("compare") or {}
+    return _told_apart(run, by) == _told_apart(run, compare.get("by") or ())
+
+
+def _told_apart(run: Recorded, by: Sequence[str]) -> list[str]:
+    fields = _plain(by)
+    return [] if run.kind_name == "pairwise" and fields == ["candidate"] else fields
 
 
 def _plain(fields: Sequence[str]) -> list[str]:
     return [name.removeprefix("meta.") for name in fields]
-
-
-def _decided(store: Store, run: Recorded) -> dict[str, Any] | None:
-    """What the sequential test of a run has decided, if it had one."""
-    try:
-        return stored_decision(store, run)
-    except UsageError:  # the comparison it was to decide was none
-        return None
 
 
 def refuse_rule(rule: Rule | None) -> None:

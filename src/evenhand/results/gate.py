@@ -12,13 +12,14 @@ from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError
 from evenhand.ledger.store import Scope, Store
 from evenhand.results.columns import score_table, vote_table
-from evenhand.results.compare import field_names, refuse_rule
+from evenhand.results.compare import field_names, is_own_question, refuse_rule
 from evenhand.runs.early_stop import is_sequential, stored_decision
 from evenhand.runs.prepare import Recorded
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.variants import judge_named
-from evenhand.stats.decision.conditions import OPEN, Figure, Judgments
+from evenhand.stats.decision.conditions import Figure, Judgments
+from evenhand.stats.decision.decision import Decision
 from evenhand.stats.decision.gate import (
     AGAINST,
     CONDITIONS,
@@ -132,9 +133,10 @@ def gate_run(
     store: Store, recorded: Recorded, asked: Wanted, rule: Rule | None = None, seed: int = 0
 ) -> Gate:
     """Hold a run to its conditions. The same store and seed give the same gate."""
-    comparisons = _comparisons(store, recorded)
+    test = stored_decision(store, recorded)
+    comparisons = test.comparisons if test else ()
     counts = _counts(store, recorded, asked.judge)
-    if comparisons and not any(_is_open(one) for one in comparisons):
+    if comparisons and not any(decision.is_open for decision in comparisons):
         counts = replace(counts, left=counts.pending)
     decisions = _sequential(comparisons, recorded, asked, rule)
     if recorded.kind_name == "pairwise":
@@ -148,49 +150,32 @@ def gate_run(
     return gate
 
 
-def _comparisons(store: Store, recorded: Recorded) -> list[dict[str, Any]]:
-    """How the comparisons stand that the run was to stop for; none of any other run."""
-    try:
-        stopped = stored_decision(store, recorded)
-    except UsageError:  # the comparison it was to decide was none
-        return []
-    return stopped["comparisons"] if stopped else []
-
-
-def _is_open(one: Mapping[str, Any]) -> bool:
-    """Whether another run would judge more for this comparison."""
-    entered = one["questions"] + one["skipped"]
-    return bool(one["outcome"] == OPEN and entered < one["of_questions"])
-
-
 def _sequential(
-    comparisons: Iterable[Mapping[str, Any]],
+    comparisons: Iterable[Decision],
     recorded: Recorded,
     asked: Wanted,
     rule: Rule | None,
 ) -> dict[tuple[str, str, str], Sequential]:
     """What the run's own test has decided, where the gate asks for just that."""
-    compared = recorded.row.manifest.get("compare") or {}
-    own = _by(compared.get("by") or (), recorded.kind_name)
-    if asked.judge or rule or asked.pair_by or asked.by != own:
+    if asked.judge or rule or asked.pair_by or not is_own_question(recorded, asked.by):
         return {}
-    found: dict[tuple[str, str, str], Sequential] = {}
-    for one in comparisons:
-        ends = [one["estimate"], one["low"], one["high"]]
-        if one["measure"] == "win_rate":
+    results: dict[tuple[str, str, str], Sequential] = {}
+    for decision in comparisons:
+        ends = [decision.estimate, decision.low, decision.high]
+        if decision.measure == "win_rate":
             ends = [None if end is None else 2 * end - 1 for end in ends]
         figure = Figure(
             value=ends[0],
             low=ends[1],
             high=ends[2],
-            n=one["questions"],
-            clusters=one["questions"],
+            n=decision.questions,
+            clusters=decision.questions,
             counted="questions",
-            level=1 - one["alpha"],
+            level=1 - decision.alpha,
         )
-        key = one["variant"], one["baseline"], one["dimension"]
-        found[key] = Sequential(one["outcome"], figure, one["skipped"])
-    return found
+        key = decision.variant, decision.baseline, decision.dimension
+        results[key] = Sequential(decision.outcome, figure, decision.skipped)
+    return results
 
 
 def _counts(store: Store, recorded: Recorded, judge: str | None) -> Judgments:

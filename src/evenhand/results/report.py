@@ -49,6 +49,7 @@ from evenhand.report.html.tallies import (
 )
 from evenhand.report.html.units import unit_blocks, unit_line
 from evenhand.results.columns import score_table, vote_table
+from evenhand.results.compare import with_decision
 from evenhand.results.rows import figures_of_pairs, full_row
 from evenhand.runs.early_stop import is_sequential
 from evenhand.runs.judge import exchanges
@@ -227,6 +228,7 @@ class _OfScores(_Of):
         found = None
         if by:
             found = compare_scores(scores, by, self.baseline, seed=self.seed)
+            found = with_decision(self.store, self.recorded, found, by)
         elif self.baseline:
             raise UsageError(
                 f"a baseline {quoted(self.baseline)}, but nothing to compare by",
@@ -326,7 +328,8 @@ class _OfPairs(_Of):
             )
         if not self.baseline and len(votes.candidates) != 2:
             return None
-        return compare_votes(votes, self.baseline, seed=self.seed)
+        found = compare_votes(votes, self.baseline, seed=self.seed)
+        return with_decision(self.store, self.recorded, found, self.by)
 
 
 def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:

@@ -9,7 +9,7 @@ a run that was cut off comes to the same decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
 from math import fsum
@@ -33,7 +33,8 @@ from evenhand.runs.question import (
     planned_scores,
 )
 from evenhand.stats.comparison.variants import chosen
-from evenhand.stats.decision.sequential import Betting, Outcome, at_the_end, interval
+from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
+from evenhand.stats.decision.sequential import Betting, at_the_end, interval
 
 AHEAD = 8
 """So many questions are under way before the first has ended, and one more for each that has."""
@@ -88,31 +89,6 @@ class Duel:
                 self.outcome = self.betting.outcome
             if self.entered in self.ends and self.outcome == "not enough evidence":
                 self.outcome = at_the_end(np.array(self.values), self.alpha, self.looks - 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What was decided about one variant, or how it stands; counts are of units, and of
-    questions."""
-
-    variant: str
-    baseline: str
-    dimension: str
-    outcome: Outcome
-    alpha: float
-    units: int
-    of: int
-    saved_units: int
-    questions: int
-    of_questions: int
-    skipped: int
-    measure: str
-    """`difference` or `win_rate`: what the estimate and its interval are of."""
-    estimate: float | None
-    low: float
-    high: float
-    at_end: bool
-    """Whether it took the last look, at all units."""
 
 
 class UntilDecided:
@@ -279,23 +255,19 @@ class UntilDecided:
             at_end=looks > 0,
         )
 
-    def json(self) -> dict[str, Any]:
-        """As `--json` prints it: where there is one comparison, its keys stand on top too."""
-        found = self.decisions()
+    def result(self) -> SequentialTest:
+        """How the whole test stands."""
+        decisions = self.decisions()
         units = {no for duel in self._duels for one in duel.questions for no in one.units}
-        saved = len(units - {no for no, _, _ in self._ended})
-        alone = asdict(found[0]) if len(found) == 1 else {"outcome": None, "variant": None}
-        return {
-            **alone,
-            "alpha": self._stop["alpha"],
-            "baseline": self._plan.baseline,
-            "dimension": self._stop["dimension"],
-            "of": len(units),
-            "saved_units": saved,
-            "sequential": True,
-            "comparisons": [asdict(one) for one in found],
-            "notes": [*self._plan.notes, *_skips(found)],
-        }
+        return SequentialTest(
+            comparisons=decisions,
+            alpha=self._stop["alpha"],
+            baseline=self._plan.baseline,
+            dimension=self._stop["dimension"],
+            of=len(units),
+            saved_units=len(units - {no for no, _, _ in self._ended}),
+            notes=(*self._plan.notes, *_skips(decisions)),
+        )
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -381,11 +353,15 @@ def is_sequential(manifest: Mapping[str, Any]) -> bool:
     return bool((manifest.get("stop") or {}).get("until_decided"))
 
 
-def stored_decision(store: Store, recorded: Recorded) -> dict[str, Any] | None:
-    """What a run that was to stop early has decided; None for any other run."""
+def stored_decision(store: Store, recorded: Recorded) -> SequentialTest | None:
+    """What a run that was to stop early has decided; None for any other run, and where what it was
+    to decide was no comparison."""
     if not is_sequential(recorded.row.manifest):
         return None
-    return _stored_schedule(store, recorded).json()
+    try:
+        return _stored_schedule(store, recorded).result()
+    except UsageError:
+        return None
 
 
 def _stored_schedule(store: Store, recorded: Recorded) -> UntilDecided:

@@ -28,6 +28,7 @@ from evenhand.runs.prepare import Prepared, Recorded, Seat, budget_cap
 
 if TYPE_CHECKING:
     from evenhand.runs.early_stop import UntilDecided
+    from evenhand.stats.decision.decision import SequentialTest
 
 Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 """Shows progress while a run is judged: tally, judgments planned in all, and the switch."""
@@ -43,7 +44,7 @@ class Summary:
     spent: Spent
     tally: Tally
     stopped: EvenhandError | None = None
-    decided: Mapping[str, Any] | None = None
+    decided: SequentialTest | None = None
     """How the comparison stands that ends the run, where one does."""
 
     def json(self) -> dict[str, Any]:
@@ -62,7 +63,7 @@ class Summary:
             "cost_usd": None if spent.unpriced else dollars(spent.cost),
             "spent_usd": None if self.tally.unpriced else dollars(self.tally.cost),
             "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
-        } | ({} if self.decided is None else {"decided": dict(self.decided)})
+        } | ({} if self.decided is None else {"decided": self.decided.json()})
 
     @property
     def failure_rate(self) -> float:
@@ -171,7 +172,7 @@ async def _judged(
         spent=store.spent(prepared.run),
         tally=tally,
         stopped=stop.cause,
-        decided=None if isinstance(schedule, Everything) else schedule.json(),
+        decided=None if isinstance(schedule, Everything) else schedule.result(),
     )
 
 

@@ -248,10 +248,77 @@ def test_a_run_that_was_to_stop_early_tells_its_sequential_decision_first(
     assert (decided["outcome"], decided["variant"], decided["sequential"]) == ("better", "v2", True)
     said = " ".join(call("compare").out.split())
     assert said.startswith("Decided: v2 is better than v1,")
-    assert "error at most 0.05" in said.split("The figures below")[0]
-    assert said.index("they only describe what was judged") < said.index(
-        "v2 is better than v1 overall"
-    )
+    answer, figures = said.split("The figures below")
+    assert "error at most 0.05" in answer
+    assert "they only describe what was judged" in figures and "is better than" not in figures
+
+
+STOPPING: dict[str, Any] = {
+    "compare": {"by": ["prompt_variant"], "baseline": "v1"},
+    "stop": {"alpha": 0.05},
+}
+
+
+@pytest.fixture
+def parted(call: CallCommand, tmp_path: Path) -> None:
+    """Six of six: enough for a test of a fixed number of units, too few for the sequential one."""
+    units = [unit(q, v, 1 if v == "v1" else 5) for q in range(6) for v in ("v1", "v2")]
+    write_suite(tmp_path, units, READ, judge=SCORES, **STOPPING)
+    assert call("run", "--json").json["decided"]["outcome"] == "not enough evidence"
+
+
+@pytest.mark.usefixtures("parted")
+def test_two_tests_of_one_question_give_one_answer(call: CallCommand) -> None:
+    found = call("compare", "--json").json
+    rows = {row["dimension"]: row for row in found["rows"]}
+    overall = rows["overall"]
+    assert overall["p_adjusted"] < 0.05 and overall["outcome"] == "not enough evidence"
+    assert overall["outcome"] == found["sequential"]["outcome"]
+    assert (overall["decided_by"], overall["units_needed"]) == ("sequential", None)
+    said = " ".join(call("compare").out.split())
+    assert said.startswith("Not enough evidence: v2 against v1,")
+    assert "is better than" not in said
+    assert "not enough evidence (sequential)" in said
+
+
+@pytest.mark.usefixtures("parted")
+def test_a_report_of_a_run_that_was_to_stop_gives_the_same_answer(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    for language, words in (("en", "Not enough evidence that"), ("ru", "не решено")):
+        call("report", "-o", "report.html", "--summary", "--language", language)
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        answer = page.split('<div class="answer">')[1].split("</div>")[0]
+        assert words in answer and answer.count("<p") == 1
+    assert "the answer above is that decision" not in page
+
+
+@pytest.mark.usefixtures("parted")
+@pytest.mark.parametrize(
+    "flags", [("--baseline", "v2"), ("--pair-by", "question_id"), ("--judge", READ["model"])]
+)
+def test_another_question_than_the_one_to_be_decided_is_answered_by_its_own_test(
+    call: CallCommand, flags: tuple[str, ...]
+) -> None:
+    found = call("compare", *flags, "--json").json
+    assert found["sequential"] is None
+    assert {row["decided_by"] for row in found["rows"]} == {"fixed"}
+    assert any("was to stop once its comparison was decided" in note for note in found["notes"])
+
+
+def test_a_variant_that_was_not_to_be_decided_has_a_sentence_of_its_own(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    marks = {"v1": 1, "v2": 5, "v3": 5}
+    units = [unit(q, v, mark) for q in range(7) for v, mark in marks.items()]
+    rest = STOPPING | {"stop": {"alpha": 0.02, "variant": "v2"}}
+    write_suite(tmp_path, units, READ, judge=SCORES, **rest)
+    call("run")
+    call("run", "--to-the-end")
+    call("run", "--until-decided")
+    answer, figures = " ".join(call("compare").out.split()).split("The figures below")
+    assert answer.startswith("Not enough evidence: v2 against v1,")
+    assert "v2 is better" not in figures and "v3 is better than v1" in figures
 
 
 def test_a_run_to_the_end_has_no_sequential_decision(call: CallCommand, run: str) -> None:

@@ -92,6 +92,13 @@ def judged_units(folder: Path) -> set[str]:
     return {row["unit"] for row in stored(folder)}
 
 
+def decided_in(folder: Path) -> dict[str, Any]:
+    """What a run in a folder decides, as it is printed."""
+    test = asyncio.run(judged(folder)).decided
+    assert test is not None
+    return test.json()
+
+
 def test_it_stops_as_soon_as_it_is_decided(call: CallCommand, tmp_path: Path) -> None:
     write(tmp_path, rows(BETTER))
     said = call("run", "--until-decided", "--json")
@@ -177,7 +184,7 @@ def test_units_that_finish_out_of_order_change_nothing(tmp_path: Path) -> None:
         summary = asyncio.run(judged(folder))
         assert summary.decided is not None
         assert summary.counts.pending > QUESTIONS / 2
-        decisions.append({k: v for k, v in summary.decided.items() if k in KEPT})
+        decisions.append({k: v for k, v in summary.decided.json().items() if k in KEPT})
     assert decisions[0] == decisions[1] == decisions[2]
 
 
@@ -200,7 +207,7 @@ def test_notes_in_any_order_come_to_one_decision(tmp_path: Path) -> None:
             schedule = UntilDecided(store, scope, run.kind, run.judge_groups, manifest)
             for number, one in known:
                 schedule.note(number, one.judge, one.repeat, one.judgment)
-            found.append({k: schedule.json()[k] for k in KEPT})
+            found.append({k: schedule.result().json()[k] for k in KEPT})
     finally:
         store.close()
     assert found[0]["outcome"] == "better"
@@ -212,7 +219,7 @@ def test_no_more_is_under_way_than_twice_what_has_ended(tmp_path: Path) -> None:
     summary = asyncio.run(judged(folder))
     assert summary.decided is not None
     done = summary.counts.planned - summary.counts.pending
-    assert done <= 2 * (2 * summary.decided["questions"] + 8)
+    assert done <= 2 * (2 * summary.decided.json()["questions"] + 8)
 
 
 @pytest.mark.parametrize(("judge", "reason"), [("failing", "schema"), ("crashing", "judge_crash")])
@@ -247,10 +254,10 @@ def test_repeats_and_judges_make_one_value_a_question(tmp_path: Path) -> None:
     write(tmp_path, rows(BETTER), repeats=2, stop={})
     summary = asyncio.run(judged(tmp_path))
     assert summary.decided is not None
-    assert summary.decided["outcome"] == "better"
+    assert summary.decided.json()["outcome"] == "better"
     judgments = summary.counts.planned - summary.counts.pending
-    assert judgments >= 2 * summary.decided["units"]
-    assert summary.decided["units"] == 2 * summary.decided["questions"]
+    assert judgments >= 2 * summary.decided.json()["units"]
+    assert summary.decided.json()["units"] == 2 * summary.decided.json()["questions"]
 
 
 def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path: Path) -> None:
@@ -258,7 +265,7 @@ def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path: Path) -> Non
     write(tmp_path, rows(odds, 120), stop={}, limits={"concurrency": 1})
     summary = asyncio.run(judged(tmp_path))
     assert summary.decided is not None
-    found = {one["variant"]: one for one in summary.decided["comparisons"]}
+    found = {one["variant"]: one for one in summary.decided.json()["comparisons"]}
     assert found.keys() == {"v2", "v3", "v4"}
     assert {one["alpha"] for one in found.values()} == {0.05 / 3}
     assert found["v2"]["outcome"] == "better"
@@ -266,11 +273,10 @@ def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path: Path) -> Non
     units = judged_units(tmp_path)
     by = {name: sum(name in unit for unit in units) for name in odds}
     assert by["v2"] < by["v3"] <= by["v1"]
-    assert summary.decided["outcome"] is None
+    assert summary.decided.json()["outcome"] is None
     alone = {"variant": "v2", "min_units": 60}
     write(tmp_path / "alone", rows(odds, 120), stop=alone)
-    only = asyncio.run(judged(tmp_path / "alone")).decided
-    assert only is not None
+    only = decided_in(tmp_path / "alone")
     assert (only["variant"], only["alpha"]) == ("v2", 0.05)
     assert 60 <= only["units"] <= 64
     assert not any("v3" in unit for unit in judged_units(tmp_path / "alone"))
@@ -278,13 +284,11 @@ def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path: Path) -> Non
 
 def test_a_named_dimension_decides_on_its_own_scale(tmp_path: Path) -> None:
     write(tmp_path / "correct", rows(BETTER), stop={"dimension": "correct"})
-    found = asyncio.run(judged(tmp_path / "correct")).decided
-    assert found is not None
+    found = decided_in(tmp_path / "correct")
     assert (found["outcome"], found["dimension"]) == ("better", "correct")
     assert found["estimate"] > 1, "of four points"
     write(tmp_path / "clear", rows(BETTER, 20), stop={"dimension": "clear"})
-    none = asyncio.run(judged(tmp_path / "clear")).decided
-    assert none is not None
+    none = decided_in(tmp_path / "clear")
     assert (none["outcome"], none["estimate"], none["saved_units"]) == (
         "not enough evidence",
         0,
@@ -326,8 +330,7 @@ def test_answers_are_decided_by_their_points(tmp_path: Path, dimension: str, mos
         compare={"by": "model", "baseline": "old"},
         stop={"dimension": dimension},
     )
-    found = asyncio.run(judged(tmp_path)).decided
-    assert found is not None
+    found = decided_in(tmp_path)
     assert (found["outcome"], found["variant"]) == ("better", "new")
     assert found["estimate"] == pytest.approx(8 if most > 1 else 3 * 8 / 100)
     assert 0 < found["low"] < found["estimate"] < found["high"] <= most
@@ -353,7 +356,7 @@ def test_pairs_are_decided_by_the_win_rate(tmp_path: Path, wins: int, outcome: s
     write_pairs(tmp_path, pair_rows(200, wins), compare={"baseline": "c1"}, stop={})
     summary = asyncio.run(judged(tmp_path))
     assert summary.decided is not None
-    found = summary.decided
+    found = summary.decided.json()
     assert (found["outcome"], found["variant"], found["measure"]) == (outcome, "c2", "win_rate")
     assert found["saved_units"] > 100
     assert (found["low"] > 0.5) == (outcome == "better")
@@ -365,7 +368,7 @@ def test_pairs_that_the_baseline_is_not_in_are_left_pending(tmp_path: Path) -> N
     write_pairs(tmp_path, given, compare={"baseline": "c1"}, stop={"dimension": "C1"})
     summary = asyncio.run(judged(tmp_path))
     assert summary.decided is not None
-    assert [one["outcome"] for one in summary.decided["comparisons"]] == ["better", "better"]
+    assert [one["outcome"] for one in summary.decided.json()["comparisons"]] == ["better", "better"]
     assert not any(unit.endswith("#2-3") for unit in judged_units(tmp_path))
 
 
@@ -390,7 +393,7 @@ async def dying(messages, schema, params):
     whole = asyncio.run(judged(write(tmp_path / "whole", given, stop={})))
     assert whole.decided is not None
     found = json.loads(told.stdout)["decided"]
-    assert {k: found[k] for k in KEPT} == {k: whole.decided[k] for k in KEPT}
+    assert {k: found[k] for k in KEPT} == {k: whole.decided.json()[k] for k in KEPT}
     assert found["saved_units"] > QUESTIONS / 2
 
 
@@ -400,9 +403,9 @@ def test_interrupted_it_decides_nothing_and_the_next_run_goes_on(tmp_path: Path)
     folder = write(tmp_path / "stopped", given, stop={})
     first, again = asyncio.run(interrupted(folder, 33))
     assert first.decided is not None
-    assert first.decided["at_end"] is False
-    assert first.decided["questions"] == 16
-    assert first.decided["saved_units"] == 120 - 33
+    assert first.decided.json()["at_end"] is False
+    assert first.decided.json()["questions"] == 16
+    assert first.decided.json()["saved_units"] == 120 - 33
     whole = asyncio.run(judged(write(tmp_path / "whole", given, stop={})))
     assert again.decided == whole.decided
 
@@ -413,12 +416,13 @@ def test_units_that_are_added_come_after_the_others(tmp_path: Path) -> None:
     folder = write(tmp_path, rows(EQUAL, 30), stop={})
     first = asyncio.run(judged(folder))
     assert first.decided is not None
-    assert (first.decided["outcome"], first.decided["at_end"]) == ("not enough evidence", True)
+    standing = first.decided.json()
+    assert (standing["outcome"], standing["at_end"]) == ("not enough evidence", True)
     write_rows(folder, rows(EQUAL, 30) + rows({"v1": [9, 1, 0], "v2": [0, 1, 9]}, 60, start=30))
     second = asyncio.run(judged(folder))
     assert second.decided is not None
-    assert second.decided["outcome"] == "better"
-    assert 30 < second.decided["questions"] < 80
+    assert second.decided.json()["outcome"] == "better"
+    assert 30 < second.decided.json()["questions"] < 80
     store = open_store("sqlite:evenhand.db", folder)
     try:
         run = find_run(store, "latest")
@@ -434,13 +438,12 @@ def test_a_decision_at_the_last_look_outlives_added_units(tmp_path: Path) -> Non
     """Seven of seven are too few to decide on the way, and enough for the last look."""
     clear = {"v1": [1, 0, 0], "v2": [0, 0, 1]}
     folder = write(tmp_path, rows(clear, 7), stop={"dimension": "correct"})
-    first = asyncio.run(judged(folder)).decided
-    assert first is not None
+    first = decided_in(folder)
     assert (first["outcome"], first["at_end"], first["questions"]) == ("better", True, 7)
     write_rows(folder, rows(clear, 7) + rows(EQUAL, 50, start=7))
     again = asyncio.run(judged(folder))
     assert again.decided is not None
-    assert (again.decided["outcome"], again.decided["questions"]) == ("better", 7)
+    assert (again.decided.json()["outcome"], again.decided.json()["questions"]) == ("better", 7)
     assert again.tally.sent == 0
 
 

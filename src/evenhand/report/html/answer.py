@@ -9,6 +9,7 @@ from itertools import groupby
 from evenhand.report.html.build import Difference, Mean, Report, Standing
 from evenhand.report.html.page import Words, p_value, visible
 from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.decision.decision import Decision
 
 VARIANTS_SHOWN = 4
 MEANS_SHOWN = 6
@@ -43,16 +44,18 @@ def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
 
 
 def _answers(report: Report, say: Words) -> Iterator[Sentence]:
+    decided = {d.variant: d for d in report.differences if d.sequential}
     if report.kind == "pairwise":
         known = [d for d in report.differences if d.dimension == OVERALL and d.mean is not None]
-        if known:
-            yield from _told(
-                [[one] for one in known], lambda rows: [_duel(rows[0], say)], "candidate", say
-            )
+        duels = [[decided.get(one.variant, one)] for one in known]
+        if duels:
+            yield from _told(duels, lambda rows: [_duel(rows[0], say)], "candidate", say)
         else:
             yield from _lead(report.standings, say)
         return
+    # What the run's own test decides is the answer; other tests of the same variant are no second.
     known = [d for d in report.differences if d.value is not None]
+    known = [d for d in known if decided.get(d.variant, d) is d]
     if not known:
         yield from _means([one for one in report.means if one.value is not None], report, say)
     by_variant = [[d for d in known if d.variant == v] for v in _variants(known)]
@@ -85,7 +88,11 @@ def _is_decided(rows: Sequence[Difference]) -> bool:
 
 
 def _compared(rows: Sequence[Difference], kind: str, say: Words) -> Iterator[Sentence]:
-    """One variant: a sentence for each dimension that is decided, one for all the others."""
+    """One variant: a sentence for each dimension that is decided, one for all the others; what the
+    run's own test says, where it has one."""
+    if rows[0].sequential:
+        yield _stopped(rows[0].sequential, kind, say)
+        return
     noun = "task" if kind == "weighted" else "question"
     if len(rows) == 2:  # a single dimension is the overall figure too
         rows = [one for one in rows if one.dimension != OVERALL]
@@ -167,7 +174,36 @@ def _dimension(name: str, say: Words) -> str:
     return say.gloss("dimension", name) if name == OVERALL else visible(name)
 
 
+def _stopped(decision: Decision, kind: str, say: Words) -> Sentence:
+    """What the sequential test of a run has decided."""
+    is_rate = decision.measure == "win_rate"
+    ends = say.percents if is_rate else say.interval
+    interval = ends(decision.low, decision.high)
+    noun = "topic" if is_rate else "question"
+    figure = say("chart.win_rate" if is_rate else "chart.difference")
+    if not (is_rate and decision.dimension == OVERALL):
+        figure = f"{figure} ({_dimension(decision.dimension, say)})"
+    if kind == "weighted":
+        noun = "task"
+        if decision.dimension == OVERALL:
+            interval = say("answer.of_hundred", interval=interval)
+    parts = say.parts(
+        f"answer.stopped_{decision.outcome if decision.outcome != UNDECIDED else 'none'}",
+        variant=visible(decision.variant),
+        baseline=visible(decision.baseline),
+        figure=figure,
+        interval=interval,
+        level=say.percent(1 - decision.alpha),
+        n=say.integer(decision.questions),
+        of=say.counted(noun, decision.of_questions),
+    )
+    tone = decision.outcome if decision.outcome != UNDECIDED else "undecided"
+    return Sentence(tone, parts)
+
+
 def _duel(one: Difference, say: Words) -> Sentence:
+    if one.sequential:
+        return _stopped(one.sequential, "pairwise", say)
     key = _key(one, "pairwise")
     parts = say.parts(
         f"answer.pair_{key}",

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from evenhand.report.html.pack import PackedUnits
-
-Outcome = Literal["better", "worse", "not enough evidence"]
+from evenhand.stats.decision.decision import Decision, Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +76,8 @@ class Difference:
     outcome: Outcome
     needed: int | None
     """How many more shared units would decide."""
+    sequential: Decision | None = None
+    """What the run's own sequential test has decided here: then the outcome is from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,3 +211,11 @@ class Report:
     """What a reader must know beside the figures, in English."""
     units: PackedUnits | None = None
     """None in a summary."""
+
+    @property
+    def stopping(self) -> str:
+        """What is to be said of a run that was to stop early, by its key: that the answer is its
+        own decision, or that the figures are of another question; nothing of any other run."""
+        if not self.sequential:
+            return ""
+        return "sequential" if any(one.sequential for one in self.differences) else "stopped"

@@ -28,8 +28,15 @@ def of_hundred(figures: Sequence[Figure]) -> list[Figure]:
 
 
 def _scaled(one: Figure) -> Figure:
-    own = [name for name in _OF_ONE if getattr(one, name, None) is not None]
-    return replace(one, **{name: 100 * getattr(one, name) for name in own})
+    known = [name for name in _OF_ONE if getattr(one, name, None) is not None]
+    scaled = replace(one, **{name: 100 * getattr(one, name) for name in known})
+    if isinstance(scaled, Difference) and (decision := scaled.sequential):
+        estimate = None if decision.estimate is None else 100 * decision.estimate
+        decision = replace(
+            decision, estimate=estimate, low=100 * decision.low, high=100 * decision.high
+        )
+        return replace(scaled, sequential=decision)
+    return scaled
 
 
 def unit_means(scores: Scores, values: Floats) -> Floats:
@@ -101,6 +108,7 @@ def differences(found: Comparison | None) -> list[Difference]:
             effect=row.effect,
             outcome=row.outcome,
             needed=row.units_needed,
+            sequential=found.decision(row),
         )
         for row in found.rows
     ]

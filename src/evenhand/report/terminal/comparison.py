@@ -19,6 +19,8 @@ DESCRIPTIVE = (
     "The figures below are those of a number of units fixed before. This run was to stop once it"
     " was decided, so they only describe what was judged; what is decided stands above."
 )
+TESTS = {"fixed": "fixed n", "sequential": "sequential"}
+"""How an outcome is marked where both tests stand in one table."""
 _NAMED = 4
 _STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
 
@@ -26,17 +28,12 @@ _STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
 def comparison_lines(found: Comparison) -> Iterator[RenderableType]:
     """All that is to be printed of a comparison, from top to bottom."""
     rows = _shown(found)
-    if found.sequential:
-        yield Text(decision_text(found.sequential), style="bold")
-        yield Text(f"\n{DESCRIPTIVE}\n")
+    yield from _headlines(found, rows)
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART:
         for name in variants:
-            yield Text(safe(answer(found, name)), style="bold")
-        for name in variants:
             yield from _variant(found, [row for row in rows if row.variant == name])
     else:
-        yield Text(safe(summary(found)), style="bold")
         for dimension in dict.fromkeys(row.dimension for row in rows):
             yield from _dimension(found, [row for row in rows if row.dimension == dimension])
     if found.tags:
@@ -49,11 +46,27 @@ def comparison_lines(found: Comparison) -> Iterator[RenderableType]:
         yield Text(f"Note: {safe(note)}")
 
 
+def _headlines(found: Comparison, rows: Sequence[Row]) -> Iterator[Text]:
+    """The answer to each variant's question, once: by the run's own sequential test where it has
+    one, else by the test with a fixed number of units."""
+    test = found.sequential
+    tested = {decision.variant for decision in test.comparisons} if test else set()
+    if test:
+        yield Text(decision_text(test), style="bold")
+        yield Text(f"\n{DESCRIPTIVE}")
+    variants = [name for name in dict.fromkeys(row.variant for row in rows) if name not in tested]
+    if len(variants) <= APART:
+        for name in variants:
+            yield Text(safe(answer(found, name)), style="bold")
+    else:
+        yield Text(safe(summary(found, variants)), style="bold")
+
+
 def _shown(found: Comparison) -> list[Row]:
     """The rows worth printing: of one dimension alone the overall figure says the same again."""
-    scored = [row for row in found.rows if row.dimension != OVERALL]
-    alone = len({row.dimension for row in scored}) == 1 and found.pair_by != ("topic",)
-    return scored if alone else list(found.rows)
+    if not found.is_one_dimension:
+        return list(found.rows)
+    return [row for row in found.rows if row.dimension != OVERALL]
 
 
 def answer(found: Comparison, variant: str) -> str:
@@ -75,9 +88,9 @@ def answer(found: Comparison, variant: str) -> str:
     return f"{variant} is {'; '.join(parts)}."
 
 
-def summary(found: Comparison) -> str:
+def summary(found: Comparison, variants: Sequence[str]) -> str:
     """What may be said of many variants, in one sentence."""
-    rows = _shown(found)
+    rows = [row for row in _shown(found) if row.variant in variants]
     last = [row for row in rows if row.dimension == rows[-1].dimension]
     parts = list[str]()
     for outcome, words in (("better", "better than"), ("worse", "worse than")):
@@ -130,8 +143,9 @@ def _rows_table(found: Comparison, what: str, rows: Sequence[tuple[str, Row]]) -
     made = table(what, "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
     for name, row in rows:
         figures = [_number(value, _places(row)) for value in (row.baseline_mean, row.mean)]
-        said = Text(row.outcome, style=_STYLES[row.outcome])
-        made.add_row(safe(name), *figures, _gap(row), _p(row.p_adjusted), said)
+        test = f" ({TESTS[row.decided_by]})" if found.sequential else ""
+        outcome = Text(f"{row.outcome}{test}", style=_STYLES[row.outcome])
+        made.add_row(safe(name), *figures, _gap(row), _p(row.p_adjusted), outcome)
     for column in made.columns[1:]:
         column.no_wrap = True
     return made

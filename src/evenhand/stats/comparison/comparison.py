@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from evenhand.stats.comparison.missing import Count
 from evenhand.stats.comparison.repeats import Repeats
+from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
 
-Outcome = Literal["better", "worse", "not enough evidence"]
 OVERALL = "overall"
 
 
@@ -48,6 +48,9 @@ class Row:
     outcome: Outcome
     units_needed: int | None
     """How many more shared units would decide; 0 where it is decided."""
+    decided_by: Literal["fixed", "sequential"] = "fixed"
+    """Where the outcome is from: the test at a number of units fixed before, or the sequential test
+    of a run that was to stop early, which these figures only describe."""
     bounds: tuple[float, float] | None
     """The least and the greatest difference that missing judgments could make of it."""
 
@@ -89,8 +92,32 @@ class Comparison:
     pair_by: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader must know beside the figures: warnings, and why a figure is absent."""
-    sequential: Mapping[str, Any] | None = None
-    """What a run that was to stop early has decided; the figures here only describe such a run."""
+    sequential: SequentialTest | None = None
+    """What a run that was to stop early has decided, where that was this comparison."""
+
+    def under(self, test: SequentialTest) -> Comparison:
+        """The same with the outcomes of the run's own sequential test: where it was decided so, no
+        other test of the same question has a say."""
+        rows = tuple(
+            _decided(row, test.decision(row.variant))
+            if self.is_one_dimension or row.dimension == test.dimension
+            else row
+            for row in self.rows
+        )
+        return replace(self, rows=rows, sequential=test)
+
+    @property
+    def is_one_dimension(self) -> bool:
+        """Whether the overall figure says the same again as the only dimension. What pairs have
+        overall is their winner, whatever their criteria say."""
+        dimensions = {row.dimension for row in self.rows} - {OVERALL}
+        return len(dimensions) == 1 and self.pair_by != ("topic",)
+
+    def decision(self, row: Row) -> Decision | None:
+        """What the sequential test says of a row that it decides."""
+        if self.sequential is None or row.decided_by != "sequential":
+            return None
+        return self.sequential.decision(row.variant)
 
     def row(self, variant: str, dimension: str = OVERALL) -> Row | None:
         """The row of a variant on a dimension."""
@@ -112,8 +139,15 @@ class Comparison:
             "tags": [_tag(one) for one in self.tags],
             "repeats": self.repeats.json() if self.repeats else {},
             "notes": list(self.notes),
-            "sequential": dict(self.sequential) if self.sequential else None,
+            "sequential": self.sequential.json() if self.sequential else None,
         }
+
+
+def _decided(row: Row, decision: Decision | None) -> Row:
+    if decision is None:
+        return row
+    needed = None if decision.outcome == "not enough evidence" else 0
+    return replace(row, outcome=decision.outcome, decided_by="sequential", units_needed=needed)
 
 
 def _tag(row: Row) -> dict[str, Any]:

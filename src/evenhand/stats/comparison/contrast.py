@@ -9,11 +9,12 @@ from math import sqrt
 import numpy as np
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparison.comparison import Outcome, Row
+from evenhand.stats.comparison.comparison import Row
 from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.means import Estimate, mean, mean_difference
 from evenhand.stats.comparison.paired import SignTest, sign_flip, sign_flip_bound
 from evenhand.stats.comparison.power import units_needed
+from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
 
 

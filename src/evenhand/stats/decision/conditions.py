@@ -12,8 +12,9 @@ from statistics import NormalDist
 from typing import Any
 
 from evenhand.errors import quoted
-from evenhand.stats.comparison.comparison import OVERALL, Outcome, Row
+from evenhand.stats.comparison.comparison import OVERALL, Row
 from evenhand.stats.comparison.power import units_needed
+from evenhand.stats.decision.decision import Outcome
 
 OPEN: Outcome = "not enough evidence"
 MISSING = "judge what is missing (evenhand run; what failed, with --retry-failures)"

@@ -17,7 +17,7 @@ import numpy as np
 
 from evenhand.errors import UsageError, quoted
 from evenhand.stats.comparison.compare import compare_scores, compare_votes, of_judge
-from evenhand.stats.comparison.comparison import OVERALL, Comparison, Outcome, Row
+from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.means import mean
 from evenhand.stats.comparison.missing import filled
 from evenhand.stats.comparison.variants import QUESTIONS, Layout, chosen, judge_named, layout
@@ -37,6 +37,7 @@ from evenhand.stats.decision.conditions import (
     unknown,
     widened,
 )
+from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.ranking.winrates import share
 from evenhand.stats.tables import Bools, Floats, Ints, Scores, Votes
 

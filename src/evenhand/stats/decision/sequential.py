@@ -11,14 +11,11 @@ the exact binomial test for wins and losses.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from scipy.special import ndtr
 
+from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
-
-Outcome = Literal["better", "worse", "not enough evidence"]
 
 ON_THE_WAY = 0.5
 FIRST_LAST_LOOK = 0.4

@@ -1,0 +1,75 @@
+"""What a run that was to stop early has decided: the values that every reader of it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Outcome = Literal["better", "worse", "not enough evidence"]
+Measure = Literal["difference", "win_rate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided about one variant, or how it stands; counts are of units, and of
+    questions."""
+
+    variant: str
+    baseline: str
+    dimension: str
+    outcome: Outcome
+    alpha: float
+    units: int
+    of: int
+    saved_units: int
+    questions: int
+    of_questions: int
+    skipped: int
+    measure: Measure
+    """What the estimate and its interval are of."""
+    estimate: float | None
+    low: float
+    high: float
+    at_end: bool
+    """Whether it took the last look, at all units."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another run would judge more for this comparison."""
+        entered = self.questions + self.skipped
+        return self.outcome == "not enough evidence" and entered < self.of_questions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialTest:
+    """How the sequential test of a run stands: a decision for each variant, and what was saved."""
+
+    comparisons: Sequence[Decision]
+    alpha: float
+    """Of all comparisons together."""
+    baseline: str
+    dimension: str
+    of: int
+    saved_units: int
+    notes: Sequence[str] = ()
+
+    def decision(self, variant: str) -> Decision | None:
+        """What is decided about a variant; None where the test is not about it."""
+        return next((one for one in self.comparisons if one.variant == variant), None)
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it: where there is one comparison, its keys stand on top too."""
+        single = len(self.comparisons) == 1
+        alone = asdict(self.comparisons[0]) if single else {"outcome": None, "variant": None}
+        return {
+            **alone,
+            "alpha": self.alpha,
+            "baseline": self.baseline,
+            "dimension": self.dimension,
+            "of": self.of,
+            "saved_units": self.saved_units,
+            "sequential": True,
+            "comparisons": [asdict(decision) for decision in self.comparisons],
+            "notes": list(self.notes),
+        }
