@@ -19,6 +19,8 @@ LINE_BYTES = 32 * 1024 * 1024
 UNPACKED_BYTES = 8 * 1024**3
 # Problems listed to a judge in one re-ask, and to a person in one message.
 PROBLEMS_SHOWN = 12
+# Problems found in one reply: one that holds a million wrong keys is not worded a million times.
+PROBLEMS_KEPT = 100
 
 # Evidence, as the contract has it.
 EVIDENCE_MIN, EVIDENCE_MAX = 1, 3

@@ -151,7 +151,8 @@ class _Check(Inspection):
         given = cast("list[Any]", value)
         unknown = [tag for tag in given if tag not in TAGS]
         for tag in unknown:
-            self.breach("tag_unknown", "schema", "failure_tags", value=tag, allowed=", ".join(TAGS))
+            shown, allowed = jsontext.as_text(tag), ", ".join(TAGS)
+            self.breach("tag_unknown", "schema", "failure_tags", value=shown, allowed=allowed)
         ordered = [tag for tag in TAGS if tag in given]
         if not unknown and ordered != given:
             self.fix("tags", "failure_tags")

@@ -12,6 +12,7 @@ from typing import Any, cast
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason
 from evenhand.kinds.shared.reply import Unreadable, read
 from evenhand.kinds.shared.words import Words
+from evenhand.limits import PROBLEMS_KEPT
 
 _CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
 
@@ -38,7 +39,8 @@ class Inspection:
         self.evidence: list[Evidence] = []
 
     def breach(self, kind: str, code: Reason, path: str = "", **about: object) -> None:
-        self.problems.append(self.words.problem(kind, code, path, **about))
+        if len(self.problems) < PROBLEMS_KEPT:
+            self.problems.append(self.words.problem(kind, code, path, **about))
 
     def fix(self, code: FixCode, path: str) -> None:
         self.fixes.append(Fix(code, path))

@@ -175,6 +175,7 @@ class _Check(Inspection):
         if not 0 <= score <= offered:
             shown = jsontext.dump(score)
             self.breach("score_over", "out_of_range", path, value=shown, allowed=offered)
+            return 0
         if offered == most:
             return score
         self.fix("rescaled", path)

@@ -412,3 +412,13 @@ def test_what_code_knows_is_not_asked_for_again() -> None:
 
 def test_a_total_is_compared_as_a_number() -> None:
     assert check(said(total_score=75.0)).fixes == ()
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400, "9" * 5000, "-" + "9" * 5000])
+def test_a_score_beyond_all_bounds_is_out_of_range_where_it_would_be_rescaled_too(
+    number: str,
+) -> None:
+    text = said(0.125, 20, 5, inferred_task_type="creative").replace("0.125", number)
+    checked = check(text, PLAIN, style="compact")
+    assert codes(checked) == [("out_of_range", f"score.{FIRST}")]
+    assert (f"score.{FIRST}") not in [path for _, path in fixes(checked)]

@@ -1,0 +1,214 @@
+"""No reply, however broken, makes a check raise; and what a check lets through keeps the contract.
+
+The short form tries the same few thousand replies every time, the long form a million new ones. A
+failure names its seed: `mutant(GOODS[kind], seed)` is the reply again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evenhand import jsontext
+from evenhand.exchange import Question, Reply
+from evenhand.judgment import Judgment
+from evenhand.kinds.pairwise.form import MARKS, WINNERS
+from evenhand.kinds.rubric.check import TAGS
+from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.shared.own import OwnPrompt
+from evenhand.limits import PROBLEMS_KEPT
+from tests.suites import CRITERIA, pair_reply
+from tests.unit.kinds import grading, material, pairing
+from tests.unit.kinds.mutants import mutant
+
+SHORT, LONG = 2_000, 340_000
+"""Mutants of each kind."""
+
+META = jsontext.dump(material.META)
+RUBRIC_REPLIES: list[Any] = [
+    material.good(),
+    {"meta": json.loads(META), **material.good()},
+    material.good() | {"failure_tags": ["E", "A", "A"], "notes": "n" * 400},
+    material.good()
+    | {
+        "scores": {
+            "correct": {"evidence": ['"short waves" scatter'], "rationale": "x", "score": 3.0},
+            "brief": {"evidence": [], "rationale": "No evidence found.", "score": 0},
+        }
+    },
+]
+WEIGHTED_REPLIES: list[Any] = [
+    grading.reply(),
+    grading.reply(inferred_task_type="creative", confidence="low"),
+    grading.reply(0, 0, 0, critical_fail=True, critical_fail_reason="It lies."),
+    {**grading.reply(), "task_name": "capital", "task_type": "fact", "total_score": 75}
+    | {"weights": grading.WEIGHTS["fact"]},
+]
+PAIRWISE_REPLIES: list[Any] = [
+    json.loads(pair_reply("A+")),
+    json.loads(pair_reply(dict(zip(CRITERIA, ("tie", "A+", "B+", "tie", "B+"), strict=True)))),
+    {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie"), "notes": "n"},
+    {"criteria": {c: {"mark": "tie"} for c in CRITERIA}, "explanation": "", "winner": "tie"},
+]
+GOODS = {"rubric": RUBRIC_REPLIES, "weighted": WEIGHTED_REPLIES, "pairwise": PAIRWISE_REPLIES}
+
+RUBRIC = [
+    *(material.protocol(language) for language in LANGUAGES),
+    material.protocol(expose_meta=True),
+    material.protocol(own=OwnPrompt.parse("Copy meta.")),
+]
+WEIGHTED = [grading.protocol(language) for language in LANGUAGES]
+PAIRWISE = [pairing.protocol("ru"), pairing.protocol(), pairing.protocol(tables=True)]
+ANSWERS = [
+    grading.ANSWER,
+    grading.under(grading.PLAIN),
+    grading.under("task_type: fact\n\n## Critical Fail Conditions\n\n- must_match: /London/\n"),
+]
+FINISHES = ("stop",) * 30 + ("length", "filtered", "refused", "?")
+
+
+def checked_rubric(reply: str | bytes, seed: int) -> Checked:
+    protocol, finish = RUBRIC[seed % len(RUBRIC)], FINISHES[seed % len(FINISHES)]
+    checked = protocol.check(reply, material.SAMPLE, finish=finish)
+    if (output := checked.output) is not None:
+        assert list(output) == ["meta", "scores", "failure_tags", "notes"]
+        assert jsontext.dump(output["meta"]) == META
+        for dimension in material.RUBRIC.dimensions:
+            assert output["scores"][dimension.id]["score"] in dimension.scores
+        assert output["failure_tags"] == [tag for tag in TAGS if tag in output["failure_tags"]]
+    quoted = [material.SAMPLE.model_output[one.start : one.end] for one in checked.evidence]
+    if output is not None:
+        assert quoted == [quote for one in output["scores"].values() for quote in one["evidence"]]
+    return checked
+
+
+def checked_weighted(reply: str | bytes, seed: int) -> Checked:
+    protocol, answer = WEIGHTED[seed % len(WEIGHTED)], ANSWERS[seed % len(ANSWERS)]
+    finish = FINISHES[seed % len(FINISHES)]
+    if seed % 5 == 0 and isinstance(reply, str):
+        checked = protocol.check_elsewhere(reply, answer, finish=finish)
+    else:
+        style = "compact" if seed % 2 else "full"
+        checked = protocol.check(reply, answer, style, finish=finish)
+    if (output := checked.output) is not None:
+        assert list(output) == grading.KEYS
+        scores = output["score"]
+        assert output["weights"] or output["critical_fail"]
+        for dimension, most in (output["weights"] or {}).items():
+            assert 0 <= scores[dimension] <= most
+        assert math.isclose(float(output["total_score"]), math.fsum(scores.values()))
+        assert all(len(reason) <= 200 for reason in output["reasoning"].values())
+    return checked
+
+
+def checked_pairwise(reply: str | bytes, seed: int) -> Checked:
+    protocol, finish = PAIRWISE[seed % len(PAIRWISE)], FINISHES[seed % len(FINISHES)]
+    style = "compact" if seed % 7 == 0 else "full"
+    checked = protocol.check(reply, style, finish=finish, tables=seed % 5 == 0)
+    if (output := checked.output) is not None:
+        assert list(output) == ["criteria", "explanation", "winner"]
+        assert output["winner"] in (*WINNERS, None)
+        assert list(output["criteria"]) == list(CRITERIA)
+        assert {one["mark"] for one in output["criteria"].values()} <= {*MARKS, None}
+    try:
+        value = jsontext.parse(reply) if isinstance(reply, str) else None
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        protocol.check_verdict(value)
+    return checked
+
+
+CHECKS: dict[str, Callable[[str | bytes, int], Checked]] = {
+    "rubric": checked_rubric,
+    "weighted": checked_weighted,
+    "pairwise": checked_pairwise,
+}
+
+
+def sound(checked: Checked) -> None:
+    """What a check says can be stored, shown to a person and told to a judge."""
+    assert (checked.output is None) == bool(checked.problems)
+    for problem in checked.problems:
+        f"{problem.path} {problem.message} {problem.told}".encode()
+    if checked.output is not None:
+        text = jsontext.dump(checked.output)
+        text.encode()
+        assert jsontext.same(jsontext.parse(text), checked.output)
+
+
+@pytest.mark.parametrize("kind", GOODS)
+def test_no_reply_makes_a_check_raise_or_passes_it_wrongly(kind: str, long: bool) -> None:
+    first = secrets.randbelow(2**40) if long else 0
+    passed = 0
+    for seed in range(first, first + (LONG if long else SHORT)):
+        reply = mutant(GOODS[kind], seed)
+        try:
+            checked = CHECKS[kind](reply, seed)
+            sound(checked)
+            passed += checked.output is not None
+        except Exception as error:
+            error.add_note(f"{kind}, seed {seed}: {reply[:2000]!r}")
+            raise
+    assert passed > SHORT // 10, "nearly nothing passes: the mutants are not near the contract"
+
+
+class Babbler:
+    """An `ask` that answers with one mutant after the other."""
+
+    def __init__(self, kind: str, seed: int) -> None:
+        self.kind, self.seed = kind, seed
+
+    async def __call__(self, question: Question) -> Reply:
+        self.seed += 1
+        reply = mutant(GOODS[self.kind], self.seed)
+        return Reply(text=reply if isinstance(reply, str) else reply.decode(errors="replace"))
+
+
+async def judged(kind: str, ask: Babbler) -> Judgment:
+    if kind == "rubric":
+        return await RUBRIC[0].judge(material.SAMPLE, ask, "full")
+    if kind == "weighted":
+        return await WEIGHTED[0].judge(grading.under(grading.PLAIN), ask, "compact")
+    return await PAIRWISE[0].judge(pairing.PAIR, Asking(ask=ask))
+
+
+@pytest.mark.parametrize("kind", GOODS)
+async def test_every_conversation_of_such_replies_ends_in_a_judgment(kind: str, long: bool) -> None:
+    first = secrets.randbelow(2**40) if long else 0
+    for seed in range(first, first + (20_000 if long else 200)):
+        try:
+            judgment = await judged(kind, Babbler(kind, seed * 50))
+            assert judgment.status in {"verdict", "failure"}
+        except Exception as error:
+            error.add_note(f"{kind}, the seeds after {seed * 50}")
+            raise
+
+
+@pytest.mark.parametrize("kind", GOODS)
+def test_a_reply_cut_at_any_place_is_a_failure_and_no_crash(kind: str) -> None:
+    for good in GOODS[kind]:
+        text = json.dumps(good, ensure_ascii=False)
+        for end in range(len(text)):
+            checked = CHECKS[kind](text[:end], 1)
+            assert checked.problems[0].code in {"truncated", "empty"}, text[:end]
+
+
+MANY = 20_000
+CROWDED = {
+    "rubric": json.dumps(material.good() | {"failure_tags": [f"tag {n}" for n in range(MANY)]}),
+    "weighted": json.dumps(grading.reply() | {f"key {n}": n for n in range(MANY)}),
+    "pairwise": json.dumps(PAIRWISE_REPLIES[0] | {f"key {n}": n for n in range(MANY)}),
+}
+
+
+@pytest.mark.parametrize("kind", CROWDED)
+def test_very_many_breaches_are_not_all_put_into_words(kind: str) -> None:
+    assert len(CHECKS[kind](CROWDED[kind], 1).problems) == PROBLEMS_KEPT
