@@ -209,18 +209,27 @@ async def test_failures_set_aside_are_pending_and_their_questions_open(store: St
 
 GOOD_TRY = {"reask": 0, "problems": []}
 BAD_TRY = {"reask": 0, "problems": [{"code": "schema", "path": "", "message": "wrong"}]}
+GOOD_REASK, BAD_REASK = GOOD_TRY | {"reask": 1}, BAD_TRY | {"reask": 1}
 
 
 @pytest.mark.parametrize(
     ("passes", "calls", "asked_again"),
     [
-        ([GOOD_TRY, BAD_TRY, GOOD_TRY, BAD_TRY, BAD_TRY], 5, [3, 4]),
+        ([GOOD_TRY, BAD_TRY, GOOD_REASK, BAD_TRY, BAD_REASK], 5, [3, 4]),
+        ([BAD_TRY, BAD_REASK, GOOD_TRY], 3, [0, 1]),
         ([GOOD_TRY, GOOD_TRY], 4, [2, 3]),
         ([GOOD_TRY, GOOD_TRY], 2, []),
-        ([BAD_TRY, BAD_TRY], 2, [0, 1]),
+        ([BAD_TRY, BAD_REASK], 2, [0, 1]),
         ([], 2, [0, 1]),
     ],
-    ids=["a bad pass", "a call lost amid a pass", "a call lost at once", "only bad", "unknown"],
+    ids=[
+        "a bad pass",
+        "a bad pass before a good one",
+        "a call lost amid a pass",
+        "a call lost at once",
+        "only bad",
+        "unknown",
+    ],
 )
 async def test_only_the_conversation_that_failed_is_set_aside(
     store: Store, passes: list[dict[str, Any]], calls: int, asked_again: list[int]

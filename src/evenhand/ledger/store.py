@@ -11,7 +11,7 @@ from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Reply
@@ -65,16 +65,17 @@ class StoredJudgment(NamedTuple):
 
     @property
     def bad_tries(self) -> tuple[str, ...]:
-        """The calls of the conversations that failed: those whose last reply breaks the contract.
-        None where the call that failed gave no reply and began a conversation."""
+        """The calls of the conversations that failed: those whose last reply breaks the contract,
+        and those of which nothing else is known. None where the call that failed gave no reply and
+        began a conversation."""
         passes = self.judgment.passes
         starts = [n for n, record in enumerate(passes) if not record["reask"]]
-        return tuple(
-            key
+        failed = (
+            self.calls[start:end]
             for start, end in pairwise((*starts, len(passes)))
             if passes[end - 1]["problems"]
-            for key in self.calls[start:end]
         )
+        return (*chain.from_iterable(failed), *self.calls[len(passes) :])
 
 
 class RunRow(NamedTuple):

@@ -164,7 +164,7 @@ def test_export_writes_pairs_in_every_format(
             made = rows[0]["passes"][0]
             assert {"round", "order", "marks", "winner", "said", "flags"} <= made.keys()
             assert [row["reason"] for row in rows] == [None, "schema"] * 3
-            assert len(rows[1]["passes"]) == 3
+            assert len(rows[1]["passes"]) == 6
         else:
             judges = [{key: row.pop(key) for key in ("judge", "repeat")} for row in rows]
             assert judges == [{"judge": "python/judge:coin", "repeat": 0}] * 3
