@@ -19,9 +19,9 @@ import pytest
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from evenhand.engine.ask import Tally
     from evenhand.engine.budget import Budget
     from evenhand.engine.stop import Stop
+    from evenhand.engine.tally import Tally
     from evenhand.errors import EvenhandError
     from evenhand.judgment import Judgment
 

@@ -288,10 +288,10 @@ def test_a_budget_serves_one_event_loop_after_the_other() -> None:
     budget, order = Budget(10), list[str]()
 
     async def spender(name: str) -> None:
-        await budget.hold(8)
-        order.append(name)
-        await asyncio.sleep(0)
-        budget.spend(8, 1)
+        async with budget.reserve(8) as money:
+            order.append(name)
+            await asyncio.sleep(0)
+            money.cost = 1
 
     async def both() -> None:
         await asyncio.gather(spender("one"), spender("two"))

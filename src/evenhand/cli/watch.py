@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from evenhand.engine.ask import Tally
 from evenhand.engine.progress import Progress
 from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted, quoted
 from evenhand.runs.judge import Watch
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
 
+from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.stop import Stop
 from evenhand.errors import StoppedEarly
+from evenhand.exchange import Reply
 from evenhand.limits import PACE_SECONDS
 
 MINUTE = 60.0
@@ -93,3 +96,22 @@ class Pace:
             excess -= entry.tokens
             pause = entry.at + MINUTE - now
         return pause
+
+
+def paced(inner: Layer, pace: Pace, max_tokens: int) -> Layer:
+    """Wait for a turn. Its tokens are corrected by the reply; one that was not used takes none."""
+
+    @asynccontextmanager
+    async def in_turn(attempt: Attempt) -> AsyncIterator[Reply]:
+        entry = await pace.admit(attempt.prompt_tokens + max_tokens)
+        try:
+            async with inner(attempt) as reply:
+                usage = reply.usage
+                if entry is not None and usage.input_tokens is not None:
+                    entry.tokens = usage.input_tokens + (usage.output_tokens or 0)
+                yield reply
+        finally:
+            if entry is not None and attempt.sent_at is None:
+                entry.tokens = 0
+
+    return in_turn

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
-from evenhand.engine.ask import Tally
 from evenhand.engine.prices import usd
+from evenhand.engine.tally import Tally
 
 
 @dataclass(slots=True)

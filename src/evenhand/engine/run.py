@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
 
-from evenhand.engine.ask import CallPath, Endpoint, Tally
+from evenhand.engine.ask import CallPath
+from evenhand.engine.attempt import Endpoint
 from evenhand.engine.stop import Stop, Stopped
+from evenhand.engine.tally import Tally
 from evenhand.engine.together import together
 from evenhand.errors import NothingRecorded
 from evenhand.exchange import Ask, Question, Reply, Style

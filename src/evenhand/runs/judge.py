@@ -11,13 +11,15 @@ from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evenhand.engine.ask import CallPath, Endpoint, Tally
+from evenhand.engine.ask import CallPath
+from evenhand.engine.attempt import Endpoint
 from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
-from evenhand.engine.retry import Retry
+from evenhand.engine.retry import Patience
 from evenhand.engine.run import BASIS, Engine, Everything, JudgeGroup, Pool, asking, routed, settle
 from evenhand.engine.stop import Stop, Stopped
+from evenhand.engine.tally import Tally
 from evenhand.errors import EvenhandError, StoppedEarly, UsageError
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
@@ -214,21 +216,18 @@ def _call_path(
     options: Options,
 ) -> CallPath:
     limits = prepared.suite.file.limits
-    pace = Pace(stop, limits.requests_per_minute, limits.tokens_per_minute)
     return CallPath(
         judge=seat.judge,
         run=prepared.run,
         store=store,
         stop=stop,
-        pace=pace,
-        retry=Retry(
-            stop,
-            pace,
-            options.notice,
-            limits.call_seconds,
-            limits.attempt_seconds,
-            options.backoff_first,
+        pace=Pace(stop, limits.requests_per_minute, limits.tokens_per_minute),
+        patience=Patience(
+            call_seconds=limits.call_seconds,
+            attempt_seconds=limits.attempt_seconds,
+            backoff_first=options.backoff_first,
         ),
+        notice=options.notice,
         budget=budget,
         price=seat.price,
         max_tokens=seat.spec.max_tokens,

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evenhand.engine.ask import Tally
 from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted
 from evenhand.exchange import Question, Reply
 from evenhand.ledger.store import Scope

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.engine.pace import Pace
-from evenhand.engine.retry import Retry
+from evenhand.engine.attempt import Attempt
+from evenhand.engine.breaker import Breaker
+from evenhand.engine.pace import Pace, paced
+from evenhand.engine.retry import Patience, retried
 from evenhand.engine.stop import Stop
 from evenhand.errors import CallLost, StoppedEarly
-from evenhand.exchange import Reply
+from evenhand.exchange import Question, Reply
 from tests.unit.engine.virtual import Clock, VirtualStop
 
 # (pause before asking, tokens reserved, tokens really used)
@@ -64,21 +68,30 @@ async def test_retry_after_holds_every_caller_of_the_judge_to_the_second() -> No
     clock = Clock()
     stop = VirtualStop(clock)
     pace = Pace(stop, clock=clock)
-    retry = Retry(stop, pace, lambda said: None, 600, 120)
     sent: list[float] = []
 
-    async def answer(_: object) -> Reply:
+    @asynccontextmanager
+    async def answer(attempt: Attempt) -> AsyncIterator[Reply]:
         sent.append(clock.now)
         if len(sent) == 1:
             raise CallLost("transport", "busy", retry_after=17)
-        return Reply(text="")
+        yield Reply(text="")
 
-    async def later() -> None:
-        await clock.sleep(5)
-        await retry.until_answered(lambda: pace.admit(1), answer)
+    layer = retried(
+        paced(answer, pace, max_tokens=1),
+        patience=Patience(),
+        stop=stop,
+        pace=pace,
+        breaker=Breaker(stop),
+        notice=lambda message: None,
+    )
 
-    first = retry.until_answered(lambda: pace.admit(1), answer)
-    await clock.run(first, later(), later())
+    async def ask(after: float) -> None:
+        await clock.sleep(after)
+        async with layer(Attempt(Question(messages=()), "key", 1)):
+            pass
+
+    await clock.run(ask(0), ask(5), ask(5))
     assert sent == [1000, 1017, 1017, 1017]
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.engine.ask import Tally
 from evenhand.engine.progress import Progress
 from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
 from evenhand.runs.forecast import forecast
 from evenhand.runs.prepare import open_store
 from tests import provider as p

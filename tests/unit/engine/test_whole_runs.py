@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.engine.ask import Tally
 from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
 from evenhand.errors import (
     CallLost,
     CallRejected,

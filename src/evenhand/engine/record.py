@@ -1,0 +1,63 @@
+"""The layer of the ledger: what was answered before is not asked again, and a reply is durable
+before anybody uses it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from evenhand.engine.attempt import Attempt, Endpoint, Layer
+from evenhand.engine.stop import Stopped
+from evenhand.engine.tally import Tally
+from evenhand.errors import CallError, NothingRecorded
+from evenhand.exchange import Judge, Question
+from evenhand.ledger.keys import call_keys
+from evenhand.ledger.store import Call, Store
+
+
+def recorded(
+    inner: Layer,
+    *,
+    judge: Judge,
+    run: str,
+    store: Store,
+    tally: Tally,
+    bound: Callable[[Question], int],
+) -> Endpoint:
+    """Ask the ledger first, and pay once for equal questions at once."""
+    key_of = call_keys(judge.identity)
+    under_way: dict[str, asyncio.Future[Call]] = {}
+
+    async def ask(question: Question) -> Call:
+        key = key_of(question)
+        if key in under_way:
+            tally.cached += 1
+            return await asyncio.shield(under_way[key])
+        # Known to others before the ledger is asked: whoever misses it here finds it there.
+        outcome = under_way[key] = asyncio.get_running_loop().create_future()
+        try:
+            call = await answered(question, key)
+            outcome.set_result(call)
+            return call
+        except BaseException as error:
+            is_shared = isinstance(error, CallError | Stopped | NothingRecorded)
+            outcome.set_exception(error if is_shared else Stopped())
+            outcome.exception()  # nobody may be waiting for it
+            raise
+        finally:
+            del under_way[key]
+
+    async def answered(question: Question, key: str) -> Call:
+        call = store.find(key)
+        if call is not None:
+            tally.cached += 1
+            # A run that the ledger answers must still hear Ctrl-C and draw its progress.
+            await asyncio.sleep(0)
+            return call
+        attempt = Attempt(question, key, bound(question))
+        async with inner(attempt) as reply:
+            call = Call(key, run, judge.name, reply, attempt.cost)
+            await store.record(call, attempt.reservation)
+        return call
+
+    return ask

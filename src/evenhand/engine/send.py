@@ -1,0 +1,38 @@
+"""The innermost layer: the request itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from time import monotonic
+
+from evenhand.engine.attempt import Attempt, Layer
+from evenhand.engine.prices import believed
+from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
+from evenhand.errors import CallLost
+from evenhand.exchange import Judge, Reply
+
+
+def sending(judge: Judge, stop: Stop, tally: Tally) -> Layer:
+    """Ask the judge once, unless the run is stopped."""
+
+    @asynccontextmanager
+    async def send(attempt: Attempt) -> AsyncIterator[Reply]:
+        stop.check()
+        tally.sent += 1
+        attempt.sent_at = monotonic()
+        yield believed(await _in_time(judge.answer(attempt.question), attempt.seconds))
+
+    return send
+
+
+async def _in_time(answer: Awaitable[Reply], seconds: float | None) -> Reply:
+    if seconds is None:
+        return await answer
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError:
+        raise CallLost("timeout", "no answer within call_seconds", billed=True) from None

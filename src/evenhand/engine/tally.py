@@ -1,0 +1,19 @@
+"""What one command has done so far, counted as it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Tally:
+    """Calls, money and judgments of one command."""
+
+    sent: int = 0
+    cached: int = 0
+    reasks: int = 0
+    cost: int = 0
+    unpriced: int = 0
+    verdicts: int = 0
+    failures: int = 0
+    left_out: int = 0
