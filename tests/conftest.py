@@ -16,6 +16,10 @@ settings.register_profile(
 )
 
 
+IDS = pytest.StashKey[list[str]]()
+"""All tests that were collected, before any is deselected."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="crash, fuzz, soak and simulation in full")
 
@@ -26,6 +30,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_long:
         # Simulations choose their rounds when they are collected, in every process.
         os.environ["EVENHAND_LONG"] = "1"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[IDS] = [item.nodeid for item in items]
 
 
 @pytest.fixture(scope="session")
