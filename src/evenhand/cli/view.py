@@ -6,7 +6,6 @@ import ipaddress
 import os
 import re
 import secrets
-import socket
 import sys
 import webbrowser
 from contextlib import suppress
@@ -37,7 +36,7 @@ def view_command(
     store needs the token, which is printed at start. Ctrl-C stops it.
     """
     try:
-        from evenhand.web.app import make_app, make_server
+        from evenhand.web.app import listening, make_app, make_server
         from evenhand.web.guard import Door
     except ModuleNotFoundError as error:
         if (error.name or "evenhand").partition(".")[0] == "evenhand":
@@ -50,7 +49,7 @@ def view_command(
     _check_token(token, host, closed)
     url = store or store_here()
     open_store(url, must_exist=True).close()
-    with _bound(host, port) as bound:
+    with listening(host, port) as bound:
         port = bound.getsockname()[1]
         door = Door(host=host, port=port, token=token or secrets.token_urlsafe(24), closed=closed)
         app = make_app(lambda: open_store(url, must_exist=True), door, url)
@@ -82,22 +81,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    """A socket that listens there; raises UsageError."""
-    try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, socket.SOCK_STREAM)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(128)
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen at {quoted(host)}, port {port}: {error.strerror or error}",
-            advice="Name another port, or leave --port out for a free one.",
-        ) from None
-    return made
 
 
 def _address(door: Any) -> str:

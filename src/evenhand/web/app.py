@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib import resources
@@ -16,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenhand import jsontext
-from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError
+from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, quoted
 from evenhand.ledger.store import Store
 from evenhand.report.html.page import static
 from evenhand.web.api import Json, routes
@@ -87,6 +88,29 @@ def make_server(app: App) -> uvicorn.Server:
             timeout_graceful_shutdown=3,
         )
     )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket for the server that listens there; port 0 takes a free one. Raises UsageError."""
+    bound = None
+    try:
+        # With its protocol named: without it, asyncio leaves Nagle's algorithm on, and every
+        # answer waits for an acknowledgement, 40 ms.
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(128)
+    except OSError as error:
+        if bound is not None:
+            bound.close()
+        raise UsageError(
+            f"cannot listen at {quoted(host)}, port {port}: {error.strerror or error}",
+            advice="Name another port, or leave --port out for a free one.",
+        ) from None
+    return bound
 
 
 def _is_api(path: str) -> bool:

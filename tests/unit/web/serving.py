@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from typing import Any
 import httpx
 
 from evenhand.runs.prepare import open_store
-from evenhand.web.app import make_app, make_server
+from evenhand.web.app import listening, make_app, make_server
 from evenhand.web.guard import Door
 from tests.suites import (
     JUDGE,
@@ -80,8 +79,7 @@ class Site:
 @contextmanager
 def served(store: Path, *, closed: bool = False, host: str = "127.0.0.1") -> Iterator[Site]:
     """The site over a store, on a free port."""
-    bound = socket.socket()
-    bound.bind(("127.0.0.1", 0))
+    bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
     door = Door(host=host, port=port, token=TOKEN, closed=closed)
     url = f"sqlite:{store}"

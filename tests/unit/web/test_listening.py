@@ -1,0 +1,34 @@
+"""The socket that pages are served from."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from evenhand.errors import UsageError
+from evenhand.web.app import listening
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_an_answer_does_not_wait_until_the_last_one_is_acknowledged(host: str) -> None:
+    without_delay = asyncio.get_running_loop().create_future()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted = writer.get_extra_info("socket")
+        without_delay.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listening(host, 0) as bound:
+        async with await asyncio.start_server(accept, sock=bound):
+            _, writer = await asyncio.open_connection(*bound.getsockname()[:2])
+            assert await without_delay
+            writer.close()
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    with listening("127.0.0.1", 0) as bound:
+        port = bound.getsockname()[1]
+        with pytest.raises(UsageError, match=f"port {port}"):
+            listening("127.0.0.1", port)
