@@ -25,6 +25,7 @@ from evenhand.web.desk import Desk, NotFound
 from evenhand.web.guard import App, Door, Guard
 from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer
+from evenhand.web.stores import Patience
 
 STATIC = {
     "page.css": ("text/css", "evenhand.report.html"),
@@ -40,9 +41,11 @@ _STATUS: tuple[tuple[type[EvenhandError], int], ...] = (
 )
 
 
-def make_app(open_one: Callable[[], Store], door: Door, store: str) -> App:
+def make_app(
+    open_one: Callable[[], Store], door: Door, store: str, patience: Patience | None = None
+) -> App:
     """The whole site over the store that `open_one` opens; `store` is its name for people."""
-    desk, renderer = Desk(open_one), Renderer()
+    desk, renderer = Desk(open_one, patience or Patience()), Renderer()
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:

@@ -20,11 +20,8 @@ from evenhand.results.pages import REACH, WINDOW, Standing, read_place
 from evenhand.results.report import Asked, make_report
 from evenhand.runs.judge import settle_run
 from evenhand.runs.prepare import Recorded
-from evenhand.web.stores import Kept, Stores
+from evenhand.web.stores import Kept, Patience, Stores
 
-COUNT_SECONDS = 1.0
-"""So long a page waits for counts before it is shown without them, or with the last known ones."""
-FIGURE_SECONDS = 0.7
 ROWS = 50
 
 
@@ -35,9 +32,10 @@ class NotFound(UsageError):  # noqa: N818  as in errors.py
 class Desk:
     """Answers what pages and API ask, each from a store of its own."""
 
-    def __init__(self, open_one: Callable[[], Store]) -> None:
+    def __init__(self, open_one: Callable[[], Store], patience: Patience) -> None:
+        self._patience = patience
         self.stores = Stores(open_one)
-        self.kept = Kept(self.stores)
+        self.kept = Kept(self.stores, patience.pause)
 
     def close(self) -> None:
         self.kept.close()
@@ -59,15 +57,16 @@ class Desk:
 
     def standings(self, runs: Sequence[Recorded]) -> list[Standing | None]:
         """How runs stand, as far as it can be counted in the time of one page."""
-        end = time.monotonic() + COUNT_SECONDS
+        end = time.monotonic() + self._patience.counts
         for one in runs:
             self.standing(one, wait=0)
         return [self.standing(one, wait=max(0.0, end - time.monotonic())) for one in runs]
 
-    def standing(self, recorded: Recorded, wait: float = COUNT_SECONDS) -> Standing | None:
+    def standing(self, recorded: Recorded, wait: float | None = None) -> Standing | None:
         """How a run stands, as last counted; None if it was never counted to the end yet."""
         key = ("standing", recorded.row.id, recorded.row.starts)
-        return self.kept.get(key, lambda store: pages.standing(store, recorded), wait)
+        seconds = self._patience.counts if wait is None else wait
+        return self.kept.get(key, lambda store: pages.standing(store, recorded), seconds)
 
     def overview(self, recorded: Recorded) -> dict[str, Any]:
         """A run and how it stands, waiting for the counts as long as they take."""
@@ -88,7 +87,7 @@ class Desk:
         make: Callable[[Store], dict[str, Any]] = lambda store: pages.agreement(  # noqa: E731
             store, one, other
         )
-        return self.kept.get(key, make, FIGURE_SECONDS, is_long=True)
+        return self.kept.get(key, make, self._patience.figures, is_long=True)
 
     def report(self, recorded: Recorded) -> Report | None:
         """What the judgments of a run come to; None while it is being computed."""
@@ -96,26 +95,25 @@ class Desk:
         make: Callable[[Store], Report] = lambda store: make_report(  # noqa: E731
             store, recorded, Asked(summary=True)
         )
-        return self.kept.get(key, make, FIGURE_SECONDS, is_long=True)
+        return self.kept.get(key, make, self._patience.figures, is_long=True)
 
     def charts(
         self, recorded: Recorded, say: Words
     ) -> tuple[Report, list[tuple[Figure, str]]] | None:
         """The pictures of a run in a language, each with its drawing, and the report they are of;
         None while they are being made. There are none where the extra is missing."""
-        found = self.report(recorded)
-        if found is None:
+        report = self.report(recorded)
+        if report is None:
             return None
 
         def drawn(store: Store) -> tuple[Report, list[tuple[Figure, str]]]:
             try:
-                return found, [(one, one.svg) for one in figures(found, say)]
+                return report, [(figure, figure.svg) for figure in figures(report, say)]
             except UsageError:
-                return found, []
+                return report, []
 
-        return self.kept.get(
-            ("charts", recorded.row.id, say.language), drawn, FIGURE_SECONDS, is_long=True
-        )
+        key, seconds = ("charts", recorded.row.id, say.language), self._patience.figures
+        return self.kept.get(key, drawn, seconds, is_long=True, of=report)
 
     def figures(self, recorded: Recorded) -> dict[str, Any] | None:
         """The same as plain values."""
@@ -135,7 +133,7 @@ class Desk:
         make: Callable[[Store], dict[str, Any]] = lambda store: pages.suggestions(  # noqa: E731
             store, recorded
         )
-        found = self.kept.get(key, make, COUNT_SECONDS)
+        found = self.kept.get(key, make, self._patience.counts)
         return found or {"fields": [], "values": {}, "candidates": [], "flags": []}
 
     def unit(self, recorded: Recorded, name: str) -> dict[str, Any]:

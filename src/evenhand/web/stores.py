@@ -21,9 +21,20 @@ FIGURES = 1024
 """So many figures are kept."""
 AT_ONCE = 2
 """So many short ones are made at a time."""
-PAUSE = 4.0
-"""Figures of a store that changes all the time are made again after so many times the time that
-they took: counting never takes more than a part of one processor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long readers wait for what takes long to make, and how long making it again waits."""
+
+    counts: float = 1.0
+    """Seconds that a page waits for counts before it is shown without them, or with the last
+    known ones."""
+    figures: float = 0.7
+    """The same for figures."""
+    pause: float = 4.0
+    """Figures of a store that changes all the time are made again after so many times the time
+    that they took: counting never takes more than a part of one processor."""
 
 
 class Stores:
@@ -74,11 +85,11 @@ class Stores:
 
 @dataclass(slots=True)
 class _Figure(Generic[T]):
-    """A figure, of which state of the store it is, and how long it took."""
+    """A figure, what it was made of, and how long it took."""
 
     value: T | None = None
     error: EvenhandError | None = None
-    state: int | None = None
+    source: object = None
     took: float = 0.0
     made: float = 0.0
     ready: threading.Event = field(default_factory=threading.Event)
@@ -86,31 +97,39 @@ class _Figure(Generic[T]):
 
 
 class Kept:
-    """Figures of a store, each made at most once a state of it, in a thread of its own. Whoever
+    """Figures of a store, each made at most once per state of it, in a thread of its own. Whoever
     asks waits a little, and is then given the last known figure, or None."""
 
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+    def __init__(self, stores: Stores, pause: float) -> None:
+        self._stores, self._pause = stores, pause
         self._lock = threading.Lock()
         self._known: OrderedDict[Hashable, _Figure[Any]] = OrderedDict()
         self._watching: Store | None = None
         self._short, self._long = threading.Semaphore(AT_ONCE), threading.Semaphore(1)
 
     def get(
-        self, key: Hashable, make: Callable[[Store], T], wait: float, *, is_long: bool = False
+        self,
+        key: Hashable,
+        make: Callable[[Store], T],
+        wait: float,
+        *,
+        is_long: bool = False,
+        of: object = None,
     ) -> T | None:
         """The figure under a key; raises what making it raised. Of the long ones, one is made at a
-        time."""
+        time. Where it is made `of` another figure, it is made again when that one is, and not
+        when the store changes."""
         with self._lock:
             state = self._state()
             figure = self._known.setdefault(key, _Figure())
             self._known.move_to_end(key)
             if len(self._known) > FIGURES:
                 self._known.popitem(last=False)
-            if self._is_due(figure, state):
+            source = state if of is None else of
+            if self._is_due(figure, source):
                 figure.under_way = True
                 figure.ready.clear()
-                work = (figure, state, make, is_long)
+                work = (figure, source, make, is_long)
                 threading.Thread(target=self._make, args=work, daemon=True).start()
         figure.ready.wait(wait)
         if figure.error is not None:
@@ -126,14 +145,13 @@ class Kept:
             self._watching = self._stores.opened()
         return self._watching.state()
 
-    @staticmethod
-    def _is_due(figure: _Figure[Any], state: int) -> bool:
-        if figure.under_way or figure.state == state:
+    def _is_due(self, figure: _Figure[Any], source: object) -> bool:
+        if figure.under_way or figure.source is source or figure.source == source:
             return False
-        return time.monotonic() - figure.made >= PAUSE * figure.took
+        return time.monotonic() - figure.made >= self._pause * figure.took
 
     def _make(
-        self, figure: _Figure[T], state: int, make: Callable[[Store], T], is_long: bool
+        self, figure: _Figure[T], source: object, make: Callable[[Store], T], is_long: bool
     ) -> None:
         begun = time.monotonic()
         try:
@@ -148,7 +166,7 @@ class Kept:
         finally:
             figure.made = time.monotonic()
             figure.took = figure.made - begun
-            figure.state, figure.under_way = state, False
+            figure.source, figure.under_way = source, False
             figure.ready.set()
 
     def close(self) -> None:

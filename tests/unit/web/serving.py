@@ -17,6 +17,7 @@ import httpx
 from evenhand.runs.prepare import open_store
 from evenhand.web.app import listening, make_app, make_server
 from evenhand.web.guard import Door
+from evenhand.web.stores import Patience
 from tests.suites import (
     JUDGE,
     judged,
@@ -25,6 +26,7 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
+from tests.waiting import PATIENCE
 
 TOKEN = "let-me-in"
 VARIED = (
@@ -76,19 +78,26 @@ class Site:
         return self.client.post(path, headers=sent)
 
 
+PATIENT = Patience(counts=PATIENCE, figures=PATIENCE, pause=0)
+"""However busy the machine is, a page has its counts and figures, and they are of the store as it
+is."""
+
+
 @contextmanager
-def served(store: Path, *, closed: bool = False, host: str = "127.0.0.1") -> Iterator[Site]:
+def served(
+    store: Path, *, closed: bool = False, host: str = "127.0.0.1", patience: Patience = PATIENT
+) -> Iterator[Site]:
     """The site over a store, on a free port."""
     bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
     door = Door(host=host, port=port, token=TOKEN, closed=closed)
     url = f"sqlite:{store}"
-    app = make_app(lambda: open_store(url, must_exist=True), door, "the store")
+    app = make_app(lambda: open_store(url, must_exist=True), door, "the store", patience)
     server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
             yield Site(f"http://127.0.0.1:{port}", port, client)
     finally:
         server.should_exit = True

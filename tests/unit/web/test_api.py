@@ -257,10 +257,8 @@ def test_runs_of_different_kinds_are_not_compared(site: Site, first: str) -> Non
 
 
 def test_figures_come_when_they_are_there(site: Site, first: str) -> None:
-    found = None
-    while found is None:
-        found = site.json(f"/api/runs/{first}/figures")["figures"]
-    means = {(one["dimension"], one["variant"]) for one in found["means"]}
+    figures = site.json(f"/api/runs/{first}/figures")["figures"]
+    means = {(one["dimension"], one["variant"]) for one in figures["means"]}
     assert {("clear", "v0"), ("clear", "v1"), ("correct", "v0")} <= means
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -14,7 +17,8 @@ import pytest
 from evenhand.report.html.page import LANGUAGES
 from evenhand.web import desk
 from tests.suites import JUDGE, evenhand, judged, prepared, samples, write_rows, write_suite
-from tests.unit.web.serving import SAMPLES, Site, run_named, served
+from tests.unit.web.serving import PATIENT, SAMPLES, Site, run_named, served
+from tests.waiting import PATIENCE, awaited
 
 SCORING = """
 def scored(messages, score):
@@ -138,18 +142,14 @@ async def test_means_of_a_comparison_have_two_digits(tmp_path: Path) -> None:
     assert "1.6667" not in page
 
 
-def figures_of(site: Site, run: str) -> str:
-    """What a run page says once its figures are there."""
-    for _ in range(600):
-        page = site.get(f"/runs/{run}").text
-        if 'data-ready="yes"' in page:
-            return text(page)
-        time.sleep(0.1)
-    raise AssertionError("the figures never came")
+def ready(site: Site, run: str) -> str | None:
+    """What a run page says with its figures; None while they are being made."""
+    page = site.get(f"/runs/{run}").text
+    return text(page) if 'data-ready="yes"' in page else None
 
 
 def test_a_run_says_the_level_and_how_ties_count(site: Site) -> None:
-    pairs, first = (figures_of(site, run_named(site, name)) for name in ("pairs", "first"))
+    pairs, first = (ready(site, run_named(site, name)) or "" for name in ("pairs", "first"))
     assert "intervals at the level of 95" in pairs
     assert "intervals at the level of 95" in first
     assert "count half a win" in pairs
@@ -166,7 +166,7 @@ async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path: Path) -> No
     done = evenhand("run", "--until-decided", cwd=folder)
     assert done.returncode == 0, done.stderr
     with served(tmp_path / "evenhand.db") as site:
-        assert "was to stop once its comparison was decided" in figures_of(site, "latest")
+        assert "was to stop once its comparison was decided" in (ready(site, "latest") or "")
 
 
 def rel(page: str, name: str) -> str | None:
@@ -324,15 +324,31 @@ async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
 ) -> None:
     folder = write_suite(tmp_path, 2)
     await judged(folder)
-    with served(tmp_path / "evenhand.db") as site:
-        assert "Figures as of" not in figures_of(site, "latest")
+    hurried = replace(PATIENT, figures=0)  # no page waits for them
+    with served(tmp_path / "evenhand.db", patience=hurried) as site:
+        assert "Figures as of" not in awaited(lambda: ready(site, "latest"), "the figures")
         write_rows(folder, samples(5))
         await judged(prepared(folder))
-        monkeypatch.setattr(desk, "FIGURE_SECONDS", 0)  # no page waits for the new ones
-        page = site.get("/runs/latest").text
-        assert "Figures as of 2 verdicts." in page
-        assert 'data-ready="no"' in page
-        assert "Figures as of" not in figures_of(site, "latest")
+        with held_up(monkeypatch):
+            page = site.get("/runs/latest").text
+            assert "Figures as of 2 verdicts." in page
+            assert 'data-ready="no"' in page
+        assert "Figures as of" not in awaited(lambda: ready(site, "latest"), "the new figures")
+
+
+@contextmanager
+def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A time in which no figures get ready."""
+    go, make_report = threading.Event(), desk.make_report
+
+    def waiting(*arguments: Any) -> Any:
+        go.wait(PATIENCE)
+        return make_report(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(desk, "make_report", waiting)
+        yield
+    go.set()
 
 
 async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -> None:

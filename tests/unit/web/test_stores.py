@@ -5,34 +5,58 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evenhand.errors import StoreError, UsageError
 from evenhand.ledger.store import IncomingUnit, Store
 from evenhand.runs.prepare import open_store
+from evenhand.web import stores as web_stores
 from evenhand.web.stores import Kept, Stores
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    made = tmp_path / "store.db"
-    open_store(f"sqlite:{made}").close()
-    return made
+    file = tmp_path / "store.db"
+    open_store(f"sqlite:{file}").close()
+    return file
 
 
 @pytest.fixture
 def stores(path: Path) -> Iterator[Stores]:
-    made = Stores(lambda: open_store(f"sqlite:{path}", must_exist=True))
-    yield made
-    made.close()
+    lender = Stores(lambda: open_store(f"sqlite:{path}", must_exist=True))
+    yield lender
+    lender.close()
+
+
+PAUSE = 4.0
+
+
+class Clock:
+    """A clock that goes on by as much as it is told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
 
 
 @pytest.fixture
-def kept(stores: Stores) -> Iterator[Kept]:
-    made = Kept(stores)
-    yield made
-    made.close()
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The only clock that figures are timed by."""
+    clock = Clock()
+    monkeypatch.setattr(web_stores, "time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
+@pytest.fixture
+def kept(stores: Stores, clock: Clock) -> Iterator[Kept]:
+    figures = Kept(stores, PAUSE)
+    yield figures
+    figures.close()
 
 
 def change(path: Path) -> None:
@@ -57,17 +81,42 @@ def test_a_store_that_is_gone_is_not_lent(stores: Stores, path: Path) -> None:
 
 
 def test_a_figure_is_made_once_until_the_store_changes(kept: Kept, path: Path) -> None:
-    made: list[int] = []
+    counts: list[int] = []
 
     def count(store: Store) -> int:
-        made.append(len(store.runs()))
-        return made[-1]
+        counts.append(len(store.runs()))
+        return counts[-1]
 
-    assert [kept.get("runs", count, 60) for _ in range(3)] == [0, 0, 0]
+    assert [kept.get("runs", count, PATIENCE) for _ in range(3)] == [0, 0, 0]
     change(path)
-    while kept.get("runs", count, 60) == 0:
-        """The pause that a figure's making took may not be over."""
-    assert made == [0, 1]
+    assert [kept.get("runs", count, PATIENCE) for _ in range(3)] == [1, 1, 1]
+    assert counts == [0, 1]
+
+
+def test_a_figure_that_took_long_is_made_again_after_a_pause(
+    kept: Kept, path: Path, clock: Clock
+) -> None:
+    """A store that changes all the time does not keep a processor busy with counting."""
+
+    def count(store: Store) -> int:
+        clock.now += 3
+        return len(store.runs())
+
+    assert kept.get("runs", count, PATIENCE) == 0
+    change(path)
+    clock.now += PAUSE * 3 - 0.1
+    assert kept.get("runs", count, PATIENCE) == 0
+    clock.now += 0.1
+    assert kept.get("runs", count, PATIENCE) == 1
+
+
+def test_a_figure_of_another_figure_is_made_again_with_that_one(kept: Kept, path: Path) -> None:
+    """And not before: made of an old one after the store changed, it would stay old."""
+    words = [kept.get("word", lambda store, n=n: f"of {n}", PATIENCE, of=n) for n in (1, 1, 2)]
+    assert words == ["of 1", "of 1", "of 2"]
+    change(path)
+    assert kept.get("word", lambda store: "of the old one", PATIENCE, of=2) == "of 2"
+    assert kept.get("word", lambda store: "of 3", PATIENCE, of=3) == "of 3"
 
 
 def test_nobody_waits_longer_than_said(kept: Kept) -> None:
@@ -80,7 +129,7 @@ def test_nobody_waits_longer_than_said(kept: Kept) -> None:
     assert kept.get("slow", slow, 0.01) is None
     assert kept.get("slow", slow, 0) is None
     go.set()
-    assert kept.get("slow", slow, 60) == 7
+    assert kept.get("slow", slow, PATIENCE) == 7
 
 
 def test_the_last_figure_stays_while_the_next_is_made(kept: Kept, path: Path) -> None:
@@ -91,14 +140,12 @@ def test_the_last_figure_stays_while_the_next_is_made(kept: Kept, path: Path) ->
         go.wait()
         return len(store.runs())
 
-    assert kept.get("x", waiting, 60) == 0
+    assert kept.get("x", waiting, PATIENCE) == 0
     go.clear()
     change(path)
     assert kept.get("x", waiting, 0.01) == 0
     go.set()
-    while kept.get("x", waiting, 60) == 0:
-        """It is being made."""
-    assert kept.get("x", waiting, 60) == 1
+    assert kept.get("x", waiting, PATIENCE) == 1
 
 
 def test_what_making_a_figure_raises_is_raised(kept: Kept) -> None:
@@ -109,6 +156,6 @@ def test_what_making_a_figure_raises_is_raised(kept: Kept) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(UsageError, match="no such thing"):
-        kept.get("wrong", wrong, 60)
+        kept.get("wrong", wrong, PATIENCE)
     with pytest.raises(Exception, match="cannot be computed: ZeroDivisionError"):
-        kept.get("broken", broken, 60)
+        kept.get("broken", broken, PATIENCE)
