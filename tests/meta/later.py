@@ -1,5 +1,5 @@
-"""A pytest plugin for a collection that is compared with an earlier one: its clock is a day ahead,
-and the ids it collects are written to the file that EVENHAND_IDS names."""
+"""A pytest plugin for a collection that is compared with another one: its clock is ahead by as
+many days as EVENHAND_DAYS says, and its ids are written to the file that EVENHAND_IDS names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-DAY = 86_400
+AHEAD = 86_400 * int(os.environ["EVENHAND_DAYS"])
 _time, _time_ns = time.time, time.time_ns
-time.time = lambda: _time() + DAY
-time.time_ns = lambda: _time_ns() + DAY * 10**9
+time.time = lambda: _time() + AHEAD
+time.time_ns = lambda: _time_ns() + AHEAD * 10**9
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -42,12 +42,13 @@ def test_stable(value): ...
 
 
 def collected(folder: Path, arguments: Sequence[str], seed: int, **environ: str) -> list[str]:
-    """The ids of all tests there, in order, as another process collects them a day later."""
+    """The ids of all tests there, in order, as another process collects them after `seed` days."""
     quiet = ("--collect-only", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.meta.later", *quiet, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": str(seed), **environ},
+        env={**os.environ, **environ, "PYTHONPATH": str(ROOT)}
+        | {"PYTHONHASHSEED": str(seed), "EVENHAND_DAYS": str(seed)},
         capture_output=True,
         text=True,
         check=False,
