@@ -13,7 +13,7 @@ import click
 from evenhand.cli.common import json_option, notice, print_json, store_flag, wait
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
-from evenhand.errors import StoreError, UsageError
+from evenhand.errors import StoppedEarly, StoreError, UsageError
 from evenhand.ledger.store import Store
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import console, outcome_lines, safe
@@ -104,6 +104,8 @@ def _exit_code(summary: Summary, prepared: Prepared, flag: str) -> int:
     if summary.stopped:
         click.echo(f"evenhand: {summary.stopped}", err=True)
         return summary.stopped.exit_code
+    if summary.is_barren:
+        return _nothing_judged(summary, flag)
     most = prepared.suite.file.limits.max_failure_rate
     if most is None or summary.failure_rate <= most:
         return 0
@@ -115,6 +117,19 @@ def _exit_code(summary: Summary, prepared: Prepared, flag: str) -> int:
         err=True,
     )
     return 1
+
+
+def _nothing_judged(summary: Summary, flag: str) -> int:
+    counts = summary.counts
+    reasons = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
+    outcomes = [*reasons, *([f"{counts.pending} pending"] if counts.pending else [])]
+    rest = "" if summary.is_resumable else " with --retry-failures"
+    click.echo(
+        f"evenhand: nothing could be judged: {', '.join(outcomes)}\n"
+        f"  See why: evenhand show {summary.run}{flag}; then try again: the same command{rest}",
+        err=True,
+    )
+    return StoppedEarly.exit_code if summary.is_resumable else 1
 
 
 def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_json: bool) -> None:

@@ -23,8 +23,9 @@ class Breaker:
         if self._lost_in_a_row >= LOST_IN_A_ROW:
             self._stop.throw(
                 StoppedEarly(
-                    f"the provider seems to be down: {self._lost_in_a_row} calls in a row were lost"
-                    f" (the last: {loss})",
-                    advice="Run the same command again later; it continues where it stopped.",
+                    f"the judge seems to be down: {self._lost_in_a_row} calls in a row gave no"
+                    f" answer (the last: {loss})",
+                    advice="Mend that, or wait, and run the same command again: it continues where"
+                    " it stopped.",
                 )
             )

@@ -12,7 +12,14 @@ from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.breaker import Breaker
 from evenhand.engine.pace import Pace
 from evenhand.engine.stop import Stop, Stopped
-from evenhand.errors import AskAgain, CallLost, CallRejected, EvenhandError, StoppedEarly
+from evenhand.errors import (
+    AskAgain,
+    CallLost,
+    CallRejected,
+    EvenhandError,
+    JudgeCrashed,
+    StoppedEarly,
+)
 from evenhand.exchange import Reply
 from evenhand.limits import (
     ATTEMPT_SECONDS,
@@ -77,6 +84,9 @@ def retried(
                     continue
                 except CallRejected:
                     breaker.answered()
+                    raise
+                except JudgeCrashed as crash:
+                    breaker.lost(crash)
                     raise
                 except CallLost as loss:
                     hold_as_asked(loss)

@@ -68,6 +68,17 @@ class Summary:
         } | ({} if self.decided is None else {"decided": self.decided.json()})
 
     @property
+    def is_barren(self) -> bool:
+        """Whether nothing could be judged: something was planned, and there is no verdict."""
+        return self.counts.planned > 0 and not self.counts.verdicts
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the same command would judge more: what is pending, or was lost on its way."""
+        lost = self.counts.failures.keys() & RETRIED_BY_NEXT_RUN
+        return self.counts.pending > 0 or bool(lost)
+
+    @property
     def failure_rate(self) -> float:
         """Failures among what was judged."""
         failed = sum(self.counts.failures.values())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.cli.watch import Watcher
+from evenhand.limits import LOST_IN_A_ROW
 from tests.provider import child
 from tests.suites import JUDGE, at, evenhand, samples, write_rows, write_suite
 from tests.unit.cli.conftest import CallCommand
@@ -87,12 +89,73 @@ def test_a_dry_run_knows_what_the_ledger_holds(call: CallCommand, tmp_path: Path
 
 
 def test_too_many_failures_are_exit_1(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 2, BAD, limits={"max_failure_rate": 0.5})
+    mixed = [{"model": "python/judge:good"}, BAD]
+    write_suite(tmp_path, 2, *mixed, limits={"max_failure_rate": 0.4})
     said = call("run", "--json")
     assert said.code == 1
     assert said.json["failures"] == {"schema": 2}
     assert "max_failure_rate" in said.err
+    write_suite(tmp_path, 2, *mixed, limits={"max_failure_rate": 0.5})
+    assert call("run").code == 0
+
+
+# A run in which nothing could be judged
+
+
+def test_a_judge_that_always_crashes_stops_the_run(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 200, {"model": "python/judge:crash"}, limits={"concurrency": 4})
+    said = call("run", "--json")
+    assert said.code == 5
+    lost = said.json["failures"]["judge_crash"]
+    assert LOST_IN_A_ROW <= lost < LOST_IN_A_ROW + 4
+    assert said.json["pending"] == 200 - lost
+    assert f"{LOST_IN_A_ROW} calls in a row" in said.err
+    assert "no luck" in said.err
+
+
+@pytest.mark.parametrize("units", [1, 10])
+def test_few_units_that_all_crash_are_exit_5(call: CallCommand, tmp_path: Path, units: int) -> None:
+    write_suite(tmp_path, units, {"model": "python/judge:crash"})
+    said = call("run", "--json")
+    assert (said.code, said.json["failures"]) == (5, {"judge_crash": units})
+    assert "nothing could be judged" in said.err
+    (tmp_path / "judge.py").write_text(JUDGE.replace('raise RuntimeError("no luck")', "return"))
+    assert call("run").code == 5
+    (tmp_path / "judge.py").write_text(JUDGE.replace("async def crash", "async def no_crash"))
+    assert call("run", "--judge", "python/judge:good").code == 0
+
+
+def test_an_address_where_nobody_listens_is_exit_5(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    write_suite(tmp_path, 10, at(url), limits={"call_seconds": 0.5})
+    done = evenhand("run", "--json", cwd=tmp_path)
+    assert done.returncode == 5, done.stderr
+    assert json.loads(done.stdout)["failures"] == {"transport": 10}
+    assert "nothing could be judged" in done.stderr
+
+
+def test_replies_that_all_break_the_contract_are_exit_1(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, 2, BAD, limits={"max_failure_rate": 1})
+    for _ in range(2):
+        said = call("run", "--json")
+        assert (said.code, said.json["failures"]) == (1, {"schema": 2})
+        assert "nothing could be judged" in said.err
+        assert "--retry-failures" in said.err
+
+
+def test_recorded_replies_of_other_units_are_exit_5(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 2, {"model": "replay/replies.jsonl"})
+    (tmp_path / "replies.jsonl").write_text('{"unit": "another", "reply": "{}"}\n')
+    said = call("run", "--json")
+    assert (said.code, said.json["pending"]) == (5, 2)
+    assert "nothing could be judged" in said.err
+
+
+def test_a_run_with_one_verdict_is_complete(call: CallCommand, tmp_path: Path) -> None:
+    mixed = [{"model": "python/judge:crash"}, {"model": "python/judge:good"}]
+    write_suite(tmp_path, 1, *mixed)
     assert call("run").code == 0
 
 

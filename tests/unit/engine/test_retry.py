@@ -97,10 +97,11 @@ async def test_a_pause_too_long_to_wait_stops_the_run_and_leaves_the_unit_pendin
     assert isinstance(trying.stop.cause, StoppedEarly)
 
 
-async def test_many_lost_calls_in_a_row_stop_the_run() -> None:
-    trying = Trying(LOST)
+@pytest.mark.parametrize("loss", [LOST, JudgeCrashed("died")])
+async def test_many_lost_calls_in_a_row_stop_the_run(loss: CallError) -> None:
+    trying = Trying(loss)
     for lost in range(LOST_IN_A_ROW):
         assert not trying.stop.thrown, lost
-        with pytest.raises(CallLost):
+        with pytest.raises(type(loss)):
             await trying.run()
     assert isinstance(trying.stop.cause, StoppedEarly)
