@@ -6,13 +6,13 @@ Deterministic and total: the same text gives the same result, and nothing here r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.shared.check import Checked, Inspection
-from evenhand.kinds.shared.evidence import locate
+from evenhand.kinds.shared.evidence import SearchText
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
@@ -20,6 +20,21 @@ from evenhand.units import Sample
 TAGS = ("A", "B", "C", "D", "E")
 _ASKED = ("scores", "failure_tags", "notes")
 _INNER = ("evidence", "rationale", "score")
+
+
+class Sources(NamedTuple):
+    """What a judge may quote from: evidence stands in the output, and in nothing else. One for
+    each sample, so that its texts are folded once for all quotes of all replies."""
+
+    output: SearchText
+    question: SearchText
+    rubric: SearchText
+
+
+def sources_of(sample: Sample, rubric: Rubric) -> Sources:
+    """The sources of a sample under a rubric."""
+    texts = (sample.model_output, sample.question, rubric.text)
+    return Sources(*map(SearchText, texts))
 
 
 def check_reply(
@@ -31,21 +46,30 @@ def check_reply(
     *,
     exposed: bool = False,
     asked_meta: bool = False,
+    sources: Sources | None = None,
 ) -> Checked:
     """Hold one reply to the contract. `asked_meta` says that the prompt demands a copy of meta,
     `exposed` that the judge was shown it."""
-    check = _Check(sample, rubric, words, exposed, asked_meta)
+    sources = sources or sources_of(sample, rubric)
+    check = _Check(sample, rubric, words, exposed, asked_meta, sources)
     value = check.object_in(text) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 
 
 class _Check(Inspection):
     def __init__(
-        self, sample: Sample, rubric: Rubric, words: Words, exposed: bool, asked_meta: bool
+        self,
+        sample: Sample,
+        rubric: Rubric,
+        words: Words,
+        exposed: bool,
+        asked_meta: bool,
+        sources: Sources,
     ) -> None:
         super().__init__(words)
         self.sample, self.rubric = sample, rubric
         self.exposed, self.asked_meta = exposed, asked_meta
+        self.sources = sources
 
     def reply(self, value: dict[str, Any]) -> dict[str, Any]:
         """The output object, in the contract's order."""
@@ -128,7 +152,7 @@ class _Check(Inspection):
         if not sought.strip():
             self.breach("evidence_blank", "schema", path)
             return ""
-        place = locate(sought, self.sample.model_output)
+        place = self.sources.output.locate(sought)
         if place is None:
             self.breach(self._nowhere(sought), "evidence_missing", path, quote=sought)
             return sought
@@ -141,9 +165,9 @@ class _Check(Inspection):
         return self.sample.model_output[place.start : place.end]
 
     def _nowhere(self, quote: str) -> str:
-        if locate(quote, self.sample.question):
+        if self.sources.question.locate(quote):
             return "evidence_from_question"
-        return "evidence_from_rubric" if locate(quote, self.rubric.text) else "evidence_nowhere"
+        return "evidence_from_rubric" if self.sources.rubric.locate(quote) else "evidence_nowhere"
 
     def _tags(self, value: object) -> list[str]:
         if not self.typed(value, list, "list", "failure_tags"):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Ask, Message, Question, Reply, Style
 from evenhand.judgment import Judgment, verdict
-from evenhand.kinds.rubric.check import check_reply
+from evenhand.kinds.rubric.check import Sources, check_reply, sources_of
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.shared.asking import converse
 from evenhand.kinds.shared.check import Checked
@@ -70,11 +70,12 @@ class RubricProtocol:
 
     async def judge(self, sample: Sample, ask: Ask, style: Style) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
-        question = self.question(sample, self.rubric_of(sample), style)
+        rubric = self.rubric_of(sample)
+        question, sources = self.question(sample, rubric, style), sources_of(sample, rubric)
         conversation = await converse(
             ask,
             question,
-            lambda reply: self.check(reply.text, sample, finish=reply.finish),
+            lambda reply: self.check(reply.text, sample, finish=reply.finish, sources=sources),
             self.prompts[style],
             self.words,
             self.repairs,
@@ -84,8 +85,15 @@ class RubricProtocol:
         last = conversation.tries[-1]
         return self._settled(sample, last.reply, last.checked, conversation.passes)
 
-    def check(self, text: str | bytes, sample: Sample, *, finish: str = "stop") -> Checked:
-        """The contract applied to one reply."""
+    def check(
+        self,
+        text: str | bytes,
+        sample: Sample,
+        *,
+        finish: str = "stop",
+        sources: Sources | None = None,
+    ) -> Checked:
+        """The contract applied to one reply; `sources` are the sample's, where there are more."""
         return check_reply(
             text,
             sample,
@@ -94,6 +102,7 @@ class RubricProtocol:
             finish,
             exposed=self.expose_meta,
             asked_meta=self.own is not None and self.own.says("meta"),
+            sources=sources,
         )
 
     def rubric_of(self, sample: Sample) -> Rubric:

@@ -3,6 +3,9 @@
 A quote is matched exactly first, then after NFC and white-space folding, then with quotation
 marks and ellipses unified. Whatever is found is a stretch of the original text: offsets are its
 code points, half-open, of the first occurrence.
+
+A text is folded once, however many quotes are sought in it, in time linear in its length. No
+single step takes in more than a chunk of it, so that other threads get their turn.
 """
 
 from __future__ import annotations
@@ -10,18 +13,24 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
+from typing import NamedTuple, cast
 
 from evenhand.judgment import Match
 
-_MARKS = dict.fromkeys(map(ord, "\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇"), '"')
-_ELLIPSES = {ord("…"): "...", ord("⋯"): "..."}
 _nfc, _nfd = partial(unicodedata.normalize, "NFC"), partial(unicodedata.normalize, "NFD")
+
+CHUNK_CHARS = 1 << 14
+"""So much is taken in at a time: some milliseconds at the most."""
 
 CLUSTER_MOST = 64
 """Marks on one letter. More are no writing, and to sort them takes the square of their number."""
+
+CLUSTER_USUAL = 4
+"""Letters and marks of nearly every cluster there is."""
 
 CUTS_MOST = 1000
 """Places looked at that would cut a cluster. Only endless rows of ellipses have more."""
@@ -36,92 +45,162 @@ class Span:
     match: Match
 
 
-def locate(quote: str, text: str) -> Span | None:
-    """Where `quote` stands in `text`; None if it does not, or is blank."""
-    if not quote.strip():
-        return None
-    at = text.find(quote)
-    if at >= 0:
-        return Span(at, at + len(quote), "exact")
-    if place := _folded_place(quote, text, {}):
-        return Span(*place, "folded")
-    if place := _folded_place(quote, text, _MARKS | _ELLIPSES):
-        return Span(*place, "unified")
-    return None
+class SearchText:
+    """A text in which quotes are sought; folded when the first one does not stand in it exactly."""
 
+    def __init__(self, text: str) -> None:
+        self.text = text
 
-def _folded_place(quote: str, text: str, table: dict[int, str]) -> tuple[int, int] | None:
-    sought = _Folded(quote, table).text.strip()
-    folded = _Folded(text, table)
-    at = folded.text.find(sought) if sought else -1
-    for _ in range(CUTS_MOST):
-        if at < 0:
-            break
-        if place := folded.original(at, at + len(sought)):
-            return place
-        at = folded.text.find(sought, folded.after(at))
-    return None
-
-
-class _Folded:
-    """A text folded cluster by cluster, with the way back to the original."""
-
-    def __init__(self, text: str, table: dict[int, str]) -> None:
-        parts: list[str] = []
-        self.owners: list[int] = []
-        self.starts: list[int] = []
-        for start, cluster in _clusters(text):
-            folded = _fold(cluster, table)
-            if folded == " " and parts and parts[-1] == " ":
-                continue
-            parts.append(folded)
-            self.owners.extend([len(self.starts)] * len(folded))
-            self.starts.append(start)
-        self.text = "".join(parts)
-        self.length = len(text)
-
-    def original(self, start: int, end: int) -> tuple[int, int] | None:
-        """The stretch whose folded form is [start, end); None if it would cut a cluster."""
-        first, last = self.owners[start], self.owners[end - 1]
-        cut_before = start > 0 and self.owners[start - 1] == first
-        cut_after = end < len(self.owners) and self.owners[end] == last
-        if cut_before or cut_after:
+    def locate(self, quote: str) -> Span | None:
+        """Where `quote` stands; None if it does not, or is blank."""
+        if not quote.strip():
             return None
-        stop = self.starts[last + 1] if last + 1 < len(self.starts) else self.length
-        return self.starts[first], stop
+        at = self.text.find(quote)
+        if at >= 0:
+            return Span(at, at + len(quote), "exact")
+        sought = SearchText(quote)
+        if place := self.folded.locate(sought.folded.text.strip()):
+            return Span(*place, "folded")
+        if place := self.unified.locate(sought.unified.text.strip()):
+            return Span(*place, "unified")
+        return None
 
-    def after(self, at: int) -> int:
-        """Where the cluster after the one at `at` begins."""
-        return bisect_right(self.owners, self.owners[at])
+    @cached_property
+    def folded(self) -> _Folding:
+        """In NFC, with white space as single spaces."""
+        return _Folding(self.text, _composed(self.text))
+
+    @cached_property
+    def unified(self) -> _Folding:
+        """The same with one sort of quotation marks and of ellipses."""
+        text = self.folded.text
+        places = range(0, len(text), CHUNK_CHARS)
+        plain = "".join(_QUOTATION.sub('"', text[at : at + CHUNK_CHARS]) for at in places)
+        return _Folding(plain, _ellipses(plain), self.folded)
 
 
-def _clusters(text: str) -> list[tuple[int, str]]:
-    """The text cut where NFC cannot reach across."""
-    if unicodedata.is_normalized("NFC", text):
-        return [(m.start(), m[0]) for m in re.finditer(r"\s+|\S", text)]
-    starts = [0]
-    for index in range(1, len(text)):
-        if not _joins(text, starts[-1], index):
+class _Edit(NamedTuple):
+    """A stretch that stands for one thing, and what it is folded to."""
+
+    start: int
+    end: int
+    folded: str
+
+
+class _Folding:
+    """A text with every edit made, and the way back: through `inner` where it was folded before."""
+
+    def __init__(self, text: str, edits: Iterable[_Edit], inner: _Folding | None = None) -> None:
+        self.inner = inner
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.edits: list[_Edit] = []
+        pieces: list[str] = []
+        at = done = 0
+        for edit in edits:
+            pieces += (text[done : edit.start], edit.folded)
+            at += edit.start - done
+            self.starts.append(at)
+            at, done = at + len(edit.folded), edit.end
+            self.ends.append(at)
+            self.edits.append(edit)
+        self.text = "".join([*pieces, text[done:]]) if pieces else text
+
+    def locate(self, sought: str) -> tuple[int, int] | None:
+        """The first stretch of the original text that is folded to `sought`."""
+        at = self.text.find(sought) if sought else -1
+        for _ in range(CUTS_MOST):
+            if at < 0:
+                break
+            start, end = self.original(at), self.original(at + len(sought))
+            if start is not None and end is not None:
+                return start, end
+            at = self.text.find(sought, self._after(at))
+        return None
+
+    def original(self, at: int) -> int | None:
+        """A place of the folded text in the original one; None in the middle of an edit."""
+        number = bisect_right(self.starts, at) - 1
+        if number >= 0:
+            start, end, edit = self.starts[number], self.ends[number], self.edits[number]
+            if start < at < end:
+                return None
+            at = edit.start if at == start else edit.end + at - end
+        return self.inner.original(at) if self.inner else at
+
+    def _after(self, at: int) -> int:
+        """The next place at which an edit or a character begins."""
+        number = bisect_right(self.starts, at) - 1
+        return self.ends[number] if number >= 0 and at < self.ends[number] else at + 1
+
+
+# What no letter before it can take in: a text may be cut here.
+_LETTER = re.compile(r"[^\W\u1160-\u11ff\ud7b0-\ud7ff]")
+_BLANK = re.compile(r"\s{2,}|[^\S ]")
+_BLANKS = re.compile(r"\s*")
+# All but what NFC leaves as it is, whatever stands before it; and the letter before that.
+_ODD = re.compile(
+    r"\s{2,}|[^\S ]|\S?[^\s\x00-\u02ff\u0400-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e"
+    r"\u3001-\u3029\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uffee]+"
+)
+_QUOTATION = re.compile("[\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇]")
+_ELLIPSIS = re.compile("[…⋯]")
+
+
+def _chunks(text: str) -> Iterator[tuple[int, int]]:
+    """Where to cut a text so that no cluster and no white space is cut."""
+    start = 0
+    while start < len(text):
+        letter = _LETTER.search(text, start + CHUNK_CHARS, start + 4 * CHUNK_CHARS)
+        end = letter.start() if letter else start + 4 * CHUNK_CHARS
+        if letter is None and text[end - 1 : end].isspace():
+            end = cast("re.Match[str]", _BLANKS.match(text, end)).end()
+        yield start, min(end, len(text))
+        start = end
+
+
+def _composed(text: str) -> Iterator[_Edit]:
+    """White space as one space, and letters with their marks in NFC."""
+    joins: dict[str, bool] = {}
+    for start, end in _chunks(text):
+        is_normal = unicodedata.is_normalized("NFC", text[start:end])
+        for stretch in (_BLANK if is_normal else _ODD).finditer(text, start, end):
+            if stretch[0].isspace():
+                yield _Edit(*stretch.span(), " ")
+            else:
+                yield from _clusters(text, *stretch.span(), joins)
+
+
+def _clusters(text: str, start: int, end: int, joins: dict[str, bool]) -> Iterator[_Edit]:
+    """The stretch cut where NFC cannot reach across; of single letters only those it alters."""
+    starts = [start]
+    for index in range(start + 1, end):
+        if not _joins(text[starts[-1] : index + 1], joins):
             starts.append(index)
-    return [(start, text[start:stop]) for start, stop in pairwise([*starts, len(text)])]
+    for first, last in pairwise([*starts, end]):
+        composed = _nfc(text[first:last])
+        if last - first > 1 or composed != text[first]:
+            yield _Edit(first, last, composed)
 
 
-def _joins(text: str, start: int, index: int) -> bool:
-    """Whether the character at `index` belongs to the cluster that begins at `start`."""
-    char, before = text[index], text[index - 1]
-    if char.isspace() or before.isspace():
-        return char.isspace() and before.isspace()
-    if char.isascii() or index - start >= CLUSTER_MOST:
-        return False
-    if unicodedata.combining(_nfd(char)[0]):
-        return True
-    return _nfc(text[start : index + 1]) != _nfc(text[start:index]) + _nfc(char)
+def _joins(cluster: str, joins: dict[str, bool]) -> bool:
+    """Whether the last character belongs to the others; `joins` remembers usual clusters."""
+    is_joined = joins.get(cluster)
+    if is_joined is None:
+        is_joined = len(cluster) <= CLUSTER_MOST and (
+            unicodedata.combining(_nfd(cluster[-1])[0]) > 0
+            or _nfc(cluster) != _nfc(cluster[:-1]) + _nfc(cluster[-1])
+        )
+        if len(cluster) <= CLUSTER_USUAL:
+            joins[cluster] = is_joined
+    return is_joined
 
 
-def _fold(cluster: str, table: dict[int, str]) -> str:
-    if cluster.isspace():
-        return " "
-    return _nfc(cluster).translate(table)
+def _ellipses(text: str) -> Iterator[_Edit]:
+    """Ellipses as three dots."""
+    for start in range(0, len(text), CHUNK_CHARS):
+        for ellipsis in _ELLIPSIS.finditer(text, start, start + CHUNK_CHARS):
+            yield _Edit(*ellipsis.span(), "...")
 
 
 _SENTENCE = re.compile(r"[^.!?。！？…\n]+[.!?。！？…]*[»”\"』」)]*|[.!?。！？…]+")
@@ -131,8 +210,17 @@ FRAGMENTS_MOST, FRAGMENT_CHARS = 24, 160
 
 def fragments(text: str) -> list[str]:
     """Sentences of `text`, long ones cut at clauses: quotes that are verbatim by construction."""
-    found: dict[str, None] = {}
-    for sentence in _SENTENCE.findall(text):
-        parts = [sentence] if len(sentence) <= FRAGMENT_CHARS else _CLAUSE.findall(sentence)
-        found.update(dict.fromkeys(part.strip()[:FRAGMENT_CHARS].strip() for part in parts))
-    return [part for part in found if any(map(str.isalnum, part))][:FRAGMENTS_MOST]
+    different: dict[str, None] = {}
+    for part in _parts(text):
+        if any(map(str.isalnum, part)):
+            different[part] = None
+        if len(different) == FRAGMENTS_MOST:
+            break
+    return list(different)
+
+
+def _parts(text: str) -> Iterator[str]:
+    for sentence in _SENTENCE.finditer(text):
+        is_short = len(sentence[0]) <= FRAGMENT_CHARS
+        parts = [sentence[0]] if is_short else _CLAUSE.findall(sentence[0])
+        yield from (part.strip()[:FRAGMENT_CHARS].strip() for part in parts)

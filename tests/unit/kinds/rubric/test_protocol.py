@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply
 from evenhand.judgment import Fix
 from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds.shared import evidence
+from evenhand.kinds.shared.evidence import SearchText
 from evenhand.limits import PROBLEMS_SHOWN
 from evenhand.units import Sample
 from tests.unit.kinds.material import (
@@ -26,6 +29,7 @@ from tests.unit.kinds.material import (
     good,
     protocol,
 )
+from tests.work import calls_of
 
 GOOD = json.dumps(good())
 OFF = GOOD.replace('"score": 5', '"score": 4')
@@ -69,6 +73,22 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(language, style)
     assert (first.reask, second.reask) == (0, 1)
     assert judgment.status == "verdict"
     assert [len(one["problems"]) for one in judgment.passes] == [1, 0]
+
+
+def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
+    """Three replies with three quotes each, none of which stands in the output word for word."""
+    sample = replace(SAMPLE, model_output="и\u0306 “short  waves”… " * 500)
+    wrong = good()
+    quotes = ['й "short waves"... й', "short waves", "nowhere at all"]
+    wrong["scores"]["correct"] |= {"evidence": quotes}
+    ask = Scripted([json.dumps(wrong)] * 3)
+
+    def judge() -> None:
+        judgment = asyncio.run(protocol(repairs=2).judge(sample, ask, "full"))
+        assert (judgment.reason, len(judgment.passes)) == ("evidence_missing", 3)
+
+    once = calls_of(SearchText(sample.model_output).locate, "nowhere", of=evidence._composed)
+    assert 1_000 < once <= calls_of(judge, of=evidence._composed) < 1.5 * once
 
 
 @pytest.mark.parametrize("repairs", [0, 1, 2, 5])

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import partial
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.evidence import FRAGMENT_CHARS, FRAGMENTS_MOST, Span, fragments, locate
+from evenhand.kinds.shared import evidence
+from evenhand.kinds.shared.evidence import (
+    CHUNK_CHARS,
+    CUTS_MOST,
+    FRAGMENT_CHARS,
+    FRAGMENTS_MOST,
+    SearchText,
+    Span,
+    fragments,
+)
+from tests.work import calls_of
 
 # Letters that compose, marks in and out of order, jamo, kana, spaces, quotes, dots, an astral sign.
 ODD = "aeÅ\u212bé\u0301\u0323\u0327가\u1100\u1161\u11a8\u1101ハ\u3099バか\u0cc6\u0cc2\u0cd5"
 ODD += " \u00a0\u3000\n\"'«»“”„‘’「」『』….⋯𝄞😀x"
 TEXTS = st.text(st.sampled_from(ODD), max_size=20) | st.text(max_size=12)
+
+
+def locate(quote: str, text: str) -> Span | None:
+    return SearchText(text).locate(quote)
 
 
 def folded(text: str) -> str:
@@ -127,14 +142,99 @@ def test_the_first_of_several_places_counts_and_a_better_match_beats_an_earlier_
     assert locate("a b", "x a\nb, a b") == Span(7, 10, "exact")
 
 
-def test_heaps_of_marks_and_spaces_take_linear_time():
-    for text in (
-        "a" + "\u0301\u0316" * 100_000,
-        "e\u0301" + " " * 200_000,
-        "\u1100\u1161" * 100_000,
-    ):
-        assert locate("nowhere to be found", text) is None
-    assert locate("." * 10_001, "…" * 200_000) is None
+HEAPS = {
+    "prose": "The “sky”\n is  blue… ",
+    "marks out of order": "\u0301\u0316",
+    "marks in order": "\u0316",
+    "marks on letters": "и\u0306 ",
+    "jamo": "\u1112\u1161\u11ab",
+    "vowels that may join": "\u0cc6\u0cc2\u0cd5",
+    "spaces": " ",
+    "ellipses": "…",
+    "dots": ".",
+}
+
+
+@pytest.mark.parametrize("name", HEAPS)
+def test_four_times_the_text_is_four_times_the_work(monkeypatch, name):
+    """Counted in calls, and in characters that are brought into a normal form."""
+    handed = 0
+
+    def counted(form: str, text: str) -> str:
+        nonlocal handed
+        handed += len(text)
+        return unicodedata.normalize(form, text)
+
+    monkeypatch.setattr(evidence, "_nfc", partial(counted, "NFC"))
+    monkeypatch.setattr(evidence, "_nfd", partial(counted, "NFD"))
+    work: list[tuple[int, int]] = []
+    for size in (6_000, 24_000):
+        text = "e\u0301" + HEAPS[name] * (size // len(HEAPS[name]))
+        handed = 0
+        work.append((calls_of(SearchText(text).locate, "nowhere to be found"), handed))
+    (calls, letters), (more_calls, more_letters) = work
+    assert more_calls <= 4 * calls + 100
+    assert more_letters <= 4 * letters + 100
+
+
+def test_places_that_cut_something_are_not_tried_without_end():
+    text = SearchText("…" * 20_000)
+    assert text.locate("." * 10_001) is None
+    assert calls_of(text.locate, "." * 10_001) < 20 * CUTS_MOST
+
+
+def test_a_text_is_folded_once_for_all_quotes():
+    text = SearchText("и\u0306 “sky”\n is  blue… " * 1_000)
+    first = calls_of(text.locate, "nowhere to be found")
+    more = calls_of(lambda: [text.locate(f"nowhere to be found, {n}") for n in range(8)])
+    assert first > 10_000 > 8 * 200 > more
+
+
+def test_a_text_with_every_quote_word_for_word_is_never_folded():
+    text = SearchText("и\u0306 “sky”\n is  blue… " * 1_000)
+    assert calls_of(lambda: [text.locate("“sky”\n"), text.locate("blue…")]) < 30
+
+
+@given(TEXTS.filter(str.strip), st.integers(0, 30), st.sampled_from(["x", "字", "й", ".", " "]))
+@example("и\u0306", 1, "x")
+@example(" \u3000\n", 2, ".")
+def test_where_a_long_text_is_cut_into_chunks_makes_no_difference(text, before, filler):
+    """The same place of the same quote, wherever between two chunks it stands."""
+    quote = f"¶{unicodedata.normalize('NFD', text)}¶"
+    long = filler * (CHUNK_CHARS - before) + f"¶{text}¶" + "end"
+    place = locate(quote, long)
+    assert place is not None
+    assert (place.start, place.end) == (long.index("¶"), long.rindex("¶") + 1)
+
+
+def test_white_space_is_one_space_however_long_it_is():
+    text = "a" + " " * 5 * CHUNK_CHARS + "b"
+    assert locate("a b", text) == Span(0, len(text), "folded")
+
+
+WRITTEN = [chr(code) for code in range(0x30000)]
+"""Beyond these planes nothing joins, and nothing is decomposed."""
+
+
+def joiners() -> set[str]:
+    """What composes with a character before it."""
+    parts = [unicodedata.decomposition(char).split() for char in WRITTEN]
+    seconds = {chr(int(pair[1], 16)) for pair in parts if len(pair) == 2 and pair[0][0] != "<"}
+    return seconds | {*map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3))}
+
+
+def test_what_is_passed_over_or_cut_at_joins_nothing_before_it():
+    """In the version of Unicode that this Python has: it grows."""
+    may_join = joiners()
+    for char in WRITTEN:
+        is_usual = not evidence._ODD.match(char) and not char.isspace()
+        if is_usual or evidence._LETTER.match(char):
+            decomposed = unicodedata.normalize("NFD", char)
+            assert not unicodedata.combining(decomposed[0]), ascii(char)
+            assert decomposed[0] not in may_join, ascii(char)
+            assert char not in may_join, ascii(char)
+        if is_usual:
+            assert unicodedata.normalize("NFC", char) == char, ascii(char)
 
 
 def test_a_place_that_cuts_an_ellipsis_is_passed_over_for_one_that_does_not():
