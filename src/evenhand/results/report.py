@@ -305,6 +305,7 @@ class _OfPairs(_Of):
             variants=list(votes.candidates),
             differences=differences(found),
             standings=standings(board),
+            resampled=board.resampled,
             meetings=meetings(board),
             positions=_positions(figures, self.recorded),
             agreement=share(figures.agreement) if figures.agreement.n else None,

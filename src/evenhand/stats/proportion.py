@@ -67,6 +67,14 @@ def _bounds(rate: float, n: float, level: float) -> tuple[float, float]:
     return wilson_bounds(rate, n, NormalDist().inv_cdf((1 + level) / 2))
 
 
+def bounds_of_one(rate: float, level: float) -> tuple[float, float]:
+    """The interval of a mean of values from 0 to 1 where one observation is all there is, however
+    such observations are spread. By Markov's inequality, one as low as `rate` comes at most
+    (1 - mean) / (1 - rate) of the time, and one as high at most mean / rate of the time."""
+    tail = (1 - level) / 2
+    return tail * rate, 1 - tail * (1 - rate)
+
+
 def wilson_bounds(rate: float, trials: float, quantile: float) -> tuple[float, float]:
     """Wilson's interval of a rate in so many trials, a quantile of standard errors wide."""
     square = quantile**2

@@ -141,6 +141,30 @@ def test_it_fits_a_terminal(
     assert re.search(r"consistency 80 % \[\d+, \d+\] of 40 first rounds agree", text)
 
 
+def test_two_votes_of_a_newcomer_have_an_interval_everywhere(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    table = [
+        {"unit": f"q{k}", "judge": "j", "first": "a", "second": "b", "winner": "ab"[k % 7 > 4]}
+        for k in range(14)
+    ]
+    table += [
+        {"unit": "q1", "judge": judge, "first": "c", "second": "b", "winner": "b"}
+        for judge in ("j", "k")
+    ]
+    write(tmp_path / "votes.csv", table)
+    call("import", "votes.csv", "--kind", "votes")
+    rows = {row["candidate"]: row for row in call("leaderboard", "--json").json["rows"]}
+    newcomer = rows["c"]
+    assert (newcomer["n"], newcomer["win_rate"]) == (2, 0)
+    assert (newcomer["low"], newcomer["high"]) == pytest.approx((0, 0.975))
+    assert re.search(r"c +2 +0\.0 \[0\.0, 97\.5\]", call("leaderboard").out)
+    call("report", "-o", "report.html", "--summary")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    answer = page.split('<div class="answer">')[1].split("</div>")[0]
+    assert "told apart" in answer and "c 0 % [0, 98]" in answer
+
+
 def test_few_votes_have_words(call: CallCommand, tmp_path: Path) -> None:
     row = {"unit": "q", "judge": "j", "first": "a", "second": "b", "winner": "a"}
     write(tmp_path / "one.csv", [row])

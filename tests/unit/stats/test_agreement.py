@@ -89,7 +89,8 @@ def test_units_of_one_topic_are_told_apart_and_hang_together(votes):
     found = agreement_of_votes(judge, votes(*rows, key=["unit", "turn"]))
     assert (found.matched, found.rows[0].units, found.rows[0].clusters) == (2, 2, 1)
     assert found.rows[0].figures["agreement"].value == 1.0
-    assert found.rows[0].figures["agreement"].low is None
+    assert found.rows[0].figures["agreement"].low == pytest.approx(0.025)
+    assert found.rows[0].figures["kappa"].low is None
 
 
 def test_every_vote_of_a_side_is_held_against_the_other_or_its_majority_is(votes):

@@ -63,10 +63,24 @@ def test_failures_alone():
 def test_one_vote():
     found, notes = rows_of(ballots([(1, "a", "b", ">")]))
     row = found["a"]
-    assert (row.win_rate, row.low, row.high, row.rating_low) == (1.0, None, None, None)
+    assert (row.win_rate, row.low, row.high) == pytest.approx((1.0, 0.025, 1.0))
+    assert row.rating_low is None
     assert 0 < row.rating < 2 and row.regularised and (row.rank_low, row.rank_high) == (1, 2)
     assert any("one topic" in note for note in notes)
     assert any("never lost: a; never won: b" in note for note in notes)
+
+
+@pytest.mark.parametrize("outcome", ["<", ">", "=", "?"])
+@pytest.mark.parametrize("topics", [1, 2, 8])
+def test_every_win_rate_has_an_interval(outcome, topics):
+    rows = [(k % topics, "a", "b", outcome) for k in range(2 * topics)] + [(0, "a", "c", "")]
+    marks = {"C1": [outcome] * len(rows)}
+    made = leaderboard(ballots(rows, marks=marks), Options(bootstrap=20))
+    json.dumps(made.json(), allow_nan=False)
+    boards = [made.board, *made.criteria.values()]
+    for row in (row for board in boards for row in board.rows if row.n):
+        assert 0 <= row.low <= row.win_rate <= row.high <= 1 and row.low < row.high
+    assert made.board.resampled == (topics >= 6)
 
 
 def test_two_votes():

@@ -54,7 +54,10 @@ def test_the_interval_is_what_its_naive_twin_says(
     assert found.value == pytest.approx(sum(values) / len(values))
     assert (found.n, found.clusters) == (len(values), len(set(clusters)))
     if found.clusters == 1:
-        assert found.low is found.high is found.error is None
+        part = (found.value - 1) / 4
+        assert found.error is None
+        assert found.low == pytest.approx(1 + 4 * part * (1 - level) / 2)
+        assert found.high == pytest.approx(5 - 4 * (1 - part) * (1 - level) / 2)
         return
     assert found.low is not None and found.high is not None and found.error is not None
     assert 1 <= found.low <= found.value <= found.high <= 5
@@ -150,13 +153,23 @@ def test_equal_values_leave_open_what_may_be_unseen(value: float, n: int) -> Non
     assert (1 - share) ** n == pytest.approx(0.05)
 
 
-def test_without_values_clusters_or_scale_there_is_no_interval() -> None:
+def test_without_values_or_scale_there_is_no_interval() -> None:
     nothing = mean(np.zeros(0), np.zeros(0, dtype=np.int64), (0.0, 1.0))
     assert (nothing.value, nothing.low, nothing.high, nothing.n) == (None, None, None, 0)
-    alone = mean(np.array([0.25, 0.75]), np.zeros(2, dtype=np.int64), (0.0, 1.0))
-    assert (alone.value, alone.low, alone.high) == (0.5, None, None)
     flat = mean(np.full(9, 2.0), np.arange(9), (2.0, 2.0))
     assert (flat.value, flat.low, flat.high) == (2.0, None, None)
+
+
+def test_one_cluster_leaves_an_interval_that_holds_whatever_the_spread() -> None:
+    alone = mean(np.array([0.25, 0.75]), np.zeros(2, dtype=np.int64), (0.0, 1.0))
+    assert (alone.value, alone.low, alone.high) == pytest.approx((0.5, 0.0125, 0.9875))
+    # The hardest case: a value of 0 or 1 with the chance that just makes the mean.
+    for chance in (0.01, 0.02, 0.5, 0.98, 0.99):
+        held = [
+            (one.low or 0) <= chance <= (one.high or 0)
+            for one in (mean(np.array([x]), np.zeros(1, np.int64), (0.0, 1.0)) for x in (0.0, 1.0))
+        ]
+        assert held[0] * (1 - chance) + held[1] * chance >= 0.95
 
 
 def test_a_value_beyond_its_scale_widens_it() -> None:

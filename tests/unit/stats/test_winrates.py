@@ -31,7 +31,9 @@ def test_the_error_is_that_of_a_loop_over_topics(rows):
     seen = sorted(set(topics.tolist()))
     found = share(values, topics)
     if len(seen) == 1:
-        assert found.error is None and found.low is None and found.high is None
+        assert found.error is None
+        assert found.low == pytest.approx(0.025 * found.value)
+        assert found.high == pytest.approx(1 - 0.025 * (1 - found.value))
         return
     sums = [
         sum(v - values.mean() for t, v in zip(topics, values, strict=True) if t == s) for s in seen
@@ -41,6 +43,15 @@ def test_the_error_is_that_of_a_loop_over_topics(rows):
     assert 0 <= found.low <= found.value <= found.high <= 1
     other = share(1 - values, topics)
     assert (other.low, other.high) == pytest.approx((1 - found.high, 1 - found.low))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("votes", [1, 2, 7])
+def test_votes_on_one_topic_leave_an_interval_no_narrower_than_on_two(value, votes):
+    one = share(np.full(votes, value), np.zeros(votes, int))
+    two = share(np.full(2 * votes, value), np.repeat([0, 1], votes))
+    assert one.low <= two.low <= value <= two.high <= one.high
+    assert one.high - one.low >= 0.95
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])

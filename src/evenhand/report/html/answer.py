@@ -51,7 +51,7 @@ def _answers(report: Report, say: Words) -> Iterator[Sentence]:
         if duels:
             yield from _told(duels, lambda rows: [_duel(rows[0], say)], "candidate", say)
         else:
-            yield from _lead(report.standings, say)
+            yield from _lead(report, say)
         return
     # What the run's own test decides is the answer; other tests of the same variant are no second.
     known = [d for d in report.differences if d.value is not None]
@@ -217,14 +217,22 @@ def _duel(one: Difference, say: Words) -> Sentence:
     return Sentence(one.outcome if one.outcome != UNDECIDED else "undecided", parts)
 
 
-def _lead(standings: Sequence[Standing], say: Words) -> Iterator[Sentence]:
-    """Who leads, where only one may be the first; otherwise who all may be."""
-    known = [one for one in standings if one.win_rate is not None]
+def _lead(report: Report, say: Words) -> Iterator[Sentence]:
+    """Who leads, where only one may be the first; otherwise who all may be, where enough topics say
+    so."""
+    known = [one for one in report.standings if one.win_rate is not None]
+    comparisons = sum(one.n for one in known) // 2
     if len(known) < 2:
+        return
+    if len({one.set for one in known}) > 1:
+        yield _unranked("never_met", known, comparisons, say)
+        return
+    if not report.resampled:
+        yield _unranked("too_few", known, comparisons, say)
         return
     top = [one for one in known if one.rank_low is None or one.rank_low <= 1]
     if len(top) != 1 or top[0].rank_high != 1:
-        yield _level(top or known, sum(one.n for one in known) // 2, say)
+        yield _unranked("level_with", top or known, comparisons, say)
         return
     first, second = top[0], next(one for one in known if one is not top[0])
     parts = say.parts(
@@ -240,8 +248,8 @@ def _lead(standings: Sequence[Standing], say: Words) -> Iterator[Sentence]:
     yield Sentence("", parts)
 
 
-def _level(top: Sequence[Standing], comparisons: int, say: Words) -> Sentence:
-    """Candidates each of which may be the first."""
+def _unranked(key: str, top: Sequence[Standing], comparisons: int, say: Words) -> Sentence:
+    """Candidates each of which may be the first, with their win rates."""
     listed = [
         f"{visible(one.candidate)} {say.percent(one.win_rate)} "
         f"{say.percents(one.low, one.high)}".strip()
@@ -250,9 +258,7 @@ def _level(top: Sequence[Standing], comparisons: int, say: Words) -> Sentence:
     if len(top) > NAMES_SHOWN:
         listed.append(say("page.and_more", n=len(top) - NAMES_SHOWN))
     count = say.counted("comparison", comparisons)
-    return Sentence(
-        "undecided", say.parts("answer.level_with", candidates="; ".join(listed), n=count)
-    )
+    return Sentence("undecided", say.parts(f"answer.{key}", candidates="; ".join(listed), n=count))
 
 
 def _means(means: Sequence[Mean], report: Report, say: Words) -> Iterator[Sentence]:

@@ -99,6 +99,9 @@ class Standing:
     rank_low: int | None = None
     """The best place that it may have, and below the worst."""
     rank_high: int | None = None
+    set: int | None = None
+    """A number that all have in common who met, directly or through others: only they have places
+    among each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +202,8 @@ class Report:
     means: Sequence[Mean] = ()
     differences: Sequence[Difference] = ()
     standings: Sequence[Standing] = ()
+    resampled: bool = False
+    """Whether the places of the standings rest on resamples of enough topics."""
     meetings: Sequence[Meeting] = ()
     positions: Sequence[Position] = ()
     agreement: Share | None = None

@@ -194,8 +194,8 @@ def binned(
                 middle=float(np.median(sizes[own])),
                 n=middle.n,
                 value=middle.value,
-                low=middle.low if middle.n > 1 else None,
-                high=middle.high if middle.n > 1 else None,
+                low=middle.low,
+                high=middle.high,
             )
         )
     return found

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from evenhand.stats.proportion import wilson_bounds
+from evenhand.stats.proportion import bounds_of_one, wilson_bounds
 from evenhand.stats.tables import Floats, Ints
 
 NOTHING = "there is nothing to compare"
@@ -71,8 +71,12 @@ def quantile(count: int, level: float) -> float:
 
 
 def share(hits: Floats, cluster: Ints, level: float) -> Coefficient:
-    """The mean of values from 0 to 1, with Wilson's interval."""
-    return _mean(hits, cluster, partial(wilson, level=level))
+    """The mean of values from 0 to 1, with Wilson's interval; of one unit or topic, with that which
+    one observation leaves."""
+    found = _mean(hits, cluster, partial(wilson, level=level))
+    if found.value is None or found.why != ONE_CLUSTER:
+        return found
+    return Coefficient(found.value, *bounds_of_one(found.value, level), found.n)
 
 
 Bounds = Callable[[float, float, int], tuple[float, float | None]]

@@ -114,10 +114,13 @@ def _reasons(row: Row) -> Iterator[str]:
         yield "Some scores are too large to compute with, so there are no figures"
         return
     if row.clusters == 1:
-        yield "One question alone shows no spread, so there is no interval and nothing is decided"
-    elif row.low is None:
+        yield (
+            "One question alone shows no spread: the interval is what one observation leaves of the"
+            " scale, and nothing is decided"
+        )
+    if row.low is None:
         yield "All scores are the same and the scale is not known, so there is no interval"
-    elif row.effect is None:
+    elif row.effect is None and row.clusters > 1:
         yield "Every pair differs by the same, so there is no effect to standardise"
     if row.outcome != "not enough evidence" and _holds_0(row):
         yield (

@@ -21,6 +21,7 @@ from math import sqrt
 import numpy as np
 from scipy.special import stdtrit
 
+from evenhand.stats.proportion import bounds_of_one
 from evenhand.stats.tables import Floats, Ints
 
 UNSEEN = 0.1
@@ -51,8 +52,8 @@ class Estimate:
 def mean(values: Floats, cluster: Ints, ends: _Ends, level: float = 0.95) -> Estimate:
     """The mean of values that hang together within clusters, on a scale between two ends.
 
-    Without two clusters, or on a scale without extent, there is no interval; of values too large
-    to compute with there is no mean either.
+    One cluster has the interval that one observation leaves, and no standard error. On a scale
+    without extent there is no interval; of values too large to compute with no mean either.
     """
     return _estimate(values, cluster, ends, level, of_differences=False)
 
@@ -75,8 +76,12 @@ def _estimate(
         return Estimate(None, None, None, values.size, count, None)
     middle = float(values.mean())
     low, high = min(ends[0], float(values.min())), max(ends[1], float(values.max()))
-    if count < 2 or low == high:
+    if low == high:
         return Estimate(middle, None, None, values.size, count, None)
+    if count < 2:
+        shares = bounds_of_one((middle - low) / (high - low), level)
+        least, most = (low + (high - low) * share for share in shares)
+        return Estimate(middle, least, most, values.size, count, None)
     error = sqrt(_variance(sums, sizes, middle))
     if error <= _NOTHING * (high - low):
         unseen = 1 - (1 - level) ** (1 / count)

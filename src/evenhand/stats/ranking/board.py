@@ -96,6 +96,9 @@ class Board:
     failed: int
     dropped: int
     sets: int = 0
+    resampled: bool = False
+    """Whether ranks rest on resamples. Without them a candidate may have any place, not because the
+    votes leave it open but because there are too few topics to ask."""
     tie_parameter: float | None = None
     position: Position | None = None
     matrix: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -179,8 +182,10 @@ def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
         one, left_out = ("vote", "is") if alone == 1 else ("votes", "are")
         notes.append(f"{alone} {one} on a candidate against itself {left_out} left out.")
     if len(np.unique(duels.topic)) == 1:
-        notes.append("All votes are on one topic: nothing says how far topics vary, so there are"
-                     " no intervals.")  # fmt: skip
+        notes.append(
+            "All votes are on one topic: nothing says how far topics vary, so win rates have the"
+            " interval that one observation leaves."
+        )
     return notes
 
 
@@ -238,7 +243,8 @@ def _without_position(exchanged: float) -> str:
 
 def _put(made: Board, said: Said, rated: Rated, options: Options, *, flat: bool) -> None:
     values, rounds = _anchored(rated, said, options)
-    resampled = rounds.shape[1] > 1 and not flat
+    made.resampled = rounds.shape[1] > 1
+    resampled = made.resampled and not flat
     low, high = rated.interval(options.level, rounds) if resampled else (values, values)
     rank, best, worst = ranks(rated, options.level)
     order = _sets_by_size(rated.sets)

@@ -12,20 +12,21 @@ from itertools import pairwise
 import numpy as np
 from scipy.stats import t
 
-from evenhand.stats.proportion import wilson_bounds
+from evenhand.stats.proportion import bounds_of_one, wilson_bounds
 from evenhand.stats.ranking.duels import Duels
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A mean of values from 0 to 1; without topics to compare there is no interval."""
+    """A mean of values from 0 to 1."""
 
     value: float
     error: float | None
-    """The standard error, robust to topics; with one vote a topic it is sd / sqrt(n)."""
-    low: float | None
-    high: float | None
+    """The standard error, robust to topics; with one vote a topic it is sd / sqrt(n). None where
+    there is one topic only."""
+    low: float
+    high: float
 
 
 def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
@@ -33,19 +34,21 @@ def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
 
     The interval is Wilson's for as many independent votes as would vary as much, with Student's
     quantile. So that it holds for twenty topics and many ties too, it is as wide as if one topic
-    more lay half a win from the rest; and topics are never worth less than one vote each.
+    more lay half a win from the rest; and topics are never worth less than one vote each. It is
+    never wider than if all were one topic, whose interval is all that one observation leaves.
     """
     mean, (_, place) = float(values.mean()), np.unique(topics, return_inverse=True)
     sizes, sums = np.bincount(place), np.bincount(place, weights=values - mean)
+    least, most = bounds_of_one(mean, level)
     if len(sizes) < 2:
-        return Share(mean, None, None, None)
+        return Share(mean, None, least, most)
     groups, total = len(sizes), len(values)
     variance = float((sums**2).sum()) / total**2 * groups / (groups - 1)
     even = total**2 / float((sizes.astype(float) ** 2).sum())
     free = mean * (1 - mean)
     worth = max(free / (variance + 0.25 / even**2), even - 1)
     low, high = wilson_bounds(mean, worth, float(t.ppf((1 + level) / 2, groups - 1)))
-    return Share(mean, variance**0.5, low, high)
+    return Share(mean, variance**0.5, max(low, least), min(high, most))
 
 
 def win_rates(duels: Duels, level: float) -> list[Share | None]:
