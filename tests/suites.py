@@ -332,7 +332,7 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 class Scripted:
     """A judge in this process: `answer` decides, `asked` holds every question."""
 
-    name, caveat, slots = "scripted", "", None
+    name, caveat, slots, account = "scripted", "", None, "scripted"
     style: Style = "full"
 
     def __init__(self, answer: Callable[[Question], Awaitable[Reply]]) -> None:
@@ -348,9 +348,10 @@ class Scripted:
         """Nothing to give back."""
 
 
-def seated(ready: Prepared, judge: Any) -> Prepared:
-    """The suite with `judge` in the place of its first."""
-    ready.seats[0] = replace(ready.seats[0], judge=judge)
+def seated(ready: Prepared, *judges: Any) -> Prepared:
+    """The suite with these in the places of its first judges."""
+    for place, judge in enumerate(judges):
+        ready.seats[place] = replace(ready.seats[place], judge=judge)
     return ready
 
 

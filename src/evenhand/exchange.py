@@ -6,7 +6,7 @@ Question with a Reply or raises one of the call errors of `evenhand.errors`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -93,6 +93,9 @@ class Judge(Protocol):
     """The prompts it is given: `compact` ones are short and come with `neutral`."""
     slots: int | None
     """Requests it takes at once; None for no limit of its own."""
+    account: Hashable
+    """Who counts its requests: judges of equal accounts share their requests and tokens per minute.
+    It shows no key."""
     caveat: str
     """What must be said with every result of this judge; empty for most."""
 

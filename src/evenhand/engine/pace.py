@@ -31,7 +31,7 @@ class Entry:
 
 
 class Pace:
-    """The pace of one judge."""
+    """The pace of one account, whichever judges share it."""
 
     def __init__(
         self,

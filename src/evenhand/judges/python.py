@@ -16,7 +16,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -55,6 +55,7 @@ class PythonJudge:
         attempt_seconds: float = limits.ATTEMPT_SECONDS,
     ) -> None:
         self.name = name
+        self.account: Hashable = ("python", target)
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self._seconds = attempt_seconds
         module, self._function = _found(target, folder)

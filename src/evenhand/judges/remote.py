@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,7 +26,7 @@ from evenhand.judges.http import Answered, Door
 from evenhand.judges.logprobs import Token, odds
 from evenhand.judges.pause import retry_after
 from evenhand.judges.sampling import sampling, storable
-from evenhand.judges.secrets import key_from
+from evenhand.judges.secrets import Account, key_from
 from evenhand.judges.services import Service, first_set, located
 
 # Bodies differ in their messages; the rest of them is kept for this many schemas.
@@ -83,6 +83,7 @@ class RemoteJudge(ABC):
         key_name = first_set(environment, service.key_names)
         secret = key_from(environment, key_name, str(url.origin()))
         self.name = name
+        self.account: Hashable = Account(service.provider, str(url), secret)
         self._model, self._max_tokens = model, max_tokens
         self._temperature, self._seed = temperature, seed
         self.identity: Mapping[str, Any] = {

@@ -8,7 +8,7 @@ where it lies, is the judge's identity.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -41,6 +41,7 @@ class ReplayJudge:
         data = _read(path)
         digest = hashlib.blake2b(data, digest_size=32).hexdigest()
         self.name = name
+        self.account: Hashable = ("replay", str(path))
         self.identity: Mapping[str, Any] = {
             "provider": "replay",
             "content": f"blake2b:{digest}",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 from evenhand.errors import UsageError
@@ -39,6 +39,16 @@ class Secret:
     def __repr__(self) -> str:
         return f"Secret({self.name})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and (other._value, other.origin) == (
+            self._value,
+            self.origin,
+        )
+
+    def __hash__(self) -> int:
+        """Of this process alone: the hash of a string is salted."""
+        return hash((self._value, self.origin))
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key is not written anywhere")
 
@@ -54,6 +64,14 @@ class Secret:
             if form in text:
                 text = text.replace(form, MASK)
         return text
+
+
+class Account(NamedTuple):
+    """Whose requests a provider counts together: what rates belong to."""
+
+    provider: str
+    address: str
+    secret: Secret | None = None
 
 
 class Masked(str):

@@ -160,8 +160,13 @@ async def _judged(
     spent = store.spent(prepared.run)
     own = Budget(budget_cap(prepared.suite), _used(prepared, spent))
     budget = options.budget or own
+    paces = {
+        seat.judge.account: Pace(stop, limits.requests_per_minute, limits.tokens_per_minute)
+        for seat in prepared.seats
+    }
     call_paths = [
-        _call_path(prepared, seat, store, stop, budget, tally, options) for seat in prepared.seats
+        _call_path(prepared, seat, store, stop, paces[seat.judge.account], budget, tally, options)
+        for seat in prepared.seats
     ]
     pools = [
         Pool(group=group, call_paths=seated, width=_width(limits.concurrency, seated))
@@ -222,6 +227,7 @@ def _call_path(
     seat: Seat,
     store: Store,
     stop: Stop,
+    pace: Pace,
     budget: Budget,
     tally: Tally,
     options: Options,
@@ -232,7 +238,7 @@ def _call_path(
         run=prepared.run,
         store=store,
         stop=stop,
-        pace=Pace(stop, limits.requests_per_minute, limits.tokens_per_minute),
+        pace=pace,
         patience=Patience(
             call_seconds=limits.call_seconds,
             attempt_seconds=limits.attempt_seconds,

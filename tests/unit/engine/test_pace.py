@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,10 @@ from evenhand.engine.breaker import Breaker
 from evenhand.engine.pace import Pace, paced
 from evenhand.engine.retry import Patience, retried
 from evenhand.engine.stop import Stop
-from evenhand.errors import CallLost, StoppedEarly
+from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Question, Reply
+from tests.suites import Scripted, good_reply, judged, prepared, seated, write_suite
+from tests.unit.engine.pair_runs import Interrupting
 from tests.unit.engine.virtual import Clock, VirtualStop
 
 # (pause before asking, tokens reserved, tokens really used)
@@ -111,3 +114,42 @@ async def test_a_corrected_count_makes_room_before_the_minute_is_over() -> None:
         assert clock.now < begun + 2
 
     await clock.run(first(), second())
+
+
+# Judges that share provider, address and key
+
+
+async def asked_at_once(folder: Path, accounts: tuple[str, str], limits: dict[str, int]) -> int:
+    """How many of two judges are asked before one of them has answered."""
+    write_suite(folder, 1, *[{"model": f"python/judge:{name}"} for name in ("good", "bad")])
+    ready = prepared(folder, limits=limits)
+    asked = list[str]()
+    interrupting = Interrupting(1)
+
+    def judge(name: str, account: str) -> Scripted:
+        async def answer(question: Question) -> Reply:
+            asked.append(name)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            interrupting.stop.throw(Interrupted("enough"))
+            return good_reply(question)
+
+        scripted = Scripted(answer)
+        scripted.account, scripted.identity = account, {"provider": name}
+        return scripted
+
+    judges = [judge(name, account) for name, account in zip("ab", accounts, strict=True)]
+    summary = await judged(seated(ready, *judges), watch=interrupting.watch)
+    assert summary.counts.verdicts == len(asked)
+    return len(asked)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"requests_per_minute": 1}, {"tokens_per_minute": 10000}], ids=["requests", "tokens"]
+)
+async def test_judges_of_one_account_share_its_minute(
+    tmp_path: Path, limits: dict[str, int]
+) -> None:
+    """A question of about 7,000 tokens: one fits the minute, and two do not."""
+    assert await asked_at_once(tmp_path / "one", ("same", "same"), limits) == 1
+    assert await asked_at_once(tmp_path / "two", ("this", "that"), limits) == 2

@@ -109,7 +109,7 @@ async def test_one_of_several_judges_is_picked(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ('{"unit": "u", "unit": "v", "reply": ""}', "twice"),
         ("[1]", "not an object"),
-        ("[" * 9999, "nested too deeply"),
+        ("[" * 9999, "nested more than"),
         ({"reply": "x"}, "`unit`"),
         ({"unit": 3, "reply": "x"}, "`unit`"),
         ({"unit": "u"}, "`reply`"),

@@ -31,7 +31,7 @@ from tests.provider import (
     saying,
     sending,
 )
-from tests.unit.judges.conftest import KEY, MakeJudge, question
+from tests.unit.judges.conftest import KEY, MakeJudge, OpenJudge, question
 
 ORIGIN = "http://host.test"
 
@@ -197,3 +197,30 @@ def test_a_key_that_no_header_takes_is_refused_without_being_shown(value: str) -
     with pytest.raises(UsageError, match="OPENAI_API_KEY") as raised:
         key_from({"OPENAI_API_KEY": value}, "OPENAI_API_KEY", ORIGIN)
     assert value not in str(raised.value)
+
+
+# In accounts, by which rates are shared
+
+
+def test_judges_share_an_account_where_provider_address_and_key_are_the_same(
+    opened: OpenJudge,
+) -> None:
+    keys = {"OPENAI_API_KEY": KEY, "OPENROUTER_API_KEY": KEY}
+    first = opened("openai/one", environment=keys).account
+    assert first == opened("openai/two", temperature=0.5, environment=keys).account
+    assert first == opened("openai/two", "https://api.openai.com/v1/", environment=keys).account
+    others = [
+        opened("openai/one", environment={"OPENAI_API_KEY": KEY + "x"}),
+        opened("openai/one", "https://host.test/v1", environment=keys),
+        opened("openrouter/one", "https://api.openai.com/v1", environment=keys),
+        opened("openai/one", environment={}),
+    ]
+    assert len({first, *(judge.account for judge in others)}) == 5
+
+
+def test_an_account_shows_no_key(opened: OpenJudge) -> None:
+    judge = opened("openai/one", environment={"OPENAI_API_KEY": KEY})
+    assert not leaks(repr(judge.account))
+    assert not leaks(str(judge.account))
+    assert not leaks(repr(judge.identity))
+    assert str(hash(judge.account)) not in repr(judge.account)

@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -80,6 +80,7 @@ class EmbeddedJudge:
 
     def __init__(self, found: Weights, *, temperature: float, max_tokens: int, seed: int) -> None:
         self.name = found.name
+        self.account: Hashable = ("embedded", str(found.path))
         self._path = found.path
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self.identity: Mapping[str, Any] = {
