@@ -32,6 +32,7 @@ from evenhand.ledger.store import (
 from evenhand.report.html.page import visible
 from evenhand.report.html.units import panel_code
 from evenhand.results.rows import full_row
+from evenhand.results.texts import OTHER_SIDE, Texts
 from evenhand.runs.judge import exchanges
 from evenhand.runs.prepare import Recorded
 
@@ -287,8 +288,19 @@ def shared_units(store: Store, one: Recorded, other: Recorded, after: int = 0) -
             advice="Choose two runs of one kind.",
         )
     for unit, twin in store.units_of_both(one.row.id, other.row.id, after):
-        said = _outcome(store, one, unit), _outcome(store, other, twin)
-        yield Pair(unit.no, unit.id, unit.digest == twin.digest, *said)
+        outcome, twin_outcome = _outcome(store, one, unit), _outcome(store, other, twin)
+        same_text = unit.digest == twin.digest
+        if not same_text:
+            texts, twin_texts = Texts(unit.body), Texts(twin.body)
+            same_text = not texts.differ(twin_texts)
+            if twin_outcome and texts.is_turned(twin_texts):
+                twin_outcome = _turned(twin_outcome)
+        yield Pair(unit.no, unit.id, same_text, outcome, twin_outcome)
+
+
+def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """What came out, as if the candidates stood the other way round."""
+    return {name: OTHER_SIDE.get(value, value) for name, value in outcome.items()}
 
 
 def _outcome(store: Store, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
