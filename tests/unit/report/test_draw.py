@@ -48,6 +48,31 @@ def test_a_picture_is_plain_and_always_the_same(name: str) -> None:
     assert not re.search(r"#[0-9a-f]{3,6}", " ".join(filter(None, paints)))
 
 
+@pytest.mark.parametrize(
+    "character", ["\x00", "\x07", "\x1b", "\x9b", "\u202e", "\ufffe", "\ud800"]
+)
+def test_a_name_that_cannot_be_drawn_is_drawn_with_escapes(character: str) -> None:
+    name, escape = f"a{character}b", f"a\\u{ord(character):04x}b"
+    pair: dict[str, Any] = {"name": name, "other": "c", "rate": 0.7, "text": name, "strength": 0.3}
+    points = [POINTS[0] | {"name": name, "series": name}]
+    for chart in (
+        heat([pair], labels([name, "c"]), name, "column"),
+        heat([pair], [name, "c"], name, "column"),
+        dots(points, name),
+        bars(points, name),
+        columns([POINTS[0] | {"group": name, "name": "3"}], name, "share"),
+        stack([points[0] | {"order": 0}], name, [name]),
+        line([points[0] | {"x": 1}], name, "mean", False),
+    ):
+        root = ElementTree.fromstring(svg(chart, name, "en"))
+        assert root.get("aria-label") == escape
+        assert escape in list(root.itertext())
+
+
+def test_names_that_look_alike_once_they_are_escaped_stay_different() -> None:
+    assert len(set(labels(["a\x07b", "a\\u0007b"]))) == 2
+
+
 def test_numbers_on_axes_are_written_in_the_way_of_the_language() -> None:
     texts = {
         language: ElementTree.fromstring(svg(dots(POINTS, "mean"), "t", language)).itertext()

@@ -14,6 +14,8 @@ from math import ceil
 from typing import Any
 from xml.etree import ElementTree
 
+from evenhand.report.html.page import visible
+
 WIDTH, STEP = 340, 26
 ZOOM = 1.15
 LABEL = 30
@@ -35,7 +37,7 @@ def labels(names: Sequence[str]) -> list[str]:
     """Names short enough for a picture, and still different from each other."""
     made: list[str] = []
     for name in names:
-        flat = " ".join(name.split())
+        flat = " ".join(visible(name).split())
         short = flat if len(flat) <= LABEL else f"{flat[: LABEL - 1]}…"
         number = 2
         while short in made:
@@ -263,6 +265,7 @@ def _below(values: Values) -> float:
 
 
 _CONFIG: dict[str, Any] = {
+    "aria": False,  # labels for every mark, in which titles would be read as code
     "background": None,
     "padding": {"left": 4, "top": 4, "right": 18, "bottom": 4},
     "font": "sans-serif",
@@ -294,18 +297,27 @@ def svg(chart: Chart, title: str, language: str) -> str:
     """A chart as SVG that may stand in a page."""
     import vl_convert
 
-    made: dict[str, Any] = chart.to_dict()
-    made["config"] = _CONFIG
+    # A character that XML does not allow ends the renderer, and the whole process with it.
+    spec = _visible_texts(chart.to_dict()) | {"config": _CONFIG}
     locale = _RUSSIAN if language == "ru" else None
-    drawn = vl_convert.vegalite_to_svg(made, format_locale=locale)
+    drawn = vl_convert.vegalite_to_svg(spec, format_locale=locale)
     root = ElementTree.fromstring(drawn)  # noqa: S314 - made by our own renderer
     # Scaled alike, so that letters are of one size in every picture.
     size = {name: f"{float(root.attrib[name]) * ZOOM:.0f}" for name in ("width", "height")}
-    about = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": title}
+    about = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": visible(title)}
     clean = ElementTree.Element("svg", size | about)
     for child in root:
         _copy(child, clean)
     return ElementTree.tostring(clean, encoding="unicode", short_empty_elements=True)
+
+
+def _visible_texts(value: Any) -> Any:
+    """A chart's description with every text in it made visible."""
+    if isinstance(value, dict):
+        return {visible(key): _visible_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_visible_texts(item) for item in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def _copy(element: ElementTree.Element, into: ElementTree.Element) -> None:

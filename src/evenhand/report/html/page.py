@@ -34,7 +34,7 @@ _FLAG_EMOJI = "\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f"
 _HIDDEN = re.compile(
     f"({_FLAG_EMOJI})|"
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
     "\U000e0000-\U000e007f\U000e0100-\U000e01ef]|(?<=[!-~])[\u200c\u200d]"
 )
 
