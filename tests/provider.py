@@ -42,7 +42,7 @@ USAGE = {
     "prompt_tokens_details": {"cached_tokens": 128},
 }
 NO_EVIDENCE = "no evidence found 未找到相关证据 свидетельств не найдено 該当する根拠なし"
-ANSWER = re.compile(r"\[\[answer ([0-9a-f]{8})\]\]\n(.*?)\n\[\[/answer \1\]\]", re.DOTALL)
+ANSWER = re.compile(r"\[\[((?:answer|model_output) [0-9a-f]{8})\]\]\n(.*?)\n\[\[/\1\]\]", re.DOTALL)
 BLOCK = re.compile(r"\[\[(\w+) ([0-9a-f]+)\]\]\n(.*?)\n\[\[/\1 \2\]\]", re.DOTALL)
 FRAGMENT = re.compile(r"\S[^\n]{0,30}")
 

@@ -33,7 +33,7 @@ RUBRIC = {
 }
 JUDGE = """
 import json, re
-ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+ANSWER = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
 
 def reply(messages):
     text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]

@@ -3,11 +3,11 @@
 import json
 import re
 
-ANSWER = re.compile(r"\[\[answer (\w+)\]\]\n(.*)\n\[\[/answer \1\]\]", re.DOTALL)
+OUTPUT = re.compile(r"\[\[model_output (\w+)\]\]\n(.*)\n\[\[/model_output \1\]\]", re.DOTALL)
 
 
 async def judge(messages, schema, params):
-    answer = ANSWER.search(messages[-1]["content"])[2]
+    answer = OUTPUT.search(messages[-1]["content"])[2]
     found = re.search(r"please|thank you", answer, re.IGNORECASE)
     verdict = {
         "evidence": [found[0]] if found else [],

@@ -20,7 +20,7 @@ STORE = "looked.db"
 
 JUDGE = '''
 import json, re, zlib
-ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+ANSWER = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
 
 async def varied(messages, schema, params):
     """Likes v2 better, quotes from the middle, fails now and then, and once breaks the contract

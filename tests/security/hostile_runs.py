@@ -12,7 +12,7 @@ from tests.suites import PAIR_JUDGE, write_answers, write_pairs, write_suite
 
 SAMPLE_JUDGE = '''
 import json, re
-ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+ANSWER = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
 
 async def echo(messages, schema, params):
     """Says what it was shown; of every fifth answer, it breaks down with it, or says it raw."""
@@ -38,7 +38,7 @@ async def echo(messages, schema, params):
 """
 _ECHO_GRADE = """
 import json, re
-ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+ANSWER = re.compile(r"\\[\\[(answer [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
 
 async def echo(messages, schema, params):
     found = ANSWER.search("\\n".join(m["content"] for m in messages))

@@ -43,7 +43,7 @@ def blocks(messages):
 
 async def rubric(messages, schema, params):
     """Says back what it reads; every seventh time that is all it says."""
-    text = blocks(messages).get("answer") if len(messages) < 3 else None
+    text = blocks(messages).get("model_output") if len(messages) < 3 else None
     if text is None or len(text) % 7 == 0:
         return messages[1]["content"][:2000]
     given = {"evidence": [text[:200]], "rationale": text, "score": 1 + 2 * (len(text) % 3)}

@@ -14,7 +14,7 @@ from tests.unit.cli.conftest import CallCommand
 
 SCORES = """
 import json, re
-ANSWER = re.compile(r"\\[\\[answer ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/answer \\1\\]\\]", re.DOTALL)
+ANSWER = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
 
 def scored(messages, wobble=0):
     text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]

@@ -13,7 +13,7 @@ from tests.unit.cli.conftest import CallCommand
 WRITE = {"pairwise": write_pairs, "rubric": write_suite, "weighted": write_answers}
 SHOWN = {
     "pairwise": ("[[topic ", "[[candidate_1 ", "[[candidate_2 "),
-    "rubric": ("[[question ", "[[answer ", "[[rubric "),
+    "rubric": ("[[question ", "[[model_output ", "[[rubric "),
     "weighted": ("[[prompt ", "[[answer ", "[[rubric "),
 }
 

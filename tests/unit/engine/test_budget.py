@@ -98,7 +98,7 @@ async def test_a_store_that_fails_leaves_nobody_waiting_for_money(
 ) -> None:
     """One worker holds all the money when the reservation cannot be written; the rest wait."""
     judge = {"model": "python/judge:good", "price": PRICE, "max_tokens": 300}
-    write_suite(tmp_path, 8, judge, limits={"budget_usd": "6", "concurrency": 8})
+    write_suite(tmp_path, 8, judge, limits={"budget_usd": "8", "concurrency": 8})
     ready = prepared(tmp_path)
     store = open_store("sqlite:evenhand.db", tmp_path)
 

@@ -5,27 +5,50 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 import pytest
 
+from evenhand.files.protocols import find_protocol
+from evenhand.kinds.shared.load import LANGUAGES, load_protocol
 from evenhand.limits import EVIDENCE_MAX, EVIDENCE_MIN, NOTES_CHARS
+from evenhand.report.html.page import words as page_words
 from evenhand.units import META_FIELDS, sample_id
+from tests.unit.kinds.material import PHRASES, RUBRIC, SAMPLE, good, protocol
 
-LANGUAGES = ("en", "ru", "zh", "ja")
-PHRASES = {
-    "en": "no evidence found",
-    "ru": "свидетельств не найдено",
-    "zh": "未找到相关证据",
-    "ja": "該当する根拠なし",
-}
 PLACEHOLDERS = {
-    "system": set(),
+    "system": {"tags"},
     "user": {"question", "model_output", "rubric", "extras", "shape"},
     "again": {"problems"},
 }
-BLOCKS = ("question", "answer", "rubric", "reference", "context", "earlier")
+DATA = ("question", "model_output", "reference", "context", "earlier")
+TAGS = {
+    "en": [
+        "schema/format error",
+        "departs from the instructions",
+        "semantic drift",
+        "robustness (variance)",
+        "gaming the evaluation",
+    ],
+    "ru": [
+        "ошибка схемы/формата",
+        "отступление от инструкций",
+        "смысловой сдвиг",
+        "неустойчивость (разброс)",
+        "подстройка под оценку",
+    ],
+    "zh": ["Schema/格式错误", "指令偏离", "语义漂移", "稳健性问题（方差）", "评测投机"],
+    "ja": [
+        "スキーマ／形式の誤り",
+        "指示からの逸脱",
+        "意味のずれ",
+        "頑健性の問題（ばらつき）",
+        "評価稼ぎ",
+    ],
+}
+"""The contract's own names for the failure tags, A to E."""
 KINDS = {
     "not_in_form",
     "not_json",
@@ -63,10 +86,10 @@ NEEDED = {
     "score_not_number": {"path", "value"},
     "score_off_bands": {"path", "value", "allowed"},
     "evidence_count": {"path"},
-    "evidence_blank": {"path"},
-    "evidence_nowhere": {"path", "quote"},
-    "evidence_from_question": {"path", "quote"},
-    "evidence_from_rubric": {"path", "quote"},
+    "evidence_blank": {"path", "phrase"},
+    "evidence_nowhere": {"path", "quote", "phrase"},
+    "evidence_from_question": {"path", "quote", "phrase"},
+    "evidence_from_rubric": {"path", "quote", "phrase"},
     "evidence_unsaid": {"path", "phrase"},
     "tag_unknown": {"value", "allowed"},
     "meta_changed": {"path"},
@@ -84,6 +107,7 @@ HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff
 ROOT = files("evenhand")
 BUILTIN = ROOT / "kinds" / "builtin" / "rubric"
 EXAMPLES = ROOT / "examples" / "rubric"
+WORDS_EN = (BUILTIN / "words" / "en.toml").read_text("utf-8")
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
@@ -137,10 +161,54 @@ def test_the_instructions_are_repeated_after_the_data(language):
 def test_the_system_text_states_the_contract(language):
     system = sections(language)["system"]
     assert PHRASES[language] in system
-    for name in (*BLOCKS, "evidence", "rationale", "score", "failure_tags", "notes"):
+    for name in (*DATA, "evidence", "rationale", "score", "failure_tags", "notes"):
         assert f"`{name}`" in system, name
-    assert re.findall(r"^- ([A-Z])\b", system, flags=re.MULTILINE) == list("ABCDE")
     assert str(NOTES_CHARS) in system
+
+
+@each_language
+def test_the_rubric_is_applied_and_every_other_block_is_data(language):
+    system, user = (sections(language)[name] for name in ("system", "user"))
+    applied = system.index("`rubric`")
+    listed = re.findall(r"^- `(\w+)`", system, flags=re.MULTILINE)
+    assert listed[: len(DATA)] == list(DATA)
+    data = system.index(f"- `{DATA[0]}`")
+    told = system[applied:data].split("\n\n")
+    assert len(told) == 3, "what to apply, what is data, and the list of data"
+    after = user[user.index("{{model_output}}") :]
+    assert "`rubric`" in after.split("\n\n")[1]
+
+
+@each_language
+def test_the_tags_have_the_names_of_the_contract_in_prompt_report_and_view(language):
+    (system, _) = protocol(language).question(SAMPLE, RUBRIC, "full").messages
+    lines = re.findall(r"^- ([A-E])\b(.*)$", system.content, flags=re.MULTILINE)
+    assert [letter for letter, _ in lines] == list("ABCDE")
+    for (letter, told), name in zip(lines, TAGS[language], strict=True):
+        assert name in told
+        for say in (page_words(language), page_words(language, ROOT / "web" / "words")):
+            assert say(f"tag.{letter}") == name
+
+
+def test_a_folder_may_call_the_tags_by_its_own_names():
+    texts = dict(find_protocol("rubric").texts) | {"words/kind/en.toml": WORDS_EN}
+    own = load_protocol("house", texts | {"words/en.toml": '[tags]\nA = "broken form"\n'})
+    judged = replace(protocol(), words=own.words("en"))
+    (system, _) = judged.question(SAMPLE, RUBRIC, "full").messages
+    assert "- A: broken form: " in system.content
+    assert "- B: departs from the instructions: " in system.content
+
+
+@each_language
+def test_a_protocol_with_its_own_phrase_for_no_evidence_is_asked_again_for_that_phrase(language):
+    phrases = {**protocol(language).words.phrases, "no_evidence": "keine Belege"}
+    judged = protocol(language)
+    judged = replace(judged, words=replace(judged.words, phrases=phrases))
+    reply = good()
+    reply["scores"]["correct"]["evidence"] = ["nowhere to be found", " "]
+    problems = judged.check(json.dumps(reply), SAMPLE).problems
+    assert len(problems) == 2
+    assert all("keine Belege" in problem.told for problem in problems)
 
 
 @each_language
@@ -157,7 +225,10 @@ def test_the_counts_written_into_the_prompts_are_those_of_the_contract():
 @each_language
 def test_the_words_have_the_same_keys_in_every_language(language):
     found = words(language)
-    assert set(found) == {"no_evidence", "copy_meta", "again", "problems", "types", "neutral"}
+    tables = {"tags", "tag_meanings", "problems", "types", "neutral"}
+    assert set(found) == {"no_evidence", "copy_meta", "again", "tag_line", *tables}
+    assert set(found["tags"]) == set(found["tag_meanings"]) == set("ABCDE")
+    assert fields_of(found["tag_line"]) == {"tag", "name", "meaning"}
     assert "meta" in found["copy_meta"]
     assert set(found["problems"]) == KINDS
     assert set(found["types"]) == {"object", "list", "text", "number", "boolean"}
@@ -174,13 +245,6 @@ def test_every_problem_can_be_told_and_names_what_it_is_about(language):
         assert "\n" not in told, kind
         for name in NEEDED.get(kind, set()):
             assert FIELDS[name] in told, (kind, name)
-
-
-@each_language
-def test_a_quote_that_must_go_leaves_the_judge_the_phrase_for_none(language):
-    problems = words(language)["problems"]
-    for source in ("blank", "nowhere", "from_question", "from_rubric"):
-        assert PHRASES[language] in problems[f"evidence_{source}"], source
 
 
 @each_language

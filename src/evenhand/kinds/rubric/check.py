@@ -150,11 +150,13 @@ class _Check(Inspection):
             return ""
         sought = cast("str", quote)
         if not sought.strip():
-            self.breach("evidence_blank", "schema", path)
+            self.breach("evidence_blank", "schema", path, phrase=self.words.no_evidence)
             return ""
         place = self.sources.output.locate(sought)
         if place is None:
-            self.breach(self._nowhere(sought), "evidence_missing", path, quote=sought)
+            phrase = self.words.no_evidence
+            kind = self._nowhere(sought)
+            self.breach(kind, "evidence_missing", path, quote=sought, phrase=phrase)
             return sought
         if place.match != "exact":
             self.fix("snapped", path)

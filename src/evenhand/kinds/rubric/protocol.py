@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Ask, Message, Question, Reply, Style
 from evenhand.judgment import Judgment, verdict
-from evenhand.kinds.rubric.check import Sources, check_reply, sources_of
+from evenhand.kinds.rubric.check import TAGS, Sources, check_reply, sources_of
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.shared.asking import converse
 from evenhand.kinds.shared.check import Checked
@@ -38,6 +38,8 @@ LOW_MARGIN = 0.05
 """A score that so little probability more or less would have changed is flagged."""
 
 RATIONALE_CHARS = 160
+_OUTPUT: dict[Style, str] = {"full": "model_output", "compact": "answer"}
+"""The name of the block that holds the output: the contract's, or the word a small model knows."""
 ALIASES = {"answer": "model_output", "output": "model_output"}
 """Other names that a prompt of the user's own may use."""
 
@@ -125,7 +127,7 @@ class RubricProtocol:
             meta = sample.meta if self.expose_meta else None
             schema = _compact_schema(rubric, quotes, self.words.no_evidence, meta)
         return Question(
-            messages=self._messages(prompt, sample, rubric, shape),
+            messages=self._messages(prompt, sample, rubric, shape, style),
             schema=None if self.own and style == "full" else schema,
             neutral=form.neutral,
             unit=sample.id,
@@ -142,16 +144,18 @@ class RubricProtocol:
         if style == "compact":
             unknown = self.words.neutral
             blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
-            neutral = self._messages(prompt, blank, rubric, shape)
+            neutral = self._messages(prompt, blank, rubric, shape, style)
         form = Form(rubric, shape, _full_schema(rubric, None), neutral)
         self.forms[id(rubric), style] = form
         return form
 
     def _messages(
-        self, prompt: Prompt, sample: Sample, rubric: Rubric, shape: str
+        self, prompt: Prompt, sample: Sample, rubric: Rubric, shape: str, style: Style
     ) -> tuple[Message, ...]:
         if self.own is None:
-            return prompt.messages(self._values(sample, rubric, shape))
+            # A protocol without prompts for small models shows them its full ones.
+            name = _OUTPUT["full" if prompt is self.prompts["full"] else style]
+            return prompt.messages(self._values(sample, rubric, shape, name))
         blind: dict[str, Any] = {"question": sample.question, "model_output": sample.model_output}
         blind["rubric"] = rubric.value
         blind |= shown_extras(sample.extras, self.use)
@@ -159,15 +163,15 @@ class RubricProtocol:
             blind = {"meta": sample.meta, **blind}
         return self.own.messages(unit_of(blind, ALIASES, {"rubric": rubric.text, "shape": shape}))
 
-    def _values(self, sample: Sample, rubric: Rubric, shape: str) -> dict[str, str]:
+    def _values(self, sample: Sample, rubric: Rubric, shape: str, output: str) -> dict[str, str]:
         extras = extra_blocks(sample.extras, self.use)
         if self.expose_meta:
             extras["meta"] = jsontext.dump(sample.meta)
-        texts = {"question": sample.question, "answer": sample.model_output, "rubric": rubric.text}
+        texts = {"question": sample.question, output: sample.model_output, "rubric": rubric.text}
         values = fenced(texts | extras)
-        values["model_output"] = values["answer"]
+        values["model_output"] = values[output]
         values["extras"] = "\n".join(values[name] for name in extras)
-        values["shape"] = shape
+        values |= {"shape": shape, "tags": _tag_lines(self.words.phrases)}
         if self.expose_meta:
             values["extras"] += f"\n{self.words.copy_meta}"
         return values
@@ -186,6 +190,16 @@ class RubricProtocol:
             flags=tuple(dict.fromkeys(flags)),
             passes=passes,
         )
+
+
+def _tag_lines(phrases: Mapping[str, str]) -> str:
+    """The failure tags as a judge is told of them, one per line."""
+    return "\n".join(
+        phrases["tag_line"].format(
+            tag=tag, name=phrases[f"tags.{tag}"], meaning=phrases[f"tag_meanings.{tag}"]
+        )
+        for tag in TAGS
+    )
 
 
 def _low_margins(reply: Reply) -> list[str]:
@@ -219,7 +233,7 @@ def _full_schema(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, An
         )
         for d in rubric.dimensions
     }
-    tags = {"type": "array", "items": {"type": "string", "enum": ["A", "B", "C", "D", "E"]}}
+    tags = {"type": "array", "items": {"type": "string", "enum": list(TAGS)}}
     reply = {"scores": object_of(**dimensions), "failure_tags": tags, "notes": text}
     return object_of(**(reply if meta is None else {"meta": _schema_of(meta), **reply}))
 

@@ -209,7 +209,7 @@ MUST: dict[str, frozenset[str]] = {
 """What a prompt of each kind must insert, or the judge would not see it."""
 MAY: dict[str, frozenset[str]] = {
     "pairwise": frozenset({"criteria", "rule", "extras", "shape"}),
-    "rubric": frozenset({"extras", "shape"}),
+    "rubric": frozenset({"tags", "extras", "shape"}),
     "weighted": frozenset({"critical", "facts", "extras", "types", "shape"}),
 }
 

@@ -30,6 +30,8 @@ NOTHING = "–"
 """What stands for a figure that cannot be had."""
 _NEEDS = {"report": "reports need", "view": "the view needs"}
 _ROOM = resources.files("evenhand.report.html")
+_TOLD = resources.files("evenhand.kinds") / "builtin" / "rubric" / "words"
+"""What the judge is told; a failure tag has the same name there and on a page."""
 _FLAG_EMOJI = "\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f"
 _HIDDEN = re.compile(
     f"({_FLAG_EMOJI})|"
@@ -193,7 +195,8 @@ def words(language: str, more: Traversable | None = None) -> Words:
         read = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
         for name, table in read.items():
             texts[name] = {**texts.get(name, {}), **table}
-    return Words(language, texts)
+    told = tomllib.loads((_TOLD / f"{language}.toml").read_text(encoding="utf-8"))
+    return Words(language, {**texts, "tag": told["tags"]})
 
 
 def environment(say: Words, *packages: str) -> Environment:

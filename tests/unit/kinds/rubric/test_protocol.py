@@ -34,6 +34,8 @@ from tests.work import calls_of
 GOOD = json.dumps(good())
 OFF = GOOD.replace('"score": 5', '"score": 4')
 STYLES = ("full", "compact")
+OUTPUT = {"full": "model_output", "compact": "answer"}
+"""What the block of the output is called."""
 
 
 def asked(
@@ -213,15 +215,17 @@ def test_an_extra_that_a_sample_lacks_leaves_no_trace():
 def test_judged_text_is_not_evaluated(text, style):
     sample = replace(SAMPLE, question=f"Q {text}", model_output=f"A {text}")
     said = prompt(asked(sample=sample, style=style))
-    assert said.count(f"\nQ {text}\n[[/question ") == said.count(f"\nA {text}\n[[/answer ") == 1
+    output = f"\nA {text}\n[[/{OUTPUT[style]} "
+    assert said.count(f"\nQ {text}\n[[/question ") == said.count(output) == 1
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from(STYLES))
 def test_no_output_closes_its_fence(output, style):
     said = prompt(asked(sample=replace(SAMPLE, model_output=output), style=style))
-    opening = said.index("[[answer ", 0 if style == "compact" else said.index("[[question "))
-    number = said[opening + 9 : said.index("]]", opening)]
-    assert said[opening:].startswith(f"[[answer {number}]]\n{output}\n[[/answer {number}]]")
+    name = OUTPUT[style]
+    opening = said.index(f"[[{name} ", 0 if style == "compact" else said.index("[[question "))
+    number = said[opening + len(name) + 3 : said.index("]]", opening)]
+    assert said[opening:].startswith(f"[[{name} {number}]]\n{output}\n[[/{name} {number}]]")
     assert said.count(number) == 2
 
 
