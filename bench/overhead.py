@@ -120,7 +120,7 @@ def bodies(folder: Path) -> list[bytes]:
     return [
         judge._body(question, judge._dialect)
         for unit in prepared.units()
-        for question in prepared.kind.opening(unit.body, Asking(ask=nobody))
+        for question in prepared.judging.opening(unit.body, Asking(ask=nobody))
     ]
 
 

@@ -26,12 +26,21 @@ if TYPE_CHECKING:
         score_async,
     )
     from evenhand.errors import EvenhandError
-    from evenhand.judgment import Judgment
+    from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
+    from evenhand.kinds.pairwise.verdict import PairVerdict
+    from evenhand.kinds.rubric.verdict import RubricVerdict
+    from evenhand.kinds.weighted.verdict import Grade
 
 __all__ = [
     "EvenhandError",
+    "Failure",
+    "Grade",
     "Judgment",
+    "LeftOut",
+    "PairVerdict",
+    "RubricVerdict",
     "Run",
+    "Verdict",
     "grade",
     "grade_async",
     "prefer",
@@ -42,7 +51,16 @@ __all__ = [
     "score_async",
 ]
 
-_HOMES = {"EvenhandError": "evenhand.errors", "Judgment": "evenhand.judgment"}
+_HOMES = {
+    "EvenhandError": "evenhand.errors",
+    "Failure": "evenhand.judgment",
+    "Grade": "evenhand.kinds.weighted.verdict",
+    "Judgment": "evenhand.judgment",
+    "LeftOut": "evenhand.judgment",
+    "PairVerdict": "evenhand.kinds.pairwise.verdict",
+    "RubricVerdict": "evenhand.kinds.rubric.verdict",
+    "Verdict": "evenhand.judgment",
+}
 
 
 def __getattr__(name: str) -> Any:

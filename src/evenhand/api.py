@@ -120,7 +120,7 @@ async def _judged(prepared: _OneUnit, store: str, options: Options | None) -> Ju
         if summary.stopped:
             raise summary.stopped
         for _, stored in opened.judgments(Scope(prepared.run), BASIS, prepared.unit):
-            return stored.judgment
+            return prepared.kind.read_judgment(stored.text)
         raise prepared.nothing_recorded()
     finally:
         opened.close()
@@ -157,7 +157,7 @@ class _OneUnit(Prepared):
     def __init__(self, suite: Suite, row: Mapping[str, Any]) -> None:
         super().__init__(suite, environment(), lambda said: None)
         try:
-            (unit,) = self.kind.read(row, 0)
+            (unit,) = self.judging.read(row, 0)
         except RowError as error:
             raise UsageError(str(error)) from None
         self._named, self.body = unit.id, unit.body

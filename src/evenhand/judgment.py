@@ -1,14 +1,24 @@
-"""What comes out: a settled judgment of one unit by one judge, with everything that led to it.
+"""What comes out: the settled judgment of one unit by one judge, with everything that led to it.
 
-A failure is a value beside verdicts, never a score. All classes here are frozen.
+A judgment is a verdict, a failure or left out, and never half of two: each is a class of its own. A
+failure is a value beside verdicts, never a score. What a verdict says is a value of its kind.
+
+A store keeps a judgment as a JSON text, which is written and read here alone. Whoever reads one
+knows its kind, which brings the classes of the verdict and of its passes.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from itertools import chain, pairwise
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, final
 
+from msgspec import Struct
+from msgspec.json import Decoder, Encoder
+
+Status = Literal["verdict", "failure", "left_out"]
 Reason = Literal[
     "refused",
     "filtered",
@@ -33,11 +43,11 @@ Match = Literal["exact", "folded", "unified"]
 RETRIED_BY_NEXT_RUN: frozenset[Reason] = frozenset({"transport", "timeout", "judge_crash"})
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True, omit_defaults=True):
     """One breach of the contract that only the judge can mend.
 
-    `message` is for people and logs, in English; `told` is for the judge, in its language.
+    `message` is for people and logs, in English; `told` is for the judge, in its language, and not
+    stored.
     """
 
     code: Reason
@@ -46,16 +56,14 @@ class Problem:
     told: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True, array_like=True):
     """One breach of the contract that code mended."""
 
     code: FixCode
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True, array_like=True):
     """A quote and where it stands: code points of the judged text, half-open."""
 
     dimension: str
@@ -64,31 +72,172 @@ class Evidence:
     match: Match
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgment:
-    """The outcome for one unit: a verdict with its output, a failure with its reason, or the word
-    that this judge was left out of it."""
+class Pass(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a judgment: the how-manieth try it was, and what broke the contract in it. A kind
+    whose calls say more has a class of its own under this one."""
 
-    status: Literal["verdict", "failure", "left_out"]
-    output: Mapping[str, Any] | None = None
-    reason: Reason | None = None
-    detail: str = ""
-    evidence: tuple[Evidence, ...] = ()
+    reask: int
+    problems: tuple[Problem, ...]
+    odds: dict[str, dict[str, float]] = {}
+    """Log-probabilities by the path of what was decided, where the judge tells them."""
+    sampling: dict[str, float] = {}
+    """What of temperature and seed was really sent."""
+
+
+class VerdictValue(Protocol):
+    """What a verdict says: a `RubricVerdict`, a `PairVerdict`, a `Grade`."""
+
+    @property
+    def output(self) -> dict[str, Any]:
+        """The contract's own JSON object, keys in the contract's order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment(ABC):
+    """The outcome for one unit by one judge: a `Verdict`, a `Failure` or `LeftOut`.
+
+    `.status` says which: `"verdict"`, `"failure"` or `"left_out"`. `.output` is the contract's own
+    JSON object of a verdict, and None of the others; `.reason` and `.detail` say why there is none.
+    """
+
     fixes: tuple[Fix, ...] = ()
     flags: tuple[str, ...] = ()
-    passes: tuple[Mapping[str, Any], ...] = field(default=())
+    passes: tuple[Pass, ...] = ()
+    """Every call that led to it, in the order in which they were made."""
+
+    @property
+    @abstractmethod
+    def status(self) -> Status: ...
+
+    @property
+    def output(self) -> Mapping[str, Any] | None:
+        return None
+
+    @property
+    def reason(self) -> Reason | None:
+        return None
+
+    @property
+    def detail(self) -> str:
+        return ""
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        return ()
 
 
-def verdict(output: Mapping[str, Any], **rest: Any) -> Judgment:
-    """A judgment that stands."""
-    return Judgment(status="verdict", output=output, **rest)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Judgment):
+    """A judgment that stands: `.value` is what it says, in the class of its kind."""
+
+    value: VerdictValue
+    evidence: tuple[Evidence, ...] = field(default=())
+
+    @property
+    def status(self) -> Literal["verdict"]:
+        return "verdict"
+
+    @property
+    def output(self) -> dict[str, Any]:
+        return self.value.output
 
 
-def failure(reason: Reason, detail: str, **rest: Any) -> Judgment:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure(Judgment):
     """A judgment that could not be had, and why."""
-    return Judgment(status="failure", reason=reason, detail=detail, **rest)
+
+    reason: Reason = field()
+    detail: str = field()
+
+    @property
+    def status(self) -> Literal["failure"]:
+        return "failure"
 
 
-def left_out(detail: str, **rest: Any) -> Judgment:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut(Judgment):
     """No judgment: this judge must not judge this unit."""
-    return Judgment(status="left_out", detail=detail, **rest)
+
+    detail: str = field()
+
+    @property
+    def status(self) -> Literal["left_out"]:
+        return "left_out"
+
+
+class JudgmentText(NamedTuple):
+    """A judgment as a store keeps it: its status, its reason, and all the rest as one JSON text."""
+
+    status: Status
+    reason: Reason | None
+    body: str
+
+
+V = TypeVar("V", bound=VerdictValue)
+P = TypeVar("P", bound=Pass)
+
+
+class _Body(Struct, Generic[V, P], frozen=True):
+    output: V | None
+    detail: str
+    evidence: tuple[Evidence, ...]
+    fixes: tuple[Fix, ...]
+    flags: tuple[str, ...]
+    passes: tuple[P, ...]
+    calls: tuple[str, ...]
+
+
+_encoder = Encoder()
+
+
+def write_judgment(judgment: Judgment, calls: tuple[str, ...] = ()) -> JudgmentText:
+    """The text of a judgment of any kind, with the keys of the calls that it rests on."""
+    body = _Body(
+        output=judgment.value if isinstance(judgment, Verdict) else None,
+        detail=judgment.detail,
+        evidence=judgment.evidence,
+        fixes=judgment.fixes,
+        flags=judgment.flags,
+        passes=judgment.passes,
+        calls=calls,
+    )
+    return JudgmentText(judgment.status, judgment.reason, _encoder.encode(body).decode())
+
+
+class JudgmentReader(Generic[V, P]):
+    """Reads the judgments of one kind back from their texts."""
+
+    def __init__(self, value: type[V], made: type[P]) -> None:
+        self._decoder: Decoder[_Body[V, P]] = Decoder(_Body[value, made])  # type: ignore[valid-type]
+
+    def read(self, text: JudgmentText) -> Judgment:
+        """The judgment of a text that `write_judgment` wrote."""
+        body = self._decoder.decode(text.body)
+        fixes, flags, passes = body.fixes, body.flags, body.passes
+        if body.output is not None:
+            return Verdict(
+                value=body.output, evidence=body.evidence, fixes=fixes, flags=flags, passes=passes
+            )
+        if text.reason is not None:
+            return Failure(
+                reason=text.reason, detail=body.detail, fixes=fixes, flags=flags, passes=passes
+            )
+        return LeftOut(detail=body.detail, fixes=fixes, flags=flags, passes=passes)
+
+
+def bad_tries(judgment: Judgment, calls: tuple[str, ...]) -> tuple[str, ...]:
+    """Of the calls that a failure rests on, those of the conversations that failed: those whose
+    last reply breaks the contract, and those of which nothing else is known. None where the call
+    that failed gave no reply and began a conversation."""
+    passes = judgment.passes
+    starts = [number for number, one in enumerate(passes) if not one.reask]
+    failed = (
+        calls[start:end]
+        for start, end in pairwise((*starts, len(passes)))
+        if passes[end - 1].problems
+    )
+    return (*chain.from_iterable(failed), *calls[len(passes) :])

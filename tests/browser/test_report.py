@@ -111,11 +111,12 @@ def _evidence(folder: Path) -> Iterator[tuple[str, list[str]]]:
     with opened(folder) as (store, run):
         for unit, stored in store.judgments(Scope(run.row.id), BASIS):
             text = jsontext.parse(unit.body)["model_output"]
-            ends = sorted({p for e in stored.judgment.evidence for p in (e.start, e.end)})
+            evidence = run.judgment(stored).evidence
+            ends = sorted({p for e in evidence for p in (e.start, e.end)})
             within = [
                 text[a:b]
                 for a, b in itertools.pairwise(ends)
-                if any(e.start <= a and b <= e.end for e in stored.judgment.evidence)
+                if any(e.start <= a and b <= e.end for e in evidence)
             ]
             yield visible(unit.id), [visible(one) for one in within]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.exchange import Reply, Usage
-from evenhand.judgment import failure, verdict
+from evenhand.judgment import JudgmentText
 from evenhand.ledger.keys import CALL_TAG
 from evenhand.ledger.sqlite import SqliteStore
 from evenhand.ledger.store import (
@@ -42,13 +42,22 @@ def body(i: int) -> str:
     return json.dumps({"id": f"u{i}", **texts, "meta": meta}, ensure_ascii=False)
 
 
-def outcome(i: int, judge: int) -> Any:
-    if i % 10 == 4:
-        return failure("schema", f"wrong with {i}")
-    passes = ({"problems": [], "flags": ["self_contradiction"] if i % 4 == 0 else []},)
+def outcome(i: int, judge: int, key: str) -> JudgmentText:
+    """What filters look into, of all kinds at once."""
+    is_failed = i % 10 == 4
+    flags = ["self_contradiction"] if i % 4 == 0 else []
     output = {"winner": "AB"[judge % 2], "notes": f"Note {i} of {judge}", "failure_tags": ["C"]}
-    flags = (f"masked:{i}",) if i % 6 == 0 else ()
-    return verdict(output, passes=passes, flags=flags)
+    kept = {
+        "output": None if is_failed else output,
+        "detail": f"wrong with {i}" if is_failed else "",
+        "evidence": [],
+        "fixes": [],
+        "flags": [f"masked:{i}"] if i % 6 == 0 and not is_failed else [],
+        "passes": [] if is_failed else [{"problems": [], "flags": flags}],
+        "calls": [key],
+    }
+    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return JudgmentText(*(("failure", "schema") if is_failed else ("verdict", None)), text)
 
 
 @pytest.fixture(scope="module", params=STORES)
@@ -76,7 +85,7 @@ async def fill(made: Store) -> None:
                 waiting.append(made.record(Call(key, run, f"judge{judge}", reply, 5)))
                 made.settle(
                     StoredJudgment(
-                        unit.no, judge, 0, TAG + unit.digest, (key,), 0, outcome(i, judge)
+                        unit.no, judge, 0, TAG + unit.digest, (key,), 0, outcome(i, judge, key)
                     )
                 )
     await asyncio.gather(*waiting)

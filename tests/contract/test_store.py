@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from evenhand.errors import DataError, StoreError
 from evenhand.exchange import Reply, Usage
-from evenhand.judgment import Evidence, Fix, failure, verdict
+from evenhand.judgment import Evidence, Failure, Fix, Judgment, Pass, Verdict, write_judgment
+from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.ledger.keys import CALL_TAG, digest
 from evenhand.ledger.store import Call, IncomingUnit, Scope, Store, StoredJudgment, StoredUnit
 from tests.contract.stores import STORES, Open
@@ -50,19 +52,24 @@ def call(number: int, run: str = "run1", cost: int | None = 5, text: str = "repl
     return Call(key(number), run, "judge", reply, cost)
 
 
-def of(unit: StoredUnit, outcome: Any, *calls: str, repeat: int = 0) -> StoredJudgment:
-    return StoredJudgment(unit.no, 0, repeat, TAG + unit.digest, calls, len(calls) // 2, outcome)
+def of(unit: StoredUnit, outcome: Judgment, *calls: str, repeat: int = 0) -> StoredJudgment:
+    text = write_judgment(outcome, calls)
+    return StoredJudgment(unit.no, 0, repeat, TAG + unit.digest, calls, len(calls) // 2, text)
 
 
-VERDICT = verdict(
-    {"meta": {"n": 1}, "scores": {}},
+def every_call(stored: StoredJudgment) -> tuple[str, ...]:
+    return stored.calls
+
+
+VERDICT = Verdict(
+    value=RubricVerdict(meta_json=Raw('{"n":1}'), scores={}, failure_tags=(), notes=""),
     evidence=(Evidence("d", 1, 4, "exact"),),
     fixes=(Fix("unwrapped", ""),),
     flags=("snapped",),
-    passes=({"reask": 0, "problems": []},),
+    passes=(Pass(reask=0, problems=()),),
 )
-FAILED = failure("schema", "wrong")
-LOST = failure("transport", "lost")
+FAILED = Failure(reason="schema", detail="wrong")
+LOST = Failure(reason="transport", detail="lost")
 
 
 async def test_a_call_comes_back_as_it_was_recorded(opened: Open) -> None:
@@ -194,55 +201,28 @@ async def test_failures_set_aside_are_pending_and_their_questions_open(store: St
     for number, outcome in enumerate([VERDICT, FAILED, LOST]):
         store.settle(of(units[number], outcome, key(number)))
     await store.flush()
-    store.set_aside(scope, ("transport",))
+    store.set_aside(scope, ("transport",), every_call)
     assert [store.find(key(n)) is None for n in range(3)] == [False, True, False]
     assert store.counts(scope, 1, TAG).failures == {"transport": 1}
     assert store.spent("run1").calls == 3
     await store.record(call(1, text="better"))
     store.settle(of(units[1], FAILED, key(1)))
     await store.flush()
-    store.set_aside(scope, ("transport",))
+    store.set_aside(scope, ("transport",), every_call)
     assert store.find(key(1)) is None
     assert store.spent("run1").calls == 4
     assert store.verify() == []
 
 
-GOOD_TRY = {"reask": 0, "problems": []}
-BAD_TRY = {"reask": 0, "problems": [{"code": "schema", "path": "", "message": "wrong"}]}
-GOOD_REASK, BAD_REASK = GOOD_TRY | {"reask": 1}, BAD_TRY | {"reask": 1}
-
-
-@pytest.mark.parametrize(
-    ("passes", "calls", "asked_again"),
-    [
-        ([GOOD_TRY, BAD_TRY, GOOD_REASK, BAD_TRY, BAD_REASK], 5, [3, 4]),
-        ([BAD_TRY, BAD_REASK, GOOD_TRY], 3, [0, 1]),
-        ([GOOD_TRY, GOOD_TRY], 4, [2, 3]),
-        ([GOOD_TRY, GOOD_TRY], 2, []),
-        ([BAD_TRY, BAD_REASK], 2, [0, 1]),
-        ([], 2, [0, 1]),
-    ],
-    ids=[
-        "a bad pass",
-        "a bad pass before a good one",
-        "a call lost amid a pass",
-        "a call lost at once",
-        "only bad",
-        "unknown",
-    ],
-)
-async def test_only_the_conversation_that_failed_is_set_aside(
-    store: Store, passes: list[dict[str, Any]], calls: int, asked_again: list[int]
-) -> None:
+async def test_only_the_calls_that_are_named_are_set_aside(store: Store) -> None:
     scope = begun(store, 1)
     (unit,) = store.units(scope)
-    for number in range(calls):
+    for number in range(5):
         await store.record(call(number))
-    failed = failure("schema", "wrong", passes=tuple(passes))
-    store.settle(of(unit, failed, *map(key, range(calls))))
+    store.settle(of(unit, FAILED, *map(key, range(5))))
     await store.flush()
-    store.set_aside(scope, ())
-    assert [n for n in range(calls) if store.find(key(n)) is None] == asked_again
+    store.set_aside(scope, (), lambda stored: stored.calls[3:])
+    assert [n for n in range(5) if store.find(key(n)) is None] == [3, 4]
     assert store.counts(scope, 1, TAG).pending == 1
 
 
@@ -348,9 +328,9 @@ async def test_a_reply_set_aside_answers_only_where_it_is_asked_for(store: Store
     scope = begun(store, 1)
     [unit] = store.units(scope)
     await store.record(call(1))
-    store.settle(of(unit, failure("not_json", "no"), key(1)))
+    store.settle(of(unit, Failure(reason="not_json", detail="no"), key(1)))
     await store.flush()
-    store.set_aside(scope, ())
+    store.set_aside(scope, (), every_call)
     await asyncio.sleep(0)
     assert store.find(key(1)) is None
     assert store.find(key(1), aside=True) is not None

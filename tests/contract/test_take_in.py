@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from evenhand.errors import DataError
-from evenhand.judgment import failure, verdict
+from evenhand.judgment import Failure, Verdict, write_judgment
+from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.ledger.store import IncomingUnit, JudgedUnit, Scope, Store
 from tests.contract.stores import STORES, Open
 
@@ -29,8 +31,9 @@ def store(opened: Open) -> Iterator[Store]:
 
 
 def judged(*idents: str, repeats: int = 1) -> list[JudgedUnit]:
-    outcomes = [verdict({"n": i}) for i in range(repeats)] + [failure("schema", "no")]
-    judgments = [(0, i, one) for i, one in enumerate(outcomes)]
+    value = RubricVerdict(meta_json=Raw("{}"), scores={}, failure_tags=(), notes="")
+    outcomes = [*[Verdict(value=value)] * repeats, Failure(reason="schema", detail="no")]
+    judgments = [(0, i, write_judgment(one)) for i, one in enumerate(outcomes)]
     return [JudgedUnit(IncomingUnit(i, f"f:{i}", f'{{"id":"{i}"}}'), judgments) for i in idents]
 
 
@@ -40,7 +43,7 @@ def taken(store: Store, units: list[JudgedUnit], run: str = "run1") -> Scope:
 
 def kept(store: Store, run: str = "run1") -> list[tuple[str, int, str]]:
     found = store.judgments(Scope(run), TAG)
-    return [(unit.id, one.repeat, one.judgment.status) for unit, one in found]
+    return [(unit.id, one.repeat, one.text.status) for unit, one in found]
 
 
 def test_units_and_judgments_are_kept_in_their_order(store: Store) -> None:

@@ -24,8 +24,14 @@ OPTIONAL = STATISTICS | {
 def test_the_public_names_are_these() -> None:
     assert evenhand.__all__ == [
         "EvenhandError",
+        "Failure",
+        "Grade",
         "Judgment",
+        "LeftOut",
+        "PairVerdict",
+        "RubricVerdict",
         "Run",
+        "Verdict",
         "grade",
         "grade_async",
         "prefer",

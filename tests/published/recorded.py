@@ -14,6 +14,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.form import Criterion
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
+from evenhand.kinds.pairwise.verdict import voted
 from evenhand.kinds.shared.asking import Asking
 from evenhand.runs.prepare import find_protocol
 from evenhand.stats.pairwise import Judged
@@ -64,7 +65,7 @@ async def _judged(
     for pair in pairs:
         judgment = await protocol.judge(pair, Asking(ask=ask))
         names = (pair.first.id, pair.second.id)
-        found.append(Judged(pair.row, pair.places, pair.of, names, [(0, judgment)]))
+        found.append(Judged(pair.row, pair.places, pair.of, names, [("judge", voted(judgment))]))
     return found
 
 
@@ -82,9 +83,9 @@ def _protocol(max_rounds: int) -> PairwiseProtocol:
 
 def winner(one: Judged) -> str:
     """The settled winner of a pair with one judge; `failure` where there is none."""
-    return one.verdicts[0]["winner"] if one.verdicts else "failure"
+    return str(one.verdicts[0].winner) if one.verdicts else "failure"
 
 
 def passes(one: Judged) -> dict[str, str]:
     """The winner of each order's last pass, of the candidates of the row."""
-    return {made["order"]: made["winner"] for made in one.judgments[0][1].passes}
+    return {made.order: str(made.winner) for made in one.judgments[0][1].passes}

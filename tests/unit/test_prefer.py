@@ -31,7 +31,7 @@ def test_prefer_says_which_is_better(seed: int) -> None:
         assert found.output is not None
         assert (found.output["winner"], found.output["settled"]) == (winner, "stable")
         assert found.output["candidates"] == ["first", "second"]
-        assert sorted(one["order"] for one in found.passes) == ["12", "21"]
+        assert sorted(one.order for one in found.passes) == ["12", "21"]
 
 
 @pytest.mark.usefixtures("judges")

@@ -14,8 +14,8 @@ from evenhand.cli.common import recorded, run_argument, store_option
 from evenhand.data.files import is_text
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
-from evenhand.judgment import Judgment
-from evenhand.kinds.weighted.form import is_unsure
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.weighted.verdict import Grade
 from evenhand.ledger.store import Store
 from evenhand.results.rows import contract_objects, fronts_of, full_rows, verdict_lines
 from evenhand.runs.prepare import Recorded
@@ -92,7 +92,8 @@ def _rows(
 
 
 def _is_unsure(judgment: Judgment) -> bool:
-    return judgment.output is not None and is_unsure(judgment.output)
+    value = judgment.value if isinstance(judgment, Verdict) else None
+    return isinstance(value, Grade) and value.is_unsure
 
 
 def _only_grades(run: Recorded) -> None:

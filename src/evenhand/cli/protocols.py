@@ -14,18 +14,17 @@ from evenhand.examples import example_rows
 from evenhand.exchange import Message, Question, Reply, Style
 from evenhand.files.lint import lint
 from evenhand.files.protocols import (
-    SETTINGS,
     builtin_protocols,
     find_protocol,
-    kind_of,
+    judging_of,
     own_prompt,
     protocol_texts,
 )
-from evenhand.kinds.kind import Kind
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
-from evenhand.suite import Settings
 
 
 @click.group("protocols", invoke_without_command=True)
@@ -80,17 +79,16 @@ def show_command(
 
 def _opening(protocol: Protocol, language: str, style: Style) -> tuple[Message, ...]:
     rows, rubric = example_rows(protocol.kind, language)
-    given = Settings().model_dump(mode="json")
-    settings = {name: given[name] for name in SETTINGS[protocol.kind]} | {"use": []}
+    settings = {**KINDS[protocol.kind].settings, "use": []}
     identity = {"language": language, "seed": 0, "rubric": rubric, "settings": settings}
-    kind, asking = kind_of(protocol, identity), Asking(ask=_nobody, styles=(style,))
-    return next(question for row in rows for question in _questions(kind, row, asking)).messages
+    judging, asking = judging_of(protocol, identity), Asking(ask=_nobody, styles=(style,))
+    return next(question for row in rows for question in _questions(judging, row, asking)).messages
 
 
-def _questions(kind: Kind, row: Mapping[str, Any], asking: Asking) -> list[Question]:
+def _questions(judging: Judging, row: Mapping[str, Any], asking: Asking) -> list[Question]:
     """What is asked about an example; nothing where its type is not one of the protocol's."""
     try:
-        return kind.opening(kind.read(row, 0)[0].body, asking)
+        return judging.opening(judging.read(row, 0)[0].body, asking)
     except RowError:
         return []
 

@@ -139,7 +139,7 @@ def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_jso
         return
     out, counts, scope = console(), summary.counts, summary.scope
     out.print(f"\nrun {summary.run}  {safe(prepared.suite.file.name)}")
-    details = failure_details(store, scope) if counts.failures else {}
+    details = failure_details(store, scope, prepared.kind) if counts.failures else {}
     out.print(outcome_lines(summary.json(), details, out.width))
     out.print()
     for shown in view.figures(store, scope, prepared.judge_groups):
@@ -196,7 +196,7 @@ def _dry(
 def _print_forecast(prepared: Prepared, found: dict[str, Any]) -> None:
     calls, price = found["calls"], found["price_usd"]
     left_out = f", {found['left_out']} left out" if found["left_out"] else ""
-    rounds = " and later round" if prepared.kind.rounds > 1 else ""
+    rounds = " and later round" if prepared.judging.rounds > 1 else ""
     click.echo(f"run {prepared.run}: nothing was sent")
     click.echo(f"{found['planned']} judgments planned, {found['done']} of them done{left_out}")
     click.echo(f"{found['cached']} calls in the ledger")

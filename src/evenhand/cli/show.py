@@ -120,9 +120,10 @@ def _print_units(out: Console, store: Store, run: Recorded) -> None:
     shown = table("unit", *(["judge"] if several else []), "result", "flags")
     for unit, stored in islice(found, UNITS_SHOWN):
         judge = full_name(run, stored) + (f" #{stored.repeat}" if stored.repeat else "")
-        flags = [flag for flag in stored.judgment.flags if flag != "not_validated"]
+        judgment = run.judgment(stored)
+        flags = [flag for flag in judgment.flags if flag != "not_validated"]
         by = [safe(judge)] if several else []
-        result = _result(run, stored.judgment)
+        result = _result(run, judgment)
         shown.add_row(safe(unit.id), *by, result, safe(" ".join(flags)))
     if shown.rows:
         out.print(shown)

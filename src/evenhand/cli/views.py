@@ -11,7 +11,6 @@ from rich.text import Text
 from evenhand import jsontext
 from evenhand.engine.run import JudgeGroup
 from evenhand.kinds.rubric.unit import load_sample
-from evenhand.kinds.weighted.form import is_unsure
 from evenhand.ledger.store import Scope, Store
 from evenhand.report.terminal.grades import grade_result, grade_table, grades_table, task_block
 from evenhand.report.terminal.pairs import (
@@ -115,17 +114,17 @@ class WeightedView:
     ) -> Iterator[RenderableType]:
         if found := grades(store, scope):
             yield grades_table(found)
-            if any(is_unsure(one) for outputs in found.values() for one in outputs):
+            if any(grade.is_unsure for group in found.values() for grade in group):
                 yield "\nlow confidence: list them with export --only low-confidence"
 
     def json(
         self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> dict[str, Any]:
-        outputs = [one for given in grades(store, scope).values() for one in given]
+        every = [grade for group in grades(store, scope).values() for grade in group]
         return {
             "weighted": {
-                "critical_fails": sum(one["critical_fail"] for one in outputs),
-                "low_confidence": sum(map(is_unsure, outputs)),
+                "critical_fails": sum(grade.critical_fail for grade in every),
+                "low_confidence": sum(grade.is_unsure for grade in every),
             }
         }
 

@@ -11,7 +11,7 @@ from collections import Counter as Count
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from evenhand.engine.ask import CallPath
 from evenhand.engine.attempt import Endpoint
@@ -20,8 +20,8 @@ from evenhand.engine.tally import Tally
 from evenhand.engine.together import together
 from evenhand.errors import NothingRecorded
 from evenhand.exchange import Ask, Question, Reply, Style
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
-from evenhand.kinds.kind import Kind
+from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, write_judgment
+from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Asking, Together, in_turn
 from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
 
@@ -135,7 +135,7 @@ def in_slots(endpoint: Endpoint, slots: int) -> Endpoint:
 class Engine:
     """Everything one command needs to judge a scope of units."""
 
-    kind: Kind
+    kind: Judging
     store: Store
     schedule: Schedule
     pools: Sequence[Pool]
@@ -180,23 +180,31 @@ class Engine:
             except NothingRecorded:
                 self.schedule.note(unit.no, group.index, repeat, None)
 
-    def _keep(self, stored: StoredJudgment) -> None:
-        self.tally.verdicts += stored.judgment.status == "verdict"
-        self.tally.failures += stored.judgment.status == "failure"
-        self.tally.left_out += stored.judgment.status == "left_out"
+    def _keep(self, settled: Settled) -> None:
+        stored, judgment = settled
+        self.tally.verdicts += judgment.status == "verdict"
+        self.tally.failures += judgment.status == "failure"
+        self.tally.left_out += judgment.status == "left_out"
         self.store.settle(stored)
-        self.schedule.note(stored.unit, stored.judge, stored.repeat, stored.judgment)
+        self.schedule.note(stored.unit, stored.judge, stored.repeat, judgment)
+
+
+class Settled(NamedTuple):
+    """A unit's judgment, as the store keeps it and as it is."""
+
+    stored: StoredJudgment
+    judgment: Judgment
 
 
 async def settle(
-    kind: Kind,
+    kind: Judging,
     group: JudgeGroup,
     repeat: int,
     unit: StoredUnit,
     endpoint: Endpoint,
     tally: Tally,
     together: Together = in_turn,
-) -> StoredJudgment:
+) -> Settled:
     """One unit's judgment, with the keys of the calls it rests on: conversation by conversation as
     they were begun, whichever was answered first."""
     conversations: dict[tuple[int, int, str], list[str]] = {}
@@ -216,8 +224,9 @@ async def settle(
     calls = tuple(chain.from_iterable(conversations.values()))
     if group.caveat and calls:
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
-    basis = BASIS + unit.digest
-    return StoredJudgment(unit.no, group.index, repeat, basis, calls, reasks, judgment)
+    text, basis = write_judgment(judgment, calls), BASIS + unit.digest
+    stored = StoredJudgment(unit.no, group.index, repeat, basis, calls, reasks, text)
+    return Settled(stored, judgment)
 
 
 def asking(group: JudgeGroup, repeat: int, ask: Ask, together: Together = in_turn) -> Asking:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from evenhand.engine.stop import Stopped
 from evenhand.errors import NothingRecorded
 from evenhand.kinds.shared.asking import Conversation, Converse
+from evenhand.kinds.shared.check import V
 
 
-async def together(conversations: Sequence[Converse]) -> Sequence[Conversation]:
+async def together(conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]:
     """Hold all at once. What cannot be sent or is not recorded ends the others no sooner: a call
     under way is paid for, and waited for. Any other exception, and a cancellation, ends them all.
     """
@@ -19,7 +20,7 @@ async def together(conversations: Sequence[Converse]) -> Sequence[Conversation]:
             tasks = [group.create_task(_to_its_end(begin)) for begin in conversations]
     except* Exception as failed:
         raise failed.exceptions[0] from failed.exceptions[0].__cause__
-    ended: list[Conversation] = []
+    ended: list[Conversation[V]] = []
     for task in tasks:
         outcome = task.result()
         if isinstance(outcome, Exception):
@@ -28,7 +29,7 @@ async def together(conversations: Sequence[Converse]) -> Sequence[Conversation]:
     return ended
 
 
-async def _to_its_end(begin: Converse) -> Conversation | Stopped | NothingRecorded:
+async def _to_its_end(begin: Converse[V]) -> Conversation[V] | Stopped | NothingRecorded:
     try:
         return await begin()
     except (Stopped, NothingRecorded) as outcome:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
-from evenhand.exchange import Style
-from evenhand.kinds.kind import Kind, PairwiseKind, RubricKind, WeightedKind
-from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol
-from evenhand.kinds.rubric.protocol import RubricProtocol
-from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging, Terms
 from evenhand.kinds.shared.load import (
     AGAIN,
     OWN,
@@ -23,32 +18,21 @@ from evenhand.kinds.shared.load import (
     kind_named,
     load_protocol,
 )
-from evenhand.kinds.shared.render import Prompt, Template
 from evenhand.kinds.weighted.form import read_dimensions, read_types
-from evenhand.kinds.weighted.protocol import WeightedProtocol
-
-SETTINGS = {
-    "rubric": ("repairs", "expose_meta"),
-    "pairwise": ("repairs", "max_rounds", "blind", "no_self_judging", "panel"),
-    "weighted": ("repairs",),
-}
-"""The settings that can change a verdict of each kind."""
 
 
-def kind_of(protocol: Protocol, identity: Mapping[str, Any]) -> Kind:
-    """The kind of judging that a run's identity describes; raises UsageError."""
+def judging_of(protocol: Protocol, identity: Mapping[str, Any]) -> Judging:
+    """The judging that a run's identity describes; raises UsageError."""
     language = identity["language"]
-    spoken = spoken_beside(protocol, language)
+    terms = Terms(
+        language=language,
+        languages=spoken_beside(protocol, language),
+        seed=identity["seed"],
+        rubric=identity["rubric"],
+        settings=identity["settings"],
+    )
     try:
-        if protocol.kind == "pairwise":
-            pairwise = {one: _pairwise_protocol(protocol, one, identity) for one in spoken}
-            return PairwiseKind(pairwise, language, identity["seed"])
-        if protocol.kind == "weighted":
-            weighted = {one: _weighted_protocol(protocol, one, identity) for one in spoken}
-            return WeightedKind(weighted, language)
-        return RubricKind(
-            {one: _rubric_protocol(protocol, one, identity) for one in spoken}, language
-        )
+        return KINDS[protocol.kind].judging(protocol, terms)
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
 
@@ -65,66 +49,6 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
         f"the protocol {protocol.name} has no prompt in {quoted(language)}",
         where=where,
         advice=f"It speaks {', '.join(spoken) or 'no language yet'}.",
-    )
-
-
-def _prompts(protocol: Protocol, language: str) -> dict[Style, Prompt]:
-    """The prompts in one language; where they may ask for another form than JSON, a re-ask names no
-    form."""
-    prompts = protocol.prompts(language)
-    if protocol.own is None and protocol.given.get("reply") != "table":
-        return prompts
-    again = Template.parse(protocol.words(language).phrases["again"])
-    return {style: replace(prompt, again=again) for style, prompt in prompts.items()}
-
-
-def _pairwise_protocol(
-    protocol: Protocol, language: str, identity: Mapping[str, Any]
-) -> PairwiseProtocol:
-    settings, criteria = identity["settings"], read_criteria(protocol, language)
-    return PairwiseProtocol(
-        prompts=_prompts(protocol, language),
-        words=protocol.words(language),
-        criteria=criteria,
-        priority=read_priority(protocol, criteria),
-        max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
-        repairs=settings["repairs"],
-        use=tuple(settings["use"]),
-        blind=settings["blind"],
-        no_self_judging=settings["no_self_judging"],
-        tables=protocol.given.get("reply") == "table",
-        own=protocol.own,
-    )
-
-
-def _weighted_protocol(
-    protocol: Protocol, language: str, identity: Mapping[str, Any]
-) -> WeightedProtocol:
-    settings, dimensions = identity["settings"], read_dimensions(protocol, language)
-    return WeightedProtocol(
-        prompts=_prompts(protocol, language),
-        words=protocol.words(language),
-        dimensions=dimensions,
-        types=read_types(protocol, language, dimensions),
-        rubric=identity["rubric"],
-        repairs=settings["repairs"],
-        use=tuple(settings["use"]),
-        own=protocol.own,
-    )
-
-
-def _rubric_protocol(
-    protocol: Protocol, language: str, identity: Mapping[str, Any]
-) -> RubricProtocol:
-    settings, value = identity["settings"], identity["rubric"]
-    return RubricProtocol(
-        prompts=_prompts(protocol, language),
-        words=protocol.words(language),
-        rubric=None if value is None else build_rubric(value),
-        expose_meta=settings["expose_meta"],
-        repairs=settings["repairs"],
-        use=tuple(settings["use"]),
-        own=protocol.own,
     )
 
 

@@ -14,15 +14,18 @@ from evenhand import jsontext
 from evenhand.data.files import TABLE_TOO, format_of, is_text, opened, require_file
 from evenhand.data.read import Row, rows
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.files.protocols import find_protocol, kind_of, task_types
+from evenhand.files.protocols import find_protocol, judging_of, task_types
 from evenhand.files.rubrics import read_rubric_file, read_task_file, with_task_text
-from evenhand.kinds.kind import Kind, PairwiseKind, RubricKind, WeightedKind
+from evenhand.kinds.kind import Judging
+from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.pairwise.table import TableError, TableRow, read_table
 from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.rubric.judging import RubricJudging
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.load import Protocol as Loaded
 from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.kinds.weighted.unit import load_answer
 from evenhand.limits import REPAIRS
 from evenhand.units import sample_id
@@ -37,7 +40,7 @@ class Findings:
     problems: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     fixes: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
-    def add(self, unit: str, checked: Checked) -> None:
+    def add(self, unit: str, checked: Checked[Any]) -> None:
         self.units += 1
         self.ok += not checked.problems
         self.problems += [
@@ -74,13 +77,13 @@ def check_file(
         "seed": 0,
         "settings": settings,
     }
-    kind = kind_of(found, identity)
+    kind = judging_of(found, identity)
     known = _Units(kind, units)
-    if isinstance(kind, PairwiseKind):
+    if isinstance(kind, PairwiseJudging):
         return _findings(_PairReplies(kind, known), _pair_rows(replies, kind))
-    if isinstance(kind, WeightedKind):
+    if isinstance(kind, WeightedJudging):
         return _findings(_AnswerReplies(kind, known), rows(replies))
-    assert isinstance(kind, RubricKind)
+    assert isinstance(kind, RubricJudging)
     return _findings(_SampleReplies(kind, known), rows(replies))
 
 
@@ -101,7 +104,7 @@ def _findings(replies: _Replies, given: Iterator[Row]) -> Findings:
 class _Replies(Protocol):
     """How the replies of one kind are checked."""
 
-    def checked(self, row: Row) -> tuple[str, Checked]:
+    def checked(self, row: Row) -> tuple[str, Checked[Any]]:
         """The unit that a row is about, and what the contract says of it."""
         ...
 
@@ -109,13 +112,13 @@ class _Replies(Protocol):
 class _Units:
     """The units by id."""
 
-    def __init__(self, kind: Kind, path: Path) -> None:
+    def __init__(self, kind: Judging, path: Path) -> None:
         self._bodies: dict[str, str] = {}
         self.by_meta: dict[str, list[str]] = {}
         self.by_task: dict[str, list[str]] = {}
         for row in rows(path):
             value = row.value
-            if isinstance(kind, WeightedKind):
+            if isinstance(kind, WeightedJudging):
                 value = with_task_text(value, path.parent, kind.types)
             try:
                 units = kind.read(value, 0)
@@ -138,10 +141,10 @@ class _Units:
 class _SampleReplies:
     """Replies about samples: raw texts, or output objects, known by their meta alone."""
 
-    kind: RubricKind
+    kind: RubricJudging
     units: _Units
 
-    def checked(self, row: Row) -> tuple[str, Checked]:
+    def checked(self, row: Row) -> tuple[str, Checked[Any]]:
         unit, text, finish = _told(row, "scores", self._unit_of)
         sample = load_sample(self.units.body(unit, row.where))
         return unit, self.kind.of(sample).check(text, sample, finish=finish)
@@ -159,10 +162,10 @@ class _SampleReplies:
 class _PairReplies:
     """Replies about pairs: raw texts, settled verdicts, or lines of a verdict table."""
 
-    kind: PairwiseKind
+    kind: PairwiseJudging
     units: _Units
 
-    def checked(self, row: Row) -> tuple[str, Checked]:
+    def checked(self, row: Row) -> tuple[str, Checked[Any]]:
         raw = _raw(row)
         if raw is None and "pair_id" not in row.value:
             raise _neither(row)
@@ -177,10 +180,10 @@ class _PairReplies:
 class _AnswerReplies:
     """Replies about answers: raw texts, or output objects, known by their task's name alone."""
 
-    kind: WeightedKind
+    kind: WeightedJudging
     units: _Units
 
-    def checked(self, row: Row) -> tuple[str, Checked]:
+    def checked(self, row: Row) -> tuple[str, Checked[Any]]:
         unit, text, finish = _told(row, "task_name", self._unit_of)
         answer = load_answer(self.units.body(unit, row.where))
         return unit, self.kind.of(answer).check_elsewhere(text, answer, finish=finish)
@@ -197,7 +200,7 @@ class _AnswerReplies:
         return found[0] if found else name
 
 
-def _pair_rows(path: Path, kind: PairwiseKind) -> Iterator[Row]:
+def _pair_rows(path: Path, kind: PairwiseJudging) -> Iterator[Row]:
     if is_text(path):
         require_file(path)
         return _table_rows(path, kind)
@@ -205,7 +208,7 @@ def _pair_rows(path: Path, kind: PairwiseKind) -> Iterator[Row]:
     return rows(path)
 
 
-def _table_rows(path: Path, kind: PairwiseKind) -> Iterator[Row]:
+def _table_rows(path: Path, kind: PairwiseJudging) -> Iterator[Row]:
     """The lines of a verdict table as settled verdicts."""
     try:
         with opened(path) as packed, TextIOWrapper(packed, "utf-8", newline="\n") as file:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
+
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from evenhand import jsontext
 from evenhand.exchange import Reply, Usage
-from evenhand.judgment import Evidence, Fix, Judgment
+from evenhand.judgment import JudgmentText
 from evenhand.ledger.keys import digest
 from evenhand.ledger.store import Call, StoredJudgment
 
@@ -44,41 +46,24 @@ def row_call(row: tuple[Any, ...]) -> Call:
 
 def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:
     """The columns of `judgments`."""
-    judgment = stored.judgment
+    status, reason, body = stored.text
     return (
-        *(stored.unit, stored.judge, stored.repeat, judgment.status, judgment.reason, stored.basis),
-        *(len(stored.calls), stored.reasks, judgment_body(judgment, stored.calls)),
+        *(stored.unit, stored.judge, stored.repeat, status, reason, stored.basis),
+        *(len(stored.calls), stored.reasks, body),
     )
 
 
-def judgment_body(
-    judgment: Judgment, calls: tuple[str, ...] = (), write: Callable[[Any], str] = jsontext.dump
-) -> str:
-    """The column `body`: all of a judgment but its status and reason."""
-    body = {
-        "output": judgment.output,
-        "detail": judgment.detail,
-        "evidence": [[e.dimension, e.start, e.end, e.match] for e in judgment.evidence],
-        "fixes": [[fix.code, fix.path] for fix in judgment.fixes],
-        "flags": judgment.flags,
-        "passes": judgment.passes,
-        "calls": calls,
-    }
-    return write(body)
+class _Calls(Struct):
+    """All that the ledger itself reads of a judgment."""
+
+    calls: tuple[str, ...]
+
+
+_calls = Decoder(_Calls)
 
 
 def row_judgment(row: tuple[Any, ...]) -> StoredJudgment:
     """The judgment of a row of unit, judge, repeat, status, reason, basis, reasks, body."""
-    unit, judge, repeat, status, reason, basis, reasks, text = row
-    body = jsontext.parse(text)
-    judgment = Judgment(
-        status=status,
-        reason=reason,
-        output=body["output"],
-        detail=body["detail"],
-        evidence=tuple(Evidence(*one) for one in body["evidence"]),
-        fixes=tuple(Fix(*one) for one in body["fixes"]),
-        flags=tuple(body["flags"]),
-        passes=tuple(body["passes"]),
-    )
-    return StoredJudgment(unit, judge, repeat, basis, tuple(body["calls"]), reasks, judgment)
+    unit, judge, repeat, status, reason, basis, reasks, body = row
+    text = JudgmentText(status, reason, body)
+    return StoredJudgment(unit, judge, repeat, basis, _calls.decode(body).calls, reasks, text)

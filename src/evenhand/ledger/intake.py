@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from evenhand import jsontext
 from evenhand.errors import DataError, quoted
-from evenhand.ledger.codec import judgment_body
 from evenhand.ledger.keys import digest
 from evenhand.ledger.store import IncomingUnit, JudgedUnit, Scope
 from evenhand.limits import BATCH_ROWS
@@ -67,9 +65,8 @@ class Intake:
         """The units, while their judgments are put aside."""
         rows: list[tuple[Any, ...]] = []
         for place, judged in enumerate(units, 1):
-            for judge, repeat, one in judged.judgments:
-                body = judgment_body(one, write=jsontext.swift)
-                rows.append((place, judge, repeat, one.status, one.reason, body))
+            for judge, repeat, text in judged.judgments:
+                rows.append((place, judge, repeat, *text))
             if len(rows) >= BATCH_ROWS:
                 self._write(_PUT_ASIDE, rows)
                 rows.clear()

@@ -200,15 +200,20 @@ class SqliteStore:
             intake.replace(scope, tag)
         return scope
 
-    def set_aside(self, scope: Scope, kept: Sequence[str]) -> None:
+    def set_aside(
+        self,
+        scope: Scope,
+        kept: Sequence[str],
+        bad_tries: Callable[[StoredJudgment], Iterable[str]],
+    ) -> None:
         marks = ",".join("?" * len(kept))
         failed = f"{_JUDGED.format(_JUDGMENT)} AND j.reason NOT IN ({marks})"
         with self._transaction() as connection:
             rows = connection.execute(failed, (scope.run, scope.start, *kept)).fetchall()
-            found = [row_judgment(row) for row in rows]
-            keys = {key for one in found for key in one.bad_tries}
+            failures = [row_judgment(row) for row in rows]
+            keys = {key for failure in failures for key in bad_tries(failure)}
             connection.executemany(_SET_ASIDE, [(_now(), key) for key in keys])
-            places = [(one.unit, one.judge, one.repeat) for one in found]
+            places = [(failure.unit, failure.judge, failure.repeat) for failure in failures]
             connection.executemany(_FORGET, places)
 
     def open_work(

@@ -11,11 +11,10 @@ from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Reply
-from evenhand.judgment import Judgment
+from evenhand.judgment import JudgmentText
 
 
 class Call(NamedTuple):
@@ -40,7 +39,7 @@ class JudgedUnit(NamedTuple):
     """A unit with the judgments that were made of it elsewhere: (judge, repeat, judgment)."""
 
     unit: IncomingUnit
-    judgments: Sequence[tuple[int, int, Judgment]]
+    judgments: Sequence[tuple[int, int, JudgmentText]]
 
 
 class StoredUnit(NamedTuple):
@@ -61,21 +60,7 @@ class StoredJudgment(NamedTuple):
     basis: str
     calls: tuple[str, ...]
     reasks: int
-    judgment: Judgment
-
-    @property
-    def bad_tries(self) -> tuple[str, ...]:
-        """The calls of the conversations that failed: those whose last reply breaks the contract,
-        and those of which nothing else is known. None where the call that failed gave no reply and
-        began a conversation."""
-        passes = self.judgment.passes
-        starts = [n for n, record in enumerate(passes) if not record["reask"]]
-        failed = (
-            self.calls[start:end]
-            for start, end in pairwise((*starts, len(passes)))
-            if passes[end - 1]["problems"]
-        )
-        return (*chain.from_iterable(failed), *self.calls[len(passes) :])
+    text: JudgmentText
 
 
 class RunRow(NamedTuple):
@@ -219,10 +204,15 @@ class Store(Protocol):
         it or, on any error, nothing. The manifest is asked for after the last unit."""
         ...
 
-    def set_aside(self, scope: Scope, kept: Sequence[str]) -> None:
-        """Make failures pending whose reason is not one of `kept`. The replies of the conversation
-        that failed stay in the ledger, but no longer answer their questions: those can be asked
-        again. Good passes before it still answer."""
+    def set_aside(
+        self,
+        scope: Scope,
+        kept: Sequence[str],
+        bad_tries: Callable[[StoredJudgment], Iterable[str]],
+    ) -> None:
+        """Make failures pending whose reason is not one of `kept`. Those of their calls that
+        `bad_tries` names stay in the ledger, but no longer answer their questions: those can be
+        asked again. The others still answer."""
         ...
 
     def open_work(

@@ -254,7 +254,7 @@ def suggestions(store: Store, recorded: Recorded) -> dict[str, Any]:
             fields.setdefault(str(name), {})[jsontext.as_text(value)] = None
         candidates |= {str(one["id"]): None for one in body.get("candidates", ())}
         for stored in store.of_unit(unit, BASIS):
-            flags |= {flag.partition(":")[0]: None for flag in stored.judgment.flags}
+            flags |= {flag.partition(":")[0]: None for flag in recorded.judgment(stored).flags}
     few = {name: _plain(found) for name, found in fields.items() if len(found) <= SUGGESTED_VALUES}
     names = {"candidates": _plain(candidates)[:SUGGESTED_VALUES], "flags": sorted(_plain(flags))}
     return {"fields": _plain(fields), "values": few, **names}
@@ -306,11 +306,15 @@ def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
 def _outcome(store: Store, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
     """What a run says of a unit, over all its judges and repeats; None without a verdict."""
     judgments = store.of_unit(unit, BASIS)
-    outputs = [one.judgment.output for one in judgments if one.judgment.output is not None]
+    every = [recorded.judgment(one).output for one in judgments]
+    outputs = [one for one in every if one is not None]
     if not outputs:
         return None
     if recorded.kind_name == "pairwise":
-        rows = [{"judge": one.judge, "output": one.judgment.output} for one in judgments]
+        rows = [
+            {"judge": one.judge, "output": output}
+            for one, output in zip(judgments, every, strict=True)
+        ]
         return {"winner": panel_code(rows)}
     if recorded.kind_name == "weighted":
         return {"total": _mean([one["total_score"] for one in outputs])}

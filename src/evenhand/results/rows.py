@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import to_builtins
+from msgspec.structs import asdict
 
 from evenhand.engine.run import BASIS, JudgeGroup, group_names
-from evenhand.judgment import Judgment
+from evenhand.judgment import Judgment, Verdict, VerdictValue
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Kind
 from evenhand.kinds.pairwise.table import header, line
 from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.pairwise.verdict import READER as PAIRS
+from evenhand.kinds.pairwise.verdict import PairVerdict, voted
+from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.weighted.unit import load_answer
+from evenhand.kinds.weighted.verdict import Grade
 from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
 from evenhand.runs.prepare import Recorded
 from evenhand.stats.pairwise import (
@@ -26,44 +34,59 @@ from evenhand.stats.pairwise import (
 
 def score_values(store: Store, scope: Scope) -> dict[tuple[str, str], list[float]]:
     """All scores of a scope by (prompt variant, dimension)."""
-    found: dict[tuple[str, str], list[float]] = {}
+    values: dict[tuple[str, str], list[float]] = {}
+    for verdict in _values(store, scope, KINDS["rubric"], RubricVerdict):
+        variant = str(verdict.meta.get("prompt_variant", ""))
+        for dimension, given in verdict.scores.items():
+            values.setdefault((variant, dimension), []).append(given.score)
+    return values
+
+
+V = TypeVar("V", bound=VerdictValue)
+
+
+def _values(store: Store, scope: Scope, kind: Kind, wanted: type[V]) -> Iterator[V]:
+    """What the verdicts of a scope say."""
     for _, stored in store.judgments(scope, BASIS):
-        output = stored.judgment.output
-        if output is None:
-            continue
-        variant = str(output["meta"].get("prompt_variant", ""))
-        for dimension, given in output["scores"].items():
-            found.setdefault((variant, dimension), []).append(given["score"])
-    return found
+        judgment = kind.read_judgment(stored.text)
+        if isinstance(judgment, Verdict) and isinstance(judgment.value, wanted):
+            yield judgment.value
 
 
-def grades(store: Store, scope: Scope) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+def grades(store: Store, scope: Scope) -> dict[tuple[str, str], list[Grade]]:
     """All grades of a scope by (model, task type)."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[Grade]] = {}
     for unit, stored in store.judgments(scope, BASIS):
-        output = stored.judgment.output
-        if output is not None:
+        judgment = KINDS["weighted"].read_judgment(stored.text)
+        if isinstance(judgment, Verdict) and isinstance(judgment.value, Grade):
             model = str(load_answer(unit.body).meta.get("model", ""))
-            found.setdefault((model, output["task_type"] or ""), []).append(output)
-    return found
+            groups.setdefault((model, judgment.value.task_type or ""), []).append(judgment.value)
+    return groups
 
 
 def judged_pairs(
     store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup], unit: str | None = None
 ) -> Iterator[Judged]:
     """Every pair of a scope with all its judgments; one of them, if it is named."""
+    for _, _, pair in _judged_pairs(store, scope, judge_groups, unit):
+        yield pair
+
+
+def _judged_pairs(
+    store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup], unit: str | None = None
+) -> Iterator[tuple[str, list[Judgment], Judged]]:
+    """The same with the ids of the pairs and the judgments themselves."""
     names = group_names(judge_groups)
-    found = store.judgments(scope, BASIS, unit)
-    for _, group in groupby(found, key=lambda one: one[0].no):
-        judgments = list(group)
-        pair = load_pair(judgments[0][0].body)
-        yield Judged(
-            pair.row,
-            pair.places,
-            pair.of,
-            (pair.first.id, pair.second.id),
-            [(names[stored.judge], stored.judgment) for _, stored in judgments],
-        )
+    rows = store.judgments(scope, BASIS, unit)
+    for _, group in groupby(rows, key=lambda row: row[0].no):
+        units, kept = zip(*group, strict=True)
+        pair, judgments = load_pair(units[0].body), [PAIRS.read(stored.text) for stored in kept]
+        votes = [
+            (names[stored.judge], voted(judgment))
+            for stored, judgment in zip(kept, judgments, strict=True)
+        ]
+        candidates = (pair.first.id, pair.second.id)
+        yield pair.id, judgments, Judged(pair.row, pair.places, pair.of, candidates, votes)
 
 
 def figures_of_pairs(store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]) -> PairFigures:
@@ -74,13 +97,14 @@ def figures_of_pairs(store: Store, scope: Scope, judge_groups: Sequence[JudgeGro
 
 def verdict_lines(store: Store, recorded: Recorded) -> Iterator[str]:
     """The verdict table, one line a pair: what the majority says where several judged it."""
-    criteria = recorded.criteria
+    criteria, scope = recorded.criteria, Scope(recorded.row.id)
     yield header(criteria)
-    for pair in judged_pairs(store, Scope(recorded.row.id), recorded.judge_groups):
-        if not (verdicts := pair.verdicts):
-            continue
-        notes = verdicts[0]["notes"] if len(verdicts) == 1 else ""
-        yield line(verdicts[0]["pair_id"], panel_winner(pair), panel_marks(pair, criteria), notes)
+    for name, judgments, pair in _judged_pairs(store, scope, recorded.judge_groups):
+        values = [one.value for one in judgments if isinstance(one, Verdict)]
+        verdicts = [value for value in values if isinstance(value, PairVerdict)]
+        if verdicts:
+            notes = verdicts[0].notes if len(verdicts) == 1 else ""
+            yield line(name, panel_winner(pair), panel_marks(pair, criteria), notes)
 
 
 def fronts_of(store: Store, recorded: Recorded) -> dict[str, Front]:
@@ -88,13 +112,13 @@ def fronts_of(store: Store, recorded: Recorded) -> dict[str, Front]:
     return figures_of_pairs(store, Scope(recorded.row.id), recorded.judge_groups).fronts
 
 
-def failure_details(store: Store, scope: Scope) -> dict[str, str]:
+def failure_details(store: Store, scope: Scope, kind: Kind) -> dict[str, str]:
     """What the first failure of each reason says."""
-    found: dict[str, str] = {}
+    details: dict[str, str] = {}
     for _, stored in store.judgments(scope, BASIS):
-        if stored.judgment.reason is not None:
-            found.setdefault(stored.judgment.reason, stored.judgment.detail)
-    return found
+        if stored.text.reason is not None and stored.text.reason not in details:
+            details[stored.text.reason] = kind.read_judgment(stored.text).detail
+    return details
 
 
 def contract_objects(
@@ -104,10 +128,11 @@ def contract_objects(
     its judge's name; the forms of the other kinds are closed."""
     several = recorded.kind_name == "pairwise" and recorded.judgments_per_unit > 1
     for _, stored in store.judgments(Scope(recorded.row.id), BASIS):
-        if stored.judgment.output is None or not wanted(stored.judgment):
+        judgment = recorded.judgment(stored)
+        if judgment.output is None or not wanted(judgment):
             continue
         by = {"judge": full_name(recorded, stored), "repeat": stored.repeat} if several else {}
-        yield {**stored.judgment.output, **by}
+        yield {**judgment.output, **by}
 
 
 def full_rows(
@@ -115,7 +140,7 @@ def full_rows(
 ) -> Iterator[Mapping[str, Any]]:
     """Everything known about every judgment, failures included."""
     for unit, stored in store.judgments(Scope(recorded.row.id), BASIS):
-        if wanted(stored.judgment):
+        if wanted(recorded.judgment(stored)):
             yield full_row(recorded, unit, stored)
 
 
@@ -129,7 +154,7 @@ def full_name(recorded: Recorded, stored: StoredJudgment) -> str:
 
 def full_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> dict[str, Any]:
     """One judgment as `export --full` writes it."""
-    judgment = stored.judgment
+    judgment = recorded.judgment(stored)
     return {
         "unit": unit.id,
         "judge": full_name(recorded, stored),
@@ -139,7 +164,7 @@ def full_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> di
         "detail": judgment.detail,
         "output": judgment.output,
         "evidence": [asdict(evidence) for evidence in judgment.evidence],
-        "passes": list(judgment.passes),
+        "passes": [to_builtins(one) for one in judgment.passes],
         "fixes": [asdict(fix) for fix in judgment.fixes],
         "flags": list(judgment.flags),
         "calls": list(stored.calls),

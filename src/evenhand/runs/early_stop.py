@@ -21,7 +21,8 @@ from pydantic_core import from_json
 from evenhand.engine.run import BASIS, JudgeGroup
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
-from evenhand.kinds.kind import Kind, PairwiseKind
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging
 from evenhand.ledger.store import Scope, Store, StoredUnit
 from evenhand.runs.prepare import Recorded
 from evenhand.runs.question import (
@@ -98,16 +99,17 @@ class UntilDecided:
         self,
         store: Store,
         scope: Scope,
-        kind: Kind,
+        judging: Judging,
         judge_groups: Sequence[JudgeGroup],
         manifest: Mapping[str, Any],
         width: int = AHEAD,
     ) -> None:
         self._store, self._scope, self._benches, self._width = store, scope, judge_groups, width
-        self._stop, self._is_pairs = manifest["stop"], isinstance(kind, PairwiseKind)
+        self._read = KINDS[judging.kind].read_judgment
+        self._stop, self._is_pairs = manifest["stop"], judging.kind == "pairwise"
         own = (from_json(unit.body).get("rubric") for unit in store.units(scope))
         rubrics = chain([manifest["identity"]["rubric"]], own)
-        self._measure = measure(kind, rubrics, self._stop["dimension"])
+        self._measure = measure(judging, rubrics, self._stop["dimension"])
         self._plan = _planned(store, scope, manifest, pairs=self._is_pairs)
         waves = [(last, looked) for last, looked in manifest.get("waves", ())]
         draw = _Draw(manifest["identity"]["seed"], waves)
@@ -201,10 +203,11 @@ class UntilDecided:
     def replay(self, *, again: bool) -> None:
         """Take in what the store holds; with `again`, not what this run tries again."""
         for unit, stored in self._store.judgments(self._scope, BASIS):
-            passing = stored.judgment.reason in RETRIED_BY_NEXT_RUN
+            judgment = self._read(stored.text)
+            passing = judgment.reason in RETRIED_BY_NEXT_RUN
             self.passing_failures += passing
             if not (passing and again):
-                self.note(unit.no, stored.judge, stored.repeat, stored.judgment)
+                self.note(unit.no, stored.judge, stored.repeat, judgment)
 
     def _value(self, question: Question) -> float | None:
         """From 0, all for the baseline, to 1: the mean of what there is."""
@@ -332,18 +335,18 @@ class _Draw:
 def schedule(
     store: Store,
     scope: Scope,
-    kind: Kind,
+    judging: Judging,
     judge_groups: Sequence[JudgeGroup],
     manifest: Mapping[str, Any],
     width: int = AHEAD,
 ) -> UntilDecided:
     """How far a run has got. What failed in passing is tried again, unless it is decided
     without: a decision stands."""
-    made = UntilDecided(store, scope, kind, judge_groups, manifest, width)
+    made = UntilDecided(store, scope, judging, judge_groups, manifest, width)
     made.replay(again=False)
     if made.is_decided or not made.passing_failures:
         return made
-    made = UntilDecided(store, scope, kind, judge_groups, manifest, width)
+    made = UntilDecided(store, scope, judging, judge_groups, manifest, width)
     made.replay(again=True)
     return made
 
@@ -366,7 +369,7 @@ def stored_decision(store: Store, recorded: Recorded) -> SequentialTest | None:
 
 def _stored_schedule(store: Store, recorded: Recorded) -> UntilDecided:
     scope, manifest = Scope(recorded.row.id), recorded.row.manifest
-    made = UntilDecided(store, scope, recorded.kind, recorded.judge_groups, manifest)
+    made = UntilDecided(store, scope, recorded.judging, recorded.judge_groups, manifest)
     made.replay(again=False)
     return made
 

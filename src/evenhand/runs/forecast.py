@@ -12,7 +12,7 @@ from evenhand.engine.prices import dollars, token_bounds, token_guess
 from evenhand.engine.run import BASIS, Everything, JudgeGroup, Schedule, asking
 from evenhand.engine.stop import Stopped
 from evenhand.exchange import Question, Reply
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
+from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
 from evenhand.runs.judge import run_schedule, seated
@@ -85,7 +85,8 @@ def _schedule(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | N
         for unit in intake.units(scope):
             for held, one in ledger.judgments(Scope(scope.run), BASIS, unit.id):
                 if held.digest == unit.digest:
-                    made.note(unit.no, one.judge, one.repeat, one.judgment)
+                    judgment = prepared.kind.read_judgment(one.text)
+                    made.note(unit.no, one.judge, one.repeat, judgment)
     return made
 
 
@@ -94,8 +95,8 @@ class _Lookahead:
 
     def __init__(self, prepared: Prepared, ledger: Store, retry_failures: bool) -> None:
         self.found = Forecast()
-        self._kind, self._ledger, self._run = prepared.kind, ledger, Scope(prepared.run)
-        self._retry_failures = retry_failures
+        self._judging, self._ledger, self._run = prepared.judging, ledger, Scope(prepared.run)
+        self._retry_failures, self._bad_tries = retry_failures, prepared.bad_tries
         self._tries = 1 + prepared.suite.file.settings.repairs
         judges = [(seat, call_keys(seat.judge.identity)) for seat in prepared.seats]
         self._seated = list(seated(prepared.judge_groups, judges))
@@ -110,19 +111,18 @@ class _Lookahead:
                 one = stored.get((group.index, repeat))
                 if one is not None and self._stands(one):
                     self.found.answered += len(one.calls)
-                    self.found.done += one.judgment.status != "left_out"
-                    self._plan(one.judgment)
+                    self.found.done += one.text.status != "left_out"
+                    self._plan(is_left_out=one.text.status == "left_out")
                 else:
                     await self._judge(unit, group, repeat, judges, one)
 
     def _stands(self, stored: StoredJudgment) -> bool:
-        reason = stored.judgment.reason
+        reason = stored.text.reason
         return reason is None or not (self._retry_failures or reason in RETRIED_BY_NEXT_RUN)
 
-    def _plan(self, judgment: Judgment | None) -> None:
-        left_out = judgment is not None and judgment.status == "left_out"
-        self.found.left_out += left_out
-        self.found.planned += not left_out
+    def _plan(self, *, is_left_out: bool) -> None:
+        self.found.left_out += is_left_out
+        self.found.planned += not is_left_out
 
     async def _judge(
         self,
@@ -133,8 +133,8 @@ class _Lookahead:
         before: StoredJudgment | None,
     ) -> None:
         """Judge a unit from the ledger; the questions that it cannot answer are to be sent."""
-        is_set_aside = before and before.judgment.reason not in RETRIED_BY_NEXT_RUN
-        aside = before.bad_tries if before and is_set_aside else ()
+        is_set_aside = before and before.text.reason not in RETRIED_BY_NEXT_RUN
+        aside = self._bad_tries(before) if before and is_set_aside else ()
         rounds: set[tuple[int, int]] = set()
         missing: list[Question] = []
 
@@ -150,9 +150,10 @@ class _Lookahead:
             return call.reply
 
         try:
-            self._plan(await self._kind.judge(unit.body, asking(group, repeat, ask)))
+            judgment = await self._judging.judge(unit.body, asking(group, repeat, ask))
+            self._plan(is_left_out=judgment.status == "left_out")
         except Stopped:
-            self._plan(None)
+            self._plan(is_left_out=False)
             openings = self._openings(unit.body, group, repeat)
             self._send([seat for seat, _ in judges], missing, len(rounds), openings)
 
@@ -162,7 +163,7 @@ class _Lookahead:
         for seat in range(len(group.names)):
             only = slice(seat, seat + 1)
             alone = replace(whole, judges=group.names[only], styles=group.styles[only])
-            made[seat] = [replace(one, seat=seat) for one in self._kind.opening(body, alone)]
+            made[seat] = [replace(one, seat=seat) for one in self._judging.opening(body, alone)]
         return {seat: questions for seat, questions in made.items() if questions}
 
     def _send(
@@ -180,7 +181,7 @@ class _Lookahead:
             self._add_most([(seat, question)], range(self._tries - question.reask))
         for passes in zip(*openings.values(), strict=True):
             ways = [(seats[question.seat], question) for question in passes]
-            self._add_most(ways, range(self._tries), self._kind.rounds - rounds)
+            self._add_most(ways, range(self._tries), self._judging.rounds - rounds)
 
     def _add_sure(self, seat: Seat, question: Question) -> None:
         found, guess = self.found, token_guess(question.messages)

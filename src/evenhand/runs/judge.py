@@ -116,7 +116,7 @@ async def judge_run(prepared: Prepared, store: Store, options: Options | None = 
             manifest = _remembering(prepared, store)
             scope = store.begin(prepared.run, prepared.suite.file.name, manifest, units)
             if options.retry_failures:
-                store.set_aside(scope, tuple(RETRIED_BY_NEXT_RUN))
+                store.set_aside(scope, tuple(RETRIED_BY_NEXT_RUN), prepared.bad_tries)
             schedule = run_schedule(prepared, store, scope, manifest)
             return await _judged(prepared, store, scope, schedule, options)
 
@@ -140,7 +140,7 @@ def run_schedule(
     from evenhand.runs.early_stop import schedule
 
     width = prepared.suite.file.limits.concurrency
-    return schedule(store, scope, prepared.kind, prepared.judge_groups, manifest, width)
+    return schedule(store, scope, prepared.judging, prepared.judge_groups, manifest, width)
 
 
 async def _judged(
@@ -173,7 +173,7 @@ async def _judged(
         for group, seated in seated(prepared.judge_groups, call_paths)
     ]
     engine = Engine(
-        kind=prepared.kind,
+        kind=prepared.judging,
         store=store,
         schedule=schedule,
         pools=pools,
@@ -283,9 +283,10 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
             for repeat in range(group.repeats):
                 for unit in store.units(scope):
                     try:
-                        store.settle(
-                            await settle(recorded.kind, group, repeat, unit, endpoint, tally)
+                        settled = await settle(
+                            recorded.judging, group, repeat, unit, endpoint, tally
                         )
+                        store.settle(settled.stored)
                     except Stopped:
                         store.forget(unit.no, group.index, repeat)
                     if unit.no % BATCH_ROWS == 0:
@@ -358,5 +359,5 @@ async def exchanges(
         return call.reply
 
     with suppress(Stopped):
-        await recorded.kind.judge(unit.body, asking(group, stored.repeat, ask))
+        await recorded.judging.judge(unit.body, asking(group, stored.repeat, ask))
     return found

@@ -19,20 +19,23 @@ from evenhand.engine.run import BASIS, JudgeGroup, group_names
 from evenhand.errors import DataError, StoreError, UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.files.protocols import (
-    SETTINGS,
     find_protocol,
-    kind_of,
+    judging_of,
     own_prompt,
     spoken_beside,
     task_types,
 )
 from evenhand.files.rubrics import read_rubric_file, read_task_file, with_task_text
 from evenhand.judges import JudgeOptions, open_judge, split_name
-from evenhand.kinds.kind import Kind, PairwiseKind, WeightedKind
+from evenhand.judgment import Judgment, bad_tries
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging, Kind
+from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.shared.load import Protocol, load_protocol
 from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.ledger.keys import run_id
-from evenhand.ledger.store import Counts, IncomingUnit, RunRow, Scope, Store
+from evenhand.ledger.store import Counts, IncomingUnit, RunRow, Scope, Store, StoredJudgment
 from evenhand.suite import JudgeSpec, Settings, Suite
 
 COSTS_NOTHING = frozenset({"embedded", "ollama", "python", "replay"})
@@ -165,9 +168,17 @@ class Prepared:
     def run(self) -> str:
         return run_id(self.manifest["identity"])
 
-    @cached_property
+    @property
     def kind(self) -> Kind:
-        return kind_of(self.protocol, self.manifest["identity"])
+        return KINDS[self.protocol.kind]
+
+    @cached_property
+    def judging(self) -> Judging:
+        return judging_of(self.protocol, self.manifest["identity"])
+
+    def bad_tries(self, stored: StoredJudgment) -> tuple[str, ...]:
+        """The calls of a failure that are to be asked again."""
+        return bad_tries(self.kind.read_judgment(stored.text), stored.calls)
 
     @property
     def judge_groups(self) -> list[JudgeGroup]:
@@ -187,7 +198,7 @@ class Prepared:
                 if taken == limit:
                     return
                 try:
-                    units = self.kind.read(self._with_rubric(row.value, name), asked)
+                    units = self.judging.read(self._with_rubric(row.value, name), asked)
                 except RowError as error:
                     raise DataError(str(error), where=row.where) from None
                 for unit in units[: None if limit is None else limit - taken]:
@@ -197,9 +208,9 @@ class Prepared:
 
     def _with_rubric(self, row: Mapping[str, Any], file: str) -> Mapping[str, Any]:
         """A row whose rubric may be the name of a file beside its own."""
-        if not isinstance(self.kind, WeightedKind):
+        if not isinstance(self.judging, WeightedJudging):
             return row
-        return with_task_text(row, self.suite.resolve(file).parent, self.kind.types)
+        return with_task_text(row, self.suite.resolve(file).parent, self.judging.types)
 
     async def aclose(self) -> None:
         for seat in self.seats:
@@ -231,16 +242,24 @@ class Recorded:
         kept = self.row.manifest["protocol"]
         return load_protocol(kept["name"], kept["texts"])
 
-    @cached_property
+    @property
     def kind(self) -> Kind:
-        return kind_of(self.protocol, self.identity)
+        return KINDS[self.kind_name]
+
+    @cached_property
+    def judging(self) -> Judging:
+        return judging_of(self.protocol, self.identity)
+
+    def judgment(self, stored: StoredJudgment) -> Judgment:
+        """A judgment of the run as it was kept."""
+        return self.kind.read_judgment(stored.text)
 
     @property
     def criteria(self) -> list[str]:
         """Of pairs: by what they were compared."""
         if self.imported:
             return list(self.row.manifest["imported"]["criteria"])
-        return self.kind.criteria if isinstance(self.kind, PairwiseKind) else []
+        return self.judging.criteria if isinstance(self.judging, PairwiseJudging) else []
 
     def counts(self, store: Store, scope: Scope | None = None) -> Counts:
         """How the run stands, or a part of it. Nobody knows what was planned of judgments made
@@ -301,7 +320,7 @@ def find_run(store: Store, wanted: str) -> Recorded:
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     """The settings of a suite that its kind has; raises UsageError for one that it has not."""
-    given, known = suite.file.settings.model_dump(mode="json"), SETTINGS[kind]
+    given, known = suite.file.settings.model_dump(mode="json"), KINDS[kind].settings
     defaults = Settings().model_dump(mode="json")
     for name, value in given.items():
         if name not in known and value != defaults[name]:

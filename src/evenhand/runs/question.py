@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from evenhand.errors import UsageError, quoted
-from evenhand.kinds.kind import Kind, PairwiseKind, WeightedKind
+from evenhand.kinds.kind import Judging
+from evenhand.kinds.pairwise.judging import PairwiseJudging
+from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.ledger.store import StoredUnit
 from evenhand.stats.columns import Columns, id_fields, unit_fields, widen_ends
 from evenhand.stats.comparison.comparison import OVERALL
@@ -132,30 +134,30 @@ class Measure:
     """How much 1 is on the dimension's own scale."""
 
 
-def measure(kind: Kind, rubrics: Iterable[object], dimension: str) -> Measure:
+def measure(judging: Judging, rubrics: Iterable[object], dimension: str) -> Measure:
     """The measure of a kind; raises UsageError for a dimension that it has not."""
-    if isinstance(kind, PairwiseKind):
-        return _preference(kind, dimension)
-    if isinstance(kind, WeightedKind):
-        return _points(kind, dimension)
+    if isinstance(judging, PairwiseJudging):
+        return _preference(judging, dimension)
+    if isinstance(judging, WeightedJudging):
+        return _points(judging, dimension)
     ends: dict[str, tuple[float, float]] = {}
     for rubric in rubrics:
         widen_ends(ends, rubric)
     return _bands(ends, dimension)
 
 
-def _preference(kind: PairwiseKind, dimension: str) -> Measure:
+def _preference(judging: PairwiseJudging, dimension: str) -> Measure:
     """How far the second candidate is preferred, in all or on one criterion."""
     if dimension == OVERALL:
         return Measure(lambda output: output.get("preference", _WINNERS[output["winner"]]))
-    _check(dimension, kind.criteria)
+    _check(dimension, judging.criteria)
     return Measure(lambda output: _MARKS[output["criteria"][dimension]])
 
 
-def _points(kind: WeightedKind, dimension: str) -> Measure:
+def _points(judging: WeightedJudging, dimension: str) -> Measure:
     if dimension == OVERALL:
         return Measure(lambda output: float(output["total_score"]) / 100)
-    spoken = kind.languages[kind.default]
+    spoken = judging.languages[judging.default]
     _check(dimension, [one.id for one in spoken.dimensions])
     most = max(float(one.weights[dimension]) for one in spoken.types)
     return Measure(lambda output: output["score"][dimension] / most, most)

@@ -8,12 +8,12 @@ of each other, so intervals treat the topic as the unit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from evenhand.judgment import Judgment
+from evenhand.measures import PassVote, Voted
 from evenhand.stats.fronts import pareto, schwartz
 from evenhand.stats.proportion import Proportion, clustered
 
@@ -22,17 +22,18 @@ _TURNED = {"A+": "B+", "B+": "A+"}
 
 
 class Judged(NamedTuple):
-    """One pair with everything that judged it: (judge, judgment), failures included."""
+    """One pair with everything that judged it: (judge, vote), failures included."""
 
     row: str
     places: tuple[int, int]
     of: int
     candidates: tuple[str, str]
-    judgments: Sequence[tuple[str, Judgment]]
+    judgments: Sequence[tuple[str, Voted]]
 
     @property
-    def verdicts(self) -> list[Mapping[str, Any]]:
-        return [one.output for _, one in self.judgments if one.output is not None]
+    def verdicts(self) -> list[Voted]:
+        """The votes that name a winner, a tie or that it is uncertain."""
+        return [vote for _, vote in self.judgments if vote.winner is not None]
 
 
 def majority(votes: Sequence[str], otherwise: str) -> str:
@@ -151,8 +152,8 @@ class _Counts:
 
     def add(self, pair: Judged) -> None:
         figures, verdicts = self.figures, pair.verdicts
-        figures.outcomes.update(one["winner"] for one in verdicts)
-        figures.settled.update(one["settled"] for one in verdicts)
+        figures.outcomes.update(vote.winner for vote in verdicts if vote.winner is not None)
+        figures.settled.update(vote.settled for vote in verdicts)
         if verdicts:
             winner = panel_winner(pair)
             figures.panel[winner] += 1
@@ -172,16 +173,16 @@ class _Counts:
 
     def _passes(self, pair: Judged) -> None:
         figures, agreeing, rounds, firsts, decided = self.figures, 0, 0, 0, 0
-        for _, judgment in pair.judgments:
-            figures.extra_calls += sum(one.get("round", 1) > 1 for one in judgment.passes)
-            made = [one for one in judgment.passes if "winner" in one]
-            figures.passes += len(made)
-            figures.self_contradictions += sum(bool(one["flags"]) for one in made)
-            for first, second in _first_round(made):
+        for _, vote in pair.judgments:
+            figures.extra_calls += sum(one.round > 1 for one in vote.passes)
+            decided_passes = [one for one in vote.passes if one.winner is not None]
+            figures.passes += len(decided_passes)
+            figures.self_contradictions += sum(one.contradicts_itself for one in decided_passes)
+            for first, second in _first_round(decided_passes):
                 rounds += 1
-                agreeing += first["winner"] == second["winner"]
+                agreeing += first.winner == second.winner
                 figures.contradictions.update(
-                    c for c, mark in first["marks"].items() if mark != second["marks"].get(c)
+                    c for c, mark in first.marks.items() if mark != second.marks.get(c)
                 )
                 slots = [_slot(one) for one in (first, second)]
                 firsts += slots.count(1)
@@ -200,37 +201,36 @@ def _add(to: dict[str, tuple[int, int]], row: str, hits: int, trials: int) -> No
 def panel_winner(pair: Judged) -> str:
     """What the majority of the judges say, each by the majority of its repeats; without one it is
     uncertain. A judge without a verdict has no vote."""
-    votes = [majority([one["winner"] for one in given], "uncertain") for given in _by_judge(pair)]
-    return majority(votes, "uncertain")
+    judges = [[vote.winner or "" for vote in repeats] for repeats in _by_judge(pair)]
+    winners = [majority(repeats, "uncertain") for repeats in judges]
+    return majority(winners, "uncertain")
 
 
-def _by_judge(pair: Judged) -> list[list[Mapping[str, Any]]]:
+def _by_judge(pair: Judged) -> list[list[Voted]]:
     """The verdicts of each judge."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for judge, one in pair.judgments:
-        if one.output is not None:
-            found.setdefault(judge, []).append(one.output)
-    return list(found.values())
+    judges: dict[str, list[Voted]] = {}
+    for judge, vote in pair.judgments:
+        if vote.winner is not None:
+            judges.setdefault(judge, []).append(vote)
+    return list(judges.values())
 
 
-def _first_round(made: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, Any]]:
-    first = [one for one in made if one["round"] == 1]
+def _first_round(passes: Sequence[PassVote]) -> Iterator[tuple[PassVote, PassVote]]:
+    first = [one for one in passes if one.round == 1]
     if len(first) == 2:
         yield first[0], first[1]
 
 
-def _slot(made: Mapping[str, Any]) -> int:
+def _slot(one: PassVote) -> int:
     """Which slot of a pass won, 1 or 2; 0 for a tie."""
-    return (
-        0 if made["winner"] == "tie" else 1 + ((made["winner"] == "A") != (made["order"] == "12"))
-    )
+    return 0 if one.winner == "tie" else 1 + ((one.winner == "A") != (one.order == "12"))
 
 
 def _alike(pair: Judged) -> tuple[int, int]:
     """How many of the pairs of judges agree on this pair of answers."""
-    votes = [(judge, one.output["winner"]) for judge, one in pair.judgments if one.output]
-    both = [(a[1], b[1]) for a, b in combinations(votes, 2) if a[0] != b[0]]
-    return sum(one == other for one, other in both), len(both)
+    winners = [(judge, vote.winner) for judge, vote in pair.judgments if vote.winner is not None]
+    matches = [a[1] == b[1] for a, b in combinations(winners, 2) if a[0] != b[0]]
+    return sum(matches), len(matches)
 
 
 def _front(pairs: Sequence[Judged]) -> Front:
@@ -267,8 +267,8 @@ def panel_marks(pair: Judged, criteria: Sequence[str] | None = None) -> list[str
     judges = _by_judge(pair)
     return [
         majority(
-            [majority([one["criteria"].get(c, "tie") for one in given], "tie") for given in judges],
+            [majority([vote.marks.get(c, "tie") for vote in repeats], "tie") for repeats in judges],
             "tie",
         )
-        for c in (judges[0][0]["criteria"] if criteria is None else criteria)
+        for c in (judges[0][0].marks if criteria is None else criteria)
     ]

@@ -129,7 +129,7 @@ async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: 
     assert found.output_tokens_most == found.calls_most * 256
     ready = prepared(tmp_path)
     (unit,) = ready.units()
-    opened = ready.kind.opening(unit.body, Asking(ask=ready.seats[0].judge.answer))
+    opened = ready.judging.opening(unit.body, Asking(ask=ready.seats[0].judge.answer))
     grown = sum(256 * reask for reask in range(TRIES))
     sent = sum(TRIES * token_bounds()(question) + grown for question in opened)
     assert found.cost_most == rounds * (sent + 2 * 2 * TRIES * 256) * 10**6

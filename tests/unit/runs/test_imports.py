@@ -50,7 +50,7 @@ class Importer:
     def judgments(self) -> Judgments:
         run = self.recorded
         found = self.store.judgments(Scope(run.row.id), BASIS)
-        return {(u.id, run.names[one.judge], one.repeat): one.judgment for u, one in found}
+        return {(u.id, run.names[one.judge], one.repeat): run.judgment(one) for u, one in found}
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def test_both_orders_that_agree_are_one_stable_judgment(imported: Importer) -> N
         "notes": "",
         "meta": {},
     }
-    assert [(p["order"], p["winner"]) for p in judgment.passes] == [("12", "B"), ("21", "B")]
+    assert [(p.order, p.winner) for p in judgment.passes] == [("12", "B"), ("21", "B")]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_failed_row_fails_its_judgment_and_says_what_the_other_order_says(
     both, one = imported.judgments.values()
     assert both.reason == "schema"
     assert '"neither"' in both.detail and "order 12 says A" in both.detail
-    assert [bool(p["problems"]) for p in both.passes] == [False, True]
+    assert [bool(p.problems) for p in both.passes] == [False, True]
     assert (one.reason, one.detail) == ("empty", "there is no winner")
 
 
@@ -151,7 +151,7 @@ def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported: I
     imported("votes", rows)
     (judgment,) = imported.judgments.values()
     assert judgment.output is not None and judgment.output["winner"] == "B"
-    assert [one["preference"] for one in judgment.passes] == pytest.approx([0.8, 0.6])
+    assert [one.preference for one in judgment.passes] == pytest.approx([0.8, 0.6])
     assert judgment.output["preference"] == pytest.approx(0.7)
 
 
@@ -167,8 +167,8 @@ def test_criteria_give_marks_and_without_a_verdict_of_the_whole_the_winner(
     found = imported("votes", rows)
     (judgment,) = imported.judgments.values()
     # In the second order the marks conflict, which without a priority list is a tie.
-    assert [one["winner"] for one in judgment.passes] == ["A", "tie"]
-    assert judgment.passes[0]["marks"] == {"C1": "A+", "C2": "tie"}
+    assert [one.winner for one in judgment.passes] == ["A", "tie"]
+    assert judgment.passes[0].marks == {"C1": "A+", "C2": "tie"}
     assert judgment.output is not None
     assert judgment.output["criteria"] == {"C1": "A+", "C2": "tie"}
     assert judgment.output["unstable"] == ["C2"] and judgment.output["settled"] == "uncertain"

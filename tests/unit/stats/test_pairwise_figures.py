@@ -10,36 +10,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.judgment import Judgment, failure, left_out, verdict
+from evenhand.measures import PassVote, Voted
 from evenhand.stats.pairwise import Judged, majority, pair_figures, panel_marks, panel_winner
 
 MARK = {"A": "A+", "B": "B+", "tie": "tie"}
 
 
-def made(number: int, order: str, winner: str, mark: str | None = None, **rest: Any) -> Any:
+def made(number: int, order: str, winner: str, *, contradicts_itself: bool = False) -> PassVote:
     """One pass."""
-    flags = rest.pop("flags", [])
-    marks = {"C1": mark or MARK[winner], "C2": "tie"}
-    return {"round": number, "order": order, "winner": winner, "marks": marks, "flags": flags}
+    marks = {"C1": MARK[winner], "C2": "tie"}
+    return PassVote(number, order, winner, marks, contradicts_itself=contradicts_itself)
 
 
-def judgment(winner: str, *passes: Any, marks: dict[str, str] | None = None) -> Judgment:
-    rounds = max((one["round"] for one in passes), default=0)
+def judgment(winner: str, *passes: PassVote, marks: dict[str, str] | None = None) -> Voted:
+    rounds = max((one.round for one in passes), default=0)
     how = "uncertain" if winner == "uncertain" else "stable" if rounds < 2 else "resolved"
-    criteria = marks or {"C1": MARK.get(winner, "tie"), "C2": "tie"}
-    output = {"pair_id": "p", "winner": winner, "settled": how, "criteria": criteria}
-    return verdict(output, passes=tuple(passes))
+    return Voted(winner, how, marks or {"C1": MARK.get(winner, "tie"), "C2": "tie"}, passes=passes)
 
 
-def stable(winner: str) -> Judgment:
+def stable(winner: str) -> Voted:
     return judgment(winner, made(1, "12", winner), made(1, "21", winner))
 
 
 def judged(
-    *judgments: Judgment, row: str = "p", places: tuple[int, int] = (1, 2), of: int = 2
+    *judgments: Voted, row: str = "p", places: tuple[int, int] = (1, 2), of: int = 2
 ) -> Judged:
     names = (f"c{places[0]}", f"c{places[1]}")
-    return Judged(row, places, of, names, list(enumerate(judgments)))
+    return Judged(
+        row, places, of, names, [(str(judge), vote) for judge, vote in enumerate(judgments)]
+    )
 
 
 def test_nothing_judged_has_no_figure() -> None:
@@ -70,7 +69,7 @@ def test_a_tie_prefers_no_slot() -> None:
 
 
 def test_re_asks_are_calls_of_their_round_and_no_passes() -> None:
-    spoilt = {"round": 2, "order": "12", "reask": 0, "problems": [{}]}
+    spoilt = PassVote(2, "12", None)
     one = judgment(
         "A",
         made(1, "12", "A"),
@@ -84,15 +83,15 @@ def test_re_asks_are_calls_of_their_round_and_no_passes() -> None:
 
 
 def test_a_failure_has_no_vote_and_half_a_round_is_none() -> None:
-    failed = failure("schema", "no", passes=(made(1, "12", "A"),))
-    found = pair_figures([judged(stable("A"), failed, left_out("kin")), judged(failed)])
+    failed = Voted(None, passes=(made(1, "12", "A"),))
+    found = pair_figures([judged(stable("A"), failed, Voted(None)), judged(failed)])
     assert dict(found.panel) == {"A": 1}
     assert (found.first_rounds, found.passes, found.agreement.n) == (1, 4, 0)
     assert found.standings["c1"].wins == found.standings["c2"].losses == 1
 
 
 def test_self_contradictions_are_counted_by_pass() -> None:
-    one = judgment("A", made(1, "12", "A", flags=["self_contradiction"]), made(1, "21", "A"))
+    one = judgment("A", made(1, "12", "A", contradicts_itself=True), made(1, "21", "A"))
     assert pair_figures([judged(one)]).self_contradictions == 1
 
 
@@ -116,7 +115,7 @@ def test_a_majority_is_more_than_half(votes: list[str], expected: str) -> None:
         assert panel_winner(judged(*map(stable_or_uncertain, votes))) == expected
 
 
-def stable_or_uncertain(winner: str) -> Judgment:
+def stable_or_uncertain(winner: str) -> Voted:
     return judgment(winner) if winner == "uncertain" else stable(winner)
 
 
@@ -148,9 +147,9 @@ def test_judges_are_told_apart_where_there_are_several() -> None:
     assert told["judges"]["b"]["outcomes"]["uncertain"] == 1
 
 
-def turning() -> Judgment:
+def turning() -> Voted:
     passes = (made(1, "12", "A"), made(1, "21", "B"))
-    return verdict({**stable("A").output, "winner": "uncertain"}, passes=passes)  # type: ignore[dict-item]
+    return stable("A")._replace(winner="uncertain", passes=passes)
 
 
 def test_pairs_of_one_topic_are_one_cluster() -> None:
@@ -188,7 +187,7 @@ def test_a_circle_is_kept_whole() -> None:
 
 def test_uncertain_and_missing_pairs_are_no_beat() -> None:
     rows = topic((1, 2, "uncertain"), (1, 3, "A"), of=3)
-    failed = judged(failure("schema", "no"), row="t", places=(2, 3), of=3)
+    failed = judged(Voted(None), row="t", places=(2, 3), of=3)
     found = pair_figures([*rows, failed]).fronts["t"]
     assert (found.candidates, found.front) == (["c1", "c2", "c3"], ["c1", "c2"])
     assert found.pareto == ["c1", "c2"]
@@ -208,7 +207,7 @@ one_round = st.tuples(st.permutations(["12", "21"]), winners, winners)
 
 
 @st.composite
-def judgments(draw: Any) -> Judgment:
+def judgments(draw: Any) -> Voted:
     """Rounds until one agrees, at most three, as a protocol makes them."""
     passes, winner = [], "uncertain"
     for number in (1, 2, 3):
@@ -221,31 +220,26 @@ def judgments(draw: Any) -> Judgment:
 
 
 @given(panels=st.lists(st.lists(judgments(), min_size=1, max_size=3), max_size=12))
-def test_every_count_matches_a_plain_one(panels: list[list[Judgment]]) -> None:
+def test_every_count_matches_a_plain_one(panels: list[list[Voted]]) -> None:
     found = pair_figures(judged(*panel, row=f"r{i}") for i, panel in enumerate(panels))
     every = [one for panel in panels for one in panel]
-    outputs = [one.output or {} for one in every]
-    assert found.outcomes == Counter(one["winner"] for one in outputs)
-    assert found.settled == Counter(one["settled"] for one in outputs)
+    assert found.outcomes == Counter(one.winner for one in every)
+    assert found.settled == Counter(one.settled for one in every)
     firsts = [one.passes[:2] for one in every]
-    agreeing = sum(a["winner"] == b["winner"] for a, b in firsts)
+    agreeing = sum(a.winner == b.winner for a, b in firsts)
     assert found.consistency.value == (agreeing / len(every) if every else None)
     slots = [
-        "first" if (one["winner"] == "A") == (one["order"] == "12") else "second"
+        "first" if (one.winner == "A") == (one.order == "12") else "second"
         for both in firsts
         for one in both
-        if one["winner"] != "tie"
+        if one.winner != "tie"
     ]
     assert found.first_slot.n == len(slots)
     assert found.first_slot.value == (slots.count("first") / len(slots) if slots else None)
     assert found.contradictions["C1"] == len(every) - agreeing
     assert found.contradictions["C2"] == 0
     assert found.extra_calls == sum(len(one.passes) - 2 for one in every)
-    both = [
-        (one.output["winner"], other.output["winner"])  # type: ignore[index]
-        for panel in panels
-        for one, other in combinations(panel, 2)
-    ]
+    both = [(one.winner, other.winner) for panel in panels for one, other in combinations(panel, 2)]
     assert found.agreement.n == len(both)
     assert sum(found.panel.values()) == len(panels)
     won = found.standings.get("c1")

@@ -5,7 +5,7 @@ The output is in the terms the judge used: `A` is the candidate it saw first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from evenhand import jsontext
@@ -13,6 +13,7 @@ from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import Ambiguous, TableReply, read_reply
+from evenhand.kinds.pairwise.verdict import CriterionReply, PairReply, PairVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.reply import Unreadable, read
 from evenhand.kinds.shared.words import Words
@@ -33,39 +34,38 @@ def check_reply(
     *,
     is_compact: bool = False,
     tables: bool = False,
-) -> Checked:
+) -> Checked[PairReply]:
     """Hold one reply to the contract. A compact form asks for marks alone; `tables` says that the
     prompt asked for a verdict-table line."""
     check = _Check(words, criteria, ("mark",) if is_compact or tables else _INNER)
     if not check.is_whole(finish):
         return check.done(None)
-    found = read(text)
-    if isinstance(found, Unreadable):
-        line = None if found.code == "ambiguous" else _line(text, criteria)
-        if line is None and tables and found.kind == "not_json":
+    reading = read(text)
+    if isinstance(reading, Unreadable):
+        line = None if reading.code == "ambiguous" else _line(text, criteria)
+        if line is None and tables and reading.kind == "not_json":
             check.breach("not_in_form", "not_json")
         elif line is None:
-            check.unreadable(found)
+            check.unreadable(reading)
         return check.done(None if line is None else check.table(line, tables))
-    output = check.reply(_asked_form(found.value, criteria) if tables else found.value)
-    if found.wrapped:
+    reply = check.reply(_asked_form(reading.value, criteria) if tables else reading.value)
+    if reading.wrapped:
         check.fix("unwrapped", "")
         line = _line(text, criteria) if tables else None
-        if line is not None and not _agrees(line, output):
+        if line is not None and not _agrees(line, reply):
             check.breach("two_objects", "ambiguous")
-    return check.done(output)
+    return check.done(reply)
 
 
 def _line(text: str | bytes, criteria: Sequence[str]) -> TableReply | Ambiguous | None:
     return read_reply(text, criteria) if isinstance(text, str) else None
 
 
-def _agrees(line: TableReply | Ambiguous, output: Mapping[str, Any]) -> bool:
+def _agrees(line: TableReply | Ambiguous, reply: PairReply) -> bool:
     """Whether a table line beside an object says the same."""
     if isinstance(line, Ambiguous):
         return False
-    marks = {c: one.get("mark") for c, one in output["criteria"].items()}
-    return (line.winner, line.marks) == (output["winner"], marks)
+    return (line.winner, line.marks) == (reply.winner, reply.marks)
 
 
 def _asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:
@@ -80,8 +80,10 @@ def _asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any
     return {"criteria": marks, **rest, **said, **winner}
 
 
-def check_verdict(value: dict[str, Any], criteria: Sequence[str], words: Words) -> Checked:
-    """Hold a settled verdict, as an export has it, to the contract."""
+def check_verdict(
+    value: dict[str, Any], criteria: Sequence[str], words: Words
+) -> Checked[PairVerdict]:
+    """What is wrong with a settled verdict in the form that an export has it."""
     check = _Check(words, criteria, ())
     check.keys(value, _SETTLED, "", allowed=_BESIDE)
     check.one_of(value, "winner", (*WINNERS, "uncertain"), "")
@@ -90,7 +92,7 @@ def check_verdict(value: dict[str, Any], criteria: Sequence[str], words: Words) 
     check.keys(marks, criteria, "criteria.")
     for name in marks:
         check.one_of(marks, name, MARKS, "criteria.", kind="mark_unknown")
-    return check.done(value)
+    return check.done(None)
 
 
 class _Check(Inspection):
@@ -98,16 +100,13 @@ class _Check(Inspection):
         super().__init__(words)
         self.criteria, self.inner = criteria, inner
 
-    def reply(self, value: dict[str, Any]) -> dict[str, Any]:
+    def reply(self, value: dict[str, Any]) -> PairReply:
         """The reply's object, every part of it there."""
         self.keys(value, _ASKED, "")
         explanation = value.get("explanation", "")
         self.typed(explanation, str, "text", "explanation")
-        return {
-            "criteria": self._criteria(value.get("criteria", {})),
-            "explanation": explanation,
-            "winner": self.one_of(value, "winner", WINNERS, ""),
-        }
+        criteria = self._criteria(value.get("criteria", {}))
+        return PairReply(criteria, explanation, self.one_of(value, "winner", WINNERS, ""))
 
     def beside(self, value: dict[str, Any]) -> None:
         """What a settled verdict may hold beside its winner and marks."""
@@ -147,7 +146,7 @@ class _Check(Inspection):
         shown = quoted(jsontext.dump(value[name]))[1:-1]
         self.problems.append(Problem(code, name, f"{name}: {shown} {why}."))
 
-    def table(self, line: TableReply | Ambiguous, tables: bool) -> dict[str, Any] | None:
+    def table(self, line: TableReply | Ambiguous, tables: bool) -> PairReply | None:
         """A verdict-table line in the place of the object."""
         if isinstance(line, Ambiguous):
             self.breach("two_objects", "ambiguous")
@@ -155,26 +154,22 @@ class _Check(Inspection):
         if not tables:
             self.breach("table_instead", "not_json")
             return None
-        empty = dict.fromkeys(_INNER)
-        return {
-            "criteria": {c: {**empty, "mark": line.marks[c]} for c in self.criteria},
-            "explanation": line.notes or "",
-            "winner": line.winner,
-        }
+        criteria = {c: CriterionReply(None, None, None, line.marks[c]) for c in self.criteria}
+        return PairReply(criteria, line.notes or "", line.winner)
 
-    def _criteria(self, value: object) -> dict[str, Any]:
+    def _criteria(self, value: object) -> dict[str, CriterionReply]:
         given = self.object_at(value, "criteria")
         if given is None:
             return {}
         self.keys(given, self.criteria, "criteria.")
         return {c: self._criterion(given[c], f"criteria.{c}") for c in self.criteria if c in given}
 
-    def _criterion(self, value: object, path: str) -> dict[str, Any]:
+    def _criterion(self, value: object, path: str) -> CriterionReply:
         given = self.object_at(value, path)
         if given is None:
-            return {}
+            return CriterionReply(None, None, None, None)
         if _is_whole(given):
-            return given
+            return CriterionReply(**given)
         self.keys(given, self.inner, f"{path}.", allowed=_INNER)
         for name, kind, called in (
             ("first_meets", bool, "boolean"),
@@ -183,9 +178,9 @@ class _Check(Inspection):
         ):
             if name in given:
                 self.typed(given[name], kind, called, f"{path}.{name}")
-        return {name: given.get(name) for name in _INNER[:-1]} | {
-            "mark": self.one_of(given, "mark", MARKS, f"{path}.")
-        }
+        mark = self.one_of(given, "mark", MARKS, f"{path}.")
+        first, second, comment = (given.get(name) for name in _INNER[:-1])
+        return CriterionReply(first, second, comment, mark)
 
     def one_of(
         self,

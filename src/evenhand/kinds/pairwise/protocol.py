@@ -15,15 +15,31 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast
 
-from evenhand.exchange import Message, Question, Style
-from evenhand.judgment import Judgment, left_out, verdict
+from msgspec import UNSET
+from msgspec.structs import replace as changed
+
+from evenhand.exchange import Message, Question, Reply, Style
+from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
 from evenhand.kinds.disguise.families import family, gives_itself_away, masked
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
 from evenhand.kinds.pairwise.unit import is_one_text
+from evenhand.kinds.pairwise.verdict import (
+    CriterionComment,
+    CriterionReply,
+    Mark,
+    Order,
+    Outcome,
+    PairPass,
+    PairReply,
+    PairVerdict,
+    Settling,
+    Winner,
+)
 from evenhand.kinds.shared.asking import Asking, Conversation, Try, converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
+from evenhand.kinds.shared.raw import raw_json
 from evenhand.kinds.shared.render import (
     Prompt,
     extra_blocks,
@@ -35,12 +51,17 @@ from evenhand.kinds.shared.words import Words
 from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.units import Pair
 
-Winner = Literal["A", "B", "tie"]
-Settling = Literal["stable", "resolved", "uncertain"]
-
-ORDERS = ("12", "21")
+ORDERS: tuple[Order, Order] = ("12", "21")
 BETTER: dict[str | None, Winner] = {"A+": "A", "B+": "B"}
 _TURNED = {"A": "B", "B": "A", "A+": "B+", "B+": "A+"}
+_TURNED_WINNERS: dict[Order, dict[Winner | None, Winner | None]] = {
+    "12": {"A": "A", "B": "B", "tie": "tie", None: None},
+    "21": {"A": "B", "B": "A", "tie": "tie", None: None},
+}
+_TURNED_MARKS: dict[Order, dict[Mark | None, Mark | None]] = {
+    "12": {"A+": "A+", "B+": "B+", "tie": "tie", None: None},
+    "21": {"A+": "B+", "B+": "A+", "tie": "tie", None: None},
+}
 
 _BLOCKS: dict[Style, tuple[str, str, str]] = {
     "full": ("topic", "candidate_1", "candidate_2"),
@@ -74,57 +95,33 @@ def derived(marks: Mapping[str, str | None], priority: Sequence[str]) -> Winner:
     return "tie"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """One call in one order, mapped back to the candidates of the input file."""
-
-    order: str
-    winner: str
-    marks: Mapping[str, str | None] = field(default_factory=dict)
-    said: str | None = None
-    """The winner that the judge itself named."""
-    explanation: str = ""
-    odds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Log-probabilities by the path of what was decided, where the judge tells them."""
-
-    @property
-    def contradicts_itself(self) -> bool:
-        return self.said is not None and self.said != self.winner
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What it adds to the record of its call."""
-        flags = ["self_contradiction"] if self.contradicts_itself else []
-        made: dict[str, Any] = {"winner": self.winner, "said": self.said}
-        made |= {"marks": dict(self.marks), "flags": flags}
-        return made | {"odds": self.odds} if self.odds else made
-
-
-Round = tuple[Pass, Pass]
+Round = tuple[PairPass, PairPass]
 
 
 class Settled(NamedTuple):
     """What the rounds of a pair come to."""
 
-    winner: str
+    winner: Outcome
     how: Settling
-    marks: dict[str, str]
+    marks: dict[str, Mark]
     unstable: list[str]
     """Criteria on which the two passes of the settling round differ; their mark is `tie`."""
 
 
-def agrees(made: Round) -> bool:
+def agrees(passes: Round) -> bool:
     """Whether the two orders name the same winner, a tie included."""
-    return made[0].winner == made[1].winner
+    return passes[0].winner == passes[1].winner
 
 
 def settled(rounds: Sequence[Round]) -> Settled:
     """The verdict of a pair: the first consistent round's, else `uncertain`."""
-    number = next((i for i, made in enumerate(rounds) if agrees(made)), None)
+    number = next((i for i, passes in enumerate(rounds) if agrees(passes)), None)
     first, second = rounds[-1 if number is None else number]
     unstable = [c for c, mark in first.marks.items() if mark != second.marks.get(c)]
-    marks = {c: "tie" if c in unstable else mark or "tie" for c, mark in first.marks.items()}
-    if number is None:
+    marks: dict[str, Mark] = {
+        c: "tie" if mark is None or c in unstable else mark for c, mark in first.marks.items()
+    }
+    if number is None or first.winner is None:
         return Settled("uncertain", "uncertain", marks, unstable)
     return Settled(first.winner, "resolved" if number else "stable", marks, unstable)
 
@@ -157,15 +154,16 @@ class PairwiseProtocol:
             return self._verdict(pair, pair, [_equal(self.criteria)], [])
         seats, shown = self.seats(pair, asking.judges), self.shown(pair)
         if not seats:
-            return left_out("shares its family with a candidate")
+            return LeftOut(detail="shares its family with a candidate")
         rounds: list[Round] = []
-        made: list[dict[str, Any]] = []
+        passes: list[PairPass] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            found = await self._round(shown, asking, seats, len(rounds), made)
-            if isinstance(found, Judgment):
-                return replace(found, flags=self._flags(pair, shown, made), passes=tuple(made))
-            rounds.append(found)
-        return self._verdict(pair, shown, rounds, made)
+            outcome = await self._round(shown, asking, seats, len(rounds), passes)
+            if isinstance(outcome, Failure):
+                flags = self._flags(pair, shown, passes)
+                return replace(outcome, flags=flags, passes=tuple(passes))
+            rounds.append(outcome)
+        return self._verdict(pair, shown, rounds, passes)
 
     async def _round(
         self,
@@ -173,29 +171,25 @@ class PairwiseProtocol:
         asking: Asking,
         seats: Sequence[int],
         before: int,
-        made: list[dict[str, Any]],
-    ) -> Round | Judgment:
-        """Both passes of a round, asked at the same time and noted in `made` in the order of the
+        passes: list[PairPass],
+    ) -> Round | Failure:
+        """Both passes of a round, asked at the same time and noted in `passes` in the order of the
         questions, whichever was answered first; a failure if one of them cannot be had."""
         time, place = divmod(before, len(seats))
         questions = self.questions(shown, asking, time=time + 1, seat=seats[place])
         conversations = await asking.together(
             [partial(self._converse, question, asking) for question in questions]
         )
-        passes: list[Pass] = []
-        failures: list[Judgment] = []
+        last: list[PairPass] = []
+        failures: list[Failure] = []
         judge = asking.judges[seats[place]]
         for conversation in conversations:
-            made += [
-                {"round": before + 1, "judge": judge} | _record(attempt)
-                for attempt in conversation.tries
-            ]
+            passes += [self._pass(attempt, before + 1, judge) for attempt in conversation.tries]
             if failed := conversation.failure:
                 failures.append(failed)
             else:
-                passes.append(self._pass(conversation.tries[-1]))
-                made[-1] |= passes[-1].record
-        return failures[0] if failures else (passes[0], passes[1])
+                last.append(passes[-1])
+        return failures[0] if failures else (last[0], last[1])
 
     def shown(self, pair: Pair) -> Pair:
         """The pair as a judge sees it: with `blind = "mask"`, model names masked, unless they are
@@ -236,7 +230,7 @@ class PairwiseProtocol:
         *,
         finish: str = "stop",
         tables: bool = False,
-    ) -> Checked:
+    ) -> Checked[PairReply]:
         """The contract applied to one reply; the output speaks of slots, not of candidates."""
         return check_reply(
             text,
@@ -247,7 +241,7 @@ class PairwiseProtocol:
             tables=tables or self.tables or self.own is not None,
         )
 
-    def check_verdict(self, value: dict[str, Any]) -> Checked:
+    def check_verdict(self, value: dict[str, Any]) -> Checked[PairVerdict]:
         """The contract applied to a settled verdict made elsewhere."""
         return check_verdict(value, [criterion.id for criterion in self.criteria], self.words)
 
@@ -284,7 +278,7 @@ class PairwiseProtocol:
         form = self.form
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
-    async def _converse(self, question: Question, asking: Asking) -> Conversation:
+    async def _converse(self, question: Question, asking: Asking) -> Conversation[PairReply]:
         style = asking.styles[question.seat]
         return await converse(
             asking.ask,
@@ -295,56 +289,70 @@ class PairwiseProtocol:
             self.repairs,
         )
 
-    def _pass(self, said: Try) -> Pass:
-        """The pass of a reply that keeps the contract."""
-        value, order = said.checked.output, said.question.order
-        assert value is not None
-        marks = {c: _turned(given["mark"], order) for c, given in value["criteria"].items()}
-        own = _turned(value["winner"], order)
-        # A verdict-table line may bring a winner and no marks to derive one from.
-        winner = own if own and not any(marks.values()) else derived(marks, self.priority)
-        odds = {
-            path: {str(_turned(name.strip('"'), order)): value for name, value in found.items()}
-            for path, found in said.reply.odds.items()
-        }
-        return Pass(
+    def _pass(self, attempt: Try[PairReply], number: int, judge: str) -> PairPass:
+        """One call of a round as the judgment keeps it."""
+        order: Order = "21" if attempt.question.order == "21" else "12"
+        bare = PairPass(
+            reask=attempt.question.reask,
+            problems=attempt.problems,
+            odds=_turned_odds(attempt.reply, order) if attempt.checked.value else {},
+            sampling=dict(attempt.reply.sampling),
+            round=number,
             order=order,
-            winner=winner,
-            marks=marks,
-            said=own,
-            explanation=value["explanation"],
-            odds=odds,
+            judge=judge,
+            flags=(),
+            marks={},
         )
+        reply = attempt.checked.value
+        return bare if reply is None else self._decided(bare, reply)
+
+    def _decided(self, bare: PairPass, reply: PairReply) -> PairPass:
+        """A pass with what a reply that keeps the contract says, of the candidates."""
+        order = bare.order
+        marks = {c: _TURNED_MARKS[order][mark] for c, mark in reply.marks.items()}
+        named = _TURNED_WINNERS[order][reply.winner]
+        # A verdict-table line may bring a winner and no marks to derive one from.
+        winner = named if named and not any(marks.values()) else derived(marks, self.priority)
+        decided = changed(
+            bare,
+            winner=winner,
+            said=named,
+            marks=marks,
+            criteria={c: _comment(given, order) for c, given in reply.criteria.items()},
+            explanation=reply.explanation,
+        )
+        return changed(decided, flags=("self_contradiction",) * decided.contradicts_itself)
 
     def _verdict(
-        self, pair: Pair, shown: Pair, rounds: Sequence[Round], made: Sequence[dict[str, Any]]
-    ) -> Judgment:
-        found, last = settled(rounds), rounds[-1]
-        output: dict[str, Any] = {
-            "pair_id": pair.id,
-            "candidates": [pair.first.id, pair.second.id],
-            "winner": found.winner,
-            "settled": found.how,
-            "rounds": len(rounds) if made else 0,
-            "criteria": found.marks,
-            "unstable": found.unstable,
+        self, pair: Pair, shown: Pair, rounds: Sequence[Round], passes: Sequence[PairPass]
+    ) -> Verdict:
+        result, last = settled(rounds), rounds[-1]
+        odds = _mean_odds(last)
+        verdict = PairVerdict(
+            pair_id=pair.id,
+            candidates=(pair.first.id, pair.second.id),
+            winner=result.winner,
+            settled=result.how,
+            rounds=len(rounds) if passes else 0,
+            criteria=result.marks,
+            unstable=tuple(result.unstable),
             # What it calls Candidate 1 is the first candidate of the input file.
-            "notes": next(one.explanation for one in last if one.order == "12"),
-            "meta": pair.meta,
-        }
-        flags = [*self._flags(pair, shown, made), *([] if made else ["equal_text"])]
+            notes=next(one.explanation for one in last if one.order == "12"),
+            meta_json=raw_json(pair.meta),
+            odds=odds or UNSET,
+        )
+        flags = [*self._flags(pair, shown, passes), *([] if passes else ["equal_text"])]
         if any(one.contradicts_itself for both in rounds for one in both):
             flags.append("self_contradiction")
         if any(mark is None for one in last for mark in one.marks.values()):
             flags.append("marks_missing")
-        if odds := _mean_odds(last):
-            output["odds"] = odds
-            flags += ["low_margin"] if _margin(odds) < LOW_MARGIN else []
-        return verdict(output, flags=tuple(flags), passes=tuple(made))
+        if odds and _margin(odds) < LOW_MARGIN:
+            flags.append("low_margin")
+        return Verdict(value=verdict, flags=tuple(flags), passes=tuple(passes))
 
-    def _flags(self, pair: Pair, shown: Pair, made: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    def _flags(self, pair: Pair, shown: Pair, passes: Sequence[PairPass]) -> tuple[str, ...]:
         """What a reader of the verdict must know of the texts and of the judges asked."""
-        judges = dict.fromkeys(one["judge"] for one in made)
+        judges = dict.fromkeys(one.judge for one in passes)
         flags = [f"shares_family:{side}" for judge in judges for side in _kin(pair, judge)]
         for side, text, seen in zip("AB", pair.texts, shown.texts, strict=True):
             flags += [f"masked:{side}"] if text != seen else []
@@ -360,12 +368,6 @@ class PairwiseProtocol:
         return [seat for seat in range(len(judges)) if not kin[seat]]
 
 
-def _record(said: Try) -> dict[str, Any]:
-    """One call as the judgment keeps it."""
-    made = {"order": said.question.order, **said.record}
-    return made | {"sampling": dict(said.reply.sampling)} if said.reply.sampling else made
-
-
 def _masked(value: Any, topic: str) -> Any:
     """What is shown beside the candidates, with its model names masked too."""
     if isinstance(value, str):
@@ -379,14 +381,40 @@ def _masked(value: Any, topic: str) -> Any:
 
 
 def _equal(criteria: Sequence[Criterion]) -> Round:
-    marks: dict[str, str | None] = {one.id: "tie" for one in criteria}
-    both = [Pass(order=order, winner="tie", marks=marks) for order in ORDERS]
-    return both[0], both[1]
+    """The round that two equal texts are spared."""
+    first, second = (
+        PairPass(
+            reask=0,
+            problems=(),
+            round=1,
+            order=order,
+            judge="",
+            flags=(),
+            winner="tie",
+            marks={criterion.id: "tie" for criterion in criteria},
+        )
+        for order in ORDERS
+    )
+    return first, second
 
 
-def _turned(value: str | None, order: str) -> str | None:
+def _comment(given: CriterionReply, order: Order) -> CriterionComment:
+    """What a judge said of a criterion beside its mark, said of the candidates."""
+    meets = (given.first_meets, given.second_meets)
+    return CriterionComment(*(meets if order == "12" else meets[::-1]), given.comment)
+
+
+def _turned_odds(reply: Reply, order: Order) -> dict[str, dict[str, float]]:
+    """The log-probabilities of what a judge said of its slots, by what it says of candidates."""
+    return {
+        path: {_turned(name.strip('"'), order): value for name, value in odds.items()}
+        for path, odds in reply.odds.items()
+    }
+
+
+def _turned(value: str, order: Order) -> str:
     """What a judge said of its slots, said of the candidates."""
-    return value if order == "12" or value is None else _TURNED.get(value, value)
+    return value if order == "12" else _TURNED.get(value, value)
 
 
 def _kin(pair: Pair, judge: str) -> list[str]:

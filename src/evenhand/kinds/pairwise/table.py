@@ -14,15 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 from evenhand.errors import quoted
+from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
 from evenhand.kinds.shared import reply
 from evenhand.limits import REPLY_BYTES
-
-Mark = Literal["A+", "B+", "tie"]
-Winner = Literal["A", "B", "tie"]
-Settled = Literal["A", "B", "tie", "uncertain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class TableRow:
     """One pair of a verdict table."""
 
     pair_id: str
-    winner: Settled
+    winner: Outcome
     marks: Mapping[str, Mark]
     notes: str
     line_number: int = field(default=0, compare=False)
@@ -111,12 +108,12 @@ def _row(cells: list[str], criteria: list[str], number: int) -> TableRow:
     if problem := _wrong(winner, marks):
         raise TableError(number, problem)
     named = dict(zip(criteria, cast("list[Mark]", marks), strict=True))
-    return TableRow(pair_id, cast("Settled", winner), named, notes, number)
+    return TableRow(pair_id, cast("Outcome", winner), named, notes, number)
 
 
 def _wrong(winner: str, marks: Iterable[str]) -> str:
     """What is wrong with a winner or a mark; nothing if all is well."""
-    if winner not in get_args(Settled):
+    if winner not in get_args(Outcome):
         return f"winner {quoted(winner)}; expected A, B, tie or uncertain"
     for mark in marks:
         if mark not in get_args(Mark):

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.judgment import Evidence
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
+from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.evidence import SearchText
+from evenhand.kinds.shared.raw import plain_number, raw_json
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
@@ -47,7 +49,7 @@ def check_reply(
     exposed: bool = False,
     asked_meta: bool = False,
     sources: Sources | None = None,
-) -> Checked:
+) -> Checked[RubricVerdict]:
     """Hold one reply to the contract. `asked_meta` says that the prompt demands a copy of meta,
     `exposed` that the judge was shown it."""
     sources = sources or sources_of(sample, rubric)
@@ -71,73 +73,77 @@ class _Check(Inspection):
         self.exposed, self.asked_meta = exposed, asked_meta
         self.sources = sources
 
-    def reply(self, value: dict[str, Any]) -> dict[str, Any]:
-        """The output object, in the contract's order."""
+    def reply(self, value: dict[str, Any]) -> RubricVerdict:
+        """The verdict that the reply's object gives, every part of it there."""
         self.keys(value, _ASKED, "", allowed=("meta",))
-        return {
-            "meta": self._meta(value),
-            "scores": self._scores(value.get("scores", {})),
-            "failure_tags": self._tags(value.get("failure_tags", [])),
-            "notes": self._notes(value.get("notes", "")),
-        }
+        self._meta(value)
+        return RubricVerdict(
+            meta_json=raw_json(self.sample.meta),
+            scores=self._scores(value.get("scores", {})),
+            failure_tags=self._tags(value.get("failure_tags", [])),
+            notes=self._notes(value.get("notes", "")),
+        )
 
-    def _meta(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The sample's own meta, whatever came back; a judge that was shown it must copy it."""
+    def _meta(self, value: Mapping[str, Any]) -> None:
+        """Whatever came back, the sample's own meta stands; a judge that was shown it must copy
+        it."""
         copied = value.get("meta")
-        if self.exposed:
-            if copied is None or not jsontext.same(copied, self.sample.meta):
-                self.breach("meta_changed", "meta_changed", "meta")
-            return self.sample.meta
-        is_due = "meta" in value or self.asked_meta
-        if is_due and not jsontext.same(copied, self.sample.meta):
+        is_same = jsontext.same(copied, self.sample.meta)
+        if self.exposed and (copied is None or not is_same):
+            self.breach("meta_changed", "meta_changed", "meta")
+        elif not self.exposed and ("meta" in value or self.asked_meta) and not is_same:
             self.fix("meta", "meta")
-        return self.sample.meta
 
-    def _scores(self, value: object) -> dict[str, Any]:
+    def _scores(self, value: object) -> dict[str, DimensionScore]:
         given = self.object_at(value, "scores")
         if given is None:
             return {}
-        self.keys(given, tuple(d.id for d in self.rubric.dimensions), "scores.")
-        return {d.id: self._score(d, given[d.id]) for d in self.rubric.dimensions if d.id in given}
+        dimensions = self.rubric.dimensions
+        self.keys(given, tuple(d.id for d in dimensions), "scores.")
+        scores = ((d.id, self._score(d, given[d.id])) for d in dimensions if d.id in given)
+        return {name: score for name, score in scores if score is not None}
 
-    def _score(self, dimension: Dimension, value: object) -> dict[str, Any]:
+    def _score(self, dimension: Dimension, value: object) -> DimensionScore | None:
         path = f"scores.{dimension.id}"
         given = self.object_at(value, path)
         if given is None:
-            return {}
+            return None
         self.keys(given, _INNER, f"{path}.")
         rationale = given.get("rationale", "")
         self.typed(rationale, str, "text", f"{path}.rationale")
-        quotes, score = [], None
+        quotes: tuple[str, ...] = ()
+        score = None
         if "evidence" in given:
             quotes = self._quotes(dimension.id, given["evidence"], rationale, f"{path}.evidence")
         if "score" in given:
             score = self._band(dimension, given["score"], f"{path}.score")
-        return {"score": score, "evidence": quotes, "rationale": rationale}
+        return None if score is None else DimensionScore(score, quotes, rationale)
 
-    def _band(self, dimension: Dimension, score: object, path: str) -> object:
+    def _band(self, dimension: Dimension, score: object, path: str) -> int | float | None:
         if isinstance(score, bool) or not isinstance(score, int | float):
             self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
             return None
         for band in dimension.bands:
             if band.score == score:
-                return band.score
+                return plain_number(band.score)
         allowed = ", ".join(map(jsontext.dump, dimension.scores))
         self.breach(
             "score_off_bands", "out_of_range", path, value=jsontext.dump(score), allowed=allowed
         )
         return None
 
-    def _quotes(self, dimension: str, value: object, rationale: object, path: str) -> list[str]:
+    def _quotes(
+        self, dimension: str, value: object, rationale: object, path: str
+    ) -> tuple[str, ...]:
         if not self.typed(value, list, "list", path):
-            return []
+            return ()
         given = cast("list[Any]", value)
         if not given:
             self._admitted(rationale, path)
         if len(given) > EVIDENCE_MAX:
             self.breach("evidence_count", "schema", path)
-        few = enumerate(given[:EVIDENCE_MAX])
-        return [self._quote(dimension, quote, f"{path}[{i}]") for i, quote in few]
+        quotes = enumerate(given[:EVIDENCE_MAX])
+        return tuple(self._quote(dimension, quote, f"{path}[{i}]") for i, quote in quotes)
 
     def _admitted(self, rationale: object, path: str) -> None:
         """Without evidence the rationale must say so."""
@@ -171,9 +177,9 @@ class _Check(Inspection):
             return "evidence_from_question"
         return "evidence_from_rubric" if self.sources.rubric.locate(quote) else "evidence_nowhere"
 
-    def _tags(self, value: object) -> list[str]:
+    def _tags(self, value: object) -> tuple[str, ...]:
         if not self.typed(value, list, "list", "failure_tags"):
-            return []
+            return ()
         given = cast("list[Any]", value)
         unknown = [tag for tag in given if tag not in TAGS]
         for tag in unknown:
@@ -182,7 +188,7 @@ class _Check(Inspection):
         ordered = [tag for tag in TAGS if tag in given]
         if not unknown and ordered != given:
             self.fix("tags", "failure_tags")
-        return ordered
+        return tuple(ordered)
 
     def _notes(self, value: object) -> str:
         if not self.typed(value, str, "text", "notes"):

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Ask, Message, Question, Reply, Style
-from evenhand.judgment import Judgment, verdict
+from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.rubric.check import TAGS, Sources, check_reply, sources_of
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
-from evenhand.kinds.shared.asking import converse
+from evenhand.kinds.rubric.verdict import RubricVerdict
+from evenhand.kinds.shared.asking import Conversation, converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.evidence import fragments
 from evenhand.kinds.shared.own import OwnPrompt, unit_of
@@ -82,10 +83,7 @@ class RubricProtocol:
             self.words,
             self.repairs,
         )
-        if failed := conversation.failure:
-            return failed
-        last = conversation.tries[-1]
-        return self._settled(sample, last.reply, last.checked, conversation.passes)
+        return conversation.failure or self._settled(sample, conversation)
 
     def check(
         self,
@@ -94,7 +92,7 @@ class RubricProtocol:
         *,
         finish: str = "stop",
         sources: Sources | None = None,
-    ) -> Checked:
+    ) -> Checked[RubricVerdict]:
         """The contract applied to one reply; `sources` are the sample's, where there are more."""
         return check_reply(
             text,
@@ -176,19 +174,18 @@ class RubricProtocol:
             values["extras"] += f"\n{self.words.copy_meta}"
         return values
 
-    def _settled(
-        self, sample: Sample, reply: Reply, checked: Checked, passes: tuple[dict[str, Any], ...]
-    ) -> Judgment:
-        assert checked.output is not None
+    def _settled(self, sample: Sample, conversation: Conversation[RubricVerdict]) -> Verdict:
+        reply, checked = conversation.tries[-1].reply, conversation.tries[-1].checked
+        assert checked.value is not None
         flags = [*checked.flags, *_low_margins(reply)]
-        seen = hidden_characters(sample.question + "\n" + sample.model_output)
-        flags += [f"hidden_characters:{kind}" for kind in seen]
-        return verdict(
-            checked.output,
+        hidden = hidden_characters(sample.question + "\n" + sample.model_output)
+        flags += [f"hidden_characters:{kind}" for kind in hidden]
+        return Verdict(
+            value=checked.value,
             evidence=checked.evidence,
             fixes=checked.fixes,
             flags=tuple(dict.fromkeys(flags)),
-            passes=passes,
+            passes=conversation.passes,
         )
 
 

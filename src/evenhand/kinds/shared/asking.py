@@ -8,68 +8,82 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from evenhand.errors import CallError
 from evenhand.exchange import Ask, Question, Reply, Style
-from evenhand.judgment import Judgment, failure
-from evenhand.kinds.shared.check import Checked
+from evenhand.judgment import Failure, Pass, Problem
+from evenhand.kinds.shared.check import Checked, V
 from evenhand.kinds.shared.render import Prompt
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import PROBLEMS_SHOWN
 
 
-class Try(NamedTuple):
+class Try(NamedTuple, Generic[V]):
     """One question, the reply to it, and what the contract says of it."""
 
     question: Question
     reply: Reply
-    checked: Checked
+    checked: Checked[V]
 
     @property
-    def record(self) -> dict[str, Any]:
+    def problems(self) -> tuple[Problem, ...]:
+        """As a judgment keeps them: so many, and without what the judge was told of them."""
+        return tuple(replace(one, told="") for one in self.checked.problems[:PROBLEMS_SHOWN])
+
+    @property
+    def record(self) -> Pass:
         """As a judgment keeps it among its passes."""
-        problems = [
-            {"code": problem.code, "path": problem.path, "message": problem.message}
-            for problem in self.checked.problems[:PROBLEMS_SHOWN]
-        ]
-        record: dict[str, Any] = {"reask": self.question.reask, "problems": problems}
-        return record | {"odds": self.reply.odds} if self.reply.odds else record
+        return Pass(
+            reask=self.question.reask,
+            problems=self.problems,
+            odds={path: dict(odds) for path, odds in self.reply.odds.items()},
+            sampling=dict(self.reply.sampling),
+        )
 
 
-class Conversation(NamedTuple):
+class Conversation(NamedTuple, Generic[V]):
     """A question and its re-asks, until a reply keeps the contract or no more can be had. `loss`
     is what took the place of the last reply."""
 
-    tries: Sequence[Try]
+    tries: Sequence[Try[V]]
     loss: CallError | None = None
 
     @property
-    def passes(self) -> tuple[dict[str, Any], ...]:
+    def passes(self) -> tuple[Pass, ...]:
         """The record of each reply, in the order of asking."""
         return tuple(attempt.record for attempt in self.tries)
 
     @property
-    def failure(self) -> Judgment | None:
+    def failure(self) -> Failure | None:
         """The failure of a conversation without a good reply; None where the last one is good."""
         if self.loss is not None:
-            return failure(self.loss.reason, str(self.loss), passes=self.passes)
+            return Failure(reason=self.loss.reason, detail=str(self.loss), passes=self.passes)
         last = self.tries[-1].checked
         if not last.problems:
             return None
         first = last.problems[0]
-        return failure(first.code, first.message, fixes=last.fixes, passes=self.passes)
+        return Failure(
+            reason=first.code, detail=first.message, fixes=last.fixes, passes=self.passes
+        )
 
 
-Converse = Callable[[], Awaitable[Conversation]]
-Together = Callable[[Sequence[Converse]], Awaitable[Sequence[Conversation]]]
-"""Holds conversations that do not wait for each other, and returns them in the order given. All
-of them are brought to their end before an exception of one is raised, the first in that order."""
+Converse = Callable[[], Awaitable[Conversation[V]]]
 
 
-async def in_turn(conversations: Sequence[Converse]) -> Sequence[Conversation]:
+class Together(Protocol):
+    """Holds conversations that do not wait for each other, and returns them in the order given. All
+    of them are brought to their end before an exception of one is raised, the first in that
+    order."""
+
+    async def __call__(self, conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]: ...
+
+
+async def in_turn(conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]:
     """One after the other: for replies that are there already."""
-    ended: list[Conversation] = []
+    ended: list[Conversation[V]] = []
     stops: list[Exception] = []
     for begin in conversations:
         try:
@@ -96,13 +110,13 @@ class Asking:
 async def converse(
     ask: Ask,
     question: Question,
-    check: Callable[[Reply], Checked],
+    check: Callable[[Reply], Checked[V]],
     prompt: Prompt,
     words: Words,
     repairs: int,
-) -> Conversation:
+) -> Conversation[V]:
     """Ask until a reply keeps the contract, the repairs are used up, or a call is lost."""
-    tries: list[Try] = []
+    tries: list[Try[V]] = []
     while True:
         try:
             reply = await ask(question)

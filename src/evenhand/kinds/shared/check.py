@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
-from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason
+from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
 from evenhand.kinds.shared.reply import Unreadable, read
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import PROBLEMS_KEPT
@@ -17,15 +17,23 @@ from evenhand.limits import PROBLEMS_KEPT
 _CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a check found. `output` is there only when there is no problem."""
+V = TypeVar("V", bound=VerdictValue)
 
-    output: dict[str, Any] | None
+
+@dataclass(frozen=True, slots=True)
+class Checked(Generic[V]):
+    """What a check found. `value` is there only when there is no problem."""
+
+    value: V | None
     problems: tuple[Problem, ...]
     fixes: tuple[Fix, ...]
     flags: tuple[str, ...]
     evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def output(self) -> dict[str, Any] | None:
+        """The value as the contract's JSON object."""
+        return None if self.value is None else self.value.output
 
 
 class Inspection:
@@ -45,9 +53,10 @@ class Inspection:
     def fix(self, code: FixCode, path: str) -> None:
         self.fixes.append(Fix(code, path))
 
-    def done(self, output: dict[str, Any] | None) -> Checked:
+    def done(self, value: V | None) -> Checked[V]:
+        """What was found, with the value of a reply in which nothing is wrong."""
         return Checked(
-            None if self.problems else output,
+            None if self.problems else value,
             tuple(self.problems),
             tuple(self.fixes),
             tuple(self.flags),

@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any
 
 from evenhand.exchange import Style
 from evenhand.kinds.shared.own import OwnPrompt
-from evenhand.kinds.shared.render import Prompt
+from evenhand.kinds.shared.render import Prompt, Template
 from evenhand.kinds.shared.words import Words
 
 LANGUAGES = ("ru", "zh", "ja", "en")
@@ -78,6 +78,15 @@ class Protocol:
         full = self._prompt(_PLACES["full"].format(language))
         compact = _PLACES["compact"].format(language)
         return {"full": full, "compact": self._prompt(compact) if compact in self.texts else full}
+
+    def judge_prompts(self, language: str) -> dict[Style, Prompt]:
+        """The prompts as judges are asked by them: where they may ask for another form than JSON, a
+        re-ask names no form."""
+        prompts = self.prompts(language)
+        if self.own is None and self.given.get("reply") != "table":
+            return prompts
+        again = Template.parse(self.words(language).phrases["again"])
+        return {style: replace(prompt, again=again) for style, prompt in prompts.items()}
 
     def _prompt(self, file: str) -> Prompt:
         if file not in self.texts:

@@ -69,3 +69,10 @@ def named(value: object) -> str:
     """What kind of thing a value is, in words."""
     names = {dict: "an object", list: "a list", bool: "true or false", str: "a text"}
     return "null" if value is None else names.get(type(value), "a number")
+
+
+def check_language(language: str | None, spoken: Collection[str]) -> None:
+    """A row's language must be one that the protocol speaks; raises RowError."""
+    if language and language not in spoken:
+        known = ", ".join(spoken)
+        raise RowError(f'the protocol speaks {known}, and "language" is {language}')

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.judgment import FixCode, Reason
 from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.raw import plain_number
 from evenhand.kinds.shared.words import Words
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
+from evenhand.kinds.weighted.verdict import Grade
 
 _ASKED = (
     "inferred_task_type",
@@ -42,7 +44,9 @@ class Task(NamedTuple):
     """Why code failed the answer, where it did: what a reply made elsewhere is held to."""
 
 
-def check_reply(text: str | bytes, task: Task, words: Words, finish: str = "stop") -> Checked:
+def check_reply(
+    text: str | bytes, task: Task, words: Words, finish: str = "stop"
+) -> Checked[Grade]:
     """Hold one reply to the contract."""
     check = _Check(words, task)
     value = check.object_in(text) if check.is_whole(finish) else None
@@ -54,22 +58,22 @@ def total_of(scores: Mapping[str, float]) -> float:
     return _number(sum(map(_decimal, scores.values()), Decimal()))
 
 
-def failed_output(task: Task, reason: str, ungraded: str) -> dict[str, Any]:
-    """The output for an answer that fails by a condition that code decides."""
+def failed_grade(task: Task, reason: str, ungraded: str) -> Grade:
+    """The grade of an answer that fails by a condition that code decides."""
     weights = None if task.given is None else dict(task.given.weights)
     dimensions = list(task.types[0].weights)
-    return {
-        "task_name": task.name,
-        "task_type": task.given.id if task.given else None,
-        "inferred_task_type": None,
-        "weights": weights,
-        "score": dict.fromkeys(dimensions, 0),
-        "total_score": 0,
-        "reasoning": dict.fromkeys(dimensions, ungraded),
-        "critical_fail": True,
-        "critical_fail_reason": reason,
-        "confidence": "high",
-    }
+    return Grade(
+        task_name=task.name,
+        task_type=task.given.id if task.given else None,
+        inferred_task_type=None,
+        weights=weights,
+        score=dict.fromkeys(dimensions, 0),
+        total_score=0,
+        reasoning=dict.fromkeys(dimensions, ungraded),
+        critical_fail=True,
+        critical_fail_reason=reason,
+        confidence="high",
+    )
 
 
 class _Check(Inspection):
@@ -78,26 +82,26 @@ class _Check(Inspection):
         self.task = task
         self.dimensions = tuple(task.types[0].weights)
 
-    def reply(self, value: dict[str, Any]) -> dict[str, Any]:
-        """The output object, in the contract's order."""
+    def reply(self, value: dict[str, Any]) -> Grade:
+        """The grade that the reply's object gives, every part of it there."""
         self.keys(value, self._due(value), "", allowed=(*_ASKED, *_KNOWN))
         kind = self.task.given or self._inferred(value)
         failed = self._critical(value)
         score = self._scores(value, kind, failed)
-        output = {
-            "task_name": self.task.name,
-            "task_type": kind.id if kind else None,
-            "inferred_task_type": None if self.task.given or not kind else kind.id,
-            "weights": dict(kind.weights) if kind else None,
-            "score": score,
-            "total_score": 0 if self.problems else total_of(score),
-            "reasoning": self._reasoning(value, failed),
-            "critical_fail": failed,
-            "critical_fail_reason": self._why(value) if failed else None,
-            "confidence": self._confidence(value),
-        }
-        self._restored(value, output)
-        return output
+        grade = Grade(
+            task_name=self.task.name,
+            task_type=kind.id if kind else None,
+            inferred_task_type=None if self.task.given or not kind else kind.id,
+            weights=dict(kind.weights) if kind else None,
+            score=score,
+            total_score=0 if self.problems else total_of(score),
+            reasoning=self._reasoning(value, failed),
+            critical_fail=failed,
+            critical_fail_reason=self._why(value) if failed else None,
+            confidence=self._confidence(value),
+        )
+        self._restored(value, grade)
+        return grade
 
     def _due(self, value: Mapping[str, Any]) -> list[str]:
         """What only the judge knows: not the type where it is given, a reason only for a critical
@@ -107,12 +111,12 @@ class _Check(Inspection):
         known |= {"inferred_task_type"} if self.task.given else set()
         return [name for name in _ASKED if name not in known]
 
-    def _restored(self, value: Mapping[str, Any], output: Mapping[str, Any]) -> None:
+    def _restored(self, value: Mapping[str, Any], grade: Grade) -> None:
         """Log what code put in the place of what the judge wrote."""
         codes: dict[str, FixCode] = {"total_score": "total", "weights": "weights"}
         for name in (*_KNOWN, "inferred_task_type"):
             # 15.0 is the right sum of 10 and 5.
-            if name in value and value[name] != output[name]:
+            if name in value and value[name] != getattr(grade, name):
                 self.fix(codes.get(name, "meta"), name)
 
     def _inferred(self, value: Mapping[str, Any]) -> TaskType | None:
@@ -152,9 +156,9 @@ class _Check(Inspection):
 
     def _scores(
         self, value: Mapping[str, Any], kind: TaskType | None, failed: bool
-    ) -> dict[str, Any]:
+    ) -> dict[str, int | float]:
         if failed:
-            zeroes = dict.fromkeys(self.dimensions, 0)
+            zeroes: dict[str, int | float] = dict.fromkeys(self.dimensions, 0)
             if value.get("score") != zeroes:
                 self.fix("zeroed", "score")
             return zeroes
@@ -164,20 +168,20 @@ class _Check(Inspection):
         self.keys(given, self.dimensions, "score.")
         return {d: self._score(given[d], d, kind) for d in self.dimensions if d in given}
 
-    def _score(self, score: object, dimension: str, kind: TaskType | None) -> Any:
+    def _score(self, score: object, dimension: str, kind: TaskType | None) -> int | float:
         path = f"score.{dimension}"
         if isinstance(score, bool) or not isinstance(score, int | float):
             self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
             return 0
         if kind is None:
-            return score
+            return 0
         most, offered = kind.weights[dimension], (self.task.scale or kind).weights[dimension]
         if not 0 <= score <= offered:
             shown = jsontext.dump(score)
             self.breach("score_over", "out_of_range", path, value=shown, allowed=offered)
             return 0
         if offered == most:
-            return score
+            return plain_number(score)
         self.fix("rescaled", path)
         return rescaled(score, offered, most)
 

@@ -144,8 +144,3 @@ def _steps(weight: float) -> list[float]:
     if isinstance(weight, int):
         return list(dict.fromkeys(map(int, steps)))
     return list(dict.fromkeys(map(float, steps)))
-
-
-def is_unsure(output: Mapping[str, Any]) -> bool:
-    """Whether a grade was given with low confidence."""
-    return output.get("confidence") == LOW

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.exchange import Ask, Message, Question, Style
-from evenhand.judgment import Judgment, failure, verdict
+from evenhand.judgment import Failure, Judgment, Verdict
 from evenhand.kinds.shared.asking import converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
@@ -26,18 +26,18 @@ from evenhand.kinds.shared.render import (
     shown_extras,
 )
 from evenhand.kinds.shared.words import Words
-from evenhand.kinds.weighted.check import Task, check_reply, failed_output
+from evenhand.kinds.weighted.check import Task, check_reply, failed_grade
 from evenhand.kinds.weighted.form import (
     Dimension,
     TaskType,
     compact_schema_of,
-    is_unsure,
     schema_of,
     shape_of,
 )
 from evenhand.kinds.weighted.tasks.conditions import Hit, TimedOut, decide
 from evenhand.kinds.weighted.tasks.read import TaskRubric
 from evenhand.kinds.weighted.unit import task_rubric
+from evenhand.kinds.weighted.verdict import Grade
 from evenhand.limits import REPAIRS
 from evenhand.units import Answer
 
@@ -74,16 +74,15 @@ class WeightedProtocol:
     async def judge(self, answer: Answer, ask: Ask, style: Style) -> Judgment:
         """Critical fails by code, then ask, check, ask again; settle or fail."""
         flags = [f"hidden_characters:{kind}" for kind in _hidden(answer)]
-        found = self.decided(answer)
-        if isinstance(found, Hit):
+        decision = self.decided(answer)
+        if isinstance(decision, Hit):
             ungraded = self.words.phrases["ungraded"]
-            output = failed_output(self.task(answer, style), self._reason(found), ungraded)
-            return verdict(output, flags=("decided_by_code", *flags))
-        if found is not None:
-            line = found.condition.line
-            return failure(
-                "timeout", f"the pattern on line {line} of the rubric did not end in time"
-            )
+            grade = failed_grade(self.task(answer, style), self._reason(decision), ungraded)
+            return Verdict(value=grade, flags=("decided_by_code", *flags))
+        if decision is not None:
+            line = decision.condition.line
+            detail = f"the pattern on line {line} of the rubric did not end in time"
+            return Failure(reason="timeout", detail=detail)
         conversation = await converse(
             ask,
             self.question(answer, style),
@@ -95,11 +94,11 @@ class WeightedProtocol:
         if failed := conversation.failure:
             return failed
         last = conversation.tries[-1].checked
-        assert last.output is not None
-        if is_unsure(last.output):
+        assert last.value is not None
+        if last.value.is_unsure:
             flags.append("low_confidence")
         passes = conversation.passes
-        return verdict(last.output, fixes=last.fixes, flags=tuple(flags), passes=passes)
+        return Verdict(value=last.value, fixes=last.fixes, flags=tuple(flags), passes=passes)
 
     def decided(self, answer: Answer) -> Hit | TimedOut | None:
         """What code decides of the critical-fail conditions, at no cost."""
@@ -120,15 +119,15 @@ class WeightedProtocol:
 
     def check(
         self, text: str | bytes, answer: Answer, style: Style = "full", *, finish: str = "stop"
-    ) -> Checked:
+    ) -> Checked[Grade]:
         """The contract applied to one reply."""
         return check_reply(text, self.task(answer, style), self.words, finish)
 
-    def check_elsewhere(self, text: str, answer: Answer, *, finish: str = "stop") -> Checked:
+    def check_elsewhere(self, text: str, answer: Answer, *, finish: str = "stop") -> Checked[Grade]:
         """The same for a reply made elsewhere, about an answer that code may have failed."""
-        found, task = self.decided(answer), self.task(answer, "full")
-        if isinstance(found, Hit):
-            task = task._replace(failed=self._reason(found))
+        decision, task = self.decided(answer), self.task(answer, "full")
+        if isinstance(decision, Hit):
+            task = task._replace(failed=self._reason(decision))
         return check_reply(text, task, self.words, finish)
 
     def question(self, answer: Answer, style: Style) -> Question:

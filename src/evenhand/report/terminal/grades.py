@@ -8,17 +8,17 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.kinds.weighted.form import is_unsure
+from evenhand.kinds.weighted.verdict import Grade
 from evenhand.report.terminal.tables import safe, table
 
 
-def grades_table(rows: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) -> Table:
+def grades_table(rows: Mapping[tuple[str, str], Sequence[Grade]]) -> Table:
     """Totals by model and task type: mean, range, critical fails, low confidence."""
     made = table("model", "type", "n", "mean", "range", "critical", "low conf.", right=(2, 3, 5, 6))
-    for (model, kind), outputs in sorted(rows.items()):
-        totals = sorted(one["total_score"] for one in outputs)
-        failed = sum(one["critical_fail"] for one in outputs)
-        unsure = sum(map(is_unsure, outputs))
+    for (model, kind), grades in sorted(rows.items()):
+        totals = sorted(grade.total_score for grade in grades)
+        failed = sum(grade.critical_fail for grade in grades)
+        unsure = sum(grade.is_unsure for grade in grades)
         made.add_row(
             safe(model or "-"),
             safe(kind or "-"),

@@ -6,17 +6,26 @@ that stand double after all are repeats.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from msgspec import Raw
 from pydantic_core import from_json
 
 from evenhand import jsontext
 from evenhand.data.foreign import Found
 from evenhand.data.foreign.tidy import SCORE_COLUMNS, judge_of, meta_of, read_score, unit_of
-from evenhand.judgment import Judgment, Reason, failure, verdict
+from evenhand.judgment import (
+    Failure,
+    Judgment,
+    JudgmentText,
+    Reason,
+    Verdict,
+    write_judgment,
+)
 from evenhand.kinds.rubric.unit import sample_text
+from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.ledger.store import IncomingUnit, JudgedUnit
 from evenhand.limits import NOTES_CHARS
 from evenhand.runs.imports.keys import Columns, find_key, key_values
@@ -129,40 +138,46 @@ class ScoreRows:
         for (unit, text, origin), (_, rows) in zip(self._spool.rows(_UNITS), by_unit, strict=True):
             ident, meta = key_values(self.key, unit, from_json(text))
             sample = Sample(id=ident, question="", model_output="", meta=meta)
-            judgments: list[tuple[int, int, Judgment]] = []
-            for judge, own in groupby(rows, key=lambda row: row.judge):
-                made = [self._judgment(meta, given) for given in repeats(self._seen(own, text))]
-                self.tally.count(judge, made)
-                judgments += [(judge, repeat, one) for repeat, one in enumerate(made)]
+            raw_meta = Raw(jsontext.swift(meta))
+            texts: list[tuple[int, int, JudgmentText]] = []
+            for judge, group in groupby(rows, key=lambda row: row.judge):
+                judgments = [
+                    self._judgment(raw_meta, scores)
+                    for scores in repeats(self._compared(group, text))
+                ]
+                self.tally.count(judge, judgments)
+                for repeat, judgment in enumerate(judgments):
+                    texts.append((judge, repeat, write_judgment(judgment)))
             self.tally.units += 1
-            yield JudgedUnit(IncomingUnit(ident, origin, sample_text(sample)), judgments)
+            yield JudgedUnit(IncomingUnit(ident, origin, sample_text(sample)), texts)
 
-    def _seen(self, rows: Iterable[_Row], first: str) -> Iterator[_Row]:
+    def _compared(self, rows: Iterable[_Row], first: str) -> Iterator[_Row]:
         """The rows, held against the meta of the first one of their unit."""
         for row in rows:
             self.tally.compare(row.meta, first, self.key)
             yield row
 
-    def _judgment(self, meta: Mapping[str, Any], rows: Sequence[_Row]) -> Judgment:
+    def _judgment(self, meta: Raw, rows: Sequence[_Row]) -> Judgment:
         failed = [row for row in rows if row.failed]
         if len(failed) == len(rows):
             detail = "; ".join(dict.fromkeys(row.detail for row in failed))
             reasons = {row.failed for row in failed}
-            return failure(next(one for one in _TELLING if one in reasons), detail)
+            reason = next(reason for reason in _TELLING if reason in reasons)
+            return Failure(reason=reason, detail=detail)
         self.tally.missing.update(row.dimension for row in failed if row.dimension is not None)
         tags = dict.fromkeys(tag for row in rows for tag in row.tags.split(",") if tag)
         notes = "; ".join(f"{row.dimension or 'all'}: {row.detail}" for row in failed)
-        output = {
-            "meta": meta,
-            "scores": {
-                row.dimension: {"score": row.score, "evidence": [], "rationale": ""}
+        verdict = RubricVerdict(
+            meta_json=meta,
+            scores={
+                row.dimension: DimensionScore(row.score, (), "")
                 for row in rows
-                if not row.failed
+                if row.dimension is not None and row.score is not None
             },
-            "failure_tags": list(tags),
-            "notes": notes[:NOTES_CHARS],
-        }
-        return verdict(output, flags=("scores_missing",) if failed else ())
+            failure_tags=tuple(tags),
+            notes=notes[:NOTES_CHARS],
+        )
+        return Verdict(value=verdict, flags=("scores_missing",) if failed else ())
 
 
 def repeats(rows: Iterable[_Row]) -> list[list[_Row]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from pydantic_core import from_json
 
-from evenhand.judgment import Judgment
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.pairwise.verdict import PairVerdict
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,15 +33,17 @@ class Tally:
     differs: Counter[str] = field(default_factory=Counter[str])
     """By column of meta, the rows that say otherwise than the first one of their unit."""
 
-    def count(self, judge: int, made: list[Judgment]) -> None:
+    def count(self, judge: int, judgments: list[Judgment]) -> None:
         """Note the judgments of one judge on one unit."""
-        self.repeats[judge] = max(self.repeats[judge], len(made))
-        for one in made:
-            if one.reason is None:
+        self.repeats[judge] = max(self.repeats[judge], len(judgments))
+        for judgment in judgments:
+            if judgment.reason is None:
                 self.verdicts += 1
             else:
-                self.failures[one.reason] += 1
-                self.details.setdefault(one.reason, one.detail)
+                self.failures[judgment.reason] += 1
+                self.details.setdefault(judgment.reason, judgment.detail)
+            if isinstance(judgment, Verdict) and isinstance(judgment.value, PairVerdict):
+                self.settled[judgment.value.settled] += 1
 
     def compare(self, meta: str, first: str, key: Collection[str]) -> None:
         """Note where the meta of a row, as JSON, is not that of the first row of its unit, which

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from msgspec import UNSET, Raw
 from pydantic_core import from_json
 
 from evenhand import jsontext
 from evenhand.data.foreign import Found
 from evenhand.data.foreign.tidy import VOTE_COLUMNS, judge_of, meta_of, read_vote, unit_of
-from evenhand.judgment import Judgment, failure, verdict
-from evenhand.kinds.pairwise.protocol import derived
+from evenhand.judgment import (
+    Failure,
+    Judgment,
+    JudgmentText,
+    Problem,
+    Reason,
+    Verdict,
+    write_judgment,
+)
+from evenhand.kinds.pairwise.protocol import ORDERS, derived
+from evenhand.kinds.pairwise.verdict import Mark, Order, PairPass, PairVerdict, Settling, Winner
 from evenhand.ledger.store import IncomingUnit, JudgedUnit
 from evenhand.runs.imports.keys import Columns, key_values
 from evenhand.runs.imports.spool import Spool
@@ -57,7 +67,11 @@ _VOTES = (
 )
 _CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
 _CRITERIA = "SELECT criterion FROM rows WHERE criterion<>'' GROUP BY criterion ORDER BY min(no)"
-_SIDES = {"12": {"first": "A", "second": "B"}, "21": {"first": "B", "second": "A"}}
+_SIDES: dict[Order, dict[str, Winner]] = {
+    "12": {"first": "A", "second": "B"},
+    "21": {"first": "B", "second": "A"},
+}
+_MARKS: dict[Winner, Mark] = {"A": "A+", "B": "B+", "tie": "tie"}
 
 
 class _Row(NamedTuple):
@@ -83,9 +97,10 @@ class _Pair(NamedTuple):
     id: str
     first: str
     second: str
-    meta: Mapping[str, Any]
+    meta: str
+    """As JSON."""
 
-    def order(self, row: _Row) -> str:
+    def order(self, row: _Row) -> Order:
         """In which order a row shows the candidates; one that meets itself goes by `pass`."""
         is_turned = row.turned if self.first == self.second else row.first != self.first
         return "21" if is_turned else "12"
@@ -138,24 +153,22 @@ class VoteRows:
 
     def units(self) -> Iterator[JudgedUnit]:
         """Every pair with its judgments."""
-        votes = map(_Row._make, self._spool.rows(_VOTES))
-        by_unit = groupby(votes, key=lambda row: row.unit)
+        rows_of_votes = map(_Row._make, self._spool.rows(_VOTES))
+        by_unit = groupby(rows_of_votes, key=lambda row: row.unit)
         for opening, (_, rows) in zip(self._openings(), by_unit, strict=True):
             pair, unit = _pair(*opening)
             first = opening[0][_META]
-            judgments: list[tuple[int, int, Judgment]] = []
+            texts: list[tuple[int, int, JudgmentText]] = []
             for judge, group in groupby(rows, key=lambda row: row.judge):
-                own = list(group)
-                for row in own:
+                votes = list(group)
+                for row in votes:
                     self.tally.compare(row.meta, first, self.key)
-                made = settled(pair, own, self.judges[judge])
-                self.tally.count(judge, made)
-                judgments += [(judge, repeat, one) for repeat, one in enumerate(made)]
+                judgments = settled(pair, votes, self.judges[judge])
+                self.tally.count(judge, judgments)
+                for repeat, judgment in enumerate(judgments):
+                    texts.append((judge, repeat, write_judgment(judgment)))
             self.tally.units += 1
-            self.tally.settled.update(
-                one.output["settled"] for *_, one in judgments if one.output is not None
-            )
-            yield JudgedUnit(unit, judgments)
+            yield JudgedUnit(unit, texts)
 
     def _openings(self) -> Iterator[tuple[Sequence[Any], bool]]:
         """The first row of every pair with the places of its candidates, and whether there are
@@ -171,7 +184,7 @@ class VoteRows:
 
 
 def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
-    """The pair of its first row, and its text as `protocols.pairs.load_pair` reads it.
+    """The pair of its first row, and its text as `load_pair` reads it.
 
     Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
     was shown first: so runs about the same pairs have the same ids and can be joined.
@@ -182,7 +195,7 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
         places = [1, 2, 2]
     second = high if first == low else low
     ident = f"{key}#{low}-{high}" if several else key
-    pair = _Pair(ident, first, second, from_json(meta))
+    pair = _Pair(ident, first, second, meta)
     body = {
         "id": ident,
         "topic": "",
@@ -191,7 +204,7 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
         "places": places[:2],
         "of": places[2],
         "order": "12",
-        "meta": pair.meta,
+        "meta": from_json(meta),
         "lengths": (first_length, second_length),
     }
     return pair, IncomingUnit(ident, origin, jsontext.swift(body))
@@ -200,100 +213,113 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
 def settled(pair: _Pair, rows: Sequence[_Row], judge: str) -> list[Judgment]:
     """The judgments of one judge on one pair: the k-th row in one order goes with the k-th in the
     other."""
-    samples: dict[str, dict[str, list[dict[str, _Row]]]] = {}
-    seen: dict[tuple[str, str, str], int] = {}
+    samples: dict[str, dict[Order, list[dict[str, _Row]]]] = {}
+    counts: dict[tuple[str, str, str], int] = {}
     for row in rows:
-        place = (row.sample, pair.order(row), row.criterion)
+        order = pair.order(row)
+        place = (row.sample, order, row.criterion)
         orders = samples.setdefault(row.sample, {"12": [], "21": []})
-        number = seen[place] = seen.get(place, -1) + 1
-        if number == len(orders[place[1]]):
-            orders[place[1]].append({})
-        orders[place[1]][number][row.criterion] = row
-    made: list[Judgment] = []
+        number = counts[place] = counts.get(place, -1) + 1
+        if number == len(orders[order]):
+            orders[order].append({})
+        orders[order][number][row.criterion] = row
+    judgments: list[Judgment] = []
     for orders in samples.values():
-        for both in zip_longest(orders["12"], orders["21"]):
-            passes = [
+        for slots in zip_longest(orders["12"], orders["21"]):
+            passes = tuple(
                 _pass(slot, order, judge)
-                for order, slot in zip(("12", "21"), both, strict=True)
+                for order, slot in zip(ORDERS, slots, strict=True)
                 if slot is not None
-            ]
-            flags = dict.fromkeys(
-                row.flag for slot in both if slot for row in slot.values() if row.flag
             )
-            made.append(_judgment(pair, passes, tuple(flags)))
-    return made
+            flags = dict.fromkeys(
+                row.flag for slot in slots if slot for row in slot.values() if row.flag
+            )
+            judgments.append(_judgment(pair, passes, tuple(flags)))
+    return judgments
 
 
-def _pass(slot: Mapping[str, _Row], order: str, judge: str) -> dict[str, Any]:
+def _pass(slot: Mapping[str, _Row], order: Order, judge: str) -> PairPass:
     """What was said in one order, of the candidates as the unit has them."""
     whole = slot.get("")
-    marks = {c: _mark(row, order) for c, row in slot.items() if c}
-    opening = {"round": 1, "order": order, "judge": judge}
+    marks = {criterion: _mark(row, order) for criterion, row in slot.items() if criterion}
     bad = whole if whole else next((row for row in slot.values() if row.failed), None)
     if bad and bad.failed and (whole or not any(marks.values())):
-        problem = {"code": bad.failed, "path": "winner", "message": bad.detail}
-        return opening | {"problems": [problem], "flags": []}
-    winner = _SIDES[order].get(whole.said, "tie") if whole else derived(marks, ())
-    made = opening | {"winner": winner, "marks": marks, "problems": [], "flags": []}
+        problems = (Problem(cast("Reason", bad.failed), "winner", bad.detail),)
+        return PairPass(
+            reask=0, problems=problems, round=1, order=order, judge=judge, flags=(), marks={}
+        )
+    return PairPass(
+        reask=0,
+        problems=(),
+        round=1,
+        order=order,
+        judge=judge,
+        flags=(),
+        winner=_SIDES[order].get(whole.said, "tie") if whole else derived(marks, ()),
+        marks=marks,
+        preference=_preference(whole, order),
+    )
+
+
+def _preference(whole: _Row | None, order: Order) -> float | None:
+    """How far the second candidate of the unit is preferred, where a row says so."""
     if whole is None or whole.preference is None:
-        return made
-    return made | {"preference": whole.preference if order == "12" else 1 - whole.preference}
+        return None
+    return whole.preference if order == "12" else 1 - whole.preference
 
 
-def _mark(row: _Row, order: str) -> str | None:
+def _mark(row: _Row, order: Order) -> Mark | None:
     if row.failed:
         return None
-    side = _SIDES[order].get(row.said)
-    return f"{side}+" if side else "tie"
+    side = _SIDES[order].get(row.said, "tie")
+    return _MARKS[side]
 
 
-def _judgment(pair: _Pair, passes: Sequence[dict[str, Any]], flags: tuple[str, ...]) -> Judgment:
+def _judgment(pair: _Pair, passes: tuple[PairPass, ...], flags: tuple[str, ...]) -> Judgment:
     for one in passes:
-        if one["problems"]:
+        if one.problems:
             return _failure(one, passes, flags)
-    winners = {one["winner"] for one in passes}
-    how = "one_order" if len(passes) == 1 else "stable" if len(winners) == 1 else "uncertain"
+    winners = {one.winner for one in passes}
+    is_uncertain = len(winners) > 1
+    how: Settling = "one_order" if len(passes) == 1 else "uncertain" if is_uncertain else "stable"
     marks, unstable = _marks(passes)
-    output: dict[str, Any] = {
-        "pair_id": pair.id,
-        "candidates": [pair.first, pair.second],
-        "winner": "uncertain" if how == "uncertain" else passes[0]["winner"],
-        "settled": how,
-        "rounds": 1,
-        "criteria": marks,
-        "unstable": unstable,
-        "notes": "",
-        "meta": pair.meta,
-    }
-    told = [one["preference"] for one in passes if "preference" in one]
-    if told:
-        output["preference"] = sum(told) / len(told)
-    if any(mark is None for one in passes for mark in one["marks"].values()):
+    preferences = [one.preference for one in passes if one.preference is not None]
+    verdict = PairVerdict(
+        pair_id=pair.id,
+        candidates=(pair.first, pair.second),
+        winner="uncertain" if is_uncertain else passes[0].winner or "tie",
+        settled=how,
+        rounds=1,
+        criteria=marks,
+        unstable=tuple(unstable),
+        notes="",
+        meta_json=Raw(pair.meta),
+        preference=sum(preferences) / len(preferences) if preferences else UNSET,
+    )
+    if any(mark is None for one in passes for mark in one.marks.values()):
         flags = (*flags, "marks_missing")
-    return verdict(output, flags=flags, passes=tuple(passes))
+    return Verdict(value=verdict, flags=flags, passes=passes)
 
 
-def _failure(
-    failed: Mapping[str, Any], passes: Sequence[dict[str, Any]], flags: tuple[str, ...]
-) -> Judgment:
-    (problem,) = failed["problems"]
-    detail = problem["message"]
+def _failure(failed: PairPass, passes: tuple[PairPass, ...], flags: tuple[str, ...]) -> Failure:
+    (problem,) = failed.problems
+    detail = problem.message
     if len(passes) > 1:
-        detail = f"order {failed['order']}: {detail}"
-        said = [f"order {one['order']} says {one['winner']}" for one in passes if "winner" in one]
-        detail = "; ".join([detail, *said])
-    return failure(problem["code"], detail, flags=flags, passes=tuple(passes))
+        detail = f"order {failed.order}: {detail}"
+        others = [f"order {one.order} says {one.winner}" for one in passes if one.winner]
+        detail = "; ".join([detail, *others])
+    return Failure(reason=problem.code, detail=detail, flags=flags, passes=passes)
 
 
-def _marks(passes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
+def _marks(passes: Sequence[PairPass]) -> tuple[dict[str, Mark], list[str]]:
     """Each criterion's mark; one on which the orders differ is unstable, and a tie."""
-    marks: dict[str, str] = {}
+    marks: dict[str, Mark] = {}
     unstable: list[str] = []
-    for criterion in dict.fromkeys(c for one in passes for c in one["marks"]):
-        said = [one["marks"][criterion] for one in passes if criterion in one["marks"]]
-        if not any(said):
+    for criterion in dict.fromkeys(name for one in passes for name in one.marks):
+        given = [one.marks[criterion] for one in passes if criterion in one.marks]
+        if not any(given):
             continue
-        if len(set(said)) > 1:
+        if len(set(given)) > 1:
             unstable.append(criterion)
-        marks[criterion] = "tie" if len(set(said)) > 1 else said[0]
+        marks[criterion] = "tie" if len(set(given)) > 1 else given[0] or "tie"
     return marks, unstable

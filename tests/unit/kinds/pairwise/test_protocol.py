@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
-from evenhand.kinds.pairwise.protocol import Pass, settled
+from evenhand.kinds.pairwise.protocol import settled
+from evenhand.kinds.pairwise.verdict import PairPass
 from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.units import Candidate
 from tests.suites import CRITERIA, pair_reply
@@ -62,15 +63,15 @@ async def test_every_pass_follows_the_rule(own: str, first_order: str) -> None:
         said = pair_reply(dict(zip(CRITERIA, marks, strict=True)), own)
         judgment = await judged.judge(pair, asking(Judge(lambda question, said=said: said)))
         expected = rule(marks)
-        by_order = {one["order"]: one for one in judgment.passes}
-        assert [one["order"] for one in judgment.passes] == [first_order, TURNED_ORDER[first_order]]
+        by_order = {one.order: one for one in judgment.passes}
+        assert [one.order for one in judgment.passes] == [first_order, TURNED_ORDER[first_order]]
         straight, turned = by_order["12"], by_order["21"]
-        assert (straight["winner"], straight["said"]) == (expected, own)
-        assert (turned["winner"], turned["said"]) == (TURNED[expected], TURNED[own])
-        assert straight["marks"] == dict(zip(CRITERIA, marks, strict=True))
-        assert turned["marks"] == {c: TURNED[mark] for c, mark in zip(CRITERIA, marks, strict=True)}
+        assert (straight.winner, straight.said) == (expected, own)
+        assert (turned.winner, turned.said) == (TURNED[expected], TURNED[own])
+        assert straight.marks == dict(zip(CRITERIA, marks, strict=True))
+        assert turned.marks == {c: TURNED[mark] for c, mark in zip(CRITERIA, marks, strict=True)}
         flags = ["self_contradiction"] if own != expected else []
-        assert straight["flags"] == turned["flags"] == flags
+        assert list(straight.flags) == list(turned.flags) == flags
         assert list(judgment.flags) == flags
         assert judgment.output is not None
         assert judgment.output["winner"] == ("tie" if expected == "tie" else "uncertain")
@@ -115,7 +116,7 @@ async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(
     judge = Judge(by_worth)
     judgment = await protocol().judge(replace(PAIR, order=order), asking(judge, turn=turn))
     begins = order if turn % 2 == 0 else TURNED_ORDER[order]
-    assert [one["order"] for one in judgment.passes] == [begins, TURNED_ORDER[begins]]
+    assert [one.order for one in judgment.passes] == [begins, TURNED_ORDER[begins]]
     assert judgment.output is not None
     assert judgment.output["winner"] == "A"
 
@@ -224,7 +225,16 @@ def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
     """The first consistent round settles; the winner is never made anew from the marks."""
     passes = [
         tuple(
-            Pass(order=order, winner=winner, marks={"C1": "B+"})
+            PairPass(
+                reask=0,
+                problems=(),
+                round=1,
+                order=order,
+                judge="",
+                flags=(),
+                winner=winner,
+                marks={"C1": "B+"},
+            )
             for order, winner in zip(("12", "21"), both, strict=True)
         )
         for both in winners
@@ -305,9 +315,9 @@ async def test_a_breach_is_asked_about_within_its_pass(language: str) -> None:
     assert judgment.output is not None
     assert judgment.output["winner"] == "A"
     spoilt = judgment.passes[1]
-    assert (spoilt["reask"], spoilt["problems"][0]["code"]) == (0, "out_of_range")
-    assert "winner" not in spoilt
-    assert judgment.passes[2]["winner"] == "A"
+    assert (spoilt.reask, spoilt.problems[0].code) == (0, "out_of_range")
+    assert spoilt.winner is None
+    assert judgment.passes[2].winner == "A"
 
 
 @pytest.mark.parametrize("repairs", [0, 2])
@@ -319,8 +329,8 @@ async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repa
     judgment = await protocol(repairs=repairs).judge(PAIR, asking(judge))
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "not_json", None)
     assert len(judge.asked) == len(judgment.passes) == 2 + repairs
-    assert judgment.passes[0]["winner"] == "A"
-    assert all(one["problems"][0]["code"] == "not_json" for one in judgment.passes[1:])
+    assert judgment.passes[0].winner == "A"
+    assert all(one.problems[0].code == "not_json" for one in judgment.passes[1:])
 
 
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
@@ -337,7 +347,7 @@ async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> N
     seats = asking(judge, judges=("one", "two", "three"), styles=styles)
     judgment = await protocol(max_rounds=4).judge(PAIR, seats)
     assert [one.seat for one in judge.asked] == [0, 0, 1, 1, 2, 2, 0, 0]
-    assert [one["judge"] for one in judgment.passes] == [
+    assert [one.judge for one in judgment.passes] == [
         name for name in ("one", "two", "three", "one") for _ in "12"
     ]
     compact = ["x-versus" in json.dumps(one.schema) for one in judge.asked]
@@ -428,7 +438,7 @@ async def test_odds_are_mapped_back_and_their_mean_is_kept() -> None:
     assert judgment.output is not None
     assert judgment.output["odds"] == pytest.approx({"A": 0.65, "B": 0.25, "tie": 0.1})
     assert judgment.flags == ()
-    turned = judgment.passes[1]["odds"]["winner"]
+    turned = judgment.passes[1].odds["winner"]
     assert turned == pytest.approx({"A": log(0.6), "B": log(0.3), "tie": log(0.1)})
 
 
@@ -455,8 +465,8 @@ async def test_what_was_really_drawn_is_recorded_with_the_pass() -> None:
         return Reply(text=pair_reply("A+"), sampling=drawn)
 
     judgment = await protocol(max_rounds=2).judge(PAIR, asking(Judge(reply)))
-    assert [one.get("sampling") for one in judgment.passes] == [
-        *(None, None),
+    assert [one.sampling for one in judgment.passes] == [
+        *({}, {}),
         *({"temperature": 0.7, "seed": 8.0},) * 2,
     ]
 

@@ -80,7 +80,7 @@ async def test_the_second_judge_of_a_relay_is_asked_as_for_the_first_time() -> N
     asking = Asking(ask=judge, judges=("a", "b"), styles=("full", "full"))
     judgment = await protocol(max_rounds=3).judge(pair("One.", "Two."), asking)
     assert [(one.seat, one.round) for one in judge.asked[::2]] == [(0, 1), (1, 1), (0, 2)]
-    assert [one["round"] for one in judgment.passes[::2]] == [1, 2, 3]
+    assert [one.round for one in judgment.passes[::2]] == [1, 2, 3]
 
 
 async def test_a_judge_of_a_relay_that_was_never_asked_is_not_held_against_the_verdict() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply
-from evenhand.judgment import Fix
+from evenhand.judgment import Fix, Pass
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.shared import evidence
 from evenhand.kinds.shared.evidence import SearchText
@@ -54,7 +54,7 @@ async def test_a_good_reply_settles_at_once():
     judgment = await protocol().judge(SAMPLE, ask, "full")
     assert judgment.status == "verdict"
     assert jsontext.same(judgment.output["meta"], META)
-    assert judgment.passes == ({"reask": 0, "problems": []},)
+    assert judgment.passes == (Pass(reask=0, problems=()),)
     assert len(ask.asked) == 1
 
 
@@ -74,7 +74,7 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(language, style)
     assert (second.schema, second.unit) == (first.schema, first.unit)
     assert (first.reask, second.reask) == (0, 1)
     assert judgment.status == "verdict"
-    assert [len(one["problems"]) for one in judgment.passes] == [1, 0]
+    assert [len(one.problems) for one in judgment.passes] == [1, 0]
 
 
 def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
@@ -100,7 +100,7 @@ async def test_it_is_asked_again_at_most_so_often_and_fails_with_the_last_reason
     assert len(ask.asked) == repairs + 1
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "empty", None)
     assert len(judgment.passes) == repairs + 1
-    assert judgment.passes[-1]["problems"][0]["code"] == "empty"
+    assert judgment.passes[-1].problems[0].code == "empty"
 
 
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
@@ -115,7 +115,7 @@ async def test_of_very_many_problems_only_some_are_told_and_kept():
     ask = Scripted([many, GOOD])
     judgment = await protocol().judge(SAMPLE, ask, "full")
     assert ask.asked[1].messages[-1].content.count("\n- ") == PROBLEMS_SHOWN
-    assert len(judgment.passes[0]["problems"]) == PROBLEMS_SHOWN
+    assert len(judgment.passes[0].problems) == PROBLEMS_SHOWN
 
 
 async def test_fixes_and_flags_come_with_the_verdict():

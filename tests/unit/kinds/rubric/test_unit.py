@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
-from evenhand.files.protocols import find_protocol, kind_of
-from evenhand.kinds.kind import RubricKind
+from evenhand.files.protocols import find_protocol, judging_of
+from evenhand.kinds.rubric.judging import RubricJudging
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import RowError
@@ -134,11 +134,11 @@ def test_the_store_keeps_the_spelling_of_numbers_in_meta():
     assert jsontext.dump(load_sample(sample_text(sample)).meta) == spelled
 
 
-def kind() -> RubricKind:
+def kind() -> RubricJudging:
     settings = {"expose_meta": False, "repairs": 0, "use": []}
-    identity = {"rubric": RUBRIC, "language": "en", "settings": settings}
-    found = kind_of(find_protocol("rubric"), identity)
-    assert isinstance(found, RubricKind)
+    identity = {"rubric": RUBRIC, "language": "en", "seed": 0, "settings": settings}
+    found = judging_of(find_protocol("rubric"), identity)
+    assert isinstance(found, RubricJudging)
     return found
 
 
@@ -154,6 +154,6 @@ async def test_a_unit_is_judged_in_its_own_language():
 
 
 def test_a_language_that_the_protocol_does_not_speak_is_told_at_once():
-    english = RubricKind({"en": kind().languages["en"]}, "en")
+    english = RubricJudging({"en": kind().languages["en"]}, "en")
     with pytest.raises(RowError, match='the protocol speaks en, and "language" is ja'):
         english.read(row(language="ja"))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.exchange import Question, Style
-from evenhand.judgment import Fix
+from evenhand.judgment import Fix, Pass
 from evenhand.kinds.shared.load import LANGUAGES
 from tests.unit.kinds.grading import (
     ANSWER,
@@ -53,7 +53,7 @@ async def test_a_good_reply_settles_at_once() -> None:
     assert judgment.output is not None
     assert list(judgment.output) == KEYS
     assert (judgment.output["task_name"], judgment.output["total_score"]) == ("capital", 75)
-    assert judgment.passes == ({"reask": 0, "problems": []},)
+    assert judgment.passes == (Pass(reask=0, problems=()),)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -69,7 +69,7 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(
     assert (second.messages[-2].content, second.reask) == (said(61, 0, 0), 1)
     told = second.messages[-1].content
     assert all(part in told for part in ("score.logic_and_fact", "61", "60"))
-    assert judgment.passes[0]["problems"][0]["code"] == "out_of_range"
+    assert judgment.passes[0].problems[0].code == "out_of_range"
 
 
 async def test_after_the_repairs_it_is_a_failure_with_its_reason() -> None:

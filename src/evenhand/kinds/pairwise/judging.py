@@ -1,0 +1,56 @@
+"""The kind `pairwise` made ready: pairs judged in as many languages as they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evenhand.exchange import Question
+from evenhand.judgment import Judgment
+from evenhand.kinds.kind import UnitText
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.unit import is_one_text, load_pair, pair_text, read_pairs
+from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.rows import check_language
+from evenhand.units import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseJudging:
+    """Pairwise judging in as many languages as the units have."""
+
+    kind: ClassVar[str] = "pairwise"
+    languages: Mapping[str, PairwiseProtocol]
+    default: str
+    seed: int = 0
+
+    @property
+    def rounds(self) -> int:
+        return self.languages[self.default].max_rounds
+
+    @property
+    def criteria(self) -> list[str]:
+        """The ids of the criteria, which are the same in every language."""
+        return [criterion.id for criterion in self.languages[self.default].criteria]
+
+    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
+        pairs = read_pairs(row, position, self.seed)
+        check_language(pairs[0].language, self.languages)
+        return [UnitText(pair.id, pair_text(pair), not is_one_text(pair)) for pair in pairs]
+
+    def opening(self, body: str, asking: Asking) -> list[Question]:
+        pair = load_pair(body)
+        protocol = self.of(pair)
+        shown, seats = protocol.shown(pair), protocol.seats(pair, asking.judges)
+        if not seats or is_one_text(shown):
+            return []
+        return protocol.questions(shown, asking, seat=seats[0])
+
+    async def judge(self, body: str, asking: Asking) -> Judgment:
+        pair = load_pair(body)
+        return await self.of(pair).judge(pair, asking)
+
+    def of(self, pair: Pair) -> PairwiseProtocol:
+        """The protocol in the pair's own language, else the suite's."""
+        return self.languages[pair.language or self.default]

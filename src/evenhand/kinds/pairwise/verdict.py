@@ -1,0 +1,140 @@
+"""The verdict of the kind `pairwise`, and its passes. Both speak of the candidates of the input
+file: `A` is the first of them, whatever the order in which a judge saw them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import field as stored
+from msgspec.structs import asdict
+
+from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
+from evenhand.kinds.shared.raw import read_raw
+from evenhand.measures import PassVote, Voted
+
+Winner = Literal["A", "B", "tie"]
+Mark = Literal["A+", "B+", "tie"]
+Order = Literal["12", "21"]
+Outcome = Literal["A", "B", "tie", "uncertain"]
+Settling = Literal["stable", "resolved", "uncertain", "one_order"]
+"""How a pair was settled; `one_order` is of a judgment made elsewhere in one order alone."""
+
+
+class CriterionReply(Struct, frozen=True):
+    """What a reply says of one criterion; what the form did not ask for is None."""
+
+    first_meets: bool | None
+    second_meets: bool | None
+    comment: str | None
+    mark: Mark | None
+
+
+class PairReply(Struct, frozen=True):
+    """One reply, in the terms that the judge used: `A` is the candidate it saw first."""
+
+    criteria: dict[str, CriterionReply]
+    explanation: str
+    winner: Winner | None
+
+    @property
+    def marks(self) -> dict[str, Mark | None]:
+        return {criterion: reply.mark for criterion, reply in self.criteria.items()}
+
+    @property
+    def output(self) -> dict[str, Any]:
+        """The reply in the form that the contract asks for."""
+        criteria = {criterion: asdict(reply) for criterion, reply in self.criteria.items()}
+        return asdict(self) | {"criteria": criteria}
+
+
+class CriterionComment(Struct, frozen=True, omit_defaults=True):
+    """What a pass says of one criterion beside its mark."""
+
+    first_meets: bool | None = None
+    second_meets: bool | None = None
+    comment: str | None = None
+
+
+class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
+    """One call in one order, mapped back to the candidates of the input file. A reply that broke
+    the contract has no winner and no marks."""
+
+    round: int
+    order: Order
+    judge: str
+    flags: tuple[str, ...]
+    marks: dict[str, Mark | None]
+    winner: Winner | None = None
+    """Derived by code from the marks."""
+    said: Winner | None = None
+    """The winner that the judge itself named."""
+    preference: float | None = None
+    """How far the second candidate is preferred, from 0 to 1, where a judge elsewhere said so."""
+    criteria: dict[str, CriterionComment] = stored(default_factory=dict)
+    explanation: str = ""
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether the judge's own winner is not what its marks give."""
+        return self.said is not None and self.said != self.winner
+
+
+class PairVerdict(Struct, frozen=True, kw_only=True):
+    """Which of two candidates is better, and on which criteria. The pair's `meta` is kept byte for
+    byte."""
+
+    pair_id: str
+    candidates: tuple[str, str]
+    winner: Outcome
+    settled: Settling
+    rounds: int
+    criteria: dict[str, Mark]
+    """The marks of the settling round; a criterion on which its passes differ is a tie."""
+    unstable: tuple[str, ...]
+    """Those criteria."""
+    notes: str
+    meta_json: Raw = stored(name="meta")
+    odds: dict[str, float] | UnsetType = UNSET
+    """The probability of each winner, where the judge tells it."""
+    preference: float | UnsetType = UNSET
+    """How far the second candidate is preferred, where a judge elsewhere said so."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """The pair's own, key order and the spelling of numbers as they were."""
+        return read_raw(self.meta_json)
+
+    @property
+    def output(self) -> dict[str, Any]:
+        """The contract's own object."""
+        named = {"meta_json": "meta"}
+        values = {name: value for name, value in asdict(self).items() if value is not UNSET}
+        values |= {"candidates": list(self.candidates), "unstable": list(self.unstable)}
+        values["meta_json"] = self.meta
+        return {named.get(name, name): value for name, value in values.items()}
+
+
+def pair_passes(judgment: Judgment) -> tuple[PairPass, ...]:
+    """The passes of a judgment of a pair."""
+    return tuple(one for one in judgment.passes if isinstance(one, PairPass))
+
+
+def voted(judgment: Judgment) -> Voted:
+    """What statistics take of a judgment of a pair."""
+    passes = tuple(
+        PassVote(
+            one.round, one.order, one.winner, one.marks, one.preference, one.contradicts_itself
+        )
+        for one in pair_passes(judgment)
+    )
+    if not isinstance(judgment, Verdict):
+        return Voted(None, passes=passes)
+    verdict = judgment.value
+    assert isinstance(verdict, PairVerdict)
+    preference = None if verdict.preference is UNSET else verdict.preference
+    return Voted(verdict.winner, verdict.settled, verdict.criteria, preference, passes)
+
+
+READER = JudgmentReader(PairVerdict, PairPass)

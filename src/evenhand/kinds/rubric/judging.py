@@ -1,0 +1,45 @@
+"""The kind `rubric` made ready: samples judged in as many languages as they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evenhand.exchange import Question
+from evenhand.judgment import Judgment
+from evenhand.kinds.kind import UnitText
+from evenhand.kinds.rubric.protocol import RubricProtocol
+from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
+from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.rows import check_language
+from evenhand.units import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class RubricJudging:
+    """Rubric judging in as many languages as the units have."""
+
+    kind: ClassVar[str] = "rubric"
+    languages: Mapping[str, RubricProtocol]
+    default: str
+    rounds: int = 1
+
+    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
+        has_rubric = self.languages[self.default].rubric is not None
+        sample = read_sample(row, has_rubric=has_rubric)
+        check_language(sample.language, self.languages)
+        return [UnitText(sample.id, sample_text(sample))]
+
+    def opening(self, body: str, asking: Asking) -> list[Question]:
+        sample = load_sample(body)
+        protocol = self.of(sample)
+        return [protocol.question(sample, protocol.rubric_of(sample), asking.styles[0])]
+
+    async def judge(self, body: str, asking: Asking) -> Judgment:
+        sample = load_sample(body)
+        return await self.of(sample).judge(sample, asking.ask, asking.styles[0])
+
+    def of(self, sample: Sample) -> RubricProtocol:
+        """The protocol in the sample's own language, else the suite's."""
+        return self.languages[sample.language or self.default]

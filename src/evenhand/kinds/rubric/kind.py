@@ -1,0 +1,41 @@
+"""The kind `rubric` as the registry has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.judgment import Judgment, JudgmentText
+from evenhand.kinds.kind import Terms
+from evenhand.kinds.rubric.judging import RubricJudging
+from evenhand.kinds.rubric.protocol import RubricProtocol
+from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds.rubric.verdict import READER
+from evenhand.kinds.shared.load import Protocol
+from evenhand.limits import REPAIRS
+
+
+class RubricKind:
+    """One output scored on every dimension of a rubric, each score backed by a quote."""
+
+    name = "rubric"
+    settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
+
+    def judging(self, protocol: Protocol, terms: Terms) -> RubricJudging:
+        rubric = None if terms.rubric is None else build_rubric(terms.rubric)
+        languages = {
+            language: RubricProtocol(
+                prompts=protocol.judge_prompts(language),
+                words=protocol.words(language),
+                rubric=rubric,
+                expose_meta=terms.settings["expose_meta"],
+                repairs=terms.settings["repairs"],
+                use=tuple(terms.settings["use"]),
+                own=protocol.own,
+            )
+            for language in terms.languages
+        }
+        return RubricJudging(languages, terms.language)
+
+    def read_judgment(self, text: JudgmentText) -> Judgment:
+        return READER.read(text)

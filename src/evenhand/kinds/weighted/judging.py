@@ -1,0 +1,50 @@
+"""The kind `weighted` made ready: answers graded in as many languages as they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evenhand.exchange import Question
+from evenhand.judgment import Judgment
+from evenhand.kinds.kind import UnitText
+from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.rows import check_language
+from evenhand.kinds.weighted.protocol import WeightedProtocol
+from evenhand.kinds.weighted.unit import answer_text, load_answer, read_answer
+from evenhand.units import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedJudging:
+    """Weighted judging in as many languages as the units have."""
+
+    kind: ClassVar[str] = "weighted"
+    languages: Mapping[str, WeightedProtocol]
+    default: str
+    rounds: int = 1
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The task types that a rubric may name."""
+        return tuple(task_type.id for task_type in self.languages[self.default].types)
+
+    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
+        has_rubric = self.languages[self.default].rubric is not None
+        answer = read_answer(row, self.types, has_rubric=has_rubric)
+        check_language(answer.language, self.languages)
+        return [UnitText(answer.id, answer_text(answer))]
+
+    def opening(self, body: str, asking: Asking) -> list[Question]:
+        answer = load_answer(body)
+        protocol = self.of(answer)
+        return [] if protocol.decided(answer) else [protocol.question(answer, asking.styles[0])]
+
+    async def judge(self, body: str, asking: Asking) -> Judgment:
+        answer = load_answer(body)
+        return await self.of(answer).judge(answer, asking.ask, asking.styles[0])
+
+    def of(self, answer: Answer) -> WeightedProtocol:
+        """The protocol in the answer's own language, else the suite's."""
+        return self.languages[answer.language or self.default]

@@ -1,0 +1,42 @@
+"""The kind `weighted` as the registry has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.judgment import Judgment, JudgmentText
+from evenhand.kinds.kind import Terms
+from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.weighted.form import read_dimensions, read_types
+from evenhand.kinds.weighted.judging import WeightedJudging
+from evenhand.kinds.weighted.protocol import WeightedProtocol
+from evenhand.kinds.weighted.verdict import READER
+from evenhand.limits import REPAIRS
+
+
+class WeightedKind:
+    """One answer graded out of 100, with weights by type of task."""
+
+    name = "weighted"
+    settings: Mapping[str, Any] = {"repairs": REPAIRS}
+
+    def judging(self, protocol: Protocol, terms: Terms) -> WeightedJudging:
+        languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}
+        return WeightedJudging(languages, terms.language)
+
+    def _protocol(self, protocol: Protocol, language: str, terms: Terms) -> WeightedProtocol:
+        dimensions = read_dimensions(protocol, language)
+        return WeightedProtocol(
+            prompts=protocol.judge_prompts(language),
+            words=protocol.words(language),
+            dimensions=dimensions,
+            types=read_types(protocol, language, dimensions),
+            rubric=terms.rubric,
+            repairs=terms.settings["repairs"],
+            use=tuple(terms.settings["use"]),
+            own=protocol.own,
+        )
+
+    def read_judgment(self, text: JudgmentText) -> Judgment:
+        return READER.read(text)
