@@ -27,6 +27,18 @@ def test_an_interrupt_drains_and_says_how_to_go_on(tmp_path: Path, number: int) 
         assert counts(url)["calls"] == 200
 
 
+def test_an_interrupt_promises_nothing_where_nothing_is_kept(tmp_path: Path) -> None:
+    with child(delay=0.05) as url:
+        write_suite(tmp_path, 200, at(url), limits={"concurrency": 8})
+        process = started("run", "--store", "sqlite::memory:", cwd=tmp_path)
+        assert until(lambda: counts(url)["calls"] >= 20, process)
+        process.send_signal(signal.SIGINT)
+        code, _, told = ended(process)
+    assert code == 130
+    assert "Nothing was kept" in told and "To begin again: evenhand run" in told, told
+    assert "continue" not in told.lower(), told
+
+
 def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
     with child("never") as url:
         write_suite(tmp_path, 10, at(url), limits={"concurrency": 4})
@@ -38,5 +50,5 @@ def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
             assert line, "it said nothing"
         process.send_signal(signal.SIGINT)
         code, _, told = ended(process)
-    assert (code, "to continue: evenhand run --limit 9" in told) == (130, True), told
+    assert (code, "To continue: evenhand run --limit 9" in told) == (130, True), told
     assert evenhand("store", "verify", cwd=tmp_path).returncode == 0

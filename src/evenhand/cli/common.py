@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+import sys
 from collections.abc import Coroutine
 from contextlib import suppress
 from math import isfinite
@@ -19,6 +20,8 @@ from evenhand.runs.prepare import Recorded, environment, find_run, open_store
 from evenhand.suite import FILE, StoreSpec, load_suite
 
 T = TypeVar("T")
+IN_MEMORY = "sqlite::memory:"
+"""A store that ends with the command."""
 
 store_option = click.option(
     "--store",
@@ -62,6 +65,16 @@ def _seen(url: str, folder: Path) -> str:
         return url
     path, here = (folder / rest.removeprefix("//")).resolve(), Path.cwd()
     return f"sqlite:{path.relative_to(here) if path.is_relative_to(here) else path}"
+
+
+def resume_advice(url: str) -> str:
+    """What to do after a run on this store was interrupted: the same command again, which continues
+    where something was kept."""
+    name = Path(sys.argv[0]).name
+    command = shlex.join(["evenhand" if name.startswith("__main__") else name, *sys.argv[1:]])
+    if url == IN_MEMORY:
+        return f"Nothing was kept: the store was in memory. To begin again: {command}"
+    return f"To continue: {command}"
 
 
 def recorded(url: str | None, run: str) -> tuple[Store, Recorded]:

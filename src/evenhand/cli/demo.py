@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from evenhand.cli.common import notice, wait
+from evenhand.cli.common import IN_MEMORY, notice, resume_advice, wait
 from evenhand.cli.models import get_model
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
@@ -33,6 +33,10 @@ LEGEND = {
     "pairwise": "Order 21 shows the second candidate first; marks and winners are mapped back."
     " * marks a criterion on which the two orders differ.",
 }
+AT_CHANCE = (
+    "It judges no better than chance: this shows what a run looks like, not which answer is better."
+    " The model without --small judges better; for real decisions name a strong judge."
+)
 HONEST = {
     "rubric": "A plausible wrong answer gets a good score from it two times in three. The quotes"
     " are verified whatever the judge; for the scores name a strong one: evenhand init, evenhand"
@@ -75,10 +79,11 @@ def demo_command(
     name = SMALL if small else models.DEFAULT
     if not _model_here(name, yes):
         return 2
-    opened = open_store(store or "sqlite::memory:")
+    url = store or IN_MEMORY
+    opened = open_store(url)
     try:
         runs = {
-            f"{kind}-{spoken}.html": _judge(kind, spoken, name, opened)
+            f"{kind}-{spoken}.html": _judge(kind, spoken, name, opened, resume_advice(url))
             for kind in ([protocol] if protocol else KINDS)
             for spoken in (LANGUAGES if every else [language])
         }
@@ -115,19 +120,26 @@ def _model_here(name: str, yes: bool) -> bool:
     return True
 
 
-def _judge(protocol: str, language: str, model: str, store: Store) -> Summary:
+def _judge(protocol: str, language: str, model: str, store: Store, advice: str) -> Summary:
     with tempfile.TemporaryDirectory(prefix="evenhand-demo-") as folder:
         for name, text in example_files(protocol, language).items():
             Path(folder, name).write_text(text, encoding="utf-8")
         judges = [{"model": f"embedded/{model}" if model != models.DEFAULT else "embedded"}]
         suite = load_suite(Path(folder), {}, {"judges": judges})
         prepared = Prepared(suite, environment(), notice)
-        watcher = Watcher("evenhand " + " ".join(sys.argv[1:]))
+        watcher = Watcher(advice)
         summary = wait(judge_run(prepared, store, Options(watch=watcher.watch)))
-    _print(store, summary, [seat.judge.caveat for seat in prepared.seats])
+    caveats = [f"{seat.judge.caveat} {remark(protocol, model)}" for seat in prepared.seats]
+    _print(store, summary, caveats)
     if summary.stopped:
+        summary.stopped.advice = advice
         raise summary.stopped
     return summary
+
+
+def remark(protocol: str, model: str) -> str:
+    """How far an embedded model can be trusted with a protocol, as it was measured."""
+    return HONEST[protocol] if model == models.DEFAULT else AT_CHANCE
 
 
 def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:
@@ -151,4 +163,4 @@ def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:
     out.print(outcome_lines(summary.json()))
     out.print(f"\n{LEGEND[kind]}")
     for caveat in caveats:
-        out.print(f"Note: {caveat} {HONEST[kind]}")
+        out.print(f"Note: {caveat}")

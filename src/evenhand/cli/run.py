@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from evenhand.cli.common import json_option, notice, print_json, store_flag, wait
+from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
 from evenhand.errors import StoppedEarly, StoreError, UsageError
@@ -93,7 +91,7 @@ def judge_overrides(
 
 
 def _judge(prepared: Prepared, store: Store, limit: int | None, retry_failures: bool) -> Summary:
-    watcher = Watcher(resume_command())
+    watcher = Watcher(resume_advice(prepared.suite.file.store.url))
     options = Options(
         limit=limit, retry_failures=retry_failures, watch=watcher.watch, notice=watcher.notice
     )
@@ -153,12 +151,6 @@ def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_jso
     if counts.verdicts:
         export = f"evenhand export {summary.run} -o out.jsonl{flag}"
         out.print(f"Take it away: {export}", soft_wrap=True)
-
-
-def resume_command() -> str:
-    """The command line as it was given."""
-    name = Path(sys.argv[0]).name
-    return shlex.join(["evenhand" if name.startswith("__main__") else name, *sys.argv[1:]])
 
 
 def _store_so_far(url: str, place: Path) -> Store | None:

@@ -25,10 +25,11 @@ BAR = 20
 
 
 class Watcher:
-    """Draws progress, tells notices without spoiling it, and minds the signals of one command."""
+    """Draws progress, tells notices without spoiling it, and minds the signals of one command;
+    `advice` is what to do after an interruption."""
 
-    def __init__(self, resume: str) -> None:
-        self._resume = resume
+    def __init__(self, advice: str) -> None:
+        self._advice = advice
         self._terminal = sys.stderr.isatty()
         self._told: dict[str, int] = {}
 
@@ -63,9 +64,9 @@ class Watcher:
 
     def _interrupted(self, stop: Stop) -> None:
         if isinstance(stop.cause, Interrupted):
-            self._write(f"left at once; to continue: {self._resume}", end="\n")
+            self._write(f"left at once. {self._advice}", end="\n")
             os._exit(Interrupted.exit_code)
-        stop.throw(Interrupted("interrupted", advice=f"To continue: {self._resume}"))
+        stop.throw(Interrupted("interrupted", advice=self._advice))
         self._write("stopping: waiting for calls under way; Ctrl-C again leaves at once", end="\n")
 
     async def _tick(self, progress: Progress) -> None:
