@@ -18,8 +18,9 @@ from evenhand.runs.prepare import Recorded
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.variants import judge_named
-from evenhand.stats.decision.conditions import Figure, Judgments
+from evenhand.stats.decision.conditions import Judgments
 from evenhand.stats.decision.decision import Decision
+from evenhand.stats.decision.figure import Figure
 from evenhand.stats.decision.gate import (
     AGAINST,
     CONDITIONS,

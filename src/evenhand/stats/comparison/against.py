@@ -50,24 +50,23 @@ def compare_votes(
     its judges and repeats; topics are the clusters.
     """
     proper_level(level)
-    base, said = chosen(votes.candidates, baseline, "candidate")
+    base, notes = chosen(votes.candidates, baseline, "candidate")
     met = _meetings(votes, base, judge)
-    marks = [(name, _PREFERRED[given]) for name, given in votes.marks.items() if name != OVERALL]
     table = [
-        _against(votes, met, name, preference, level, seed)
-        for name, preference in [*marks, (OVERALL, votes.preference)]
+        [_with_rates(contrast(shared, level, seed)) for shared in _against(votes, met, *criterion)]
+        for criterion in _criteria(votes)
     ]
-    criteria = decided([row for one in table[:-1] for row in one], level)
-    found = Comparison(
+    criteria = decided([row for rows in table[:-1] for row in rows], level)
+    comparison = Comparison(
         by="candidate",
         baseline=votes.candidates[base],
         level=level,
         rows=(*criteria, *decided(table[-1], level)),
-        means=tuple(_rate(row) for one in table for row in one),
+        means=tuple(_rate(row) for rows in table for row in rows),
         missing=_counts(votes, met),
         pair_by=("topic",),
     )
-    return replace(found, notes=(*said, *vote_notes(found, votes, met.rows)))
+    return replace(comparison, notes=(*notes, *vote_notes(comparison, votes, met.rows)))
 
 
 def _meetings(votes: Votes, base: int, judge: str | None) -> _Meetings:
@@ -80,28 +79,41 @@ def _meetings(votes: Votes, base: int, judge: str | None) -> _Meetings:
     return _Meetings(rows=rows, other=other, second=second)
 
 
-def _against(
-    votes: Votes, met: _Meetings, name: str, preference: Floats, level: float, seed: int
-) -> list[Row]:
-    """Every candidate that met the baseline, against it."""
+def _criteria(votes: Votes) -> list[tuple[str, Floats]]:
+    """How far the second candidate is preferred, by criterion and then overall."""
+    marks = [(name, _PREFERRED[mark]) for name, mark in votes.marks.items() if name != OVERALL]
+    return [*marks, (OVERALL, votes.preference)]
+
+
+def _against(votes: Votes, met: _Meetings, name: str, preference: Floats) -> list[Shared]:
+    """What every candidate that met the baseline has against it."""
     won = met.won(preference)
-    found: list[Row] = []
-    for place in met.others:
-        own = met.rows & (met.other == place)
-        given = own & ~np.isnan(won)
-        _, first, at = np.unique(votes.pair[given], return_index=True, return_inverse=True)
-        rates = np.bincount(at, won[given]) / np.bincount(at)
-        shared = Shared(
-            dimension=name,
-            variant=votes.candidates[place],
-            ours=rates,
-            theirs=1 - rates,
-            cluster=votes.topic[given][first],
-            ends=(0.0, 1.0),
-            bounds=_bounds(votes.pair[own], won[own]),
-        )
-        found.append(_with_rates(contrast(shared, level, seed)))
-    return found
+    return [_shared(votes, met, name, won, place) for place in met.others]
+
+
+def _shared(votes: Votes, met: _Meetings, name: str, won: Floats, place: int) -> Shared:
+    rows = met.rows & (met.other == place)
+    decided = rows & ~np.isnan(won)
+    _, first, at = np.unique(votes.pair[decided], return_index=True, return_inverse=True)
+    rates = np.bincount(at, won[decided]) / np.bincount(at)
+    return Shared(
+        dimension=name,
+        variant=votes.candidates[place],
+        ours=rates,
+        theirs=1 - rates,
+        cluster=votes.topic[decided][first],
+        ends=(0.0, 1.0),
+        bounds=_bounds(votes.pair[rows], won[rows]),
+    )
+
+
+def shared_votes(
+    votes: Votes, criterion: str, candidate: str, baseline: str, judge: str | None = None
+) -> Shared:
+    """The values behind one row of a comparison of votes; all names must be there."""
+    met = _meetings(votes, votes.candidates.index(baseline), judge)
+    won = met.won(dict(_criteria(votes))[criterion])
+    return _shared(votes, met, criterion, won, votes.candidates.index(candidate))
 
 
 def _with_rates(row: Row) -> Row:

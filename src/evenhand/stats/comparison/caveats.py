@@ -13,16 +13,16 @@ from evenhand.stats.comparison.variants import Layout, unshared
 from evenhand.stats.tables import Bools, Scores, Votes
 
 SHOWN = 5
+UNKNOWN_SCALE = (
+    "The scale is not known: the least and the greatest score observed are taken as its ends."
+)
 
 
 def score_notes(found: Comparison, scores: Scores, made: Layout, base: int) -> list[str]:
     """Of a comparison of scores."""
     notes = [*_left_out(made), *_unpaired(scores, made, base), *_few(found)]
     if not scores.given_scale:
-        notes.append(
-            "The scale is not known: the least and the greatest score observed are taken as its"
-            " ends."
-        )
+        notes.append(UNKNOWN_SCALE)
     if any(row.n for row in found.rows) and not any(_is_whole(row) for row in found.rows):
         notes.append("No judgment has a score on every dimension, so there is no overall figure.")
     return [*notes, *_missing(found), *_fragile(found)]

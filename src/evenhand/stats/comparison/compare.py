@@ -12,7 +12,7 @@ from math import isfinite
 
 import numpy as np
 
-from evenhand.stats.comparison.against import compare_votes
+from evenhand.stats.comparison.against import compare_votes, shared_votes
 from evenhand.stats.comparison.caveats import score_notes
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
 from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
@@ -24,7 +24,14 @@ from evenhand.stats.tables import Bools, Floats, Scores
 
 CRITICAL = "critical fail"
 
-__all__ = ["CRITICAL", "compare_scores", "compare_votes", "of_judge"]
+__all__ = [
+    "CRITICAL",
+    "compare_scores",
+    "compare_votes",
+    "of_judge",
+    "shared_scores",
+    "shared_votes",
+]
 
 
 def compare_scores(
@@ -130,24 +137,33 @@ def _measure(
 
 def _contrasts(measure: _Measure, made: Layout, base: int, level: float, seed: int) -> list[Row]:
     """Every other variant against the baseline."""
-    theirs = measure.values[:, base]
-    found: list[Row] = []
-    for place, name in enumerate(made.variants):
-        if place == base:
-            continue
-        ours = measure.values[:, place]
-        both = ~np.isnan(ours) & ~np.isnan(theirs)
-        shared = Shared(
-            dimension=measure.name,
-            variant=name,
-            ours=ours[both],
-            theirs=theirs[both],
-            cluster=made.cluster[both],
-            ends=measure.ends,
-            bounds=_bounds(measure, place, base),
-        )
-        found.append(contrast(shared, level, seed))
-    return found
+    variants = (place for place in range(len(made.variants)) if place != base)
+    return [contrast(_shared(measure, made, place, base), level, seed) for place in variants]
+
+
+def _shared(measure: _Measure, made: Layout, place: int, base: int) -> Shared:
+    """What a variant and the baseline have on the units that both have."""
+    ours, theirs = measure.values[:, place], measure.values[:, base]
+    paired = ~np.isnan(ours) & ~np.isnan(theirs)
+    return Shared(
+        dimension=measure.name,
+        variant=made.variants[place],
+        ours=ours[paired],
+        theirs=theirs[paired],
+        cluster=made.cluster[paired],
+        ends=measure.ends,
+        bounds=_bounds(measure, place, base),
+    )
+
+
+def shared_scores(
+    scores: Scores, made: Layout, dimension: str, variant: str, baseline: str
+) -> Shared:
+    """The values behind one row of a comparison that is laid out so; all names must be there."""
+    measure = next(
+        _measure(scores, made, *given) for given in _dimensions(scores) if given[0] == dimension
+    )
+    return _shared(measure, made, made.variants.index(variant), made.variants.index(baseline))
 
 
 def _bounds(measure: _Measure, place: int, base: int) -> tuple[float, float] | None:

@@ -6,19 +6,18 @@ exact. What is missing is taken at its worst: a condition that it could turn is 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from math import sqrt
-from statistics import NormalDist
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from evenhand.errors import quoted
 from evenhand.stats.comparison.comparison import OVERALL, Row
-from evenhand.stats.comparison.power import units_needed
 from evenhand.stats.decision.decision import Outcome
+from evenhand.stats.decision.figure import NOTHING, Figure, more_units
 
 OPEN: Outcome = "not enough evidence"
 MISSING = "judge what is missing (evenhand run; what failed, with --retry-failures)"
 LEFT = "judge what is missing (evenhand run --to-the-end; what failed, with --retry-failures)"
+UNSEEN = "the test of compare finds it, but not whatever the scores may be"
 _ROUNDING = 1e-12
 
 
@@ -35,31 +34,6 @@ class Judgments:
     @property
     def missing(self) -> int:
         return self.failed + self.pending
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """An estimate with its interval, and the least and most that missing judgments could make of
-    it (None where nothing is missing or it is not known)."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    clusters: int
-    level: float = 0.95
-    error: float | None = None
-    """The standard error, where it is known."""
-    bounds: tuple[float, float] | None = None
-    counted: str = "units"
-    """What `n` is the number of."""
-    unfit: str = ""
-    """Why it cannot decide, whatever it is."""
-    left: bool = False
-    """Whether the run leaves units on purpose, which only `--to-the-end` judges."""
-
-
-NOTHING = Figure(value=None, low=None, high=None, n=0, clusters=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +89,8 @@ def no_worse_than(figure: Figure, margin: float, variant: str, base: str, of: st
 
 
 def is_better(row: Row, figure: Figure, base: str) -> Condition:
-    """The outcome of a comparison, held against what is missing."""
+    """The outcome of a comparison, held against what its sample need not have shown, and against
+    what is missing."""
     claim = Claim(
         name="better",
         yes=f"{quoted(row.variant)} is better than {quoted(base)}{_on(row.dimension)}",
@@ -130,9 +105,17 @@ def is_better(row: Row, figure: Figure, base: str) -> Condition:
     if row.outcome == OPEN:
         more = row.units_needed
         return _condition(claim, figure, OPEN, _more_units(more, left=figure.left), more)
+    if figure.sample is not None and _holds(figure, 0.0):
+        more = more_units(figure, 0.0)
+        why = f"{UNSEEN}; {_more_units(more, left=figure.left)}"
+        return _condition(claim, figure, OPEN, why, more)
     if turns(figure, row.outcome, 0.0):
         return _condition(claim, figure, OPEN, _could_turn(figure, signed=True))
     return _condition(claim, figure, row.outcome)
+
+
+def _holds(figure: Figure, value: float) -> bool:
+    return figure.low is None or figure.high is None or figure.low <= value <= figure.high
 
 
 def at_least(name: str, figure: Figure, least: float, what: str, **about: Any) -> Condition:
@@ -176,16 +159,6 @@ def turns(figure: Figure, outcome: Outcome, threshold: float) -> bool:
     if outcome == "better":
         return least < threshold - _ROUNDING
     return most >= threshold - _ROUNDING
-
-
-def more_units(figure: Figure, threshold: float) -> int | None:
-    """How many more units would decide if the figure is what it seems; at least one."""
-    assert figure.value is not None and figure.low is not None and figure.high is not None
-    reach = NormalDist().inv_cdf((1 + figure.level) / 2)
-    error = figure.error or (figure.high - figure.low) / (2 * reach)
-    gap, alpha = figure.value - threshold, 1 - figure.level
-    found = units_needed(gap, error * sqrt(figure.n), figure.n, figure.clusters, alpha)
-    return None if found is None else max(1, found)
 
 
 def count_at_most(
@@ -255,47 +228,6 @@ def unknown(name: str, why: str, threshold: float | None = None, **about: Any) -
         variant=about.get("variant"),
         n=0,
     )
-
-
-def difference(row: Row, level: float) -> Figure:
-    """The difference of a comparison as a figure."""
-    return Figure(
-        level=level,
-        value=row.difference,
-        low=row.low,
-        high=row.high,
-        n=row.n,
-        clusters=row.clusters,
-        error=row.error,
-        bounds=row.bounds,
-    )
-
-
-def rate(found: Figure) -> Figure:
-    """A difference of two shares that make up 1 as the first of them."""
-
-    def half(value: float | None) -> float | None:
-        return None if value is None else (1 + value) / 2
-
-    return replace(
-        found,
-        value=half(found.value),
-        low=half(found.low),
-        high=half(found.high),
-        error=None if found.error is None else found.error / 2,
-        bounds=found.bounds and ((1 + found.bounds[0]) / 2, (1 + found.bounds[1]) / 2),
-    )
-
-
-def widened(figure: Figure, units: int, pending: int, ends: tuple[float, float]) -> Figure:
-    """The figure where so many judgments beside those of its units are still to come."""
-    if not pending or figure.value is None:
-        return figure
-    least, most = figure.bounds or (figure.value, figure.value)
-    whole = units + pending
-    low, high = ends
-    bounds = (least * units + low * pending) / whole, (most * units + high * pending) / whole
-    return replace(figure, bounds=bounds)
 
 
 def _condition(

@@ -6,7 +6,7 @@ evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import floor
@@ -16,29 +16,31 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.stats.comparison.compare import compare_scores, compare_votes, of_judge
+from evenhand.stats.comparison.caveats import UNKNOWN_SCALE
+from evenhand.stats.comparison.compare import (
+    compare_scores,
+    compare_votes,
+    of_judge,
+    shared_scores,
+    shared_votes,
+)
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
-from evenhand.stats.comparison.means import mean
+from evenhand.stats.comparison.contrast import Shared
 from evenhand.stats.comparison.missing import filled
 from evenhand.stats.comparison.variants import QUESTIONS, Layout, chosen, judge_named, layout
 from evenhand.stats.decision.conditions import (
-    NOTHING,
     OPEN,
     Condition,
-    Figure,
     Judgments,
     at_least,
     count_at_most,
-    difference,
     is_better,
     no_worse_than,
-    rate,
     share_at_most,
     unknown,
-    widened,
 )
 from evenhand.stats.decision.decision import Outcome
-from evenhand.stats.ranking.winrates import share
+from evenhand.stats.decision.figure import NOTHING, Figure, difference, mean_figure, rate, widened
 from evenhand.stats.tables import Bools, Floats, Ints, Scores, Votes
 
 CONDITIONS = {
@@ -144,28 +146,34 @@ def gate_scores(
     """Hold samples or answers to the conditions."""
     if not counts.verdicts:
         return _nothing_yet(counts, asked)
-    taken = scores if asked.judge is None else of_judge(scores, asked.judge)
+    table = scores if asked.judge is None else of_judge(scores, asked.judge)
     for name in asked.dimensions:
-        _dimension(taken, name)
+        _dimension(table, name)
     if not asked.by:
-        everything = np.ones(len(taken.units), dtype=np.bool_)
-        whole = _Part(None, everything, _questions(taken), counts.left > 0)
-        made = list(_of_units(taken, asked, whole))
-        return _gate([*made, *_failures(counts, asked)], asked, ())
+        everything = np.ones(len(table.units), dtype=np.bool_)
+        whole = _Part(None, everything, _questions(table), counts.left > 0)
+        conditions = list(_of_units(table, asked, whole))
+        unscaled = asked.min_mean is not None and not table.given_scale
+        notes = (UNKNOWN_SCALE,) if unscaled else ()
+        return _gate([*conditions, *_failures(counts, asked)], asked, notes)
     compared = compare_scores(
-        taken, asked.by, asked.baseline, pair_by=asked.pair_by or None, level=asked.level, seed=seed
+        table, asked.by, asked.baseline, pair_by=asked.pair_by or None, level=asked.level, seed=seed
     )
-    places = layout(taken, asked.by, asked.pair_by or None)
+    places = layout(table, asked.by, asked.pair_by or None)
     names = _held(places.variants, asked.baseline, asked.variant, "variant")
-    spans = {name: high - low for name in asked.dimensions for low, high in [_ends(taken, name)]}
-    duels = [*_duels(compared, asked, names, spans, decisions, left=counts.left > 0)]
-    made = [*_against(compared.baseline, asked, duels)]
+    spans = {name: high - low for name in asked.dimensions for low, high in [_ends(table, name)]}
+
+    def shared(variant: str, dimension: str) -> Shared:
+        return shared_scores(table, places, dimension, variant, compared.baseline)
+
+    duels = [*_duels(compared, shared, asked, names, spans, decisions, left=counts.left > 0)]
+    conditions = [*_against(compared.baseline, asked, duels)]
     if not names:
-        made = _alone(compared.baseline, asked, "variant")
+        conditions = _alone(compared.baseline, asked, "variant")
     for name in names:
-        made += _of_units(taken, asked, _part(places, name, left=counts.left > 0))
-    notes = () if decisions else _notes(compared, names)
-    return _gate([*made, *_failures(counts, asked)], asked, notes)
+        conditions += _of_units(table, asked, _part(places, name, left=counts.left > 0))
+    caveats = () if decisions else _notes(compared, names)
+    return _gate([*conditions, *_failures(counts, asked)], asked, caveats)
 
 
 def gate_votes(
@@ -178,39 +186,44 @@ def gate_votes(
     """Hold the candidates of pairs to the conditions."""
     if not counts.verdicts:
         return _nothing_yet(counts, asked)
-    one = asked.candidate or asked.variant
-    if one is not None:
-        chosen(votes.candidates, one, "candidate")
-    made: list[Condition] = []
+    candidate = asked.candidate or asked.variant
+    if candidate is not None:
+        chosen(votes.candidates, candidate, "candidate")
+    conditions: list[Condition] = []
     notes: tuple[str, ...] = ()
     if asked.baseline is not None:
         compared = compare_votes(
             votes, asked.baseline, judge=asked.judge, level=asked.level, seed=seed
         )
-        names = _held(votes.candidates, asked.baseline, one, "candidate")
-        known = (*votes.marks, OVERALL)
+        names = _held(votes.candidates, asked.baseline, candidate, "candidate")
+        criteria = (*votes.marks, OVERALL)
         for name in asked.dimensions:
-            chosen(known, name, "criterion")
+            chosen(criteria, name, "criterion")
         spans = dict.fromkeys(asked.dimensions, 1.0)
         pending, left = counts.pending, counts.left > 0
-        duels = [*_duels(compared, asked, names, spans, decisions, pending, left=left)]
+
+        def shared(variant: str, dimension: str) -> Shared:
+            return shared_votes(votes, dimension, variant, compared.baseline, asked.judge)
+
+        duels = [*_duels(compared, shared, asked, names, spans, decisions, pending, left=left)]
         notes = () if decisions else _notes(compared, names)
-        made += _against(compared.baseline, asked, duels)
-        made += _rates_against(compared.baseline, asked, duels)
+        conditions += _against(compared.baseline, asked, duels)
+        conditions += _rates_against(compared.baseline, asked, duels)
         if not names:
-            made = _alone(compared.baseline, asked, "candidate")
+            conditions = _alone(compared.baseline, asked, "candidate")
     elif asked.min_win_rate is not None:
-        if one is None:
+        if candidate is None:
             raise UsageError(
                 "--min-win-rate needs to know whose",
                 advice=f"Name it: --candidate C, of: {_listed(votes.candidates)}.",
             )
         if asked.dimensions != (OVERALL,):
             raise UsageError(
-                "a win rate on one criterion is against a baseline", advice="Add --baseline C."
+                "a win rate on one criterion is against a baseline",
+                advice="Add --baseline C.",
             )
-        made.append(_rate_of(votes, one, counts, asked))
-    return _gate([*made, *_failures(counts, asked)], asked, notes)
+        conditions.append(_rate_of(votes, candidate, counts, asked))
+    return _gate([*conditions, *_failures(counts, asked)], asked, notes)
 
 
 def _notes(compared: Comparison, held: tuple[str, ...]) -> tuple[str, ...]:
@@ -290,6 +303,7 @@ class _Duel:
 
 def _duels(
     compared: Comparison,
+    shared: Callable[[str, str], Shared],
     asked: Wanted,
     names: tuple[str, ...],
     spans: Mapping[str, float],
@@ -312,7 +326,7 @@ def _duels(
             figure = decided.figure if fits else decided.unfit(asked.level)
             missing = decided.skipped
         else:
-            figure, missing = difference(row, asked.level), pending
+            figure, missing = difference(shared(variant, dimension), asked.level), pending
         figure = replace(figure, left=left)
         yield _Duel(variant, dimension, row, widened(figure, figure.n, missing, (-span, span)))
 
@@ -402,24 +416,15 @@ def _mean(
     scores: Scores, part: _Part, values: Floats, ends: tuple[float, float], level: float
 ) -> Figure:
     """The mean of some units, each the mean of its judgments."""
-    known, number = ~np.isnan(values), len(scores.units)
-    count = np.bincount(scores.unit[known], minlength=number)
-    sums = np.bincount(scores.unit[known], values[known], number).astype(np.float64)
-    own = part.units & (count > 0)
-    found = mean(sums[own] / count[own], part.cluster[own], ends, level)
+    scored, number = ~np.isnan(values), len(scores.units)
+    count = np.bincount(scores.unit[scored], minlength=number)
+    sums = np.bincount(scores.unit[scored], values[scored], number).astype(np.float64)
+    judged = part.units & (count > 0)
+    figure = mean_figure(sums[judged] / count[judged], part.cluster[judged], ends, level)
     due = _due(scores)
     least, most = (filled(sums, count, due, end)[part.units] for end in ends)
-    return Figure(
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        n=found.n,
-        clusters=found.clusters,
-        level=level,
-        error=found.error,
-        bounds=(float(least.mean()), float(most.mean())) if least.size else None,
-        left=part.left,
-    )
+    bounds = (float(least.mean()), float(most.mean())) if least.size else None
+    return replace(figure, bounds=bounds, left=part.left)
 
 
 def _rates_against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Condition]:
@@ -439,27 +444,16 @@ def _rates_against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Con
 def _rate_of(votes: Votes, name: str, counts: Judgments, asked: Wanted) -> Condition:
     """The win rate against all others, as the leaderboard has it."""
     place, _ = chosen(votes.candidates, name, "candidate")
-    own = (votes.first == place) != (votes.second == place)
+    rows = (votes.first == place) != (votes.second == place)
     if asked.judge is not None:
-        own &= votes.judge == judge_named(votes.judges, asked.judge)
-    won = np.where(votes.second == place, votes.preference, 1 - votes.preference)[own]
-    known = ~np.isnan(won)
+        rows &= votes.judge == judge_named(votes.judges, asked.judge)
+    won = np.where(votes.second == place, votes.preference, 1 - votes.preference)[rows]
+    decided = ~np.isnan(won)
     figure = NOTHING
-    if known.any():
-        topics = votes.topic[own][known]
-        found = share(won[known], topics, asked.level)
-        least, most = (float(np.where(known, won, end).mean()) for end in (0.0, 1.0))
-        figure = Figure(
-            value=found.value,
-            low=found.low,
-            high=found.high,
-            n=int(known.sum()),
-            clusters=np.unique(topics).size,
-            level=asked.level,
-            error=found.error,
-            bounds=(least, most),
-            counted="votes",
-        )
+    if decided.any():
+        least, most = (float(np.where(decided, won, end).mean()) for end in (0.0, 1.0))
+        figure = mean_figure(won[decided], votes.topic[rows][decided], (0.0, 1.0), asked.level)
+        figure = replace(figure, bounds=(least, most), counted="votes")
     assert asked.min_win_rate is not None
     figure = replace(figure, left=counts.left > 0)
     figure = widened(figure, won.size, counts.pending, (0.0, 1.0))
