@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ import click
 
 from evenhand.cli.common import json_option, print_json
 from evenhand.errors import EvenhandError
+from evenhand.judges import PROVIDERS, Provider
 from evenhand.runs.prepare import environment, open_store
 from evenhand.suite import FILE, load_suite
 
@@ -21,13 +22,6 @@ State = Literal["ok", "absent", "look"]
 Finding = tuple[str, State, str]
 MARKS: dict[State, str] = {"ok": "ok  ", "absent": "--  ", "look": "LOOK"}
 """What is absent is not needed for everything."""
-KEYS = (
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "GEMINI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-)
 
 
 @click.command("doctor")
@@ -49,18 +43,18 @@ def _findings() -> Iterator[Finding]:
     yield "evenhand", "ok", f"{version('evenhand')} on Python {platform.python_version()}"
     is_new = sqlite3.sqlite_version_info >= (3, 35)
     yield "sqlite", "ok" if is_new else "look", sqlite3.sqlite_version
-    yield _extra("embedded judge", "xllamacpp", "embedded")
+    for provider in PROVIDERS.values():
+        if provider.package:
+            yield _extra(f"{provider.name} judge", provider.package, provider.extra)
     yield _extra("parquet files", "pyarrow", "parquet")
     yield _extra("report", "vl_convert", "report")
     yield _extra("web view", "fastapi", "view")
     yield _extra("win rates at equal lengths", "sklearn", "length")
     yield from _models()
     environ = environment()
-    for key in KEYS:
-        if environ.get(key):
-            yield key, "ok", "set"
-        else:
-            yield key, "absent", "not set (needed for that provider only)"
+    for provider in PROVIDERS.values():
+        if provider.needs_key:
+            yield _key(provider, environ)
     yield from _suite(environ)
 
 
@@ -71,6 +65,13 @@ def _extra(what: str, module: str, extra: str) -> Finding:
         return what, "ok", f"{module} {version(module)}"
     except PackageNotFoundError:
         return what, "ok", f"{module} is there"
+
+
+def _key(provider: Provider, environ: Mapping[str, str]) -> Finding:
+    for name in provider.key_names:
+        if environ.get(name):
+            return name, "ok", "set"
+    return provider.key_names[0], "absent", f"not set (needed for {provider.name} only)"
 
 
 def _models() -> Iterator[Finding]:

@@ -81,8 +81,8 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Who was asked for what: the names that an advice needs."""
+class Recipient:
+    """Who was asked, and for what: the names that an advice needs."""
 
     key_name: str
     model: str
@@ -90,38 +90,38 @@ class Place:
     has_key: bool
 
 
-def complaint(answered: Answered, scrub: Callable[[str], str]) -> Complaint:
-    """The complaint in an error answer, whatever its form."""
+def read_complaint(answered: Answered, scrub: Callable[[str], str]) -> Complaint:
+    """What an error answer says, whatever its form."""
     status = answered.status
     if 300 <= status < 400:
         return Complaint(status, scrub(answered.headers.get("Location", "")))
     text = answered.body.decode(errors="replace")
     try:
-        found = json.loads(text)
+        body = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if is_list(found) and found:
-        found = found[0]
-    error = found.get("error", found) if is_object(found) else None
+        body = None
+    if is_list(body) and body:
+        body = body[0]
+    error = body.get("error", body) if is_object(body) else None
     return _complaint(error, status, scrub, text)
 
 
-def carried(found: Any, status: int, scrub: Callable[[str], str]) -> Complaint | None:
+def carried(body: Any, status: int, scrub: Callable[[str], str]) -> Complaint | None:
     """The complaint inside a 200, as a whole or in its first choice; None where it holds none."""
-    if not is_object(found):
+    if not is_object(body):
         return None
-    choices = found.get("choices")
+    choices = body.get("choices")
     choice: Any = choices[0] if is_list(choices) and choices else None
-    error = found.get("error") or (choice.get("error") if is_object(choice) else None)
+    error = body.get("error") or (choice.get("error") if is_object(choice) else None)
     if not error:
         return None
     return _complaint(error, _carried_status(error) or status, scrub, str(error))
 
 
 def _complaint(error: Any, status: int, scrub: Callable[[str], str], text: str) -> Complaint:
-    said = error if isinstance(error, str) else ": ".join(_sayings(error))
+    message = error if isinstance(error, str) else ": ".join(_sayings(error))
     # Scrubbed once decoded, for escapes can hide a key; and before the cut, which can halve it.
-    words, param = scrub(said or text)[:TEXT_CHARS], scrub(_param(error))
+    words, param = scrub(message or text)[:TEXT_CHARS], scrub(_param(error))
     return Complaint(status, words, param, _pause(error))
 
 
@@ -183,61 +183,61 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
 
 
 def error_for(
-    said: Complaint, place: Place, *, pause: float | None, proven: bool
+    complaint: Complaint, recipient: Recipient, *, pause: float | None, proven: bool
 ) -> CallError | ProviderRefused:
-    """The error that `said` amounts to. `proven` says that this judge has answered before."""
-    status, words = said.status, f"HTTP {said.status}: {quoted(said.text)}"
+    """The error that a complaint amounts to. `proven` says that this judge has answered before."""
+    status, words = complaint.status, f"HTTP {complaint.status}: {quoted(complaint.text)}"
     if 300 <= status < 400:
-        return _redirected(place, said)
-    if status in (400, 403, 429) and said.quota:
-        return ProviderRefused(f"the quota is used up: {words}", advice=_billing(place))
-    if status <= 500 and said.overflow and _too_big(said):
+        return _redirected(recipient, complaint)
+    if status in (400, 403, 429) and complaint.quota:
+        return ProviderRefused(f"the quota is used up: {words}", advice=_billing(recipient))
+    if status <= 500 and complaint.overflow and _too_big(complaint):
         return CallRejected("context_overflow", f"the question does not fit the model: {words}")
     if status in _BUSY or status >= 500 or status < 300:
         billed = status in _GAVE_UP or status < 300
         return CallLost("transport", words, retry_after=pause, billed=billed)
-    if said.filtered and status not in (401, 402, 404):
+    if complaint.filtered and status not in (401, 402, 404):
         return CallRejected("filtered", f"the provider's filter stopped the question: {words}")
-    return _refused(said, place, words, proven)
+    return _refused(complaint, recipient, words, proven)
 
 
-def _too_big(said: Complaint) -> bool:
+def _too_big(complaint: Complaint) -> bool:
     """A 429 is about size only where it says that waiting does not help."""
-    return said.status != 429 or "must be reduced" in said.text
+    return complaint.status != 429 or "must be reduced" in complaint.text
 
 
 def _refused(
-    said: Complaint, place: Place, words: str, proven: bool
+    complaint: Complaint, recipient: Recipient, words: str, proven: bool
 ) -> CallError | ProviderRefused:
-    if said.bad_key:
-        return ProviderRefused(f"the key is not accepted: {words}", advice=_key(place))
-    if said.status == 402:
-        return ProviderRefused(f"nothing is left to pay with: {words}", advice=_billing(place))
-    if said.status in _ROUTES:
-        return ProviderRefused(f"no such model or address: {words}", advice=_route(place))
+    if complaint.bad_key:
+        return ProviderRefused(f"the key is not accepted: {words}", advice=_key(recipient))
+    if complaint.status == 402:
+        return ProviderRefused(f"nothing is left to pay with: {words}", advice=_billing(recipient))
+    if complaint.status in _ROUTES:
+        return ProviderRefused(f"no such model or address: {words}", advice=_route(recipient))
     if proven:
         return CallRejected("transport", f"the provider refuses this question: {words}")
-    return ProviderRefused(f"the provider refuses the request: {words}", advice=_route(place))
+    return ProviderRefused(f"the provider refuses the request: {words}", advice=_route(recipient))
 
 
-def _redirected(place: Place, said: Complaint) -> ProviderRefused:
-    target = quoted(said.text.partition("?")[0])
+def _redirected(recipient: Recipient, complaint: Complaint) -> ProviderRefused:
+    target = quoted(complaint.text.partition("?")[0])
     return ProviderRefused(
-        f"{place.base_url} redirects to {target} (HTTP {said.status}); "
+        f"{recipient.base_url} redirects to {target} (HTTP {complaint.status}); "
         "keys are not sent to another host",
         advice="Set base_url to the address that answers itself.",
     )
 
 
-def _key(place: Place) -> str:
-    if not place.has_key:
-        return f"Set {place.key_name} in the environment or in .env; none was sent."
-    return f"Check {place.key_name}, and that it is a key for {place.base_url}."
+def _key(recipient: Recipient) -> str:
+    if not recipient.has_key:
+        return f"Set {recipient.key_name} in the environment or in .env; none was sent."
+    return f"Check {recipient.key_name}, and that it is a key for {recipient.base_url}."
 
 
-def _billing(place: Place) -> str:
-    return f"Check the plan and balance behind {place.key_name}; then run again to continue."
+def _billing(recipient: Recipient) -> str:
+    return f"Check the plan and balance behind {recipient.key_name}; then run again to continue."
 
 
-def _route(place: Place) -> str:
-    return f"Check the model {quoted(place.model)} and base_url {quoted(place.base_url)}."
+def _route(recipient: Recipient) -> str:
+    return f"Check the model {quoted(recipient.model)} and base_url {quoted(recipient.base_url)}."

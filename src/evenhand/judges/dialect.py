@@ -22,8 +22,8 @@ _FORMAT = (
 )
 # The most that any protocol lists, and what those that list fewer usually allow.
 MOST_LOGPROBS, FEW_LOGPROBS = 20, 5
-# The first thing named is what is refused; later names are usually a list of what is allowed.
-_NAMED = re.compile(
+# The first part named is what is refused; later names are usually a list of what is allowed.
+_PART = re.compile(
     rf"(?P<format>{_FORMAT})|(?P<tokens>\bmax_(completion_)?tokens\b)"
     r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)|(?P<logprobs>\w*logprobs?\b)",
     re.IGNORECASE,
@@ -49,43 +49,43 @@ class Dialect:
     seed: bool = True
     logprobs: int = 0
 
-    def narrowed(self, said: Complaint) -> Dialect | None:
-        """This dialect less the part that `said` refuses; None where it refuses no such part."""
-        named = _NAMED.search(said.param) or _NAMED.search(said.text)
-        if named is None or said.overflow or said.filtered:
+    def narrowed(self, complaint: Complaint) -> Dialect | None:
+        """This dialect less the part that is refused; None where it is about no such part."""
+        part = _PART.search(complaint.param) or _PART.search(complaint.text)
+        if part is None or complaint.overflow or complaint.filtered:
             return None
-        if named["format"]:
-            takes = said.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
+        if part["format"]:
+            takes = complaint.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
             return replace(self, mode=self.mode + 1) if takes else None
-        if named["logprobs"]:
-            return self._with_fewer_logprobs(said)
-        if said.status not in (400, 422) or not _NOT_TAKEN.search(said.text):
+        if part["logprobs"]:
+            return self._with_fewer_logprobs(complaint)
+        if complaint.status not in (400, 422) or not _NOT_TAKEN.search(complaint.text):
             return None
-        return self._without(named)
+        return self._without(part)
 
-    def _with_fewer_logprobs(self, said: Complaint) -> Dialect | None:
-        if not self.logprobs or said.status not in (400, 403, 422, 500, 501):
+    def _with_fewer_logprobs(self, complaint: Complaint) -> Dialect | None:
+        if not self.logprobs or complaint.status not in (400, 403, 422, 500, 501):
             return None
-        none = _NOT_TAKEN.search(said.text) or self.logprobs <= FEW_LOGPROBS
+        none = _NOT_TAKEN.search(complaint.text) or self.logprobs <= FEW_LOGPROBS
         return replace(self, logprobs=0 if none else FEW_LOGPROBS)
 
-    def _without(self, named: re.Match[str]) -> Dialect | None:
-        if named["tokens"]:
-            renamed = named["tokens"].lower() == self.tokens and not self.renamed
-            return replace(self, tokens=_other(self.tokens), renamed=True) if renamed else None
-        if named["temperature"]:
+    def _without(self, part: re.Match[str]) -> Dialect | None:
+        if part["tokens"]:
+            renamed = part["tokens"].lower() == self.tokens and not self.renamed
+            return replace(self, tokens=_renamed(self.tokens), renamed=True) if renamed else None
+        if part["temperature"]:
             return replace(self, temperature=False) if self.temperature else None
         return replace(self, seed=False) if self.seed else None
 
-    def joined(self, other: Dialect) -> Dialect:
+    def joined(self, learned: Dialect) -> Dialect:
         """What is left when both narrowings, learned by calls side by side, hold."""
         return Dialect(
-            mode=max(self.mode, other.mode),
-            tokens=other.tokens if other.renamed else self.tokens,
-            renamed=self.renamed or other.renamed,
-            temperature=self.temperature and other.temperature,
-            seed=self.seed and other.seed,
-            logprobs=min(self.logprobs, other.logprobs),
+            mode=max(self.mode, learned.mode),
+            tokens=learned.tokens if learned.renamed else self.tokens,
+            renamed=self.renamed or learned.renamed,
+            temperature=self.temperature and learned.temperature,
+            seed=self.seed and learned.seed,
+            logprobs=min(self.logprobs, learned.logprobs),
         )
 
 
@@ -100,9 +100,9 @@ def response_format(mode: int, schema: Mapping[str, Any] | None) -> dict[str, An
         return None
     if mode == OBJECT:
         return {"type": "json_object"}
-    asked = {"name": "reply", "strict": True, "schema": schema}
-    return {"type": "json_schema", "json_schema": asked}
+    strict = {"name": "reply", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": strict}
 
 
-def _other(tokens: str) -> str:
+def _renamed(tokens: str) -> str:
     return "max_completion_tokens" if tokens == "max_tokens" else "max_tokens"

@@ -12,8 +12,8 @@ from evenhand.jsontext import compact
 from evenhand.judges.complaint import is_object
 from evenhand.judges.dialect import PLAIN, SCHEMA, Dialect
 from evenhand.judges.logprobs import Token, token
-from evenhand.judges.remote import RemoteJudge, Said, count, text_of
-from evenhand.judges.services import GOOGLE
+from evenhand.judges.provider import JudgeOptions, Provider
+from evenhand.judges.remote import Decoded, RemoteJudge, count, text_of
 
 _ROLES = {"user": "user", "assistant": "model"}
 _FINISH: dict[str, Finish] = {
@@ -31,8 +31,8 @@ class GoogleJudge(RemoteJudge):
 
     holder = "candidates"
 
-    def __init__(self, **rest: Any) -> None:
-        super().__init__(service=GOOGLE, dialect=Dialect(), **rest)
+    def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
+        super().__init__(provider, options, model, Dialect())
 
     def _endpoint(self, base: URL) -> URL:
         folder = base if "/" in self._model else base / "models"
@@ -43,29 +43,29 @@ class GoogleJudge(RemoteJudge):
         turns = [
             {"role": _ROLES[m.role], "parts": [_part(m)]} for m in messages if m.role != "system"
         ]
-        told = {"systemInstruction": {"parts": system}} if system else {}
-        return compact({**told, "contents": turns})[:-1]
+        instructions = {"systemInstruction": {"parts": system}} if system else {}
+        return compact({**instructions, "contents": turns})[:-1]
 
     def _settings(
-        self, schema: Mapping[str, Any] | None, drawn: Mapping[str, float], spoken: Dialect
+        self, schema: Mapping[str, Any] | None, sampled: Mapping[str, float], dialect: Dialect
     ) -> dict[str, Any]:
-        settings: dict[str, Any] = {"maxOutputTokens": self._max_tokens, **drawn}
-        if schema is not None and spoken.mode < PLAIN:
+        settings: dict[str, Any] = {"maxOutputTokens": self._max_tokens, **sampled}
+        if schema is not None and dialect.mode < PLAIN:
             settings["responseMimeType"] = "application/json"
-        if schema is not None and spoken.mode == SCHEMA:
+        if schema is not None and dialect.mode == SCHEMA:
             settings["responseJsonSchema"] = schema
-        if spoken.logprobs:
-            settings |= {"responseLogprobs": True, "logprobs": spoken.logprobs}
+        if dialect.logprobs:
+            settings |= {"responseLogprobs": True, "logprobs": dialect.logprobs}
         return {"generationConfig": settings}
 
-    def _said(self, found: Any) -> Said:
-        usage, model = _usage(found.get("usageMetadata")), text_of(found.get("modelVersion"))
-        if not found.get("candidates") and found["promptFeedback"]["blockReason"]:
-            return Said("", "filtered", usage, model)
-        candidate = found["candidates"][0]
+    def _decode(self, body: Any) -> Decoded:
+        usage, model = _usage(body.get("usageMetadata")), text_of(body.get("modelVersion"))
+        if not body.get("candidates") and body["promptFeedback"]["blockReason"]:
+            return Decoded("", "filtered", usage, model)
+        candidate = body["candidates"][0]
         parts = (candidate.get("content") or {}).get("parts") or []
         listed = candidate.get("logprobsResult")
-        return Said(
+        return Decoded(
             text="".join(p.get("text", "") for p in parts if not p.get("thought")),
             finish=_FINISH.get(candidate.get("finishReason"), "stop"),
             usage=usage,
@@ -78,16 +78,17 @@ def _part(message: Message) -> dict[str, str]:
     return {"text": message.content}
 
 
-def _usage(found: Any) -> Usage:
+def _usage(counts: Any) -> Usage:
     """Thoughts are billed as output; a field that would be zero is left out."""
-    if not is_object(found) or count(found.get("promptTokenCount")) is None:
+    if not is_object(counts) or count(counts.get("promptTokenCount")) is None:
         return Usage()
-    made = (count(found.get(name, 0)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
-    known = [number for number in made if number is not None]
+    reply, thoughts = (
+        count(counts.get(name, 0)) for name in ("candidatesTokenCount", "thoughtsTokenCount")
+    )
     return Usage(
-        input_tokens=count(found["promptTokenCount"]),
-        output_tokens=sum(known) if len(known) == 2 else None,
-        cached_tokens=count(found.get("cachedContentTokenCount")) or 0,
+        input_tokens=count(counts["promptTokenCount"]),
+        output_tokens=None if reply is None or thoughts is None else reply + thoughts,
+        cached_tokens=count(counts.get("cachedContentTokenCount")) or 0,
     )
 
 
@@ -95,12 +96,14 @@ def _tokens(listed: Any) -> list[Token]:
     """The tokens of a reply with their alternatives; none where the lists are not in order."""
     try:
         return [
-            token(*_scored(one), [_scored(top) for top in tops["candidates"]])
-            for one, tops in zip(listed["chosenCandidates"], listed["topCandidates"], strict=True)
+            token(*_scored(chosen), [_scored(top) for top in tops["candidates"]])
+            for chosen, tops in zip(
+                listed["chosenCandidates"], listed["topCandidates"], strict=True
+            )
         ]
     except (KeyError, TypeError, ValueError, AttributeError):
         return []
 
 
-def _scored(one: Mapping[str, Any]) -> tuple[bytes, float]:
-    return one["token"].encode(), one["logProbability"]
+def _scored(candidate: Mapping[str, Any]) -> tuple[bytes, float]:
+    return candidate["token"].encode(), candidate["logProbability"]

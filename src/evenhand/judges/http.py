@@ -1,4 +1,4 @@
-"""The HTTP door of all remote judges: one POST, one bounded answer, on aiohttp.
+"""The HTTP client of all remote judges: one POST, one bounded answer, on aiohttp.
 
 Invariants: the key goes to one origin, in one header, and no redirect is followed; what is read
 is bounded, before and after decompression; every error of the transport leaves as CallLost or
@@ -39,7 +39,7 @@ class Answered(NamedTuple):
         return f"Answered(status={self.status}, {len(self.body)} bytes)"
 
 
-class Door:
+class HttpClient:
     """Posts JSON to one URL. The session is made by the first call, inside its loop."""
 
     def __init__(
@@ -204,13 +204,13 @@ def base_url(text: str, *, where: str) -> URL:
     except ValueError:
         url, fault = URL(), "is not a URL"
     if fault:
-        raise UsageError(f"{_shown(text)} {fault}", where=where, advice=EXAMPLE)
+        raise UsageError(f"{_without_secrets(text)} {fault}", where=where, advice=EXAMPLE)
     path = url.raw_path.rstrip("/")
     path = path.removesuffix("/chat/completions").removesuffix("/messages")
     return url.with_path(path, encoded=True)
 
 
-def _shown(text: str) -> str:
+def _without_secrets(text: str) -> str:
     """A URL without the parts that may hold a secret."""
     return quoted(re.split("[?#]", re.sub("//.*@", "//", text))[0])
 

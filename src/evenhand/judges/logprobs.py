@@ -39,35 +39,35 @@ class Value(NamedTuple):
 
 def token(raw: bytes, logprob: Any, tops: Sequence[tuple[bytes, Any]]) -> Token:
     """A token with its alternatives. Raises TypeError or ValueError for what is no such thing."""
-    listed = [(other, _finite(number)) for other, number in tops]
-    own = _finite(logprob)
-    itself = [] if any(other == raw for other, _ in listed) else [(raw, own)]
-    return Token(raw, own, itself + listed)
+    listed = [(top, _finite(number)) for top, number in tops]
+    likelihood = _finite(logprob)
+    itself = [] if any(top == raw for top, _ in listed) else [(raw, likelihood)]
+    return Token(raw, likelihood, itself + listed)
 
 
 def _finite(number: Any) -> float:
-    found = float(number)
-    if not math.isfinite(found):
+    logprob = float(number)
+    if not math.isfinite(logprob):
         raise ValueError(number)
-    return found
+    return logprob
 
 
 def odds(text: str, tokens: Sequence[Token], schema: Mapping[str, Any] | None) -> Odds:
     """The log-probabilities of the options of each top-level choice among strings in `schema`."""
-    spelled = b"".join(one.raw for one in tokens).rstrip()
+    spelled = b"".join(token.raw for token in tokens).rstrip()
     written = text.rstrip().encode()
     if not written or not spelled.endswith(written):
         return {}
     # What a model thought before its reply is spelled too.
     before = len(spelled) - len(written)
     members = _members(text)
-    found: Odds = {}
+    choices: Odds = {}
     for name, options in _choices(schema):
         member = members.get(name)
         if member is not None and member.value in options:
             at = before + len(text[: member.key_end].encode())
-            found[name] = _weighed(spelled, tokens, at, options)
-    return {name: given for name, given in found.items() if given}
+            choices[name] = _weighed(spelled, tokens, at, options)
+    return {name: logprobs for name, logprobs in choices.items() if logprobs}
 
 
 def _choices(schema: Mapping[str, Any] | None) -> Iterator[tuple[str, list[str]]]:
@@ -79,7 +79,7 @@ def _choices(schema: Mapping[str, Any] | None) -> Iterator[tuple[str, list[str]]
 
 def _members(text: str) -> dict[str, Value]:
     """The top-level members of the last JSON object in `text`."""
-    found, at = -1, text.find("{")
+    last, at = -1, text.find("{")
     for _ in range(OBJECTS_TRIED):
         if at < 0:
             break
@@ -88,8 +88,8 @@ def _members(text: str) -> dict[str, Value]:
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
         else:
-            found, at = at, text.find("{", end)
-    return dict(_listed(text, found)) if found >= 0 else {}
+            last, at = at, text.find("{", end)
+    return dict(_listed(text, last)) if last >= 0 else {}
 
 
 def _listed(text: str, at: int) -> Iterator[tuple[str, Value]]:
@@ -118,26 +118,26 @@ def _weighed(
     closed = {option: json.dumps(option, ensure_ascii=False)[1:].encode() for option in options}
     mass: dict[str, list[float]] = {option: [] for option in options}
     path = 0.0
-    for start, one in _from(tokens, at):
-        for raw, logprob in one.tops:
+    for start, chosen in _from(tokens, at):
+        for raw, logprob in chosen.tops:
             led = _led(_after_key(spelled, at, start, raw), closed)
             if len(led) == 1:
                 mass[led[0]].append(path + logprob)
-        led = _led(_after_key(spelled, at, start, one.raw), closed)
+        led = _led(_after_key(spelled, at, start, chosen.raw), closed)
         if len(led) <= 1:
-            least = path + min(logprob for _, logprob in one.tops)
-            return _normalised(mass, least) if led and len(one.tops) > 1 else {}
-        path += one.logprob
+            least = path + min(logprob for _, logprob in chosen.tops)
+            return _normalised(mass, least) if led and len(chosen.tops) > 1 else {}
+        path += chosen.logprob
     return {}
 
 
 def _from(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Token]]:
     """The tokens that reach beyond byte `at`, each with the byte it starts at."""
     start = 0
-    for one in tokens:
-        if start + len(one.raw) > at:
-            yield start, one
-        start += len(one.raw)
+    for token in tokens:
+        if start + len(token.raw) > at:
+            yield start, token
+        start += len(token.raw)
 
 
 def _after_key(spelled: bytes, at: int, start: int, raw: bytes) -> bytes | None:

@@ -22,10 +22,10 @@ def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    asked = headers.get("Retry-After")
-    if asked is not None:
-        seconds = _number(asked)
-        return _until(asked, headers.get("Date")) if seconds is None else seconds
+    wish = headers.get("Retry-After")
+    if wish is not None:
+        seconds = _number(wish)
+        return _until(wish, headers.get("Date")) if seconds is None else seconds
     return _reset(headers) if status == 429 else None
 
 

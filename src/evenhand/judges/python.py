@@ -58,7 +58,7 @@ class PythonJudge:
         self.account: Hashable = ("python", target)
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self._seconds = attempt_seconds
-        module, self._function = _found(target, folder)
+        module, self._function = _function_of(target, folder)
         self._file = module.__file__ or ""
         self.identity: Mapping[str, Any] = {
             "provider": "python",
@@ -73,7 +73,7 @@ class PythonJudge:
         """What the function returns, or JudgeCrashed with where it went wrong."""
         messages = [{"role": m.role, "content": m.content} for m in question.messages]
         params = self._params(question)
-        drawn = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
+        sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
         clock = asyncio.timeout(self._seconds)
         try:
             async with clock:
@@ -82,12 +82,12 @@ class PythonJudge:
             raise
         except Exception as error:
             if isinstance(error, TimeoutError) and clock.expired():
-                said = f"{self.name} did not return within {self._seconds:g} s"
-                raise CallLost("timeout", said, billed=True) from None
+                fault = f"{self.name} did not return within {self._seconds:g} s"
+                raise CallLost("timeout", fault, billed=True) from None
             raise JudgeCrashed(self._crash(error)) from error
         if not isinstance(text, str):
             raise JudgeCrashed(f"{self.name} returned {type(text).__name__}, not str")
-        return Reply(text=storable(text), model=self.name, sampling=drawn)
+        return Reply(text=storable(text), model=self.name, sampling=sampled)
 
     async def close(self) -> None:
         """Nothing to give back."""
@@ -112,20 +112,20 @@ class PythonJudge:
         }
 
     def _crash(self, error: Exception) -> str:
-        said = f"{type(error).__name__}: {quoted(error)}"
-        return f"{self.name} failed at {_location(error, self._file)}: {said}"
+        fault = f"{type(error).__name__}: {quoted(error)}"
+        return f"{self.name} failed at {_location(error, self._file)}: {fault}"
 
 
-def _found(target: str, folder: Path) -> tuple[ModuleType, Callable[..., Any]]:
+def _function_of(target: str, folder: Path) -> tuple[ModuleType, Callable[..., Any]]:
     name, _, function = target.partition(":")
     if not all(part.isidentifier() for part in (*name.split("."), function)):
         raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
     module = _imported(name, folder)
-    found = getattr(module, function, None)
-    if not callable(found):
+    judge = getattr(module, function, None)
+    if not callable(judge):
         fault = f"there is no function {quoted(function)}"
         raise UsageError(fault, where=module.__file__ or name, advice=ADVICE)
-    return module, found
+    return module, judge
 
 
 def _imported(name: str, folder: Path) -> ModuleType:
@@ -146,9 +146,9 @@ def _imported(name: str, folder: Path) -> ModuleType:
 
 def _loaded(name: str, file: Path) -> ModuleType:
     """The suite's own file, even where a module of that name was imported for another suite."""
-    known = sys.modules.get(name)
-    if known is not None and known.__file__ == str(file):
-        return known
+    imported = sys.modules.get(name)
+    if imported is not None and imported.__file__ == str(file):
+        return imported
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -162,8 +162,8 @@ def _loaded(name: str, file: Path) -> ModuleType:
 
 
 def _unimportable(error: BaseException, file: Path) -> UsageError:
-    said = f"the module cannot be imported: {type(error).__name__}: {quoted(error)}"
-    return UsageError(said, where=_location(error, str(file)), advice="Correct it, and run again.")
+    fault = f"the module cannot be imported: {type(error).__name__}: {quoted(error)}"
+    return UsageError(fault, where=_location(error, str(file)), advice="Correct it, and run again.")
 
 
 def _location(error: BaseException, file: str) -> str:
@@ -171,8 +171,8 @@ def _location(error: BaseException, file: str) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == file]
-    deepest = (own or list(frames))[-1]
+    in_file = [frame for frame in frames if frame.filename == file]
+    deepest = (in_file or list(frames))[-1]
     return f"{deepest.filename}:{deepest.lineno}"
 
 

@@ -20,14 +20,15 @@ from evenhand import limits
 from evenhand.errors import AskAgain, CallError, CallLost, KeyMissing, ProviderRefused
 from evenhand.exchange import Finish, Message, Question, Reply, Style, Usage
 from evenhand.jsontext import compact
-from evenhand.judges.complaint import Complaint, Place, carried, complaint, error_for
+from evenhand.judges.address import address_of, first_set
+from evenhand.judges.complaint import Complaint, Recipient, carried, error_for, read_complaint
 from evenhand.judges.dialect import MOST_LOGPROBS, Dialect
-from evenhand.judges.http import Answered, Door
+from evenhand.judges.http import Answered, HttpClient
 from evenhand.judges.logprobs import Token, odds
 from evenhand.judges.pause import retry_after
+from evenhand.judges.provider import JudgeOptions, Provider
 from evenhand.judges.sampling import sampling, storable
 from evenhand.judges.secrets import Account, key_from
-from evenhand.judges.services import Service, first_set, located
 
 # Bodies differ in their messages; the rest of them is kept for this many schemas.
 TAILS_KEPT = 64
@@ -35,7 +36,7 @@ TAILS_KEPT = 64
 SCORED_BODY_BYTES = 4 * limits.BODY_BYTES
 
 
-class Said(NamedTuple):
+class Decoded(NamedTuple):
     """An answer as its protocol reads it. `tokens` spell the text, where they were asked for."""
 
     text: str
@@ -52,7 +53,7 @@ class Tail(NamedTuple):
     text: str
     sampling: Mapping[str, float]
     schema: Mapping[str, Any] | None
-    spoken: Dialect
+    dialect: Dialect
 
 
 class RemoteJudge(ABC):
@@ -65,52 +66,42 @@ class RemoteJudge(ABC):
     """The field of an answer that holds the reply."""
 
     def __init__(
-        self,
-        *,
-        name: str,
-        model: str,
-        base_url: str | None,
-        temperature: float | None,
-        max_tokens: int,
-        seed: int | None,
-        environment: Mapping[str, str],
-        attempt_seconds: float,
-        service: Service,
-        dialect: Dialect,
-        probabilities: bool = False,
+        self, provider: Provider, options: JudgeOptions, model: str, dialect: Dialect
     ) -> None:
-        url = located(service, base_url, environment, model)
-        key_name = first_set(environment, service.key_names)
+        environment = options.environment
+        url = address_of(provider, options.base_url, environment, model)
+        key_name = first_set(environment, provider.key_names)
         secret = key_from(environment, key_name, str(url.origin()))
-        self.name = name
-        self.account: Hashable = Account(service.provider, str(url), secret)
-        self._model, self._max_tokens = model, max_tokens
-        self._temperature, self._seed = temperature, seed
+        self.name = options.name
+        self.account: Hashable = Account(provider.name, str(url), secret)
+        self._model, self._max_tokens = model, options.max_tokens
+        self._temperature, self._seed = options.temperature, options.seed
         self.identity: Mapping[str, Any] = {
-            "provider": service.provider,
+            "provider": provider.name,
             "base_url": str(url),
             "model": model,
-            "temperature": temperature,
-            "max_tokens": max_tokens,
+            "temperature": options.temperature,
+            "max_tokens": options.max_tokens,
             # A seed that is never sent changes no answer, and must not make one paid for again.
-            **({"seed": seed} if dialect.seed else {}),
-            **({"probabilities": True} if probabilities else {}),
+            **({"seed": options.seed} if dialect.seed else {}),
+            **({"probabilities": True} if options.probabilities else {}),
         }
-        self._place = Place(
+        self._recipient = Recipient(
             key_name=key_name, model=model, base_url=str(url), has_key=secret is not None
         )
-        self._keyless = secret is None and service.needs_key and str(url) == service.url
-        self._door = Door(
+        self._keyless = secret is None and provider.needs_key and str(url) == provider.url
+        service, scored = provider.service, options.probabilities
+        self._client = HttpClient(
             self._endpoint(url),
             secret=secret,
             environment=environment,
-            seconds=attempt_seconds,
+            seconds=options.attempt_seconds,
             key_header=service.key_header,
             key_prefix=service.key_prefix,
             headers=service.headers,
-            most_bytes=SCORED_BODY_BYTES if probabilities else limits.BODY_BYTES,
+            most_bytes=SCORED_BODY_BYTES if scored else limits.BODY_BYTES,
         )
-        self._dialect = replace(dialect, logprobs=MOST_LOGPROBS) if probabilities else dialect
+        self._dialect = replace(dialect, logprobs=MOST_LOGPROBS) if scored else dialect
         self._proven = False
         self._tails: dict[tuple[int, int, int, int], Tail] = {}
 
@@ -124,101 +115,101 @@ class RemoteJudge(ABC):
 
     @abstractmethod
     def _settings(
-        self, schema: Mapping[str, Any] | None, drawn: Mapping[str, float], spoken: Dialect
+        self, schema: Mapping[str, Any] | None, sampled: Mapping[str, float], dialect: Dialect
     ) -> dict[str, Any]:
         """The other fields of the body."""
 
     @abstractmethod
-    def _said(self, found: Any) -> Said:
-        """What a decoded answer says. Raises one of UNREADABLE for one that says nothing."""
+    def _decode(self, body: Any) -> Decoded:
+        """What the JSON of an answer says. Raises one of UNREADABLE where it says nothing."""
 
     async def answer(self, question: Question) -> Reply:
         """Answer once, or raise AskAgain, CallLost, CallRejected or ProviderRefused."""
         if self._keyless:
             raise self._no_key()
-        spoken = self._dialect
-        answered = await self._door.post(self._body(question, spoken))
-        said = self._read(answered, self._tail(question, spoken))
-        if isinstance(said, Reply):
+        dialect = self._dialect
+        answered = await self._client.post(self._body(question, dialect))
+        outcome = self._read(answered, self._tail(question, dialect))
+        if isinstance(outcome, Reply):
             self._proven = True
-            return said
-        narrower = spoken.narrowed(said) if isinstance(said, Complaint) else None
+            return outcome
+        narrower = dialect.narrowed(outcome) if isinstance(outcome, Complaint) else None
         if narrower is None:
-            raise self._error(said, answered.headers)
+            raise self._error(outcome, answered.headers)
         self._dialect = self._dialect.joined(narrower)
         raise AskAgain
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._door.close()
+        await self._client.close()
 
     def _no_key(self) -> KeyMissing:
         return KeyMissing(
-            f"{self._place.base_url} takes no request without a key; nothing was sent",
-            advice=f"Set {self._place.key_name} in the environment or in .env.",
+            f"{self._recipient.base_url} takes no request without a key; nothing was sent",
+            advice=f"Set {self._recipient.key_name} in the environment or in .env.",
         )
 
-    def _body(self, question: Question, spoken: Dialect) -> bytes:
-        text = self._turns(question.messages) + self._tail(question, spoken).text
+    def _body(self, question: Question, dialect: Dialect) -> bytes:
+        text = self._turns(question.messages) + self._tail(question, dialect).text
         # A lone surrogate has no UTF-8; what replaces it is its JSON escape.
         return text.encode("utf-8", "backslashreplace")
 
-    def _tail(self, question: Question, spoken: Dialect) -> Tail:
+    def _tail(self, question: Question, dialect: Dialect) -> Tail:
         """The body after its messages, kept for questions that share schema and round."""
-        place = (id(question.schema), id(spoken), question.round, question.repeat)
-        kept = self._tails.get(place)
-        if kept is not None:
-            return kept
+        place = (id(question.schema), id(dialect), question.round, question.repeat)
+        tail = self._tails.get(place)
+        if tail is not None:
+            return tail
         if len(self._tails) >= TAILS_KEPT:
             self._tails.clear()
-        drawn = self._drawn(question, spoken)
-        text = "," + compact(self._settings(question.schema, drawn, spoken))[1:]
-        self._tails[place] = tail = Tail(text, drawn, question.schema, spoken)
+        sampled = self._sampled(question, dialect)
+        text = "," + compact(self._settings(question.schema, sampled, dialect))[1:]
+        self._tails[place] = tail = Tail(text, sampled, question.schema, dialect)
         return tail
 
-    def _drawn(self, question: Question, spoken: Dialect) -> dict[str, float]:
+    def _sampled(self, question: Question, dialect: Dialect) -> dict[str, float]:
         """What of temperature and seed is sent."""
         temperature, seed = sampling(question, self._temperature, self._seed)
-        drawn: dict[str, float] = {}
-        if temperature is not None and spoken.temperature:
-            drawn["temperature"] = temperature
-        if seed is not None and spoken.seed:
-            drawn["seed"] = seed
-        return drawn
+        sampled: dict[str, float] = {}
+        if temperature is not None and dialect.temperature:
+            sampled["temperature"] = temperature
+        if seed is not None and dialect.seed:
+            sampled["seed"] = seed
+        return sampled
 
     def _read(self, answered: Answered, tail: Tail) -> Reply | Complaint | CallLost:
         """The reply, what the provider complains about, or what its nonsense amounts to: a value,
         so that no frame that holds the raw body, and maybe a key in it, is in a traceback."""
-        scrub = self._door.scrub
+        scrub = self._client.scrub
         if not 200 <= answered.status < 300:
-            return complaint(answered, scrub)
-        found = _parsed(answered.body)
-        if isinstance(found, CallLost):
-            return found
+            return read_complaint(answered, scrub)
+        body = _parsed(answered.body)
+        if isinstance(body, CallLost):
+            return body
         try:
-            said = self._said(found)
+            decoded = self._decode(body)
         except UNREADABLE:
-            error = carried(found, answered.status, scrub)
+            error = carried(body, answered.status, scrub)
             return error or _nonsense(f"JSON without {self.holder}")
-        text = storable(scrub(said.text))
-        finished = said.tokens and said.finish == "stop"
+        text = storable(scrub(decoded.text))
+        finished = decoded.tokens and decoded.finish == "stop"
         return Reply(
             text=text,
-            finish=said.finish,
-            usage=said.usage,
-            model=storable(scrub(said.model)),
-            odds=odds(text, said.tokens, tail.schema) if finished else {},
+            finish=decoded.finish,
+            usage=decoded.usage,
+            model=storable(scrub(decoded.model)),
+            odds=odds(text, decoded.tokens, tail.schema) if finished else {},
             sampling=tail.sampling,
         )
 
     def _error(
-        self, said: Complaint | CallLost, headers: Mapping[str, str]
+        self, outcome: Complaint | CallLost, headers: Mapping[str, str]
     ) -> CallError | ProviderRefused:
-        if isinstance(said, CallLost):
-            return said
-        asked = retry_after(said.status, headers)
-        pause = said.pause if asked is None else asked
-        return error_for(said, self._place, pause=pause, proven=self._proven)
+        if isinstance(outcome, CallLost):
+            return outcome
+        pause = retry_after(outcome.status, headers)
+        pause = outcome.pause if pause is None else pause
+        return error_for(outcome, self._recipient, pause=pause, proven=self._proven)
 
 
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError)

@@ -21,7 +21,7 @@ from evenhand.judges.sampling import storable
 ADVICE = 'A row is {"unit": "...", "reply": "..."}; order, round, repeat and judge may be added.'
 
 
-class Place(NamedTuple):
+class ReplyKey(NamedTuple):
     """What tells recorded replies apart."""
 
     unit: str
@@ -53,18 +53,18 @@ class ReplayJudge:
 
     async def answer(self, question: Question) -> Reply:
         """The recorded reply; a re-ask that was not recorded gets the last one again."""
-        place = Place(question.unit, question.order, question.round, question.repeat)
-        replies = self._replies.get(place)
+        key = ReplyKey(question.unit, question.order, question.round, question.repeat)
+        replies = self._replies.get(key)
         if not replies:
-            raise NothingRecorded(self._missing(place))
+            raise NothingRecorded(self._missing(key))
         return Reply(text=replies[min(question.reask, len(replies) - 1)], model=self.name)
 
     async def close(self) -> None:
         """Nothing to give back."""
 
-    def _missing(self, place: Place) -> str:
-        asked = f"order {place.order}, round {place.round}, repeat {place.repeat}"
-        return f"no reply recorded for unit {quoted(place.unit)} ({asked}) in {self._path}"
+    def _missing(self, key: ReplyKey) -> str:
+        where = f"order {key.order}, round {key.round}, repeat {key.repeat}"
+        return f"no reply recorded for unit {quoted(key.unit)} ({where}) in {self._path}"
 
 
 def _read(path: Path) -> bytes:
@@ -78,8 +78,8 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _recorded(path: Path, data: bytes, judge: str | None) -> dict[Place, list[str]]:
-    found: dict[Place, list[str]] = {}
+def _recorded(path: Path, data: bytes, judge: str | None) -> dict[ReplyKey, list[str]]:
+    replies: dict[ReplyKey, list[str]] = {}
     judges: set[str] = set()
     for where, row in _rows(path, data):
         by = _field(row, "judge", "", where)
@@ -88,8 +88,8 @@ def _recorded(path: Path, data: bytes, judge: str | None) -> dict[Place, list[st
         judges.add(by)
         if len(judges - {""}) > 1:
             raise DataError(f"replies of several judges: {_listed(judges)}", where=where)
-        found.setdefault(_place(row, where), []).append(_reply(row, where))
-    return found
+        replies.setdefault(_key(row, where), []).append(_reply(row, where))
+    return replies
 
 
 def _listed(judges: set[str]) -> str:
@@ -115,7 +115,7 @@ def _row(line: bytes, where: str) -> dict[str, Any]:
     return cast("dict[str, Any]", row)
 
 
-def _place(row: Mapping[str, Any], where: str) -> Place:
+def _key(row: Mapping[str, Any], where: str) -> ReplyKey:
     if not isinstance(row.get("unit"), str):
         raise _bad("`unit` is missing or is not a string", where)
     order = _field(row, "order", "12", where)
@@ -124,7 +124,7 @@ def _place(row: Mapping[str, Any], where: str) -> Place:
     turn, repeat = _field(row, "round", 1, where), _field(row, "repeat", 0, where)
     if turn < 1 or repeat < 0:
         raise _bad("`round` counts from 1, `repeat` from 0", where)
-    return Place(row["unit"], order, turn, repeat)
+    return ReplyKey(row["unit"], order, turn, repeat)
 
 
 def _field(row: Mapping[str, Any], name: str, default: Any, where: str) -> Any:

@@ -39,15 +39,16 @@ class Secret:
     def __repr__(self) -> str:
         return f"Secret({self.name})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and (other._value, other.origin) == (
-            self._value,
-            self.origin,
-        )
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Secret) and value._pair == self._pair
 
     def __hash__(self) -> int:
         """Of this process alone: the hash of a string is salted."""
-        return hash((self._value, self.origin))
+        return hash(self._pair)
+
+    @property
+    def _pair(self) -> tuple[str, str]:
+        return self._value, self.origin
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key is not written anywhere")

@@ -26,7 +26,7 @@ from evenhand.files.protocols import (
     task_types,
 )
 from evenhand.files.rubrics import read_rubric_file, read_task_file, with_task_text
-from evenhand.judges import JudgeOptions, open_judge, split_name
+from evenhand.judges import JudgeOptions, Provider, split_name
 from evenhand.judgment import Judgment, bad_tries
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Kind
@@ -37,9 +37,6 @@ from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.store import Counts, IncomingUnit, RunRow, Scope, Store, StoredJudgment
 from evenhand.suite import JudgeSpec, Settings, Suite
-
-COSTS_NOTHING = frozenset({"embedded", "ollama", "python", "replay"})
-"""Providers whose calls are not billed."""
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
@@ -124,7 +121,8 @@ class Prepared:
             environment=environ,
             notify=notify,
         )
-        return Seat(spec=spec, judge=open_judge(options), price=_price(spec, provider, model))
+        judge = provider.open(options, model)
+        return Seat(spec=spec, judge=judge, price=_price(spec, provider, model))
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -349,10 +347,10 @@ def _read_rubric(suite: Suite, protocol: Protocol) -> object:
     return read_rubric_file(path)
 
 
-def _price(spec: JudgeSpec, provider: str, model: str) -> Price | None:
+def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:
     if spec.price is not None:
         return given_price(spec.price.input, spec.price.output)
-    return FREE if provider in COSTS_NOTHING else listed_price(provider, model)
+    return listed_price(provider.name, model) if provider.is_billed else FREE
 
 
 def _different(seats: Sequence[Seat]) -> None:

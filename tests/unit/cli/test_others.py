@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import COMMANDS
+from evenhand.judges import PROVIDERS
 from evenhand.kinds.shared.load import KINDS
 from tests.suites import RUBRIC, evenhand, samples, write_rows, write_suite
 from tests.unit.cli.conftest import CallCommand
@@ -120,6 +121,22 @@ def test_doctor_looks_at_the_suite_and_its_store(call: CallCommand, tmp_path: Pa
     said = call("doctor", "--json")
     assert (said.code, said.json["ok"]) == (1, False)
     assert any("evenhand.toml" in f["said"] for f in said.json["findings"] if not f["ok"])
+
+
+def test_doctor_knows_the_key_of_every_provider_that_needs_one(
+    call: CallCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for provider in PROVIDERS.values():
+        for name in provider.key_names:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GOOGLE_API_KEY", "x" * 20)
+    findings = {found["what"]: found["said"] for found in call("doctor", "--json").json["findings"]}
+    assert findings["GOOGLE_API_KEY"] == "set"
+    assert "GEMINI_API_KEY" not in findings
+    assert "OLLAMA_API_KEY" not in findings
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"):
+        assert findings[name].startswith("not set")
+    assert "xllamacpp" in findings["embedded judge"]
 
 
 def test_protocols_are_listed_and_shown(call: CallCommand) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.errors import AskAgain
 from evenhand.exchange import Judge, Message, Question, Reply
-from evenhand.judges import JudgeOptions, open_judge
+from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
 from evenhand.judges.openai import OpenAIJudge
 
 KEY = "sk-test-0123456789abcdefghij/+XYZ"
@@ -51,15 +51,20 @@ async def judge() -> AsyncIterator[MakeJudge]:
     def make(base_url: str | None = None, **rest: Any) -> OpenAIJudge:
         settings: dict[str, Any] = {
             "name": "openai/test-model",
+            "provider": "openai",
             "model": "test-model",
             "temperature": 0.0,
             "max_tokens": 256,
             "seed": None,
-            "extra": {},
             "environment": {"OPENAI_API_KEY": KEY},
             "attempt_seconds": 10.0,
+            "folder": Path(),
+            "notify": print,
         }
-        made.append(PatientJudge(base_url=base_url, **{**settings, **rest}))
+        settings |= rest
+        provider, model = PROVIDERS[settings.pop("provider")], settings.pop("model")
+        options = JudgeOptions(base_url=base_url, **settings)
+        made.append(PatientJudge(provider, options, model))
         return made[-1]
 
     yield make

@@ -1,4 +1,4 @@
-"""The door itself: where it goes, what it reads, and what it leaves alone."""
+"""The client itself: where it goes, what it reads, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from yarl import URL
 
 from evenhand import limits
 from evenhand.errors import CallLost, UsageError
-from evenhand.judges.http import Door, base_url, is_loopback, proxy_for
+from evenhand.judges.http import HttpClient, base_url, is_loopback, proxy_for
 from tests.provider import Provider, completion, flooding, sending
 
 
-def door(url: str, *, seconds: float = 10.0, environment: Mapping[str, str] | None = None) -> Door:
+def client(
+    url: str, *, seconds: float = 10.0, environment: Mapping[str, str] | None = None
+) -> HttpClient:
     target = URL(url) / "chat" / "completions"
-    return Door(target, secret=None, environment=environment or {}, seconds=seconds)
+    return HttpClient(target, secret=None, environment=environment or {}, seconds=seconds)
 
 
 async def posted(provider: Provider, body: bytes = b"{}") -> bytes:
-    opened = door(provider.url)
+    opened = client(provider.url)
     try:
         return (await opened.post(body)).body
     finally:
@@ -102,7 +104,7 @@ async def test_what_is_no_http_is_lost_and_not_quoted(raw: bytes) -> None:
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        opened = door(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        opened = client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         with pytest.raises(CallLost) as lost:
             await opened.post(b"{}")
         await opened.close()
@@ -112,7 +114,7 @@ async def test_what_is_no_http_is_lost_and_not_quoted(raw: bytes) -> None:
 
 async def test_connections_are_kept_after_answers_and_dropped_after_floods() -> None:
     async with Provider([sending(b"1"), sending(b"2"), flooding(20), sending(b"3")]) as provider:
-        opened = door(provider.url)
+        opened = client(provider.url)
         await opened.post(b"{}")
         await opened.post(b"{}")
         with pytest.raises(CallLost):
@@ -133,7 +135,7 @@ async def test_a_host_that_takes_no_connection_is_a_timeout_that_cost_nothing() 
             for filler in (first, second):
                 filler.setblocking(False)
                 filler.connect_ex(address)
-            opened = door(f"http://127.0.0.1:{address[1]}", seconds=0.15)
+            opened = client(f"http://127.0.0.1:{address[1]}", seconds=0.15)
             with pytest.raises(CallLost) as lost:
                 await opened.post(b"{}")
             await opened.close()
@@ -198,7 +200,7 @@ def test_other_machines_are_not_this_one(host: str) -> None:
 async def test_a_request_goes_through_the_proxy_that_the_environment_names() -> None:
     async with Provider(sending(b"by proxy")) as proxy:
         environment = {"http_proxy": proxy.url.removesuffix("/v1")}
-        opened = door("http://host.test/v1", environment=environment)
+        opened = client("http://host.test/v1", environment=environment)
         answered = await opened.post(b"{}")
         await opened.close()
     assert answered.body == b"by proxy"

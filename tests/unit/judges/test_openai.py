@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import CallLost, CallRejected, ProviderRefused, UsageError
+from evenhand.errors import CallLost, CallRejected, ProviderRefused
 from evenhand.exchange import Judge, Message, Question, Usage
-from evenhand.judges.openai import OpenAIJudge
-from evenhand.judges.services import OLLAMA
 from tests.provider import (
     Call,
     Provider,
@@ -36,7 +34,7 @@ async def test_the_request_carries_the_conversation_the_settings_and_the_schema(
     judge: MakeJudge,
 ) -> None:
     async with Provider() as provider:
-        asked = judge(provider.url, seed=7, extra={"top_p": 0.5})
+        asked = judge(provider.url, seed=7)
         await asked.answer(question("Оцени это. 评分"))
     call = provider.calls[0]
     assert call.headers["Authorization"] == f"Bearer {KEY}"
@@ -49,7 +47,6 @@ async def test_the_request_carries_the_conversation_the_settings_and_the_schema(
         "max_tokens": 256,
         "temperature": 0.0,
         "seed": 7,
-        "top_p": 0.5,
         "response_format": {
             "type": "json_schema",
             "json_schema": {"name": "reply", "strict": True, "schema": SCHEMA},
@@ -162,7 +159,7 @@ async def test_spellings_of_one_base_url_are_one_identity(judge: MakeJudge, url:
 
 
 async def test_the_identity_holds_the_parameters_and_never_the_key(judge: MakeJudge) -> None:
-    made: Judge = judge(seed=7, extra={"top_p": 1})
+    made: Judge = judge(seed=7)
     assert made.identity == {
         "provider": "openai",
         "base_url": "https://api.openai.com/v1",
@@ -170,7 +167,6 @@ async def test_the_identity_holds_the_parameters_and_never_the_key(judge: MakeJu
         "temperature": 0.0,
         "max_tokens": 256,
         "seed": 7,
-        "extra": {"top_p": 1},
     }
 
 
@@ -188,26 +184,10 @@ async def test_the_official_host_is_not_asked_without_a_key(judge: MakeJudge) ->
 async def test_another_service_has_its_own_address_and_key(judge: MakeJudge) -> None:
     async with Provider() as provider:
         environment = {"OLLAMA_BASE_URL": provider.url, "OPENAI_API_KEY": KEY}
-        made = judge(environment=environment, service=OLLAMA)
+        made = judge(environment=environment, provider="ollama")
         await made.answer(question())
     assert made.identity["provider"] == "ollama"
     assert "Authorization" not in provider.calls[0].headers
-
-
-@pytest.mark.parametrize("name", ["messages", "stream", "max_tokens", "response_format"])
-def test_extra_may_not_replace_what_evenhand_sends(name: str) -> None:
-    with pytest.raises(UsageError, match=name):
-        OpenAIJudge(
-            name="n",
-            model="m",
-            base_url=None,
-            temperature=None,
-            max_tokens=1,
-            seed=None,
-            extra={name: 1},
-            environment={},
-            attempt_seconds=1,
-        )
 
 
 # The reply

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import json
 import os
 import re
@@ -58,11 +57,6 @@ def open_embedded(
     notify: Notify | None = None,
 ) -> EmbeddedJudge:
     """The judge `embedded`, `embedded/NAME` or `embedded/FILE.gguf`. Starts nothing yet."""
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise UsageError(
-            "the embedded judge needs xllamacpp, which is not installed",
-            advice='Install it with: pip install "evenhand[embedded]"',
-        )
     return EmbeddedJudge(
         _weights(name, notify or _silent),
         temperature=temperature or 0.0,

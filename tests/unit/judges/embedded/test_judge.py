@@ -5,12 +5,14 @@ import contextlib
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from evenhand import limits
 from evenhand.errors import CallRejected, JudgeCrashed, ProviderRefused, UsageError
 from evenhand.exchange import Message, Question
+from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.embedded import judge as module
 from evenhand.judges.embedded import open_embedded
 from evenhand.judges.embedded.judge import COMMAND
@@ -177,10 +179,21 @@ def test_the_identity_holds_what_can_change_an_answer_and_not_the_threads(judge_
     assert "not validated" in one.caveat
 
 
-def test_without_the_runtime_the_install_command_is_given(monkeypatch):
-    monkeypatch.setattr(module.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UsageError) as error:
-        open_embedded("embedded")
+def test_without_the_runtime_the_install_command_is_given():
+    absent = replace(PROVIDERS["embedded"], package="no_such_package")
+    options = JudgeOptions(
+        name="embedded",
+        base_url=None,
+        temperature=None,
+        max_tokens=1,
+        seed=0,
+        attempt_seconds=1,
+        folder=Path(),
+        environment={},
+        notify=print,
+    )
+    with pytest.raises(UsageError, match="needs no_such_package, which is not installed") as error:
+        absent.open(options, "")
     assert 'pip install "evenhand[embedded]"' in str(error.value)
 
 

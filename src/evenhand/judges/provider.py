@@ -1,0 +1,95 @@
+"""What a provider is: one record of its traits. Whoever must know something of a provider asks its
+record, and nobody asks for it by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from evenhand.errors import UsageError
+from evenhand.exchange import Judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions:
+    """What a suite says about one judge, and where it runs."""
+
+    name: str
+    base_url: str | None
+    temperature: float | None
+    max_tokens: int
+    seed: int
+    attempt_seconds: float
+    folder: Path
+    environment: Mapping[str, str]
+    notify: Callable[[str], None]
+    probabilities: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """How a provider is reached over HTTP, and how it is shown the key.
+
+    `path` is added to an address that does not end in a version; `surplus` is what one may end in
+    that is added anyway. `version_names` are settings that ask for an older form of the address.
+    """
+
+    needs_key: bool = True
+    key_header: str = "Authorization"
+    key_prefix: str = "Bearer "
+    headers: Mapping[str, str] = field(default_factory=dict)
+    path: str = ""
+    surplus: str = ""
+    version_names: tuple[str, ...] = ()
+    spell: Callable[[str], str] = str
+    """An address as the environment may hold it, as a URL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """The traits of one provider."""
+
+    name: str
+    opener: Callable[[Provider, JudgeOptions, str], Judge]
+    """Makes the judge of a model; imports the judge's module only then."""
+    url: str = ""
+    """Its own address; empty where it has none."""
+    url_names: tuple[str, ...] = ()
+    """The settings of the environment that may hold another, the first of them first."""
+    key_names: tuple[str, ...] = ()
+    """The settings of the environment that may hold its key."""
+    service: Service = Service()
+    is_billed: bool = True
+    has_probabilities: bool = True
+    """Whether it can tell log-probabilities."""
+    needs_model: bool = True
+    """Whether a name must say which model; else the provider's name alone is one."""
+    package: str = ""
+    """The module that must be installed, and the extra that brings it."""
+    extra: str = ""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether its own address takes no request without a key."""
+        return bool(self.key_names) and self.service.needs_key
+
+    @property
+    def is_installed(self) -> bool:
+        return not self.package or find_spec(self.package) is not None
+
+    def open(self, options: JudgeOptions, model: str) -> Judge:
+        """The judge of a model; raises UsageError where this provider has none of the kind."""
+        if not self.is_installed:
+            raise UsageError(
+                f"the judge {options.name} needs {self.package}, which is not installed",
+                advice=f'Install it with: pip install "evenhand[{self.extra}]"',
+            )
+        if options.probabilities and not self.has_probabilities:
+            raise UsageError(
+                f"{self.name} gives no log-probabilities",
+                where=f"[[judges]] {options.name}",
+                advice="Remove `probabilities = true` for this judge, or choose another provider.",
+            )
+        return self.opener(self, options, model)

@@ -1,0 +1,138 @@
+"""The providers there are. A new one is a module that speaks to it, and a record here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evenhand.exchange import Judge
+from evenhand.judges.ollama import ollama_url
+from evenhand.judges.provider import JudgeOptions, Provider, Service
+
+
+def _chat(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.openai import OpenAIJudge
+
+    return OpenAIJudge(provider, options, model)
+
+
+def _anthropic(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.anthropic import AnthropicJudge
+
+    return AnthropicJudge(provider, options, model)
+
+
+def _google(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.google import GoogleJudge
+
+    return GoogleJudge(provider, options, model)
+
+
+def _embedded(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.embedded.judge import open_embedded
+
+    name = f"embedded/{options.folder / model}" if model.endswith(".gguf") else options.name
+    return open_embedded(
+        name,
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        seed=options.seed,
+        notify=options.notify,
+    )
+
+
+def _replay(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.replay import ReplayJudge
+
+    return ReplayJudge(options.name, options.folder / model)
+
+
+def _python(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.python import PythonJudge
+
+    return PythonJudge(
+        options.name,
+        model,
+        folder=options.folder,
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        seed=options.seed,
+        attempt_seconds=options.attempt_seconds,
+    )
+
+
+_RECORDS = (
+    Provider(
+        name="embedded",
+        opener=_embedded,
+        is_billed=False,
+        needs_model=False,
+        package="xllamacpp",
+        extra="embedded",
+    ),
+    Provider(
+        name="openai",
+        opener=_chat,
+        url="https://api.openai.com/v1",
+        url_names=("OPENAI_BASE_URL",),
+        key_names=("OPENAI_API_KEY",),
+    ),
+    Provider(
+        name="anthropic",
+        opener=_anthropic,
+        url="https://api.anthropic.com/v1",
+        url_names=("ANTHROPIC_BASE_URL",),
+        key_names=("ANTHROPIC_API_KEY",),
+        service=Service(
+            key_header="x-api-key",
+            key_prefix="",
+            headers={"anthropic-version": "2023-06-01"},
+            path="/v1",
+        ),
+        has_probabilities=False,
+    ),
+    Provider(
+        name="google",
+        opener=_google,
+        url="https://generativelanguage.googleapis.com/v1beta",
+        url_names=("GEMINI_BASE_URL", "GOOGLE_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
+        key_names=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        service=Service(
+            key_header="x-goog-api-key",
+            key_prefix="",
+            path="/v1beta",
+            surplus=r"(?:(?<=/v1)|(?<=/v1beta))/models$",
+        ),
+    ),
+    Provider(
+        name="openrouter",
+        opener=_chat,
+        url="https://openrouter.ai/api/v1",
+        url_names=("OPENROUTER_BASE_URL",),
+        key_names=("OPENROUTER_API_KEY",),
+    ),
+    Provider(
+        name="ollama",
+        opener=_chat,
+        url="http://127.0.0.1:11434/v1",
+        url_names=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        key_names=("OLLAMA_API_KEY",),
+        service=Service(needs_key=False, path="/v1", spell=ollama_url),
+        is_billed=False,
+    ),
+    Provider(
+        name="azure",
+        opener=_chat,
+        url_names=("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
+        key_names=("AZURE_OPENAI_API_KEY",),
+        service=Service(
+            key_header="api-key",
+            key_prefix="",
+            path="/openai/v1",
+            surplus=r"/openai(?:/deployments(?:/[^/]*)?)?$",
+            version_names=("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"),
+        ),
+    ),
+    Provider(name="replay", opener=_replay, is_billed=False, has_probabilities=False),
+    Provider(name="python", opener=_python, is_billed=False, has_probabilities=False),
+)
+PROVIDERS: Final = {provider.name: provider for provider in _RECORDS}
