@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, cast
 
 from evenhand.kinds.disguise import introductions as said
 from evenhand.kinds.disguise.family_table import FAMILIES
+from evenhand.kinds.shared.scan import chunks, matches, search
 
 MASK = "[model]"
 EMBEDDED = "qwen2.5-coder-1.5b"
@@ -206,18 +207,19 @@ class _Naming:
     def __init__(self, text: str) -> None:
         self.text = text
         self.shown, self.odd = _folded(text)
-        self.low = _lower(self.shown).translate(_PLAINER)
+        shown = (self.shown[start:end] for start, end in chunks(self.shown))
+        self.low = "".join(_lower(chunk).translate(_PLAINER) for chunk in shown)
         self.mentions = tuple(self._find())
 
     def _find(self) -> Iterator[_Mention]:
         at = 0
-        while candidate := _candidate().search(self.low, at):
+        while candidate := search(_candidate(), self.low, at):
             at = candidate.start() + 1
-            if found := _mention().match(self.low, candidate.start()):
-                kind, _, place = cast("str", found.lastgroup).partition("_")
+            if mention := _mention().match(self.low, candidate.start()):
+                kind, _, place = cast("str", mention.lastgroup).partition("_")
                 key = FAMILIES[int(place)].key
-                yield _Mention(*found.span(), found[0], cast("Kind", kind), key)
-                at = found.end()
+                yield _Mention(*mention.span(), mention[0], cast("Kind", kind), key)
+                at = mention.end()
 
     def original(self, mention: _Mention) -> tuple[int, int]:
         """Where a name stands in the text as it was."""
@@ -284,12 +286,12 @@ class _Naming:
     @cached_property
     def _introduced(self) -> dict[int, tuple[str, str]]:
         """Where an introduction ends: its form, and its words."""
-        found = said.INTRODUCTION.finditer(self.low)
-        return {each.end(): (cast("str", each.lastgroup), each[0]) for each in found}
+        introductions = matches(said.INTRODUCTION, self.low)
+        return {each.end(): (cast("str", each.lastgroup), each[0]) for each in introductions}
 
     @cached_property
     def _made_by(self) -> frozenset[int]:
-        return frozenset(found.end() for found in said.MADE_BY.finditer(self.low))
+        return frozenset(each.end() for each in matches(said.MADE_BY, self.low))
 
     @cached_property
     def _beside(self) -> frozenset[_Mention]:
@@ -306,7 +308,7 @@ class _Naming:
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        return tuple(found.start() for found in said.SENTENCE_END.finditer(self.low))
+        return tuple(each.start() for each in matches(said.SENTENCE_END, self.low))
 
     def _sentence(self, mention: _Mention) -> int:
         return bisect_left(self._ends, mention.start)
@@ -314,8 +316,8 @@ class _Naming:
     @cached_property
     def _about_models(self) -> frozenset[int]:
         """The sentences that speak of a model."""
-        found = said.MODEL.finditer(self.low)
-        return frozenset(bisect_left(self._ends, each.start()) for each in found)
+        models = matches(said.MODEL, self.low)
+        return frozenset(bisect_left(self._ends, each.start()) for each in models)
 
 
 def _naming(text: str) -> _Naming:
@@ -340,13 +342,13 @@ def _folded(text: str) -> tuple[str, list[_Odd]]:
     pieces: list[str] = []
     odd: list[_Odd] = []
     at = done = 0
-    for found in _ODD.finditer(text):
-        start = max(found.start() - 1, 0)  # the letter that a mark may stand on
-        folded = _fold(text[start : found.end()])
+    for stretch in matches(_ODD, text):
+        start = max(stretch.start() - 1, 0)  # the letter that a mark may stand on
+        folded = _fold(text[start : stretch.end()])
         at += start - done
-        odd.append(_Odd(at, at + len(folded), start, found.end()))
+        odd.append(_Odd(at, at + len(folded), start, stretch.end()))
         pieces += [text[done:start], folded]
-        at, done = odd[-1].to, found.end()
+        at, done = odd[-1].to, stretch.end()
     return "".join([*pieces, text[done:]]) if odd else text, odd
 
 

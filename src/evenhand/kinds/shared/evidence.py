@@ -4,8 +4,7 @@ A quote is matched exactly first, then after NFC and white-space folding, then w
 marks and ellipses unified. Whatever is found is a stretch of the original text: offsets are its
 code points, half-open, of the first occurrence.
 
-A text is folded once, however many quotes are sought in it, in time linear in its length. No
-single step takes in more than a chunk of it, so that other threads get their turn.
+A text is folded once, however many quotes are sought in it, in time linear in its length.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from evenhand.judgment import Match
+from evenhand.kinds.shared.scan import chunks, matches
 
 _nfc, _nfd = partial(unicodedata.normalize, "NFC"), partial(unicodedata.normalize, "NFD")
-
-CHUNK_CHARS = 1 << 14
-"""So much is taken in at a time: some milliseconds at the most."""
 
 CLUSTER_MOST = 64
 """Marks on one letter. More are no writing, and to sort them takes the square of their number."""
@@ -74,9 +71,9 @@ class SearchText:
     def unified(self) -> _Folding:
         """The same with one sort of quotation marks and of ellipses."""
         text = self.folded.text
-        places = range(0, len(text), CHUNK_CHARS)
-        plain = "".join(_QUOTATION.sub('"', text[at : at + CHUNK_CHARS]) for at in places)
-        return _Folding(plain, _ellipses(plain), self.folded)
+        plain = "".join(_QUOTATION.sub('"', text[start:end]) for start, end in chunks(text))
+        ellipses = (_Edit(*ellipsis.span(), "...") for ellipsis in matches(_ELLIPSIS, plain))
+        return _Folding(plain, ellipses, self.folded)
 
 
 class _Edit(NamedTuple):
@@ -134,10 +131,7 @@ class _Folding:
         return self.ends[number] if number >= 0 and at < self.ends[number] else at + 1
 
 
-# What no letter before it can take in: a text may be cut here.
-_LETTER = re.compile(r"[^\W\u1160-\u11ff\ud7b0-\ud7ff]")
 _BLANK = re.compile(r"\s{2,}|[^\S ]")
-_BLANKS = re.compile(r"\s*")
 # All but what NFC leaves as it is, whatever stands before it; and the letter before that.
 _ODD = re.compile(
     r"\s{2,}|[^\S ]|\S?[^\s\x00-\u02ff\u0400-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e"
@@ -147,22 +141,10 @@ _QUOTATION = re.compile("[\"'`´«»“”„‟‘’‚‛‹›「」『』�
 _ELLIPSIS = re.compile("[…⋯]")
 
 
-def _chunks(text: str) -> Iterator[tuple[int, int]]:
-    """Where to cut a text so that no cluster and no white space is cut."""
-    start = 0
-    while start < len(text):
-        letter = _LETTER.search(text, start + CHUNK_CHARS, start + 4 * CHUNK_CHARS)
-        end = letter.start() if letter else start + 4 * CHUNK_CHARS
-        if letter is None and text[end - 1 : end].isspace():
-            end = cast("re.Match[str]", _BLANKS.match(text, end)).end()
-        yield start, min(end, len(text))
-        start = end
-
-
 def _composed(text: str) -> Iterator[_Edit]:
     """White space as one space, and letters with their marks in NFC."""
     joins: dict[str, bool] = {}
-    for start, end in _chunks(text):
+    for start, end in chunks(text):
         is_normal = unicodedata.is_normalized("NFC", text[start:end])
         for stretch in (_BLANK if is_normal else _ODD).finditer(text, start, end):
             if stretch[0].isspace():
@@ -196,13 +178,6 @@ def _joins(cluster: str, joins: dict[str, bool]) -> bool:
     return is_joined
 
 
-def _ellipses(text: str) -> Iterator[_Edit]:
-    """Ellipses as three dots."""
-    for start in range(0, len(text), CHUNK_CHARS):
-        for ellipsis in _ELLIPSIS.finditer(text, start, start + CHUNK_CHARS):
-            yield _Edit(*ellipsis.span(), "...")
-
-
 _SENTENCE = re.compile(r"[^.!?。！？…\n]+[.!?。！？…]*[»”\"』」)]*|[.!?。！？…]+")
 _CLAUSE = re.compile(r"[^,;:，、；：—]+[,;:，、；：—]*")
 FRAGMENTS_MOST, FRAGMENT_CHARS = 24, 160
@@ -220,7 +195,7 @@ def fragments(text: str) -> list[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    for sentence in _SENTENCE.finditer(text):
+    for sentence in matches(_SENTENCE, text):
         is_short = len(sentence[0]) <= FRAGMENT_CHARS
         parts = [sentence[0]] if is_short else _CLAUSE.findall(sentence[0])
         yield from (part.strip()[:FRAGMENT_CHARS].strip() for part in parts)

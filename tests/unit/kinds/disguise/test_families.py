@@ -20,6 +20,7 @@ from evenhand.kinds.disguise.families import (
     masked,
 )
 from evenhand.kinds.disguise.family_table import FAMILIES
+from evenhand.kinds.shared.scan import CHUNK_CHARS, REACH_CHARS
 
 NAMES = {
     "openai": "openai/gpt-4.1-mini gpt-4o chatgpt-4o-latest o1-mini openrouter/openai/o3"
@@ -423,6 +424,15 @@ PIECES += ["\u200b", "Ｇ", "İ"]
 PIECES += ["This is ", "Hi, ", " here", "\n— ", "an assistant called ", "Bard"]
 PIECES += ["である私", "这里是"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=24).map("".join) | st.text(st.characters())
+
+
+@given(TEXTS, st.integers(0, 60), st.sampled_from([CHUNK_CHARS, CHUNK_CHARS + REACH_CHARS]))
+@example("I am Claude 3 Opus, made by Anthropic.", 20, CHUNK_CHARS)
+def test_where_a_long_text_is_cut_into_chunks_makes_no_difference(text, before, place):
+    prefix = "\n." * ((place - before) // 2)
+    long, short = f"{prefix}\n{text}{prefix}", f"\n.\n{text}\n."
+    assert gives_itself_away(long) == gives_itself_away(short)
+    assert masked(long) == f"{prefix}\n{masked(short)[3:-2]}{prefix}"
 
 
 @given(TEXTS, st.sampled_from(["", "ChatGPT", "Claude, 豆包 и Сбер"]))
