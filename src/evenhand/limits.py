@@ -59,9 +59,6 @@ RETRY_AFTER_MOST = 600.0
 # This many calls lost one after the other, none answered between them: the provider is down.
 LOST_IN_A_ROW = 12
 
-# Who waits for a turn within requests and tokens a minute looks again so often, in seconds.
-PACE_SECONDS = 0.2
-
 # Bytes bound tokens from above (a byte-level tokenizer never makes more); each message of a
 # conversation adds at most this many.
 TOKENS_A_MESSAGE = 16

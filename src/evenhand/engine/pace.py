@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from time import monotonic
 
 from evenhand.engine.attempt import Attempt, Layer
+from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop
 from evenhand.errors import StoppedEarly
 from evenhand.exchange import Reply
-from evenhand.limits import PACE_SECONDS
 
 MINUTE = 60.0
 
@@ -47,6 +47,7 @@ class Pace:
         self._next = 0.0
         self._held_until = 0.0
         self._waiting = asyncio.Lock()
+        self._corrected = Signal()
 
     def hold(self, seconds: float) -> None:
         """Send nothing for so long."""
@@ -55,14 +56,19 @@ class Pace:
     async def admit(self, tokens: int) -> Entry | None:
         """Wait for a turn; the entry is to be corrected when the true count is known.
 
-        Whoever comes first waits and looks again now and then: a correction may have made room.
+        Whoever comes first waits for the moment, or for a correction that may have made room.
         """
         if self._waiting.locked() or self._pause(tokens) > 0:
             async with self._waiting:
                 while (pause := self._pause(tokens)) > 0:
-                    await self._stop.sleep(min(pause, PACE_SECONDS))
+                    await self._stop.sleep(pause, self._corrected)
                 return self._enter(tokens)
         return self._enter(tokens)
+
+    def correct(self, entry: Entry, tokens: int) -> None:
+        """Put the true count of tokens in the place of their bound."""
+        entry.tokens = tokens
+        self._corrected.give()
 
     def _enter(self, tokens: int) -> Entry | None:
         now = self._clock()
@@ -108,10 +114,10 @@ def paced(inner: Layer, pace: Pace, max_tokens: int) -> Layer:
             async with inner(attempt) as reply:
                 usage = reply.usage
                 if entry is not None and usage.input_tokens is not None:
-                    entry.tokens = usage.input_tokens + (usage.output_tokens or 0)
+                    pace.correct(entry, usage.input_tokens + (usage.output_tokens or 0))
                 yield reply
         finally:
             if entry is not None and attempt.sent_at is None:
-                entry.tokens = 0
+                pace.correct(entry, 0)
 
     return in_turn

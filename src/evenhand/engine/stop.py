@@ -6,8 +6,7 @@ pending, never a failure.
 
 from __future__ import annotations
 
-import asyncio
-
+from evenhand.engine.signal import Signal, first_of
 from evenhand.errors import EvenhandError
 
 
@@ -20,13 +19,13 @@ class Stop:
 
     def __init__(self) -> None:
         self.cause: EvenhandError | None = None
-        self._thrown = asyncio.Event()
+        self._thrown = Signal()
 
     def throw(self, cause: EvenhandError) -> None:
         """Send nothing new from now on."""
         if self.cause is None:
             self.cause = cause
-            self._thrown.set()
+            self._thrown.give()
 
     @property
     def thrown(self) -> bool:
@@ -37,11 +36,9 @@ class Stop:
         if self.cause is not None:
             raise Stopped
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait, but not beyond the switch: raises Stopped as soon as it is thrown."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._thrown.wait()
-        except TimeoutError:
-            return
-        raise Stopped
+    async def sleep(self, seconds: float | None, *signals: Signal) -> None:
+        """Wait so long, or for the first of some signals, but not beyond the switch: raises Stopped
+        as soon as it is thrown."""
+        self.check()
+        await first_of(self._thrown, *signals, seconds=seconds)
+        self.check()

@@ -6,6 +6,7 @@ import asyncio
 import heapq
 from collections.abc import Awaitable
 
+from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop
 
 TURNS = 40
@@ -22,8 +23,10 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float, *signals: Signal) -> None:
         woken = asyncio.get_running_loop().create_future()
+        for signal in signals:
+            signal.add(woken)
         self._number += 1
         heapq.heappush(self._waiting, (self.now + seconds, self._number, woken))
         await woken
@@ -35,8 +38,10 @@ class Clock:
             for _ in range(TURNS):
                 await asyncio.sleep(0)
             if not done.done():
-                self.now, _, woken = heapq.heappop(self._waiting)
-                woken.set_result(None)
+                moment, _, woken = heapq.heappop(self._waiting)
+                if not woken.done():
+                    self.now = moment
+                    woken.set_result(None)
         await done
 
 
@@ -47,7 +52,8 @@ class VirtualStop(Stop):
         super().__init__()
         self._clock = clock
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float | None, *signals: Signal) -> None:
         self.check()
-        await self._clock.sleep(seconds)
+        assert seconds is not None
+        await self._clock.sleep(seconds, *signals)
         self.check()

@@ -1,0 +1,67 @@
+"""Whoever waits for a signal is woken by it, by the clock or by the switch, and by nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evenhand.engine.signal import Signal, first_of
+from evenhand.engine.stop import Stop, Stopped
+from evenhand.errors import Interrupted
+
+
+async def turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_signal_wakes_all_who_wait_now_and_nobody_later() -> None:
+    signal, other = Signal(), Signal()
+    waiting = [asyncio.create_task(first_of(signal, other)) for _ in range(3)]
+    await turns()
+    assert not any(task.done() for task in waiting)
+    signal.give()
+    await asyncio.gather(*waiting)
+    late = asyncio.create_task(first_of(signal, other))
+    await turns()
+    assert not late.done()
+    other.give()
+    await late
+
+
+async def test_who_waits_so_long_is_woken_by_the_clock() -> None:
+    await first_of(Signal(), seconds=0)
+
+
+async def test_who_is_cancelled_waits_no_more() -> None:
+    signal = Signal()
+    waiting = asyncio.create_task(first_of(signal, seconds=600))
+    await turns()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    signal.give()
+    await turns()
+
+
+async def test_nobody_waits_beyond_the_switch() -> None:
+    stop, signal = Stop(), Signal()
+    waiting = asyncio.create_task(stop.sleep(None, signal))
+    await turns()
+    stop.throw(Interrupted("enough"))
+    with pytest.raises(Stopped):
+        await waiting
+    with pytest.raises(Stopped):
+        await stop.sleep(600, signal)
+
+
+async def test_a_signal_serves_one_event_loop_after_the_other() -> None:
+    signal = Signal()
+
+    async def woken() -> None:
+        asyncio.get_running_loop().call_soon(signal.give)
+        await first_of(signal)
+
+    for _ in range(2):
+        await asyncio.to_thread(asyncio.run, woken())
