@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from evenhand.errors import ProviderRefused
 from evenhand.limits import REASK_CHARS
 
 Role = Literal["system", "user", "assistant"]
@@ -98,6 +99,8 @@ class Judge(Protocol):
     It shows no key."""
     caveat: str
     """What must be said with every result of this judge; empty for most."""
+    lacks: ProviderRefused | None
+    """Why it could not send anything, such as a key that is not there: told before a run begins."""
 
     async def answer(self, question: Question) -> Reply:
         """Answer once, or raise one of the call errors, AskAgain or ProviderRefused."""

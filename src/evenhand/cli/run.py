@@ -173,15 +173,17 @@ def _dry(
 ) -> int:
     store = _store_so_far(url, place)
     try:
-        ahead = forecast(prepared, store, limit, retry_failures=retry_failures)
-        found = wait(ahead).json()
+        ahead = wait(forecast(prepared, store, limit, retry_failures=retry_failures))
     finally:
         if store:
             store.close()
+    lacking = [str(error) for error in ahead.lacking(prepared.seats)]
     if as_json:
-        print_json({"run": prepared.run, **found})
-        return 0
-    _print_forecast(prepared, found)
+        print_json({"run": prepared.run, **ahead.json(), "lacking": lacking})
+    else:
+        _print_forecast(prepared, ahead.json())
+    for message in lacking:
+        notice(f"evenhand: {message}")
     return 0
 
 

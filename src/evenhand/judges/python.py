@@ -27,6 +27,7 @@ from evenhand.errors import (
     CallLost,
     EvenhandError,
     JudgeCrashed,
+    ProviderRefused,
     UsageError,
     quoted,
 )
@@ -42,6 +43,7 @@ class PythonJudge:
     style: Style = "full"
     slots: int | None = None
     caveat: str = ""
+    lacks: ProviderRefused | None = None
 
     def __init__(
         self,

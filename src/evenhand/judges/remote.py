@@ -89,7 +89,8 @@ class RemoteJudge(ABC):
         self._recipient = Recipient(
             key_name=key_name, model=model, base_url=str(url), has_key=secret is not None
         )
-        self._keyless = secret is None and provider.needs_key and str(url) == provider.url
+        keyless = secret is None and provider.needs_key and str(url) == provider.url
+        self.lacks: ProviderRefused | None = self._no_key() if keyless else None
         service, scored = provider.service, options.probabilities
         self._client = HttpClient(
             self._endpoint(url),
@@ -125,8 +126,8 @@ class RemoteJudge(ABC):
 
     async def answer(self, question: Question) -> Reply:
         """Answer once, or raise AskAgain, CallLost, CallRejected or ProviderRefused."""
-        if self._keyless:
-            raise self._no_key()
+        if self.lacks:
+            raise self.lacks
         dialect = self._dialect
         answered = await self._client.post(self._body(question, dialect))
         outcome = self._read(answered, self._tail(question, dialect))
@@ -145,7 +146,8 @@ class RemoteJudge(ABC):
 
     def _no_key(self) -> KeyMissing:
         return KeyMissing(
-            f"{self._recipient.base_url} takes no request without a key; nothing was sent",
+            f"{self._recipient.base_url} takes no request without a key, and"
+            f" {self._recipient.key_name} is not set; nothing was sent",
             advice=f"Set {self._recipient.key_name} in the environment or in .env.",
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evenhand import limits
-from evenhand.errors import DataError, NothingRecorded, quoted
+from evenhand.errors import DataError, NothingRecorded, ProviderRefused, quoted
 from evenhand.exchange import Question, Reply, Style
 from evenhand.jsontext import dump, parse
 from evenhand.judges.sampling import storable
@@ -36,6 +36,7 @@ class ReplayJudge:
     style: Style = "full"
     slots: int | None = None
     caveat: str = ""
+    lacks: ProviderRefused | None = None
 
     def __init__(self, name: str, path: Path, *, judge: str | None = None) -> None:
         data = _read(path)

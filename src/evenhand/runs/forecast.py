@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.engine.prices import dollars, token_bounds, token_guess
 from evenhand.engine.run import BASIS, Everything, JudgeGroup, Schedule, asking
 from evenhand.engine.stop import Stopped
+from evenhand.errors import ProviderRefused
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.keys import call_keys
@@ -38,6 +39,13 @@ class Forecast:
     cost_most: int | None = 0
     until_decided: bool = False
     """Whether the run may end at any moment: then nothing is sure to be sent."""
+    asked: set[str] = field(default_factory=set[str])
+    """The names of judges that the run may have to ask something."""
+
+    def lacking(self, seats: Sequence[Seat]) -> list[ProviderRefused]:
+        """What keeps judges that would be asked from sending anything."""
+        judges = [seat.judge for seat in seats if seat.judge.name in self.asked]
+        return [judge.lacks for judge in judges if judge.lacks]
 
     def json(self) -> dict[str, Any]:
         sure = not self.until_decided
@@ -62,20 +70,51 @@ async def forecast(
 ) -> Forecast:
     """Everything a run would do up to the first call of each judgment that is not in the ledger,
     and no call. The data is read as by a run, into a store that vanishes."""
+    result = Forecast()
     async with aclosing(prepared):
-        intake = open_store("sqlite::memory:")
-        try:
-            name, units = prepared.suite.file.name, prepared.units(limit)
-            scope = intake.begin(prepared.run, name, prepared.manifest, units)
-            ahead = _Lookahead(prepared, store or intake, retry_failures)
-            schedule = _schedule(prepared, intake, scope, store)
-            ahead.found.until_decided = not isinstance(schedule, Everything)
-            for unit in intake.units(scope):
-                if schedule.is_wanted(unit.no):
-                    await ahead.add(unit)
-        finally:
-            intake.close()
-    return ahead.found
+        await _look(result, prepared, store, limit, retry_failures)
+    return result
+
+
+async def require_keys(
+    prepared: Prepared, store: Store, limit: int | None, *, retry_failures: bool = False
+) -> None:
+    """Raise what keeps a judge from sending, unless all that it would be asked is in the ledger."""
+    if not any(seat.judge.lacks for seat in prepared.seats):
+        return
+    result = Forecast()
+
+    def is_enough() -> bool:
+        return bool(result.lacking(prepared.seats))
+
+    await _look(result, prepared, store, limit, retry_failures, is_enough)
+    for lack in result.lacking(prepared.seats):
+        raise lack
+
+
+async def _look(
+    result: Forecast,
+    prepared: Prepared,
+    store: Store | None,
+    limit: int | None,
+    retry_failures: bool,
+    is_enough: Callable[[], bool] = lambda: False,
+) -> None:
+    """Sum up what the units of a run would send, until it is enough."""
+    intake = open_store("sqlite::memory:")
+    try:
+        name, units = prepared.suite.file.name, prepared.units(limit)
+        scope = intake.begin(prepared.run, name, prepared.manifest, units)
+        ahead = _Lookahead(result, prepared, store or intake, retry_failures)
+        schedule = _schedule(prepared, intake, scope, store)
+        result.until_decided = not isinstance(schedule, Everything)
+        for unit in intake.units(scope):
+            if is_enough():
+                return
+            if schedule.is_wanted(unit.no):
+                await ahead.add(unit)
+    finally:
+        intake.close()
 
 
 def _schedule(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | None) -> Schedule:
@@ -93,8 +132,10 @@ def _schedule(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | N
 class _Lookahead:
     """A forecast under way: the ledger answers as far as it can, and what is missing is summed."""
 
-    def __init__(self, prepared: Prepared, ledger: Store, retry_failures: bool) -> None:
-        self.found = Forecast()
+    def __init__(
+        self, found: Forecast, prepared: Prepared, ledger: Store, retry_failures: bool
+    ) -> None:
+        self.found = found
         self._judging, self._ledger, self._run = prepared.judging, ledger, Scope(prepared.run)
         self._retry_failures, self._bad_tries = retry_failures, prepared.bad_tries
         self._tries = 1 + prepared.suite.file.settings.repairs
@@ -175,6 +216,8 @@ class _Lookahead:
     ) -> None:
         """What is missing of the round that was begun last, and what may follow: the re-asks of
         each pass, and later rounds, which in a relay may go to its dearest judge."""
+        # A later round of a relay may be asked of any judge of it.
+        self.found.asked.update(seat.judge.name for seat in seats)
         for question in missing:
             seat = seats[question.seat]
             self._add_sure(seat, question)

@@ -105,13 +105,18 @@ class Options:
 
 async def judge_run(prepared: Prepared, store: Store, options: Options | None = None) -> Summary:
     """Judge what is open of a suite. Nothing is sent before all of the data was read and found
-    good. A stop is told in the summary, not raised: what was judged until then stands."""
+    good, and nothing is kept of a run whose judge has no key. A stop is told in the summary, not
+    raised: what was judged until then stands."""
+    from evenhand.runs.forecast import require_keys
+
     options = options or Options()
     if options.budget:
         prepared.know_prices()
     # A run that another process holds may be tried again: its judges are not closed by that.
     with store.claim(prepared.run):
         async with aclosing(prepared):
+            again = options.retry_failures
+            await require_keys(prepared, store, options.limit, retry_failures=again)
             units = prepared.units(options.limit)
             manifest = _remembering(prepared, store)
             scope = store.begin(prepared.run, prepared.suite.file.name, manifest, units)

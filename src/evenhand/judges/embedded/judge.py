@@ -71,6 +71,7 @@ class EmbeddedJudge:
     style: Style = "compact"
     slots: int | None = 1
     caveat = CAVEAT
+    lacks: ProviderRefused | None = None
 
     def __init__(self, found: Weights, *, temperature: float, max_tokens: int, seed: int) -> None:
         self.name = found.name
