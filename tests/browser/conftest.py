@@ -1,7 +1,7 @@
 """A real browser: chromium, driven by playwright. Where it is absent, tests skip and say so.
 
 Every page is watched: an error in the console or a request to anywhere but the page's own server
-fails the test.
+fails the test. A page is waited for by its state, for minutes if need be.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 CHROMIUM = os.environ.get("EVENHAND_CHROMIUM") or shutil.which("chromium") or ""
 
 
@@ -25,8 +27,11 @@ def chromium() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM:
         pytest.skip("chromium is not installed")
+    playwright.expect.set_options(timeout=1000 * PATIENCE)
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=1000 * PATIENCE
+        )
         yield browser
         browser.close()
 
@@ -35,35 +40,37 @@ def chromium() -> Iterator[Any]:
 def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     """Opens an address or a file in a page of its own; what the page must never do is noted in
     `page.faults`, and fails the test at its end."""
-    opened: list[Any] = []
+    contexts: list[Any] = []
 
-    def open_(address: str | Path, *, wait: str = "load", **context: Any) -> Any:
+    def open_(address: str | Path, *, wait: str = "load", **options: Any) -> Any:
         target = address.as_uri() if isinstance(address, Path) else address
         home = re.match(r"file:|https?://[^/]+", target)[0]  # type: ignore[index]
-        made = chromium.new_context(**context)
-        opened.append(made)
-        page = made.new_page()
+        context = chromium.new_context(**options)
+        context.set_default_timeout(1000 * PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
         page.faults = []
         page.struck = []
-        made.expose_function("struck", lambda *said: page.struck.append(said))
-        page.on("console", lambda said: _console(page, said))
+        context.expose_function("struck", lambda *values: page.struck.append(values))
+        page.on("console", lambda message: _console(page, message))
         page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
-        page.on("request", lambda asked: _request(page, home, asked.url))
+        page.on("request", lambda request: _request(page, home, request.url))
         page.on("dialog", lambda dialog: _dialog(page, dialog))
         page.goto(target, wait_until=wait)
         return page
 
     yield open_
-    faults = [fault for made in opened for page in made.pages for fault in page.faults]
-    struck = [one for made in opened for page in made.pages for one in page.struck]
-    for made in opened:
-        made.close()
+    pages = [page for context in contexts for page in context.pages]
+    faults = [fault for page in pages for fault in page.faults]
+    struck = [values for page in pages for values in page.struck]
+    for context in contexts:
+        context.close()
     assert not faults and not struck
 
 
-def _console(page: Any, said: Any) -> None:
-    if said.type in ("error", "warning"):
-        page.faults.append(f"console: {said.text}")
+def _console(page: Any, message: Any) -> None:
+    if message.type in ("error", "warning"):
+        page.faults.append(f"console: {message.text}")
 
 
 def _request(page: Any, home: str, url: str) -> None:
@@ -77,14 +84,13 @@ def _dialog(page: Any, dialog: Any) -> None:
 
 
 @pytest.fixture
-def screenshot(tmp_path: Path) -> Callable[[Any, str], Path]:
-    """Keeps a picture of a page in the folder that EVENHAND_SCREENSHOTS names, to be looked at."""
-    folder = Path(os.environ.get("EVENHAND_SCREENSHOTS") or tmp_path)
+def screenshot() -> Callable[[Any, str], None]:
+    """Keeps a picture of a page in the folder that EVENHAND_SCREENSHOTS names, to be looked at;
+    takes none where it names none."""
+    folder = os.environ.get("EVENHAND_SCREENSHOTS")
 
-    def take(page: Any, name: str) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{name}.png"
-        page.screenshot(path=path, full_page=True)
-        return path
+    def take(page: Any, name: str) -> None:
+        if folder:
+            page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
     return take

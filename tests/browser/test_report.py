@@ -19,6 +19,7 @@ from tests.browser.runs import SUITES, judge, opened
 
 Open = Callable[..., Any]
 LANGUAGES = ("en", "ru", "zh", "ja")
+IDS = "all => all.map(one => one.id)"
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +31,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def files(folders: dict[str, Path]) -> dict[tuple[str, str], Path]:
     """Reports by kind and language."""
-    made: dict[tuple[str, str], Path] = {}
+    reports: dict[tuple[str, str], Path] = {}
     for kind, folder in folders.items():
         with opened(folder) as (store, run):
             for language in LANGUAGES if kind == "rubric" else ("en",):
                 path = folder / f"{language}.html"
                 write_report(path, store, run, Asked(language=language))
-                made[kind, language] = path
-    return made
+                reports[kind, language] = path
+    return reports
 
 
 def shows(page: Any, number: int) -> None:
@@ -54,18 +55,19 @@ def rows(page: Any) -> list[str]:
 def test_a_report_opens_with_its_answer_and_every_picture(files: Any, open_page: Open) -> None:
     page = open_page(files["rubric", "en"])
     assert "v2 is better than v1 on" in page.locator(".answer").inner_text()
-    names = [one.get_attribute("id") for one in page.locator("figure").all()]
+    names = page.locator("figure").evaluate_all(IDS)
     assert {"chart-differences", "chart-means", "chart-scores", "chart-tags"} <= set(names)
     assert {"chart-failures", "chart-lengths"} <= set(names)
-    for svg in page.locator("figure svg").all():
-        assert svg.bounding_box()["width"] > 100 and svg.get_attribute("aria-label")
+    unseen = "all => all.filter(svg => svg.getBoundingClientRect().width <= 100"
+    unseen += " || !svg.getAttribute('aria-label')).length"
+    assert page.locator("figure svg").evaluate_all(unseen) == 0
     assert page.locator("figure details table").count() == len(names)
     assert len(rows(page)) == 40
 
 
 def test_pairs_show_who_wins_against_whom(files: Any, open_page: Open) -> None:
     page = open_page(files["pairwise", "en"])
-    names = {one.get_attribute("id") for one in page.locator("figure").all()}
+    names = set(page.locator("figure").evaluate_all(IDS))
     assert {"chart-matrix", "chart-standings", "chart-ratings", "chart-position"} <= names
     table = page.locator("#chart-position table").text_content()
     assert "python/judge:first" in table and "100" in table
@@ -95,6 +97,7 @@ def test_every_filter_finds_what_it_names(files: Any, open_page: Open) -> None:
     page.select_option("select[data-name=verdicts]", label="failed")
     assert all("/q5" in one for one in rows(page)) and len(rows(page)) == 2
     page.click("button[type=reset]")
+    shows(page, 40)
     page.select_option("select[data-name=tags]", label="B · departs from the instructions")
     page.locator("button.open").first.click()
     assert "departs from the instructions" in page.locator(".drill").inner_text()
@@ -129,8 +132,7 @@ def test_evidence_is_marked_at_the_right_characters(
         button = page.locator("button.open").nth(place)
         assert button.inner_text() == unit
         button.click()
-        marks = page.locator("tr.opened mark")
-        assert [one.text_content() for one in marks.all()] == quoted
+        assert page.locator("tr.opened mark").all_text_contents() == quoted
         button.click()
 
 
@@ -142,9 +144,9 @@ def test_a_unit_opens_to_prompt_reply_and_what_was_wrong(files: Any, open_page: 
     calls = page.locator(".drill details")
     assert calls.count() == 2 and "asked again, 1" in calls.nth(1).inner_text()
     calls.first.locator("summary").click()
-    said = calls.first.inner_text()
-    assert '{"scores": {}}' in said and "What was wrong with the reply" in said
-    assert "You grade one answer against a rubric." in said and "A clumsy case." in said
+    call = calls.first.inner_text()
+    assert '{"scores": {}}' in call and "What was wrong with the reply" in call
+    assert "You are a strict judge." in call and "A clumsy case." in call
 
 
 def test_everything_can_be_done_from_the_keyboard(files: Any, open_page: Open) -> None:
@@ -216,17 +218,18 @@ NAMES = [
 NAMES += ["mark", "warn-wash", "bad-wash", "first-wash", "second-wash"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_have_contrast_enough(files: Any, open_page: Open, scheme: str) -> None:
-    page = open_page(files["rubric", "en"], color_scheme=scheme, bypass_csp=True)
-    found = page.evaluate(COLOURS.replace("NAMES", str(NAMES)))
-    for ink in ("ink", "soft", "accent", "good", "bad", "warn", "first", "second"):
-        for ground in ("paper", "sheet", "sunk"):
-            assert _contrast(found[ink], found[ground]) >= 4.5, (ink, ground)
-    for ink, ground in (("ink", "mark"), ("warn", "warn-wash"), ("ink", "bad-wash")):
-        assert _contrast(found[ink], found[ground]) >= 4.5, (ink, ground)
-    for side in ("first", "second"):
-        assert _contrast(found[side], found[f"{side}-wash"]) >= 4.5
+def test_colours_have_contrast_enough(files: Any, open_page: Open) -> None:
+    page = open_page(files["rubric", "en"], bypass_csp=True)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        colours = page.evaluate(COLOURS.replace("NAMES", str(NAMES)))
+        for ink in ("ink", "soft", "accent", "good", "bad", "warn", "first", "second"):
+            for ground in ("paper", "sheet", "sunk"):
+                assert _contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground, scheme)
+        for ink, ground in (("ink", "mark"), ("warn", "warn-wash"), ("ink", "bad-wash")):
+            assert _contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground, scheme)
+        for side in ("first", "second"):
+            assert _contrast(colours[side], colours[f"{side}-wash"]) >= 4.5, (side, scheme)
 
 
 def test_dark_follows_the_system_and_the_choice(files: Any, open_page: Open) -> None:
@@ -242,24 +245,25 @@ def test_dark_follows_the_system_and_the_choice(files: Any, open_page: Open) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_speaks_four_languages_at_every_width(
-    files: Any, open_page: Open, screenshot: Any, language: str, scheme: str
+    files: Any, open_page: Open, screenshot: Any, language: str
 ) -> None:
     say = words(language)
-    page = open_page(files["rubric", language], color_scheme=scheme)
+    page = open_page(files["rubric", language])
     assert page.evaluate("document.documentElement.lang") == language
     text = page.locator("body").inner_text()
     for key in ("page.units", "page.method", "chart.means", "units.search", "facts.coverage"):
         assert say(key) in text
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length"
     for width in (360, 768, 1600):
         page.set_viewport_size({"width": width, "height": 900})
         if width == 360:
             page.locator("button.open").first.click()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
-        wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length"
-        assert page.locator("figure .chart").evaluate_all(wide) == 0, width
-        screenshot(page, f"report-{language}-{scheme}-{width}")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+            assert page.locator("figure .chart").evaluate_all(wide) == 0, width
+            screenshot(page, f"report-{language}-{scheme}-{width}")
 
 
 @pytest.mark.parametrize("kind", SUITES)
@@ -347,4 +351,4 @@ def test_long_texts_are_cut_and_what_is_quoted_is_kept(
     page.locator("button.open").first.click()
     output = page.locator(".drill .text.own").nth(1)
     assert "characters left out here" in output.locator(".gap").first.inner_text()
-    assert [one.text_content() for one in output.locator("mark").all()] == whole[unit]
+    assert output.locator("mark").all_text_contents() == whole[unit]

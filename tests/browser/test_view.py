@@ -3,7 +3,6 @@ languages, dark and light, narrow and wide, without a mouse and without scripts.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +12,17 @@ import pytest
 
 from evenhand.errors import EvenhandError
 from evenhand.web import pages
-from tests.security.hostile import HOST, HOSTILE
+from evenhand.web.stores import Patience
+from tests.security.hostile import BUNDLES, HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites
 from tests.suites import JUDGE, samples, started, stored, write_suite
 from tests.unit.web.serving import TOKEN, Site, fill, judge_all, run_named, served
+from tests.waiting import PATIENCE, awaited
 
 Open = Callable[..., Any]
-Shot = Callable[[Any, str], Path]
+Shot = Callable[[Any, str], None]
+LIVELY = Patience(counts=PATIENCE)
+"""Pages come without figures that are not ready, and renew themselves until they are."""
 GATED = (
     JUDGE
     + """
@@ -59,14 +62,13 @@ def judging(
     allow(5)
     run = started("run", cwd=folder)
     try:
-        while run.poll() is None and not _begun(folder):
-            time.sleep(0.1)
-        with served(folder / "evenhand.db") as site:
+        awaited(lambda: run.poll() is not None or _begun(folder), "the first verdict")
+        with served(folder / "evenhand.db", patience=LIVELY) as site:
             yield site, allow
     finally:
         run.terminate()
         allow(units)  # it waits for the calls under way
-        run.communicate(timeout=60)
+        run.communicate(timeout=PATIENCE)
 
 
 def _begun(folder: Path) -> bool:
@@ -79,8 +81,8 @@ def _begun(folder: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with served(fill(tmp_path_factory.mktemp("looked"))) as found:
-        yield found
+    with served(fill(tmp_path_factory.mktemp("looked")), patience=LIVELY) as looked_at:
+        yield looked_at
 
 
 def test_from_the_list_of_runs_to_the_marked_evidence(site: Site, open_page: Open) -> None:
@@ -140,15 +142,15 @@ def test_live_progress_of_a_run_in_another_process(tmp_path: Path, open_page: Op
         assert 0 < int(page.locator('[data-count="verdicts"]').inner_text()) <= 5
         opened = page.evaluate("performance.timeOrigin")
         allow(25)
-        page.wait_for_function(reached, arg=15, timeout=60_000)
+        page.wait_for_function(reached, arg=15)
         # The page itself stayed: only its figures were asked for.
         assert page.evaluate("performance.timeOrigin") == opened
         assert int(page.locator('[data-count="pending"]').inner_text()) >= 15
         assert float(page.locator('[data-count="calls_a_minute"]').inner_text()) > 0
         allow(40)
         complete = "() => document.getElementById('state')?.textContent === 'complete'"
-        page.wait_for_function(complete, timeout=60_000)
-        page.wait_for_function(reached, arg=40, timeout=60_000)
+        page.wait_for_function(complete)
+        page.wait_for_function(reached, arg=40)
 
 
 def test_failures_and_figures_of_a_run_under_way_are_renewed(
@@ -162,9 +164,9 @@ def test_failures_and_figures_of_a_run_under_way_are_renewed(
         opened = page.evaluate("performance.timeOrigin")
         assert page.get_by_text("No failures.").is_visible()
         assert not page.locator("table.failures").is_visible()
-        page.wait_for_function(as_of, arg=1, timeout=60_000)
+        page.wait_for_function(as_of, arg=1)
         allow(20)
-        page.wait_for_function(counted, arg=1, timeout=60_000)
+        page.wait_for_function(counted, arg=1)
         row = page.locator("table.failures tbody tr")
         assert row.locator("a").inner_text() == "judge_crash"
         assert row.locator("a").get_attribute("href").endswith("/units?reason=judge_crash")
@@ -174,8 +176,8 @@ def test_failures_and_figures_of_a_run_under_way_are_renewed(
         notes = page.locator("#figures details summary")
         notes.first.click()
         allow(40)
-        page.wait_for_function(counted, arg=before + 3, timeout=60_000)
-        page.wait_for_function(as_of, arg=18, timeout=60_000)
+        page.wait_for_function(counted, arg=before + 3)
+        page.wait_for_function(as_of, arg=18)
         # The page itself stayed, and what the reader opened is open.
         assert page.evaluate("performance.timeOrigin") == opened
         assert page.locator("#figures details").first.get_attribute("open") is not None
@@ -188,10 +190,9 @@ def test_a_long_id_is_cut_in_the_list_and_whole_in_the_unit(
     name = "x" * 3000
     judge_all(write_suite(tmp_path, [samples(1)[0] | {"id": name}]))
     with served(tmp_path / "evenhand.db") as site:
+        page = open_page(f"{site.url}/runs/latest/units")
         for width in (360, 1200):
-            page = open_page(
-                f"{site.url}/runs/latest/units", viewport={"width": width, "height": 900}
-            )
+            page.set_viewport_size({"width": width, "height": 900})
             box = page.locator("tr.row a").bounding_box()
             assert box["width"] <= 22 * 16 + 1
             assert box["height"] < 40
@@ -206,7 +207,7 @@ def test_without_scripts_a_live_page_loads_itself_again(tmp_path: Path, open_pag
         page = open_page(f"{site.url}/runs/latest", java_script_enabled=False)
         assert "judging now" in page.locator("#state").inner_text()
         allow(60)
-        page.locator('[data-count="verdicts"]:text-is("60")').wait_for(timeout=60_000)
+        page.locator('[data-count="verdicts"]:text-is("60")').wait_for()
         page.goto(f"{site.url}/runs/latest/units")
         assert page.locator("tr.row").count() == 50
 
@@ -232,7 +233,7 @@ def test_a_wrong_token_is_said(tmp_path: Path, open_page: Open) -> None:
         page.get_by_role("button", name="Settle again").click()
         page.get_by_text("Not done:").wait_for()
         # The browser notes the refusal of its own accord.
-        page.faults[:] = [one for one in page.faults if "401" not in one]
+        page.faults[:] = [fault for fault in page.faults if "401" not in fault]
 
 
 def test_everything_can_be_done_with_the_keyboard(site: Site, open_page: Open) -> None:
@@ -262,18 +263,16 @@ def _tab_to(page: Any, there: str) -> None:
     raise AssertionError(f"no tab stop where {there}")
 
 
-@pytest.mark.parametrize("path", ["", "/units", "/unit?id=/m0/v0//q000", "/calls", "/protocol"])
-def test_fields_have_names_and_pages_have_one_heading(
-    site: Site, open_page: Open, path: str
-) -> None:
-    page = open_page(f"{site.url}/runs/{run_named(site, 'first')}{path}")
-    unnamed = page.evaluate(
-        "[...document.querySelectorAll('input, select')].filter(f => !f.labels.length).length"
-    )
-    assert unnamed == 0
-    assert page.locator("h1").count() == 1
+def test_fields_have_names_and_pages_have_one_heading(site: Site, open_page: Open) -> None:
+    run = f"{site.url}/runs/{run_named(site, 'first')}"
+    page = open_page(run)
+    unnamed = "[...document.querySelectorAll('input, select')].filter(f => !f.labels.length).length"
     empty = "[...document.querySelectorAll('a, button')].filter(e => !e.textContent.trim()).length"
-    assert page.evaluate(empty) == 0
+    for path in ("", "/units", "/unit?id=/m0/v0//q000", "/calls", "/protocol"):
+        page.goto(run + path)
+        assert page.evaluate(unnamed) == 0, path
+        assert page.locator("h1").count() == 1, path
+        assert page.evaluate(empty) == 0, path
 
 
 def test_dark_and_light_follow_the_system_until_the_reader_chooses(
@@ -291,45 +290,49 @@ def test_dark_and_light_follow_the_system_until_the_reader_chooses(
     assert page.evaluate(colour) == dark
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1600])
+PATHS = {
+    "runs": "/",
+    "run": "/runs/{pairs}",
+    "units": "/runs/{first}/units",
+    "unit": "/runs/{pairs}/unit?id=p3",
+    "calls": "/runs/{first}/calls",
+    "call": "/runs/{first}/calls/1",
+    "compare": "/compare?first={first}&second={second}",
+    "protocol": "/protocols/rubric",
+    "api": "/api",
+    "missing": "/runs/nobody",
+}
+
+
 def test_nothing_is_cut_or_hidden_at_any_width(
-    site: Site, open_page: Open, screenshot: Shot, width: int, scheme: str
+    site: Site, open_page: Open, screenshot: Shot
 ) -> None:
-    first, second = run_named(site, "first"), run_named(site, "second")
-    pairs = run_named(site, "pairs")
-    paths = {
-        "runs": "/",
-        "run": f"/runs/{pairs}",
-        "units": f"/runs/{first}/units",
-        "unit": f"/runs/{pairs}/unit?id=p3",
-        "calls": f"/runs/{first}/calls",
-        "call": f"/runs/{first}/calls/1",
-        "compare": f"/compare?first={first}&second={second}",
-        "protocol": "/protocols/rubric",
-        "api": "/api",
-        "missing": "/runs/nobody",
-    }
-    for name, path in paths.items():
-        page = open_page(
-            site.url + path, viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
+    runs = {run: run_named(site, run) for run in ("first", "second", "pairs")}
+    page = open_page(site.url)
+    for name, path in PATHS.items():
+        page.goto(site.url + path.format(**runs))
         if name == "run":
-            page.locator('#figures[data-ready="yes"]').wait_for(timeout=60_000)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-        screenshot(page, f"view-{name}-{width}-{scheme}")
-        page.faults[:] = [one for one in page.faults if "404" not in one]
+            page.locator('#figures[data-ready="yes"]').wait_for()
+        for width in (360, 1600):
+            page.set_viewport_size({"width": width, "height": 900})
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                assert page.evaluate("innerWidth") == width
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+                screenshot(page, f"view-{name}-{width}-{scheme}")
+    page.faults[:] = [fault for fault in page.faults if "404" not in fault]
 
 
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
 def test_four_languages(site: Site, open_page: Open, screenshot: Shot, language: str) -> None:
-    pairs = run_named(site, "pairs")
-    for name, path in {"run": f"/runs/{pairs}", "units": f"/runs/{pairs}/units"}.items():
-        page = open_page(site.url + path, locale=language, viewport={"width": 1200, "height": 900})
-        assert page.evaluate("document.documentElement.lang") == language
-        if name == "run":
-            page.locator('#figures[data-ready="yes"]').wait_for(timeout=60_000)
-        screenshot(page, f"view-{name}-{language}")
+    run = f"{site.url}/runs/{run_named(site, 'pairs')}"
+    page = open_page(run, locale=language, viewport={"width": 1200, "height": 900})
+    assert page.evaluate("document.documentElement.lang") == language
+    page.locator('#figures[data-ready="yes"]').wait_for()
+    screenshot(page, f"view-run-{language}")
+    page.goto(f"{run}/units")
+    assert page.evaluate("document.documentElement.lang") == language
+    screenshot(page, f"view-units-{language}")
     page.get_by_role("link", name="ru", exact=True).click()
     page.wait_for_url("**lang=ru*")
     assert page.evaluate("document.documentElement.lang") == "ru"
@@ -343,37 +346,51 @@ def test_a_search_that_finds_nothing_comes_to_an_end(site: Site, open_page: Open
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def hostile_texts(long: bool) -> list[str]:
+    """Two dozen hostile texts to a unit, or each by itself."""
+    return HOSTILE if long else BUNDLES
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory, hostile_texts: list[str]) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("hostile")
-    judge_all(*hostile_suites(folder, store={"url": f"sqlite:{folder / 'all.db'}"}))
-    with served(folder / "all.db") as found:
-        yield found
+    store = folder / "all.db"
+    judge_all(*hostile_suites(folder, hostile_texts, store={"url": f"sqlite:{store}"}))
+    with served(store) as site:
+        yield site
 
 
-def test_hostile_texts_do_nothing_in_a_browser(hostile: Site, open_page: Open) -> None:
+def test_hostile_texts_do_nothing_in_a_browser(
+    hostile: Site, hostile_texts: list[str], open_page: Open
+) -> None:
     page = open_page(hostile.url)
     title = page.title()
-    seen = 0
-    for place, run in enumerate(hostile.json("/api/runs")["runs"]):
+    units = 0
+    for run in hostile.json("/api/runs")["runs"]:
+        base = f"{hostile.url}/runs/{run['run']}"
         for path in ("", "/calls", "/protocol"):
-            page.goto(f"{hostile.url}/runs/{run['run']}{path}")
-        page.goto(f"{hostile.url}/runs/{run['run']}/units")
-        while True:
-            links = [a.get_attribute("href") for a in page.locator("tr.row a").all()]
-            seen += len(links)
-            following = page.locator('a[rel="next"]')
-            ahead = following.get_attribute("href") if following.count() else None
-            for link in links[place::3]:
-                page.goto(hostile.url + link)
-                page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
-                # Whatever waits for the pointer or the focus has its chance.
-                page.mouse.move(400, 300)
-                page.keyboard.press("Tab")
-            if ahead is None:
-                break
-            page.goto(hostile.url + ahead)
-    assert seen == 3 * len(HOSTILE)
+            page.goto(base + path)
+        for link in _unit_links(page, f"{base}/units"):
+            page.goto(hostile.url + link)
+            page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+            # Whatever waits for the pointer or the focus has its chance.
+            page.mouse.move(400, 300)
+            page.keyboard.press("Tab")
+            units += 1
+    assert units == 3 * len(hostile_texts)
     page.goto(hostile.url)
     assert page.title() == title
-    assert not [one for one in page.faults if HOST in one]
+    assert not [fault for fault in page.faults if HOST in fault]
     assert page.struck == []
+
+
+def _unit_links(page: Any, address: str) -> list[str]:
+    """The addresses of all units of a run, from page to page of its list."""
+    links: list[str] = []
+    following: str | None = address
+    while following:
+        page.goto(following)
+        links += page.locator("tr.row a").evaluate_all("all => all.map(a => a.pathname + a.search)")
+        after = page.locator('a[rel="next"]')
+        following = after.evaluate("a => a.href") if after.count() else None
+    return links

@@ -318,3 +318,6 @@ HOSTILE: list[str] = [
     )
 ]
 """All of them, each once."""
+
+BUNDLES: list[str] = [" ".join(HOSTILE[place::12]) for place in range(12)]
+"""All of them again, two dozen of different sorts to a text."""

@@ -4,6 +4,7 @@ what went wrong."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,9 @@ def meta(text: str, i: int) -> dict[str, Any]:
     return {"model": text, f"key {text}"[:200]: text, "prompt_variant": text, "question_id": str(i)}
 
 
-def hostile_suites(folder: Path, **keep: Any) -> list[Path]:
+def hostile_suites(folder: Path, texts: Sequence[str] = HOSTILE, **keep: Any) -> list[Path]:
     """Suites of the three kinds, a unit for every hostile text."""
-    numbered = list(enumerate(HOSTILE))
+    numbered = list(enumerate(texts))
     samples = [
         {
             "id": f"{text} {i}",
@@ -96,13 +97,13 @@ def hostile_suites(folder: Path, **keep: Any) -> list[Path]:
     ]
     echo = {"model": "python/judge:echo"}
     name = "<img src=x onerror=struck(1)>\u202e</title><script>struck(1)</script>"
-    made = write_suite(folder / "a", samples, echo, judge=SAMPLE_JUDGE, name=name, **keep)
-    rubric = json.loads((made / "rubric.json").read_text())
+    scored = write_suite(folder / "a", samples, echo, judge=SAMPLE_JUDGE, name=name, **keep)
+    rubric = json.loads((scored / "rubric.json").read_text())
     for dimension, text in zip(rubric["dimensions"], HOSTILE, strict=False):
         dimension |= {"name": text, "definition": text}
-    (made / "rubric.json").write_text(json.dumps(rubric))
+    (scored / "rubric.json").write_text(json.dumps(rubric))
     return [
-        made,
+        scored,
         write_pairs(
             folder / "b", pairs, echo, judge=PAIR_JUDGE + _ECHO_PAIR, name=f"{name} b", **keep
         ),
