@@ -87,8 +87,8 @@ def _guess(text: str) -> int:
 
 def given_price(input_mtok: Decimal, output_mtok: Decimal) -> Price:
     """The price of a suite: dollars a million tokens."""
-    paid, made = _pico(input_mtok), _pico(output_mtok)
-    return Price(input=paid, output=made, cached=paid, long_input=paid, long_output=made)
+    read, written = _pico(input_mtok), _pico(output_mtok)
+    return Price(input=read, output=written, cached=read, long_input=read, long_output=written)
 
 
 def listed_price(provider: str, model: str) -> Price | None:

@@ -29,37 +29,39 @@ class Favours:
 
     def of(self, topic: str, texts: tuple[str, str], session: Callable[[], Session]) -> float:
         """By how much the first of the texts is favoured."""
-        one, other = sorted(texts)
-        if (topic, one, other) not in self.known:
+        first, second = sorted(texts)
+        if (topic, first, second) not in self.known:
             if len(self.known) >= KEPT:
                 self.known.clear()
-            self.known[topic, one, other] = favour(session(), one, other)
-        found = self.known[topic, one, other]
-        return found if texts == (one, other) else -found
+            self.known[topic, first, second] = favour(session(), first, second)
+        lead = self.known[topic, first, second]
+        return lead if texts == (first, second) else -lead
 
 
-def favour(session: Session, one: str, other: str) -> float:
-    """By how much, per token, `one` is likelier than `other`; 0 where one only goes on further."""
-    first, second = (session.tokens(text.strip()) for text in (one, other))
+def favour(session: Session, text: str, against: str) -> float:
+    """By how much, per token, a text is likelier than another; 0 where one only goes on further."""
+    first, second = (session.tokens(each.strip()) for each in (text, against))
     parting = _parting(first, second)
     if parting in (len(first), len(second)):
         return 0.0
     start = max(0, parting - SHARED)
-    mine, theirs = (_likelihood(session, text[start:], parting - start) for text in (first, second))
+    mine, theirs = (
+        _likelihood(session, tokens[start:], parting - start) for tokens in (first, second)
+    )
     return mine - theirs
 
 
 def _likelihood(session: Session, text: Tokens, start: int) -> float:
     """The mean log-probability of the tokens from `start` on; one too unlikely to be listed gets
     that of the last."""
-    found: list[float] = []
+    logprobs: list[float] = []
     for place in range(start, min(len(text), start + READ)):
-        known = {one.token: one.logprob for one in session.following(text[:place])}
-        found.append(known.get(text[place], min(known.values(), default=0.0)))
-    return math.fsum(found) / len(found)
+        listed = {item.token: item.logprob for item in session.following(text[:place])}
+        logprobs.append(listed.get(text[place], min(listed.values(), default=0.0)))
+    return math.fsum(logprobs) / len(logprobs)
 
 
-def _parting(one: Sequence[int], other: Sequence[int]) -> int:
+def _parting(first: Sequence[int], second: Sequence[int]) -> int:
     """How many tokens two texts have in common at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))

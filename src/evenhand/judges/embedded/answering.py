@@ -37,35 +37,39 @@ class CountedSession(Session, Protocol):
     prompt: tuple[int, ...]
 
 
-def answered(host: Host, priors: Priors, favours: Favours, asked: Mapping[str, Any]) -> Reply:
+def answered(host: Host, priors: Priors, favours: Favours, request: Mapping[str, Any]) -> Reply:
     """The reply to a question as it came over the pipe."""
-    sampling = Sampling(temperature=float(asked["temperature"]), seed=int(asked["seed"]))
-    messages, schema, budget = _messages(asked["messages"]), asked["schema"], asked["max_tokens"]
+    sampling = Sampling(temperature=float(request["temperature"]), seed=int(request["seed"]))
+    messages, schema, budget = (
+        _messages(request["messages"]),
+        request["schema"],
+        request["max_tokens"],
+    )
     if schema is None:
         return _plain(host.session(messages, sampling), int(budget))
-    wanted = tuple(choices(schema))
-    prior = _prior(host, priors, asked["neutral"], wanted)
-    liked = {c.versus: _favour(host, favours, c.versus) for c in wanted if c.versus is not None}
+    fields = tuple(choices(schema))
+    prior = _prior(host, priors, request["neutral"], fields)
+    liked = {c.versus: _favour(host, favours, c.versus) for c in fields if c.versus is not None}
     session = host.session(messages, sampling)
-    odds = corrected(measured(session, wanted, liked), prior, wanted)
-    draw = Draw.of(messages, sampling.temperature, sampling.seed) if asked["drawn"] else None
+    odds = corrected(measured(session, fields, liked), prior, fields)
+    draw = Draw.of(messages, sampling.temperature, sampling.seed) if request["drawn"] else None
     walk = Walk(session, odds, int(budget), draw)
     text, finish = _walked(walk, schema)
-    named = {".".join(c.path): dict(zip(c.labels, odds[c.path], strict=True)) for c in wanted}
-    return Reply(text=text, finish=finish, usage=_usage(session, walk.written), odds=named)
+    chances = {".".join(c.path): dict(zip(c.labels, odds[c.path], strict=True)) for c in fields}
+    return Reply(text=text, finish=finish, usage=_usage(session, walk.written), odds=chances)
 
 
-def _prior(host: Host, priors: Priors, neutral: Any, wanted: Sequence[Choice]) -> Odds | None:
-    if not neutral or not wanted:
+def _prior(host: Host, priors: Priors, neutral: Any, fields: Sequence[Choice]) -> Odds | None:
+    if not neutral or not fields:
         return None
-    said = _messages(neutral)
-    return priors.of(said, wanted, lambda: measured(host.session(said, Sampling()), wanted))
+    messages = _messages(neutral)
+    return priors.of(messages, fields, lambda: measured(host.session(messages, Sampling()), fields))
 
 
 def _favour(host: Host, favours: Favours, versus: Versus) -> float:
     """By how much the model would rather have written the first text, the topic all it sees."""
-    said = (Message("user", versus.topic),)
-    return favours.of(versus.topic, versus.texts, lambda: host.session(said, Sampling()))
+    topic = (Message("user", versus.topic),)
+    return favours.of(versus.topic, versus.texts, lambda: host.session(topic, Sampling()))
 
 
 def _walked(walk: Walk, schema: Schema) -> tuple[str, Finish]:
@@ -85,5 +89,5 @@ def _usage(session: CountedSession, written: int) -> Usage:
     return Usage(input_tokens=len(session.prompt), output_tokens=written)
 
 
-def _messages(said: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    return tuple(Message(turn["role"], turn["content"]) for turn in said)
+def _messages(turns: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
+    return tuple(Message(turn["role"], turn["content"]) for turn in turns)

@@ -53,24 +53,24 @@ def _serve(lines: Iterator[dict[str, Any]], tell: Tell) -> None:
             tell({"unfit": str(error)})
 
 
-def _loaded(wanted: dict[str, Any], tell: Tell) -> Any:
+def _loaded(request: dict[str, Any], tell: Tell) -> Any:
     from evenhand.judges.embedded.priors import Priors
     from evenhand.judges.embedded.runtime import Runtime, Threads
 
     try:
-        threads = Threads(**wanted["threads"])
-        host = Runtime(Path(wanted["path"]), threads, lambda: tell({"beat": True}))
+        threads = Threads(**request["threads"])
+        host = Runtime(Path(request["path"]), threads, lambda: tell({"beat": True}))
     except Exception as error:
         tell({"failed": f"{type(error).__name__}: {error}"})
         os._exit(1)
-    return host, Priors(wanted["model"], Path(wanted["priors"]))
+    return host, Priors(request["model"], Path(request["priors"]))
 
 
 def _own_stdout() -> TextIO:
     """The pipe to the parent, taken away from everyone else in this process."""
-    own = os.dup(1)
+    pipe = os.dup(1)
     os.dup2(2, 1)
-    return os.fdopen(own, "w", encoding="utf-8")
+    return os.fdopen(pipe, "w", encoding="utf-8")
 
 
 def _lines(source: TextIO) -> Iterator[dict[str, Any]]:

@@ -26,8 +26,8 @@ class Draw:
     @classmethod
     def of(cls, messages: Iterable[Message], temperature: float, seed: int) -> Draw:
         """The draw that belongs to a prompt and a seed."""
-        told = jsontext.compact([seed, *([turn.role, turn.content] for turn in messages)])
-        digest = blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).digest()
+        prompt = jsontext.compact([seed, *([turn.role, turn.content] for turn in messages)])
+        digest = blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=6).digest()
         return cls(temperature, int.from_bytes(digest, "big") / 2**48)
 
     def taken(self, odds: Sequence[float]) -> int:

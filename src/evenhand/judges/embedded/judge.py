@@ -73,14 +73,14 @@ class EmbeddedJudge:
     caveat = CAVEAT
     lacks: ProviderRefused | None = None
 
-    def __init__(self, found: Weights, *, temperature: float, max_tokens: int, seed: int) -> None:
-        self.name = found.name
-        self.account: Hashable = ("embedded", str(found.path))
-        self._path = found.path
+    def __init__(self, model: Weights, *, temperature: float, max_tokens: int, seed: int) -> None:
+        self.name = model.name
+        self.account: Hashable = ("embedded", str(model.path))
+        self._path = model.path
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self.identity: Mapping[str, Any] = {
             "provider": "embedded",
-            "weights": found.sha256,
+            "weights": model.sha256,
             "runtime": f"xllamacpp {version('xllamacpp')}",
             "walk": VERSION,
             "temperature": temperature,
@@ -95,10 +95,10 @@ class EmbeddedJudge:
         async with self._lock:
             try:
                 child = self._child or await self._start()
-                asked = {"ask": self._ask(question)}
-                said = await child.ask(asked, limits.EMBEDDED_ANSWER_SECONDS)
-                used = {name: float(asked["ask"][name]) for name in ("temperature", "seed")}
-                return replace(_reply(said, self.name), sampling=used)
+                request = self._request(question)
+                line = await child.ask({"ask": request}, limits.EMBEDDED_ANSWER_SECONDS)
+                sampled = {name: float(request[name]) for name in ("temperature", "seed")}
+                return replace(_reply(line, self.name), sampling=sampled)
             except CallRejected:
                 raise
             except BaseException:
@@ -112,10 +112,10 @@ class EmbeddedJudge:
 
     async def _start(self) -> _Child:
         self._child = await _Child.spawned()
-        said = await self._child.ask({"load": self._load()}, limits.EMBEDDED_LOAD_SECONDS)
-        if "failed" in said:
+        line = await self._child.ask({"load": self._load()}, limits.EMBEDDED_LOAD_SECONDS)
+        if "failed" in line:
             raise ProviderRefused(
-                f"the model {quoted(self._path)} could not be loaded: {quoted(said['failed'])}",
+                f"the model {quoted(self._path)} could not be loaded: {quoted(line['failed'])}",
                 advice=f"Check the file; `evenhand models get {models.DEFAULT}` fetches one.",
             )
         return self._child
@@ -134,7 +134,7 @@ class EmbeddedJudge:
             "priors": str(weights.cache_home() / "priors"),
         }
 
-    def _ask(self, question: Question) -> dict[str, Any]:
+    def _request(self, question: Question) -> dict[str, Any]:
         temperature, seed = sampling(question, self._temperature, self._seed)
         return {
             "temperature": temperature,
@@ -174,9 +174,9 @@ class _Child:
             while True:
                 # Not wait_for: in Python 3.11 it can swallow a cancellation.
                 async with asyncio.timeout(silence):
-                    said = await self._line()
-                if "beat" not in said:
-                    return said
+                    answer = await self._line()
+                if "beat" not in answer:
+                    return answer
         except TimeoutError:
             raise JudgeCrashed(f"the model said nothing for {silence:.0f} s") from None
         except (OSError, ValueError) as error:
@@ -187,15 +187,15 @@ class _Child:
         line = await self._process.stdout.readline()
         if not line.endswith(b"\n"):
             raise JudgeCrashed(f"the model's process died{self._last_words()}")
-        said: dict[str, Any] = json.loads(line)
-        return said
+        parsed: dict[str, Any] = json.loads(line)
+        return parsed
 
     def _last_words(self) -> str:
         self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, self._log.tell() - 2000))
         lines = self._log.read().decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f": {quoted(said[-1])}" if said else ""
+        words = [line.strip() for line in lines if line.strip()]
+        return f": {quoted(words[-1])}" if words else ""
 
     async def end(self) -> None:
         """Kill it and see it gone."""
@@ -210,9 +210,9 @@ class _Child:
 def threads() -> Threads:
     """Threads to compute with, unless EVENHAND_EMBEDDED_THREADS says: all cores for a prompt, all
     but one for token after token, where a single busy neighbour would stall the others."""
-    given = os.environ.get("EVENHAND_EMBEDDED_THREADS", "")
-    if given.isdecimal() and int(given) > 0:
-        return Threads(prompt=int(given), token=int(given))
+    setting = os.environ.get("EVENHAND_EMBEDDED_THREADS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return Threads(prompt=int(setting), token=int(setting))
     cores = min(THREADS_MOST, _cores())
     return Threads(prompt=cores, token=max(1, cores - 1))
 
@@ -228,37 +228,37 @@ def _cores() -> int:
 
 
 def _weights(name: str, notify: Notify) -> Weights:
-    asked = "" if name == "embedded" else re.sub(r"^embedded[/:]", "", name)
-    if asked.endswith(".gguf"):
-        return _own_file(asked, notify)
-    model = models.named(asked or models.DEFAULT)
+    which = "" if name == "embedded" else re.sub(r"^embedded[/:]", "", name)
+    if which.endswith(".gguf"):
+        return _own_file(which, notify)
+    model = models.named(which or models.DEFAULT)
     path = models.find(model.name, notify)
     if path is None:
         raise UsageError(
             f"the embedded model {model.name} is not here",
             advice=f"Fetch it ({model.download / 1e6:.0f} MB): evenhand models get {model.name}",
         )
-    shown = "embedded" if model.name == models.DEFAULT else f"embedded/{model.name}"
-    return Weights(name=shown, path=path, sha256=model.sha256)
+    short = "embedded" if model.name == models.DEFAULT else f"embedded/{model.name}"
+    return Weights(name=short, path=path, sha256=model.sha256)
 
 
-def _own_file(asked: str, notify: Notify) -> Weights:
-    path = Path(asked).expanduser()
+def _own_file(file: str, notify: Notify) -> Weights:
+    path = Path(file).expanduser()
     if not path.is_file():
         raise UsageError(
-            f"there is no model file {quoted(asked)}",
+            f"there is no model file {quoted(file)}",
             advice="Give the path of a GGUF file: embedded/FILE.gguf",
         )
     sha256 = weights.remembered_sha256(path, notify)
-    return Weights(name=f"embedded/{asked}", path=path.resolve(), sha256=sha256)
+    return Weights(name=f"embedded/{file}", path=path.resolve(), sha256=sha256)
 
 
 def _silent(message: str) -> None:
     pass
 
 
-def _reply(said: Mapping[str, Any], model: str) -> Reply:
-    match said:
+def _reply(line: Mapping[str, Any], model: str) -> Reply:
+    match line:
         case {"reply": reply}:
             usage = Usage(**reply["usage"])
             text, finish, odds = reply["text"], reply["finish"], reply["odds"]
@@ -268,4 +268,4 @@ def _reply(said: Mapping[str, Any], model: str) -> Reply:
         case {"unfit": why}:
             raise CallRejected("schema", str(why))
         case _:
-            raise JudgeCrashed(f"the model's process said {quoted(said)}")
+            raise JudgeCrashed(f"the model's process said {quoted(line)}")

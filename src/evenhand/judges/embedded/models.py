@@ -89,13 +89,13 @@ def named(name: str) -> Model:
     )
 
 
-def find(name: str, notify: weights.Notify = lambda said: None) -> Path | None:
+def find(name: str, notify: weights.Notify = lambda message: None) -> Path | None:
     """Where a model lies, or None when it is absent or not what it should be."""
     model = named(name)
     if not _right_size(model):
         return None
-    found = weights.remembered_sha256(model.path, notify)
-    return model.path if found == model.sha256 else None
+    sha256 = weights.remembered_sha256(model.path, notify)
+    return model.path if sha256 == model.sha256 else None
 
 
 def verify(name: str) -> bool:

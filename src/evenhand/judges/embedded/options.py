@@ -55,9 +55,9 @@ class Session(Protocol):
 def log_odds(session: Session, lead: str, options: Sequence[str]) -> tuple[float, ...]:
     """The normalised log-probability of each option as what comes after `lead`."""
     spelled = [session.tokens(lead + option) for option in options]
-    found = [0.0] * len(options)
-    _descend(session, spelled, (), list(range(len(options))), found)
-    return tuple(found)
+    logprobs = [0.0] * len(options)
+    _descend(session, spelled, (), list(range(len(options))), logprobs)
+    return tuple(logprobs)
 
 
 def likeliest(session: Session, lead: str, options: Sequence[str]) -> int:
@@ -79,17 +79,17 @@ def likeliest(session: Session, lead: str, options: Sequence[str]) -> int:
 
 
 def _descend(
-    session: Session, spelled: list[Tokens], node: Tokens, alive: list[int], found: list[float]
+    session: Session, spelled: list[Tokens], node: Tokens, alive: list[int], logprobs: list[float]
 ) -> None:
-    """Add to `found` the log-probability of each way on from `node`, for all options below it."""
+    """Add to `logprobs` that of each way on from `node`, for all options below it."""
     while len(alive) > 1:
         ways = _ways(spelled, node, alive)
         if len(ways) > 1:
-            _branch(session, spelled, node, ways, found)
+            _branch(session, spelled, node, ways, logprobs)
             return
         (step,) = ways
         if step is None:  # options spelled alike share their probability
-            _share(alive, found)
+            _share(alive, logprobs)
             return
         node = (*node, step)
 
@@ -99,22 +99,22 @@ def _branch(
     spelled: list[Tokens],
     node: Tokens,
     ways: Mapping[int | None, list[int]],
-    found: list[float],
+    logprobs: list[float],
 ) -> None:
     weights = _weights(session.following(node), ways)
     total = _log_sum(weights.values())
     for step, below in ways.items():
         for option in below:
-            found[option] += weights[step] - total
+            logprobs[option] += weights[step] - total
         if step is None:
-            _share(below, found)
+            _share(below, logprobs)
         else:
-            _descend(session, spelled, (*node, step), below, found)
+            _descend(session, spelled, (*node, step), below, logprobs)
 
 
-def _share(alike: list[int], found: list[float]) -> None:
+def _share(alike: list[int], logprobs: list[float]) -> None:
     for option in alike:
-        found[option] -= math.log(len(alike))
+        logprobs[option] -= math.log(len(alike))
 
 
 def _ways(spelled: list[Tokens], node: Tokens, alive: list[int]) -> dict[int | None, list[int]]:
@@ -131,15 +131,15 @@ def _weights(
     following: Sequence[Candidate], ways: Mapping[int | None, list[int]]
 ) -> dict[int | None, float]:
     """The log-probability of each way; one too unlikely to be listed gets that of the last."""
-    known = {candidate.token: candidate.logprob for candidate in following}
-    floor = min(known.values(), default=0.0)
+    listed = {candidate.token: candidate.logprob for candidate in following}
+    floor = min(listed.values(), default=0.0)
     ends = [c.logprob for c in following if c.text.startswith(ENDS) and c.token not in ways]
     return {
-        way: _log_sum(ends or [floor]) if way is None else known.get(way, floor) for way in ways
+        way: _log_sum(ends or [floor]) if way is None else listed.get(way, floor) for way in ways
     }
 
 
 def _log_sum(values: Iterable[float]) -> float:
-    listed = list(values)
-    top = max(listed)
-    return top + math.log(math.fsum(math.exp(value - top) for value in listed))
+    logs = list(values)
+    top = max(logs)
+    return top + math.log(math.fsum(math.exp(value - top) for value in logs))

@@ -31,38 +31,38 @@ class Priors:
     known: dict[str, Odds] = field(default_factory=dict[str, Odds])
 
     def of(
-        self, neutral: Sequence[Message], wanted: Sequence[Choice], measure: Callable[[], Odds]
+        self, neutral: Sequence[Message], choices: Sequence[Choice], measure: Callable[[], Odds]
     ) -> Odds:
         """The prior of these choices, measured only if it never was."""
-        key = self._key(neutral, wanted)
+        key = self._key(neutral, choices)
         if key not in self.known:
             file = self.folder / f"{key}.json"
-            self.known[key] = _read(file, wanted) or _kept(file, wanted, measure())
+            self.known[key] = _read(file, choices) or _remembered(file, choices, measure())
         return self.known[key]
 
-    def _key(self, neutral: Sequence[Message], wanted: Sequence[Choice]) -> str:
-        said = [[message.role, message.content] for message in neutral]
-        asked = [choice.asked for choice in wanted]
-        text = json.dumps([self.model, VERSION, said, asked])
+    def _key(self, neutral: Sequence[Message], choices: Sequence[Choice]) -> str:
+        turns = [[message.role, message.content] for message in neutral]
+        questions = [choice.asked for choice in choices]
+        text = json.dumps([self.model, VERSION, turns, questions])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _kept(file: Path, wanted: Sequence[Choice], odds: Odds) -> Odds:
+def _remembered(file: Path, choices: Sequence[Choice], odds: Odds) -> Odds:
     with contextlib.suppress(OSError):  # a cache that cannot be written is no error
-        weights.write_whole(file, json.dumps([odds[choice.path] for choice in wanted]))
+        weights.write_whole(file, json.dumps([odds[choice.path] for choice in choices]))
     return odds
 
 
-def _read(file: Path, wanted: Sequence[Choice]) -> Odds | None:
+def _read(file: Path, choices: Sequence[Choice]) -> Odds | None:
     try:
         rows: Any = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(rows, list) or len(rows) != len(wanted):
+    if not isinstance(rows, list) or len(rows) != len(choices):
         return None
-    if not all(_fits(row, choice) for row, choice in zip(rows, wanted, strict=True)):
+    if not all(_fits(row, choice) for row, choice in zip(rows, choices, strict=True)):
         return None
-    return {choice.path: tuple(row) for row, choice in zip(rows, wanted, strict=True)}
+    return {choice.path: tuple(row) for row, choice in zip(rows, choices, strict=True)}
 
 
 def _fits(row: Any, choice: Choice) -> bool:

@@ -49,9 +49,9 @@ def _said_once(text: str) -> str:
     """Text without the sentences it repeats; small models go round in circles."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     sentences = [text[a:b] for a, b in pairwise([0, *ends, len(text)])]
-    seen = dict.fromkeys(sentence.strip() for sentence in sentences)
-    kept = [s for s in sentences if seen.pop(s.strip(), False) is None]
-    return "".join(kept).strip()
+    once = dict.fromkeys(sentence.strip() for sentence in sentences)
+    firsts = [s for s in sentences if once.pop(s.strip(), False) is None]
+    return "".join(firsts).strip()
 
 
 def _unescaped(inner: str) -> str:

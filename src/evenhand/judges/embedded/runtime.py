@@ -92,14 +92,15 @@ class Runtime:
         if not text:
             return ()
         whole = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
-        asked = {"content": whole, "add_special": False, "parse_special": special}
-        return tuple(self._request("POST", "/tokenize", asked)["tokens"])
+        request = {"content": whole, "add_special": False, "parse_special": special}
+        return tuple(self._request("POST", "/tokenize", request)["tokens"])
 
     def _first_tokens(self) -> Tokens:
         """What the vocabulary wants at the very beginning, unless a turn begins with it anyway."""
-        found = self._request("POST", "/tokenize", {"content": "", "add_special": True})["tokens"]
+        empty = {"content": "", "add_special": True}
+        tokens = tuple(self._request("POST", "/tokenize", empty)["tokens"])
         opening = self._tokenise(self._form.turn.format(role="user"), True)
-        return () if tuple(found) == opening[:1] else tuple(found)
+        return () if tokens == opening[:1] else tokens
 
     def _context(self) -> int:
         meta = self._request("GET", "/v1/models", None)["data"][0]["meta"]
@@ -107,15 +108,15 @@ class Runtime:
 
     def _request(self, method: str, path: str, body: Any) -> dict[str, Any]:
         # http.client, because it knows no proxies: prompts must not leave the machine.
-        door = http.client.HTTPConnection(self._host)
+        connection = http.client.HTTPConnection(self._host)
         try:
             headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
             sent = None if body is None else json.dumps(body).encode()
-            door.request(method, path, sent, headers)
-            answer = door.getresponse()
+            connection.request(method, path, sent, headers)
+            answer = connection.getresponse()
             reply: dict[str, Any] = json.loads(answer.read().decode("utf-8", "replace"))
         finally:
-            door.close()
+            connection.close()
         if answer.status != http.HTTPStatus.OK:
             raise _error(reply)
         return reply
@@ -134,14 +135,14 @@ class ServerSession:
         return self.runtime.tokens(text)
 
     def following(self, after: Tokens) -> list[Candidate]:
-        asked: dict[str, Any] = {"n_predict": 1, "n_probs": LISTED, "temperature": 0.0}
-        found = self._complete(after, **asked).get("completion_probabilities")
-        if not found:
+        settings: dict[str, Any] = {"n_predict": 1, "n_probs": LISTED, "temperature": 0.0}
+        scored = self._complete(after, **settings).get("completion_probabilities")
+        if not scored:
             # The server lists nothing when the next token is half a character: ask for a whole
             # one. What it lists is what the model said before any grammar.
-            asked["grammar"] = ANY_ASCII
-            found = self._complete(after, **asked).get("completion_probabilities")
-        listed = found[0]["top_logprobs"] if found else []
+            settings["grammar"] = ANY_ASCII
+            scored = self._complete(after, **settings).get("completion_probabilities")
+        listed = scored[0]["top_logprobs"] if scored else []
         return [Candidate(c["id"], str(c["token"]), float(c["logprob"])) for c in listed]
 
     def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Written:
@@ -155,10 +156,10 @@ class ServerSession:
         ended = reply["stop_type"] != "limit" and not reply["truncated"]
         return Written(reply["content"], int(reply["tokens_predicted"]), ended)
 
-    def _complete(self, after: Tokens, **asked: Any) -> dict[str, Any]:
+    def _complete(self, after: Tokens, **settings: Any) -> dict[str, Any]:
         if self.fresh:
             self._read_prompt()
-        return self._send(self.prompt + after, reuse=True, **asked)
+        return self._send(self.prompt + after, reuse=True, **settings)
 
     def _read_prompt(self) -> None:
         """Compute the prompt from nothing, so that no earlier question leaves a trace."""
@@ -167,8 +168,8 @@ class ServerSession:
             self._send(self.prompt[:end], reuse=reuse, n_predict=1, temperature=0.0)
         self.fresh = False
 
-    def _send(self, tokens: Tokens, *, reuse: bool, **asked: Any) -> dict[str, Any]:
-        return self.runtime.complete({"prompt": tokens, "cache_prompt": reuse, **asked})
+    def _send(self, tokens: Tokens, *, reuse: bool, **settings: Any) -> dict[str, Any]:
+        return self.runtime.complete({"prompt": tokens, "cache_prompt": reuse, **settings})
 
 
 def _started(path: Path, threads: Threads, key: str) -> Any:

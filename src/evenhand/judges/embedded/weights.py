@@ -20,15 +20,15 @@ Notify = Callable[[str], None]
 
 def cache_home() -> Path:
     """The user's cache folder of Evenhand."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
+    setting = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(setting) if Path(setting).is_absolute() else Path.home() / ".cache"
     return base / "evenhand"
 
 
 def models_home() -> Path:
     """The folder of the fetched models; EVENHAND_MODELS overrides it."""
-    given = os.environ.get("EVENHAND_MODELS", "")
-    return Path(given).expanduser() if given else cache_home() / "models"
+    setting = os.environ.get("EVENHAND_MODELS", "")
+    return Path(setting).expanduser() if setting else cache_home() / "models"
 
 
 def sha256_of(path: Path) -> str:
@@ -40,13 +40,13 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def remembered_sha256(path: Path, notify: Notify = lambda said: None) -> str:
+def remembered_sha256(path: Path, notify: Notify = lambda message: None) -> str:
     """The SHA-256 of a file, from its stamp while size and time of change are the same. `notify`
     is told when the file has to be read, which takes seconds."""
     stamp, state = _stamp(path), _state(path)
-    known = _read(stamp)
-    if known.get("state") == state and isinstance(known.get("sha256"), str):
-        return str(known["sha256"])
+    record = _read(stamp)
+    if record.get("state") == state and isinstance(record.get("sha256"), str):
+        return str(record["sha256"])
     notify(f"checking {path.name}")
     return remember(path, sha256_of(path))
 
@@ -72,8 +72,8 @@ def _stamp(path: Path) -> Path:
 
 
 def _state(path: Path) -> list[int]:
-    found = path.stat()
-    return [found.st_size, found.st_mtime_ns]
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
 
 
 def _read(stamp: Path) -> dict[str, Any]:
