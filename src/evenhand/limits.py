@@ -31,6 +31,8 @@ NOTES_CHARS = 300
 
 # Of a reply that broke the contract, so much is shown to the judge again.
 REASK_CHARS = 20_000
+# Work on longer texts takes milliseconds, and is done beside the event loop.
+ASIDE_CHARS = 10_000
 # Re-asks after a breach of the contract.
 REPAIRS = 2
 REPAIRS_MAX = 10

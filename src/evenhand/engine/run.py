@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter as Count
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
+from evenhand.engine.aside import one_aside
 from evenhand.engine.ask import CallPath
 from evenhand.engine.attempt import Endpoint
 from evenhand.engine.stop import Stop, Stopped
@@ -22,7 +23,7 @@ from evenhand.errors import NothingRecorded
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, write_judgment
 from evenhand.kinds.kind import Judging
-from evenhand.kinds.shared.asking import Asking, Together, in_turn
+from evenhand.kinds.shared.asking import Aside, Asking, Together, at_once, in_turn
 from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
 
 LOOK_SECONDS = 0.05
@@ -141,6 +142,7 @@ class Engine:
     pools: Sequence[Pool]
     stop: Stop
     tally: Tally
+    aside: Aside = field(default_factory=one_aside)
 
     async def run(self) -> None:
         """Judge until the schedule is run or the stop is thrown; then everything is durable."""
@@ -172,9 +174,12 @@ class Engine:
                     await self.stop.sleep(LOOK_SECONDS)
                 self.stop.check()
                 if self.schedule.is_wanted(unit.no):
-                    self._keep(
-                        await settle(self.kind, group, repeat, unit, endpoint, self.tally, together)
+                    settled = await settle(
+                        *(self.kind, group, repeat, unit, endpoint, self.tally),
+                        together=together,
+                        aside=self.aside,
                     )
+                    self._keep(settled)
             except Stopped:
                 return
             except NothingRecorded:
@@ -204,6 +209,7 @@ async def settle(
     endpoint: Endpoint,
     tally: Tally,
     together: Together = in_turn,
+    aside: Aside = at_once,
 ) -> Settled:
     """One unit's judgment, with the keys of the calls it rests on: conversation by conversation as
     they were begun, whichever was answered first."""
@@ -220,7 +226,7 @@ async def settle(
         tally.reasks += question.reask > 0
         return call.reply
 
-    judgment = await kind.judge(unit.body, asking(group, repeat, ask, together))
+    judgment = await kind.judge(unit.body, asking(group, repeat, ask, together, aside))
     calls = tuple(chain.from_iterable(conversations.values()))
     if group.caveat and calls:
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
@@ -229,11 +235,18 @@ async def settle(
     return Settled(stored, judgment)
 
 
-def asking(group: JudgeGroup, repeat: int, ask: Ask, together: Together = in_turn) -> Asking:
+def asking(
+    group: JudgeGroup,
+    repeat: int,
+    ask: Ask,
+    together: Together = in_turn,
+    aside: Aside = at_once,
+) -> Asking:
     """A group about to judge a unit."""
     return Asking(
         ask=ask,
         together=together,
+        aside=aside,
         judges=group.names,
         styles=group.styles,
         turn=group.turn + repeat,

@@ -174,9 +174,11 @@ class Babbler:
 
 async def judged(kind: str, ask: Babbler) -> Judgment:
     if kind == "rubric":
-        return await RUBRIC[0].judge(material.SAMPLE, ask, "full")
+        return await RUBRIC[0].judge(material.SAMPLE, Asking(ask=ask))
     if kind == "weighted":
-        return await WEIGHTED[0].judge(grading.under(grading.PLAIN), ask, "compact")
+        return await WEIGHTED[0].judge(
+            grading.under(grading.PLAIN), Asking(ask=ask, styles=("compact",))
+        )
     return await PAIRWISE[0].judge(pairing.PAIR, Asking(ask=ask))
 
 

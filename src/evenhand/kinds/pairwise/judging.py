@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from evenhand.exchange import Question
@@ -48,7 +49,7 @@ class PairwiseJudging:
         return protocol.questions(shown, asking, seat=seats[0])
 
     async def judge(self, body: str, asking: Asking) -> Judgment:
-        pair = load_pair(body)
+        pair = await asking.aside(partial(load_pair, body), len(body))
         return await self.of(pair).judge(pair, asking)
 
     def of(self, pair: Pair) -> PairwiseProtocol:

@@ -46,6 +46,7 @@ from evenhand.kinds.shared.render import (
     fenced,
     hidden_characters,
     shown_extras,
+    size_of,
 )
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import MAX_ROUNDS, REPAIRS
@@ -150,20 +151,23 @@ class PairwiseProtocol:
 
     async def judge(self, pair: Pair, asking: Asking) -> Judgment:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
+        size = size_of(pair.topic, *pair.texts, pair.extras)
         if is_one_text(pair):
-            return self._verdict(pair, pair, [_equal(self.criteria)], [])
-        seats, shown = self.seats(pair, asking.judges), self.shown(pair)
+            equal = [_equal(self.criteria)]
+            return await asking.aside(partial(self._verdict, pair, pair, equal, []), size)
+        seats = self.seats(pair, asking.judges)
         if not seats:
             return LeftOut(detail="shares its family with a candidate")
+        shown = await asking.aside(partial(self.shown, pair), size)
         rounds: list[Round] = []
         passes: list[PairPass] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
             outcome = await self._round(shown, asking, seats, len(rounds), passes)
             if isinstance(outcome, Failure):
-                flags = self._flags(pair, shown, passes)
+                flags = await asking.aside(partial(self._flags, pair, shown, passes), size)
                 return replace(outcome, flags=flags, passes=tuple(passes))
             rounds.append(outcome)
-        return self._verdict(pair, shown, rounds, passes)
+        return await asking.aside(partial(self._verdict, pair, shown, rounds, passes), size)
 
     async def _round(
         self,
@@ -176,7 +180,10 @@ class PairwiseProtocol:
         """Both passes of a round, asked at the same time and noted in `passes` in the order of the
         questions, whichever was answered first; a failure if one of them cannot be had."""
         time, place = divmod(before, len(seats))
-        questions = self.questions(shown, asking, time=time + 1, seat=seats[place])
+        questions = await asking.aside(
+            partial(self.questions, shown, asking, time=time + 1, seat=seats[place]),
+            size_of(shown.topic, *shown.texts, shown.extras),
+        )
         conversations = await asking.together(
             [partial(self._converse, question, asking) for question in questions]
         )
@@ -281,7 +288,7 @@ class PairwiseProtocol:
     async def _converse(self, question: Question, asking: Asking) -> Conversation[PairReply]:
         style = asking.styles[question.seat]
         return await converse(
-            asking.ask,
+            asking,
             question,
             lambda reply: self.check(reply.text, style, finish=reply.finish),
             self.prompts[style],

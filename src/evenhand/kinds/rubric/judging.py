@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from evenhand.exchange import Question
@@ -37,8 +38,8 @@ class RubricJudging:
         return [protocol.question(sample, protocol.rubric_of(sample), asking.styles[0])]
 
     async def judge(self, body: str, asking: Asking) -> Judgment:
-        sample = load_sample(body)
-        return await self.of(sample).judge(sample, asking.ask, asking.styles[0])
+        sample = await asking.aside(partial(load_sample, body), len(body))
+        return await self.of(sample).judge(sample, asking)
 
     def of(self, sample: Sample) -> RubricProtocol:
         """The protocol in the sample's own language, else the suite's."""

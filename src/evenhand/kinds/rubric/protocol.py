@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
-from evenhand.exchange import Ask, Message, Question, Reply, Style
+from evenhand.exchange import Message, Question, Reply, Style
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.rubric.check import TAGS, Sources, check_reply, sources_of
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.asking import Conversation, converse
+from evenhand.kinds.shared.asking import Asking, Conversation, converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.evidence import fragments
 from evenhand.kinds.shared.own import OwnPrompt, unit_of
@@ -29,6 +30,7 @@ from evenhand.kinds.shared.render import (
     fenced,
     hidden_characters,
     shown_extras,
+    size_of,
 )
 from evenhand.kinds.shared.schemas import object_of
 from evenhand.kinds.shared.words import Words
@@ -71,19 +73,24 @@ class RubricProtocol:
     own: OwnPrompt | None = None
     forms: dict[tuple[int, Style], Form] = field(default_factory=dict[Any, "Form"], compare=False)
 
-    async def judge(self, sample: Sample, ask: Ask, style: Style) -> Judgment:
+    async def judge(self, sample: Sample, asking: Asking) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
-        rubric = self.rubric_of(sample)
-        question, sources = self.question(sample, rubric, style), sources_of(sample, rubric)
+        rubric, style = self.rubric_of(sample), asking.styles[0]
+        sources = sources_of(sample, rubric)
+        size = size_of(sample.question, sample.model_output, sample.extras)
+        question = await asking.aside(partial(self.question, sample, rubric, style), size)
         conversation = await converse(
-            ask,
+            asking,
             question,
             lambda reply: self.check(reply.text, sample, finish=reply.finish, sources=sources),
             self.prompts[style],
             self.words,
             self.repairs,
+            size,
         )
-        return conversation.failure or self._settled(sample, conversation)
+        if failed := conversation.failure:
+            return failed
+        return await asking.aside(partial(self._settled, sample, conversation), size)
 
     def check(
         self,

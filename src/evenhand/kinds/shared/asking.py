@@ -1,14 +1,15 @@
 """Ask, check, and ask again for what only the judge knows: the same for every kind.
 
-Conversations that do not wait for each other are held together: how is the matter of whoever
-supplies `ask`, for a kind has no event loop.
+Conversations that do not wait for each other are held together, and work that grows with a text is
+done aside: how is the matter of whoever supplies `ask`, for a kind has no event loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol
+from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -95,12 +96,28 @@ async def in_turn(conversations: Sequence[Converse[V]]) -> Sequence[Conversation
     return ended
 
 
+T = TypeVar("T")
+
+
+class Aside(Protocol):
+    """Does work that goes through `size` characters where it keeps no other judgment waiting, and
+    returns what comes of it."""
+
+    async def __call__(self, work: Callable[[], T], size: int) -> T: ...
+
+
+async def at_once(work: Callable[[], T], size: int) -> T:
+    """Here and now: where no other judgment is under way."""
+    return work()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """Who judges a unit: one judge, or those of a relay, of which the k-th is asked in round k."""
 
     ask: Ask
     together: Together = in_turn
+    aside: Aside = at_once
     judges: Sequence[str] = ("",)
     styles: Sequence[Style] = ("full",)
     turn: int = 0
@@ -108,22 +125,25 @@ class Asking:
 
 
 async def converse(
-    ask: Ask,
+    asking: Asking,
     question: Question,
     check: Callable[[Reply], Checked[V]],
     prompt: Prompt,
     words: Words,
     repairs: int,
+    size: int = 0,
 ) -> Conversation[V]:
-    """Ask until a reply keeps the contract, the repairs are used up, or a call is lost."""
+    """Ask until a reply keeps the contract, the repairs are used up, or a call is lost. `size` is
+    how many characters a check may go through beside the reply's."""
     tries: list[Try[V]] = []
     while True:
         try:
-            reply = await ask(question)
+            reply = await asking.ask(question)
         except CallError as loss:
             return Conversation(tries, loss)
-        tries.append(Try(question, reply, check(reply)))
-        problems = tries[-1].checked.problems
+        checked = await asking.aside(partial(check, reply), size + len(reply.text))
+        tries.append(Try(question, reply, checked))
+        problems = checked.problems
         if not problems or question.reask >= repairs:
             return Conversation(tries)
         complaint = words.complaint(problems[:PROBLEMS_SHOWN])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Message, Role
@@ -93,6 +93,19 @@ def _spoken(value: Any) -> Any:
         else one
         for one in value
     ]
+
+
+def size_of(*values: object) -> int:
+    """How many characters of text there are in some values."""
+    return sum(map(_size, values))
+
+
+def _size(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return size_of(*cast("Mapping[str, object]", value).values())
+    return size_of(*cast("list[object]", value)) if isinstance(value, list) else 0
 
 
 def fenced(blocks: Mapping[str, str], size: int = 4) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from evenhand.exchange import Question
@@ -42,8 +43,8 @@ class WeightedJudging:
         return [] if protocol.decided(answer) else [protocol.question(answer, asking.styles[0])]
 
     async def judge(self, body: str, asking: Asking) -> Judgment:
-        answer = load_answer(body)
-        return await self.of(answer).judge(answer, asking.ask, asking.styles[0])
+        answer = await asking.aside(partial(load_answer, body), len(body))
+        return await self.of(answer).judge(answer, asking)
 
     def of(self, answer: Answer) -> WeightedProtocol:
         """The protocol in the answer's own language, else the suite's."""

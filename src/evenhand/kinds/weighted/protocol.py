@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.errors import quoted
-from evenhand.exchange import Ask, Message, Question, Style
+from evenhand.exchange import Message, Question, Style
 from evenhand.judgment import Failure, Judgment, Verdict
-from evenhand.kinds.shared.asking import converse
+from evenhand.kinds.shared.asking import Asking, converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
 from evenhand.kinds.shared.render import (
@@ -24,6 +25,7 @@ from evenhand.kinds.shared.render import (
     fenced,
     hidden_characters,
     shown_extras,
+    size_of,
 )
 from evenhand.kinds.shared.words import Words
 from evenhand.kinds.weighted.check import Task, check_reply, failed_grade
@@ -71,10 +73,12 @@ class WeightedProtocol:
         default_factory=dict[tuple[str | None, Style], Form], compare=False
     )
 
-    async def judge(self, answer: Answer, ask: Ask, style: Style) -> Judgment:
+    async def judge(self, answer: Answer, asking: Asking) -> Judgment:
         """Critical fails by code, then ask, check, ask again; settle or fail."""
-        flags = [f"hidden_characters:{kind}" for kind in _hidden(answer)]
-        decision = self.decided(answer)
+        style, size = asking.styles[0], size_of(answer.prompt, answer.answer, answer.extras)
+        hidden = await asking.aside(partial(_hidden, answer), size)
+        flags = [f"hidden_characters:{kind}" for kind in hidden]
+        decision = await asking.aside(partial(self.decided, answer), size)
         if isinstance(decision, Hit):
             ungraded = self.words.phrases["ungraded"]
             grade = failed_grade(self.task(answer, style), self._reason(decision), ungraded)
@@ -84,8 +88,8 @@ class WeightedProtocol:
             detail = f"the pattern on line {line} of the rubric did not end in time"
             return Failure(reason="timeout", detail=detail)
         conversation = await converse(
-            ask,
-            self.question(answer, style),
+            asking,
+            await asking.aside(partial(self.question, answer, style), size),
             lambda reply: self.check(reply.text, answer, style, finish=reply.finish),
             self.prompts[style],
             self.words,

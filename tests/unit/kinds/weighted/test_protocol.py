@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand.exchange import Question, Style
 from evenhand.judgment import Fix, Pass
+from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import LANGUAGES
 from tests.unit.kinds.grading import (
     ANSWER,
@@ -48,7 +49,7 @@ def prompt(question: Question) -> str:
 
 async def test_a_good_reply_settles_at_once() -> None:
     ask = Scripted([said()])
-    judgment = await protocol().judge(ANSWER, ask, "full")
+    judgment = await protocol().judge(ANSWER, Asking(ask=ask))
     assert (judgment.status, judgment.fixes, judgment.flags) == ("verdict", (), ())
     assert judgment.output is not None
     assert list(judgment.output) == KEYS
@@ -62,7 +63,7 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(
     language: str, style: Style
 ) -> None:
     ask = Scripted([said(61, 0, 0), said()])
-    judgment = await protocol(language).judge(ANSWER, ask, style)
+    judgment = await protocol(language).judge(ANSWER, Asking(ask=ask, styles=(style,)))
     assert judgment.status == "verdict"
     first, second = ask.asked
     assert second.messages[: len(first.messages)] == first.messages
@@ -74,14 +75,16 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(
 
 async def test_after_the_repairs_it_is_a_failure_with_its_reason() -> None:
     ask = Scripted(["{}"] * 3)
-    judgment = await protocol(repairs=2).judge(ANSWER, ask, "full")
+    judgment = await protocol(repairs=2).judge(ANSWER, Asking(ask=ask))
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "schema", None)
     assert len(judgment.passes) == 3
 
 
 async def test_low_confidence_is_a_flag() -> None:
     for confidence in ("high", "medium", "low"):
-        judgment = await protocol().judge(ANSWER, Scripted([said(confidence=confidence)]), "full")
+        judgment = await protocol().judge(
+            ANSWER, Asking(ask=Scripted([said(confidence=confidence)]))
+        )
         assert judgment.flags == (("low_confidence",) if confidence == "low" else ())
 
 
@@ -92,7 +95,7 @@ async def test_what_code_can_decide_costs_no_call(language: str, kind: str, type
     condition, told = CONDITIONS[kind]
     rubric = f"{type_line}- a point\n\n## {TITLES[language]}\n\n- It lies.\n{condition}\n"
     ask = Scripted([])
-    judgment = await protocol(language).judge(under(rubric), ask, "full")
+    judgment = await protocol(language).judge(under(rubric), Asking(ask=ask))
     assert (ask.asked, judgment.status, judgment.passes) == ([], "verdict", ())
     assert judgment.flags == ("decided_by_code",)
     output = judgment.output
@@ -112,7 +115,7 @@ async def test_the_reason_is_worded_in_the_protocols_language() -> None:
     rubric = under(f"## Critical Fail Conditions\n\n{CONDITIONS['max_chars'][0]}\n")
     reasons, ungraded = set(), set()
     for language in LANGUAGES:
-        output = (await protocol(language).judge(rubric, Scripted([]), "full")).output
+        output = (await protocol(language).judge(rubric, Asking(ask=Scripted([])))).output
         assert output is not None
         reasons.add(output["critical_fail_reason"])
         ungraded.add(output["reasoning"][DIMENSIONS[0]])
@@ -124,7 +127,7 @@ async def test_what_holds_not_is_the_judges_to_decide() -> None:
     answer = under(FACT + conditions + "\n")
     failed = said(0, 0, 0, critical_fail=True, critical_fail_reason="It lies.")
     ask = Scripted([failed])
-    judgment = await protocol().judge(answer, ask, "full")
+    judgment = await protocol().judge(answer, Asking(ask=ask))
     assert judgment.output is not None
     assert judgment.output["critical_fail_reason"] == "It lies."
     assert "decided_by_code" not in judgment.flags
@@ -134,7 +137,7 @@ async def test_what_holds_not_is_the_judges_to_decide() -> None:
 
 async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call() -> None:
     ask = Scripted([])
-    judgment = await protocol().judge(under(HOSTILE, "a" * 400 + "!"), ask, "full")
+    judgment = await protocol().judge(under(HOSTILE, "a" * 400 + "!"), Asking(ask=ask))
     assert (judgment.status, judgment.reason) == ("failure", "timeout")
     assert "line 3" in judgment.detail
     assert ask.asked == []
@@ -143,7 +146,7 @@ async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call() -> None:
 async def test_what_was_found_cannot_run_away_with_the_reason() -> None:
     rubric = "## Critical Fail Conditions\n\n- must_not_match: /x.*/s\n"
     answer = under(rubric, "x{0}{limit}%s\x1b[31m" + "y" * 5000)
-    judgment = await protocol().judge(answer, Scripted([]), "full")
+    judgment = await protocol().judge(answer, Asking(ask=Scripted([])))
     assert judgment.output is not None
     reason = judgment.output["critical_fail_reason"]
     assert "x{0}{limit}%s" in reason
@@ -222,10 +225,10 @@ def test_hidden_characters_are_flagged_also_where_code_decides() -> None:
 
     answer = under(FACT, "It is Paris.\u202e")
     ask = Scripted([said()])
-    judgment = asyncio.run(protocol().judge(answer, ask, "full"))
+    judgment = asyncio.run(protocol().judge(answer, Asking(ask=ask)))
     assert judgment.flags == ("hidden_characters:bidi",)
     decided = under("## Critical Fail Conditions\n\n- max_chars: 3\n", answer.answer)
-    judgment = asyncio.run(protocol().judge(decided, Scripted([]), "full"))
+    judgment = asyncio.run(protocol().judge(decided, Asking(ask=Scripted([]))))
     assert judgment.flags == ("decided_by_code", "hidden_characters:bidi")
 
 
@@ -281,6 +284,6 @@ async def test_an_output_that_code_decided_passes_its_own_check() -> None:
     for rubric in ("- max_chars: 5\n", "- max_chars: 5\n- It lies.\n"):
         for kind in ("", "task_type: fact\n\n"):
             answer = under(f"{kind}## Critical Fail Conditions\n\n{rubric}")
-            output = (await protocol().judge(answer, Scripted([]), "full")).output
+            output = (await protocol().judge(answer, Asking(ask=Scripted([])))).output
             checked = protocol().check_elsewhere(json.dumps(output), answer)
             assert (checked.output, checked.problems, checked.fixes) == (output, (), ())

@@ -79,7 +79,8 @@ def search(pattern: str, flags: str, text: str, seconds: float = SEARCH_SECONDS)
 @lru_cache(maxsize=256)
 def _searched(pattern: str, flags: str, text: str, seconds: float) -> str | TimeoutError | None:
     try:
-        found = _compile(pattern, flags).search(text, timeout=seconds)
+        # Concurrent: other threads go on meanwhile.
+        found = _compile(pattern, flags).search(text, timeout=seconds, concurrent=True)
     except (MemoryError, TimeoutError):
         return TimeoutError()
     return None if found is None else str(found[0])

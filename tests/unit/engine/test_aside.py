@@ -1,0 +1,121 @@
+"""Work that grows with a text is done beside the event loop: whatever else runs goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evenhand.engine.aside import one_aside
+from evenhand.exchange import Ask, Question, Reply
+from evenhand.judgment import Judgment
+from evenhand.kinds.pairwise.judging import PairwiseJudging
+from evenhand.kinds.pairwise.unit import pair_text
+from evenhand.kinds.rubric.judging import RubricJudging
+from evenhand.kinds.rubric.unit import sample_text
+from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.weighted.judging import WeightedJudging
+from evenhand.kinds.weighted.unit import answer_text
+from evenhand.limits import ASIDE_CHARS
+from tests.suites import pair_reply
+from tests.unit.kinds import grading, material, pairing
+
+LONG = ASIDE_CHARS + 1
+
+
+async def turns_during(work: Awaitable[Any]) -> int:
+    """How many turns another task gets while something is awaited."""
+    turns, task = 0, asyncio.ensure_future(work)
+    while not task.done():
+        turns += 1
+        await asyncio.sleep(0)
+    await task
+    return turns
+
+
+def prose(size: int) -> str:
+    sentence = "Мой “ответ”\nготов  и\u0306… " + "и далее по порядку, без конца и без края; " * 8
+    return sentence * (size // len(sentence))
+
+
+def always(text: str) -> Ask:
+    async def ask(question: Question) -> Reply:
+        return Reply(text=text)
+
+    return ask
+
+
+async def judge_sample(asking: Callable[[Ask], Asking], size: int) -> Judgment:
+    """Three replies with three quotes each that stand nowhere in the output word for word."""
+    sample = replace(material.SAMPLE, model_output=prose(size))
+    reply = material.good()
+    reply["scores"]["correct"] |= {"evidence": ["ответ готов", '"ответ" готов', "nowhere"]}
+    judging = RubricJudging({"en": material.protocol(repairs=2)}, "en")
+    return await judging.judge(sample_text(sample), asking(always(json.dumps(reply))))
+
+
+async def judge_pair(asking: Callable[[Ask], Asking], size: int) -> Judgment:
+    texts = (f"I am GPT-4. {prose(size // 10)}", prose(size // 10))
+    judging = PairwiseJudging({"en": pairing.protocol(blind="mask")}, "en")
+    pair = pair_text(pairing.PAIR.with_texts(*texts))
+    return await judging.judge(pair, asking(always(pair_reply("tie"))))
+
+
+async def judge_answer(asking: Callable[[Ask], Asking], size: int) -> Judgment:
+    rubric = f"{grading.FACT}- must_not_match: /x+y/\n"
+    answer = grading.under(rubric, prose(size) + "\u200b")
+    judging = WeightedJudging({"en": grading.protocol()}, "en")
+    return await judging.judge(answer_text(answer), asking(always(grading.said())))
+
+
+JUDGED = [judge_sample, judge_pair, judge_answer]
+
+
+@pytest.mark.parametrize("judge", JUDGED)
+async def test_the_loop_goes_on_while_a_long_unit_is_judged(judge):
+    aside = one_aside()
+    alone = await turns_during(judge(lambda ask: Asking(ask=ask), 200_000))
+    beside = await turns_during(judge(lambda ask: Asking(ask=ask, aside=aside), 2_000_000))
+    assert alone < 20
+    assert beside > 100
+
+
+@pytest.mark.parametrize("judge", JUDGED)
+async def test_a_judgment_is_the_same_wherever_it_is_worked_out(judge):
+    aside = one_aside()
+    here = await judge(lambda ask: Asking(ask=ask), 200_000)
+    assert here == await judge(lambda ask: Asking(ask=ask, aside=aside), 200_000)
+
+
+async def test_short_work_is_done_here_and_long_work_elsewhere():
+    aside, here = one_aside(), threading.get_ident()
+    assert await aside(threading.get_ident, ASIDE_CHARS) == here
+    assert await aside(threading.get_ident, LONG) != here
+
+
+async def test_long_work_is_done_one_after_the_other():
+    aside = one_aside()
+    under_way, most = 0, 0
+
+    def work() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        sum(range(100_000))
+        under_way -= 1
+
+    await asyncio.gather(*(aside(work, LONG) for _ in range(8)))
+    assert (under_way, most) == (0, 1)
+
+
+@pytest.mark.parametrize("size", [0, LONG])
+async def test_what_goes_wrong_aside_goes_wrong_here(size):
+    aside = one_aside()
+    with pytest.raises(ZeroDivisionError):
+        await aside(lambda: 1 / 0, size)
+    assert await aside(lambda: "next", size) == "next"
