@@ -21,6 +21,8 @@ Each message says what happened, where, and what to do.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import ClassVar
 
 from evenhand.judgment import Reason
@@ -34,6 +36,37 @@ def quoted(value: object) -> str:
     cut = text if len(text) <= QUOTE_LIMIT else text[: QUOTE_LIMIT - 1] + "…"
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
     return f'"{shown}"'
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that a wrong one was most likely meant to be; None where nothing is near, two
+    are equally near, or the nearest says the opposite: then what is there is better listed."""
+    from difflib import SequenceMatcher  # spares every start that goes well
+
+    names = list(dict.fromkeys(known))
+    same = [one for one in names if one.casefold() == name.casefold()]
+    if len(same) == 1:
+        return same[0]
+    likeness = {one: SequenceMatcher(None, one, name).ratio() for one in names}
+    best = max(likeness.values(), default=0.0)
+    first, *others = [one for one in names if likeness[one] == best] or [""]
+    return None if best < cutoff or others or _is_opposite(name, first) else first
+
+
+_NEGATIONS = frozenset({"not", "no", "never", "without"})
+_OPPOSITES = (
+    *(("min", "max"), ("least", "most"), ("low", "high"), ("first", "second")),
+    *(("input", "output"), ("before", "after"), ("better", "worse")),
+)
+
+
+def _is_opposite(name: str, other: str) -> bool:
+    """Whether a word of one turns the meaning of the other: `must_x` and `must_not_x`."""
+    words, others = (set(re.split(r"[\W_]+", one.casefold())) for one in (name, other))
+    if bool(words & _NEGATIONS) != bool(others & _NEGATIONS):
+        return True
+    turned = [(one in words, two in words, one in others, two in others) for one, two in _OPPOSITES]
+    return any((a and d and not c) or (b and c and not d) for a, b, c, d in turned)
 
 
 class EvenhandError(Exception):

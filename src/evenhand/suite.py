@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from evenhand import limits
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 
 Loc = tuple[str | int, ...]
 FILE = "evenhand.toml"
@@ -278,8 +278,8 @@ def _did_you_mean(loc: Loc) -> str:
     for part in loc[:-1]:
         if not isinstance(part, int):
             known = _PARTS.get(part, SuiteFile)
-    close = get_close_matches(str(loc[-1]), list(known.model_fields), n=1, cutoff=0.5)
-    return f'; did you mean "{close[0]}"?' if close else f"; known: {', '.join(known.model_fields)}"
+    near = nearest(str(loc[-1]), known.model_fields, cutoff=0.5)
+    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(known.model_fields)}"
 
 
 _PARTS: dict[str, type[_Part]] = {

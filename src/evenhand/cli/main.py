@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, nearest
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Judge bundled examples with the embedded judge."),
@@ -54,10 +54,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else " See: evenhand --help"
+            near = nearest(args[0], COMMANDS)
+            hint = f" Did you mean {near!r}?" if near else " See: evenhand --help"
             ctx.fail(f"there is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 

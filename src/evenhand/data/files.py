@@ -6,7 +6,6 @@ any case of letters, decides the format.
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import io
 from collections.abc import Generator, Iterable
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 
 Format = Literal["jsonl", "json", "csv", "parquet"]
 
@@ -58,8 +57,8 @@ def _ending(path: Path) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Advice that names the nearest of `known`, or nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {quoted(near[0])}?" if near else ""
+    near = nearest(name, known)
+    return f"did you mean {quoted(near)}?" if near else ""
 
 
 def require_file(path: Path) -> None:

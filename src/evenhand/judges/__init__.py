@@ -3,9 +3,7 @@ asks for one of its judges."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 from evenhand.exchange import Judge
 from evenhand.judges.provider import JudgeOptions, Provider
 from evenhand.judges.providers import PROVIDERS
@@ -28,8 +26,8 @@ def split_name(name: str) -> tuple[Provider, str]:
     provider = PROVIDERS.get(before)
     if provider and (colon or not provider.needs_model):
         return provider, model
-    close = get_close_matches(before.partition("/")[0], PROVIDERS, n=1)
+    near = nearest(before.partition("/")[0], PROVIDERS)
     raise UsageError(
         f"no judge is called {quoted(name)}",
-        advice=f"Did you mean {close[0]}/...?" if close else f"Known: {', '.join(PROVIDERS)}.",
+        advice=f"Did you mean {near}/...?" if near else f"Known: {', '.join(PROVIDERS)}.",
     )

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.weighted.judging import WeightedJudging
@@ -186,9 +185,9 @@ def _bands(ends: Mapping[str, tuple[float, float]], dimension: str) -> Measure:
 
 def _check(dimension: str, known: Sequence[str]) -> None:
     if dimension not in known:
-        close = get_close_matches(dimension, [*known, OVERALL], n=1)
+        near = nearest(dimension, [*known, OVERALL])
         there = ", ".join([OVERALL, *known])
         raise UsageError(
             f"there is no dimension {quoted(dimension)} to decide on",
-            advice=f"Did you mean {quoted(close[0])}?" if close else f"There are: {there}",
+            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
         )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -43,11 +42,11 @@ def field_named(fields: Fields, name: str) -> Field:
     """A field by its name, with or without `meta.` before it; raises UsageError."""
     found = fields.get(name) or fields.get(name.removeprefix("meta."))
     if found is None:
-        close = get_close_matches(name, list(fields), n=1)
+        near = nearest(name, fields)
         there = ", ".join(fields) or "none"
         raise UsageError(
             f"no unit has a field {quoted(name)}",
-            advice=f"Did you mean {quoted(close[0])}?" if close else f"There are: {there}",
+            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
         )
     return found
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
 from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.errors import quoted
+from evenhand.errors import nearest, quoted
 
 Path = tuple[str | int, ...]
 
@@ -135,8 +134,8 @@ def _object(value: object, path: Path, what: str, known: set[str]) -> Mapping[st
 
 
 def _meant(key: str, known: set[str]) -> str:
-    close = get_close_matches(key, sorted(known), n=1)
-    return f'; did you mean "{close[0]}"?' if close else f"; it has {_listed(known)}"
+    near = nearest(key, sorted(known))
+    return f'; did you mean "{near}"?' if near else f"; it has {_listed(known)}"
 
 
 def _listed(known: set[str]) -> str:

@@ -12,10 +12,10 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any
 
+from evenhand.errors import nearest
 from evenhand.exchange import Style
 from evenhand.kinds.shared.own import OwnPrompt
 from evenhand.kinds.shared.render import Prompt, Template
@@ -203,8 +203,8 @@ def _check_keys(kind: str, given: Mapping[str, Any]) -> None:
     """Refuse what a protocol of the kind does not have: mistyped, it would go unheard."""
     for name in given:
         if name not in KEYS[kind]:
-            close = get_close_matches(name, KEYS[kind], n=1)
-            meant = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(KEYS[kind])}"
+            near = nearest(name, KEYS[kind])
+            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(KEYS[kind])}"
             raise ProtocolError("protocol.toml", f'unknown key "{name}"; {meant}')
     if given.get("reply", "table") != "table":
         raise ProtocolError("protocol.toml", 'reply can only be "table"; leave it out for JSON')

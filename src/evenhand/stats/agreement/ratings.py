@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -85,11 +84,11 @@ def named(judges: Sequence[str], wanted: Iterable[str]) -> list[str]:
     for name in wanted:
         meant = [name] if name in judges else [j for j in judges if fnmatchcase(j, name)]
         if not meant:
-            close = get_close_matches(name, judges, n=1)
+            near = nearest(name, judges)
             raise UsageError(
                 f"there is no judge {quoted(name)} in the run",
-                advice=f"Did you mean {quoted(close[0])}?"
-                if close
+                advice=f"Did you mean {quoted(near)}?"
+                if near
                 else f"There are: {', '.join(judges[:20])}",
             )
         found += [one for one in meant if one not in found]

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Protocol
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.tables import Bools, Fields, Floats, Ints, field_named
 
 QUESTIONS = ("question_id", "task_name", "question")
@@ -169,11 +168,11 @@ def judge_named(judges: Sequence[str], name: str) -> int:
 
 def _place(names: Sequence[str], name: str, what: str) -> int:
     if name not in names:
-        close = get_close_matches(name, names, n=1)
+        near = nearest(name, names)
         there = ", ".join(quoted(one) for one in names[:10]) or "none"
         raise UsageError(
             f"no {what} is called {quoted(name)}",
-            advice=f"Did you mean {quoted(close[0])}?" if close else f"There are: {there}",
+            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
         )
     return names.index(name)
 

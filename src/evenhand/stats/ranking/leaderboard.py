@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.pairwise import Front
 from evenhand.stats.proportion import Proportion, clustered
 from evenhand.stats.ranking.board import Board, Options, Said, board, plain_board
@@ -152,11 +151,11 @@ def _check(votes: Votes, options: Options, criterion: str | None) -> None:
 
 def _known(name: str, there: tuple[str, ...], what: str) -> str:
     if name not in there:
-        close = get_close_matches(name, there, n=1)
+        near = nearest(name, there)
         listed = ", ".join(map(quoted, there[:10])) or "none"
         raise UsageError(
             f"there is no {what} {quoted(name)}",
-            advice=f"Did you mean {quoted(close[0])}?" if close else f"There are: {listed}",
+            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {listed}",
         )
     return name
 

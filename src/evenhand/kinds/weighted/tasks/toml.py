@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, cast
 
-from evenhand.errors import quoted
+from evenhand.errors import nearest, quoted
 from evenhand.kinds.weighted.tasks.conditions import Condition, ConditionError, build_condition
 from evenhand.kinds.weighted.tasks.lines import TaskRubricError
 from evenhand.kinds.weighted.tasks.read import TYPES, TaskRubric, check_text, checked, condition_of
@@ -26,8 +25,8 @@ def read_task_toml(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
     given = _parsed(text)
     for name in given:
         if name not in KEYS:
-            close = get_close_matches(name, KEYS, n=1)
-            meant = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(KEYS)}"
+            near = nearest(name, KEYS)
+            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(KEYS)}"
             raise TaskRubricError(_line(text, name), f"unknown key {quoted(name)}; {meant}")
     critical: list[str] = []
     conditions: list[Condition] = []

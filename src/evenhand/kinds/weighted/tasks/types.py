@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
-from evenhand.errors import quoted
+from evenhand.errors import nearest, quoted
 from evenhand.kinds.weighted.tasks.labels import find_section, find_type, says_none
 from evenhand.kinds.weighted.tasks.lines import BOLD, ITEM, PLAIN, Line, TaskRubricError
 
@@ -104,10 +103,12 @@ def named_type(value: str, types: Sequence[str], number: int) -> str | None:
             number, f"task_type names more than one type: {quoted(value)}; leave one"
         )
     if names[0] is None:
-        close = get_close_matches(value.strip(" *_`\"'").lower(), list(types), n=1)
-        meant = f'did you mean "{close[0]}"? The' if close else "the"
-        said = f"unknown task_type {quoted(value)}; {meant} known types are {', '.join(types)}"
-        raise TaskRubricError(number, said)
+        near = nearest(value.strip(" *_`\"'").lower(), types)
+        meant = f'did you mean "{near}"? The' if near else "the"
+        known = ", ".join(types)
+        raise TaskRubricError(
+            number, f"unknown task_type {quoted(value)}; {meant} known types are {known}"
+        )
     return names[0]
 
 
