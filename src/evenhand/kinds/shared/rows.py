@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Any, cast
+
+from evenhand.errors import nearest, quoted
 
 EXTRAS = ("reference", "context", "messages")
 
@@ -25,9 +27,46 @@ def text_of(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
         return value
     if name in row:
         raise RowError(f'"{name}" must be a text, and is {named(value)}')
-    close = get_close_matches(name, [key for key in row if key not in fields], n=1, cutoff=0.5)
-    hint = f'; did you mean "{close[0]}"? Map it: [columns] {name} = "{close[0]}"' if close else ""
-    raise RowError(f'"{name}" is missing{hint}')
+    raise RowError(f'"{name}" is missing{_hint(row, name, fields)}')
+
+
+_ASKED = ("question", "prompt", "topic", "input", "query", "instruction", "вопрос", "问题", "質問")
+_ANSWERED = (
+    *("model_output", "answer", "output", "response", "completion", "reply"),
+    *("ответ", "回答", "答案", "出力"),
+)
+_USUAL = {name: names for names in (_ASKED, _ANSWERED) for name in names}
+_BESIDE_TEXT = frozenset(
+    {"id", "ids", "no", "nr", "num", "number", "index", "idx", "count", "len", "length"}
+    | {"type", "lang", "language", "url", "date", "time", "model"}
+)
+"""Last words of columns that tell something about a text and are none."""
+_NUMBERED = re.compile(r"[^\W\d]{0,3}[-_#. ]?\d[\d.,:-]*")
+"""A number, or an id such as q12."""
+COLUMNS_SHOWN = 20
+
+
+def _hint(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
+    """Which column was meant, where it holds texts and its name says so; else all there are."""
+    texts = [key for key, value in row.items() if key not in fields and _is_text(key, value)]
+    usual = [key for key in texts if key.casefold() in _USUAL.get(name, ())]
+    near = usual[0] if len(usual) == 1 else None if usual else nearest(name, texts, cutoff=0.5)
+    if near:
+        return f'; did you mean "{near}"? Map it: [columns] {name} = "{near}"'
+    columns = [quoted(key) for key in row]
+    if not columns:
+        return ""
+    rest = len(columns) - COLUMNS_SHOWN
+    more = f" and {rest} more" if rest > 0 else ""
+    listed = ", ".join(columns[:COLUMNS_SHOWN])
+    return f'; there are {listed}{more}. Map one: [columns] {name} = "COLUMN"'
+
+
+def _is_text(key: str, value: object) -> bool:
+    words = re.split(r"[\W_]+", key.casefold())
+    if not isinstance(value, str) or _BESIDE_TEXT.intersection(words[-1:]):
+        return False
+    return any(letter.isalpha() for letter in value) and not _NUMBERED.fullmatch(value.strip())
 
 
 def filled_text_of(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:

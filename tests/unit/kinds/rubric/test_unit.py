@@ -96,8 +96,39 @@ def test_a_column_that_is_missing_is_named_with_the_one_that_was_meant():
         '"model_output" is missing; did you mean "output"?'
         ' Map it: [columns] model_output = "output"'
     )
-    with pytest.raises(RowError, match=r'^"question" is missing$'):
-        read_sample({"model_output": "x", "zzz": 1}, has_rubric=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "meant"),
+    [
+        ({"question_no": "12", "text": "Why is the sky blue?"}, None),
+        ({"question_id": "q12", "questions": "Why?"}, "questions"),
+        ({"question_lang": "en", "Prompt": "Why?"}, "Prompt"),
+        ({"question_type": "open", "вопрос": "Почему?"}, "вопрос"),
+        ({"qestion": 12, "body": "Why?"}, None),
+        ({"qestion": "12", "body": "Why?"}, None),
+        ({"qestion": "Why?"}, "qestion"),
+        ({"prompt": "Why?", "query": "Why?"}, None),
+        ({"zzz": 1}, None),
+    ],
+)
+def test_a_column_is_advised_only_if_it_holds_texts_and_is_called_so(columns, meant):
+    with pytest.raises(RowError) as caught:
+        read_sample({**columns, "model_output": "x"}, has_rubric=True)
+    said = str(caught.value)
+    assert said.startswith('"question" is missing; ')
+    if meant:
+        assert said.endswith(f'did you mean "{meant}"? Map it: [columns] question = "{meant}"')
+    else:
+        assert all(f'"{name}"' in said for name in (*columns, "model_output"))
+        assert "did you mean" not in said
+        assert said.endswith('Map one: [columns] question = "COLUMN"')
+
+
+def test_of_very_many_columns_a_few_are_listed():
+    with pytest.raises(RowError) as caught:
+        read_sample({f"c{number}": number for number in range(500)}, has_rubric=True)
+    assert '"c19" and 480 more' in str(caught.value)
 
 
 def test_a_rubric_stands_in_the_row_or_in_the_suite():
