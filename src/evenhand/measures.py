@@ -1,10 +1,52 @@
-"""What statistics take of a judgment, whatever its kind: scores on dimensions, or a vote between
-two. A kind makes these of its verdicts; statistics know no kind."""
+"""What statistics take of units and judgments, whatever their kind: scores on dimensions, or a vote
+between two. A kind makes these of its units and verdicts; statistics know no kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+Ends = Mapping[str, tuple[float, float]]
+"""The lowest and the highest score of each dimension, as far as they are given."""
+
+
+class ScoredUnit(NamedTuple):
+    """A unit that is scored."""
+
+    fields: Mapping[str, Any]
+    """What identifies it beside its id, and sets it apart from others, by name."""
+    ends: Ends
+    """Of the unit's own rubric, where it brings one."""
+    length: int
+    """Of what was judged, in characters."""
+
+
+class Scored(NamedTuple):
+    """What a verdict says in scores."""
+
+    scores: Mapping[str, float]
+    """By dimension."""
+    most: Mapping[str, float] = {}
+    """The most points of each dimension, where the verdict itself says so."""
+    total: float | None = None
+    """From 0 to 1, where dimensions do not weigh alike; else the mean of the scaled scores is."""
+    tags: tuple[str, ...] = ()
+    is_critical: bool = False
+
+
+class VotedUnit(NamedTuple):
+    """Two candidates on one topic."""
+
+    topic: str
+    """Votes on one topic hang together."""
+    candidates: tuple[str, str]
+    lengths: tuple[int | None, int | None]
+    """Of their texts in characters; None where nobody knows."""
+    fields: Mapping[str, Any]
+    places: tuple[int, int]
+    """Which candidates of the topic these are, counted from one."""
+    of: int
+    """How many candidates the topic has."""
 
 
 class PassVote(NamedTuple):
@@ -30,3 +72,5 @@ class Voted(NamedTuple):
     preference: float | None = None
     """How far the second is preferred, from 0 to 1, where the judge said so."""
     passes: tuple[PassVote, ...] = ()
+    is_order_known: bool = True
+    """Whether anybody knows which candidate was shown first."""

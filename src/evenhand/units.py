@@ -6,13 +6,38 @@ unless the suite exposes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from evenhand import jsontext
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
+
+
+class JsonObject(Mapping[str, Any]):
+    """A JSON object that remembers its text, and is parsed when it is first looked into."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        values: dict[str, Any] = jsontext.parse(self.text)
+        return values
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"JsonObject({self.text!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +98,8 @@ class Pair:
     """How many candidates the row has."""
     order: str = "12"
     """Which order is asked first: `12`, or `21` with the second candidate shown first."""
+    given_lengths: tuple[int | None, int | None] | None = None
+    """Of texts that are not here, in characters."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     language: str | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
@@ -80,6 +107,11 @@ class Pair:
     @property
     def texts(self) -> tuple[str, str]:
         return self.first.text, self.second.text
+
+    @property
+    def lengths(self) -> tuple[int | None, int | None]:
+        """Of both texts in characters; None where nobody knows."""
+        return self.given_lengths or (len(self.first.text) or None, len(self.second.text) or None)
 
     def with_texts(self, first: str, second: str) -> Pair:
         """The same pair with other texts."""

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.form import Criterion
+from evenhand.kinds.pairwise.measure import voted
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
-from evenhand.kinds.pairwise.verdict import voted
 from evenhand.kinds.shared.asking import Asking
 from evenhand.runs.prepare import find_protocol
 from evenhand.stats.pairwise import Judged

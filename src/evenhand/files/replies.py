@@ -212,7 +212,7 @@ def _table_rows(path: Path, kind: PairwiseJudging) -> Iterator[Row]:
     """The lines of a verdict table as settled verdicts."""
     try:
         with opened(path) as packed, TextIOWrapper(packed, "utf-8", newline="\n") as file:
-            for one in _one_a_pair(read_table(file, kind.criteria), path):
+            for one in _one_a_pair(read_table(file, kind.dimensions), path):
                 value = {"pair_id": one.pair_id, "winner": one.winner, "notes": one.notes}
                 where = f"{path}:{one.line_number}"
                 yield Row(value | {"criteria": dict(one.marks)}, where)

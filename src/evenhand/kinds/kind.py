@@ -6,13 +6,15 @@ is a kind made ready with a protocol and settings: it reads rows and judges unit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import Protocol as LoadedProtocol
+from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
 
 
 class UnitText(NamedTuple):
@@ -44,6 +46,18 @@ class Judging(Protocol):
         ...
 
     @property
+    def dimensions(self) -> Sequence[str]:
+        """What a verdict speaks of one by one, where that is known before any unit is read: the
+        ids of dimensions or criteria."""
+        ...
+
+    @property
+    def ends(self) -> Ends:
+        """The ends of the scores on each dimension, as far as the protocol or the suite's rubric
+        gives them."""
+        ...
+
+    @property
     def rounds(self) -> int:
         """How often the questions that open a judgment may be asked in all."""
         ...
@@ -62,6 +76,26 @@ class Judging(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A kind whose verdicts are scores on dimensions: what statistics take of it."""
+
+    unit: Callable[[str], ScoredUnit]
+    """Of a unit's stored text."""
+    judgment: Callable[[Judgment], Scored | None]
+    tags: tuple[str, ...] = ()
+    """The failure tags that a verdict may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voting:
+    """A kind whose verdicts are votes between two: what statistics take of it."""
+
+    unit: Callable[[str], VotedUnit]
+    """Of a unit's stored text."""
+    judgment: Callable[[Judgment], Voted]
+
+
 class Kind(Protocol):
     """One kind of judging, as the registry has it."""
 
@@ -71,6 +105,11 @@ class Kind(Protocol):
     @property
     def settings(self) -> Mapping[str, Any]:
         """The settings that can change a verdict, with their defaults."""
+        ...
+
+    @property
+    def measure(self) -> Scoring | Voting:
+        """What statistics take of its units and judgments."""
         ...
 
     def judging(self, protocol: LoadedProtocol, terms: Terms) -> Judging:

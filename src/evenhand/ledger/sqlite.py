@@ -14,6 +14,7 @@ from typing import Any
 
 from evenhand import jsontext
 from evenhand.errors import StoreError
+from evenhand.judgment import JudgmentText
 from evenhand.ledger.browse import (
     call_page,
     judgment_page,
@@ -350,13 +351,14 @@ class SqliteStore:
                 for row in rows:
                     yield StoredUnit(*row[:4]), row_judgment(row[4:])
 
-    def judged(self, scope: Scope, tag: str) -> Iterator[tuple[int, int, int, str, str]]:
-        sql = _STANDING.format("j.unit, j.judge, j.repeat, j.status, j.body")
+    def judged(self, scope: Scope, tag: str) -> Iterator[tuple[int, int, int, JudgmentText]]:
+        sql = _STANDING.format("j.unit, j.judge, j.repeat, j.status, j.reason, j.body")
         order = " ORDER BY j.unit, j.judge, j.repeat"
         with self._used():
             cursor = self._reading.execute(sql + order, (scope.run, scope.start, tag))
             while rows := cursor.fetchmany(PAGE_ROWS):
-                yield from rows
+                for unit, judge, repeat, *text in rows:
+                    yield unit, judge, repeat, JudgmentText._make(text)
 
     def judgment_page(
         self, run: str, tag: str, browsed: Browsed, request: PageRequest

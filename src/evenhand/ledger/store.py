@@ -270,9 +270,9 @@ class Store(Protocol):
         """The judgments that stand, in the order of the units; of one unit, if it is named."""
         ...
 
-    def judged(self, scope: Scope, tag: str) -> Iterator[tuple[int, int, int, str, str]]:
+    def judged(self, scope: Scope, tag: str) -> Iterator[tuple[int, int, int, JudgmentText]]:
         """The judgments that stand as kept, in the order of the units: the unit's number, judge,
-        repeat, status, and the JSON text of the rest; what statistics over many need."""
+        repeat and text; what statistics over many need."""
         ...
 
     def judgment_page(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic_core import from_json
 
 from evenhand.engine.run import BASIS
+from evenhand.kinds.kind import Scoring, Voting
 from evenhand.ledger.store import Scope, Store
+from evenhand.measures import Ends, PassVote, Scored, Voted, VotedUnit
 from evenhand.runs.prepare import Recorded
-from evenhand.stats.columns import Codes, Columns, id_fields, unit_fields, widen_ends
+from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -30,29 +31,30 @@ from evenhand.stats.tables import (
     Votes,
 )
 
-TAGS = ("A", "B", "C", "D", "E")
 _MARKS = {"A+": FIRST, "B+": SECOND, "tie": TIE}
-_WINNERS = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN}
+_WINNERS = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN, None: NONE}
 _PREFERRED = {FIRST: 0.0, SECOND: 1.0, TIE: 0.5, UNCERTAIN: 0.5, NONE: np.nan}
 
 
 def score_table(store: Store, recorded: Recorded) -> Scores:
     """The scores of a run of samples or answers, with every unit of the run."""
-    scope, columns, scale = Scope(recorded.row.id), Columns(), _Scale()
-    scale.widen(recorded.identity["rubric"])
+    measure, scope, columns = recorded.kind.measure, Scope(recorded.row.id), Columns()
+    assert isinstance(measure, Scoring), f"the kind {recorded.kind_name} has no scores"
+    ends = {} if recorded.imported else dict(recorded.judging.ends)
     places: dict[int, int] = {}
     units: list[str] = []
     for stored in store.units(scope):
-        body = from_json(stored.body)
+        unit = measure.unit(stored.body)
         places[stored.no] = len(units)
         units.append(stored.id)
-        columns.add(unit_fields(stored.id, body))
-        scale.widen(body.get("rubric"))
-    rows = _ScoreRows()
-    for unit, judge, repeat, status, text in store.judged(scope, BASIS):
-        if status != "left_out":
-            rows.add((places[unit], judge, repeat), from_json(text)["output"])
-    low, high, given = scale.ends(rows.columns)
+        columns.add({"unit": stored.id, **unit.fields})
+        widen_ends(ends, unit.ends)
+    rows = _ScoreRows(measure.tags)
+    for no, judge, repeat, text in store.judged(scope, BASIS):
+        if text.status != "left_out":
+            judgment = recorded.kind.read_judgment(text)
+            rows.add((places[no], judge, repeat), measure.judgment(judgment))
+    low, high, given = rows.ends(ends)
     fields = columns.fields()
     return Scores(
         dimensions=tuple(rows.columns),
@@ -64,7 +66,7 @@ def score_table(store: Store, recorded: Recorded) -> Scores:
         judge=rows.place(1),
         repeat=rows.place(2),
         tags=rows.tags(),
-        tag_names=TAGS if recorded.kind_name == "rubric" else (),
+        tag_names=measure.tags,
         critical=np.array(rows.critical, dtype=np.bool_),
         units=units,
         fields=fields,
@@ -80,26 +82,6 @@ def _id_fields(recorded: Recorded, fields: Fields) -> tuple[str, ...]:
     return tuple(recorded.identity["settings"]["key"]) if recorded.imported else id_fields(fields)
 
 
-class _Scale:
-    """The lowest and the highest score that each dimension can have, as the rubrics say."""
-
-    def __init__(self) -> None:
-        self._ends: dict[str, tuple[float, float]] = {}
-        self._seen: object = None
-
-    def widen(self, rubric: object) -> None:
-        if rubric == self._seen:
-            return
-        self._seen = rubric
-        widen_ends(self._ends, rubric)
-
-    def ends(self, columns: Mapping[str, _Cells]) -> tuple[Sequence[float], Sequence[float], bool]:
-        """Of each dimension, and whether they are given; else they are those of the scores seen."""
-        given = all(name in self._ends or cells.most for name, cells in columns.items())
-        pairs = [self._ends.get(name) or cells.ends() for name, cells in columns.items()]
-        return [low for low, _ in pairs], [high for _, high in pairs], given
-
-
 class _Cells:
     """The scores on one dimension: in which row, and how many points there are to be had."""
 
@@ -113,43 +95,46 @@ class _Cells:
 class _ScoreRows:
     """Judgments with scores, gathered one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, tag_names: Sequence[str]) -> None:
         self.columns: dict[str, _Cells] = {}
         self.critical: list[bool] = []
         self._places = array("q")
-        self._tags: list[tuple[int, int]] = []
+        self._tag_names, self._tags = tag_names, list[tuple[int, int]]()
         self._totals = array("d")
 
-    def add(self, place: tuple[int, int, int], output: Mapping[str, Any] | None) -> None:
+    def add(self, place: tuple[int, int, int], scored: Scored | None) -> None:
         row = len(self.critical)
         self._places.extend(place)
-        self.critical.append(bool(output and output.get("critical_fail")))
-        self._totals.append(np.nan)
-        if output is None:
+        self.critical.append(scored is not None and scored.is_critical)
+        self._totals.append(scored.total if scored and scored.total is not None else np.nan)
+        if scored is None:
             return
-        if "total_score" in output:
-            self._totals[row] = output["total_score"] / 100
-            for name, score in output["score"].items():
-                self._keep(row, name, score, output["weights"][name])
-            return
-        for name, given in output["scores"].items():
-            self._keep(row, name, given["score"])
-        self._tags += [(row, TAGS.index(tag)) for tag in output["failure_tags"] if tag in TAGS]
+        for name, score in scored.scores.items():
+            cells = self.columns.setdefault(name, _Cells())
+            cells.rows.append(row)
+            cells.scores.append(score)
+            cells.most = max(cells.most, scored.most.get(name, 0.0))
+        known = self._tag_names
+        self._tags += [(row, known.index(tag)) for tag in scored.tags if tag in known]
 
-    def _keep(self, row: int, name: str, score: float, most: float = 0.0) -> None:
-        cells = self.columns.setdefault(name, _Cells())
-        cells.rows.append(row)
-        cells.scores.append(float(score))
-        cells.most = max(cells.most, float(most))
+    def ends(self, given: Ends) -> tuple[list[float], list[float], bool]:
+        """Of each dimension, and whether they are given; else they are those of the scores seen.
+        What verdicts say of the points to be had beats the protocol."""
+        are_given = all(cells.most or name in given for name, cells in self.columns.items())
+        pairs = [
+            cells.ends() if cells.most or name not in given else given[name]
+            for name, cells in self.columns.items()
+        ]
+        return [low for low, _ in pairs], [high for _, high in pairs], are_given
 
     def place(self, part: int) -> Ints:
         return np.array(self._places, dtype=np.int64).reshape(-1, 3)[:, part]
 
     def values(self) -> Floats:
-        made = np.full((len(self.critical), len(self.columns)), np.nan)
+        table = np.full((len(self.critical), len(self.columns)), np.nan)
         for column, cells in enumerate(self.columns.values()):
-            made[np.asarray(cells.rows), column] = cells.scores
-        return made
+            table[np.asarray(cells.rows), column] = cells.scores
+        return table
 
     def totals(self) -> Floats | None:
         """The totals of answers; None where there are none."""
@@ -157,25 +142,35 @@ class _ScoreRows:
         return None if np.isnan(totals).all() else totals
 
     def tags(self) -> Bools:
-        made = np.zeros((len(self.critical), len(TAGS)), dtype=np.bool_)
+        table = np.zeros((len(self.critical), len(self._tag_names)), dtype=np.bool_)
         for row, tag in self._tags:
-            made[row, tag] = True
-        return made
+            table[row, tag] = True
+        return table
 
 
 def vote_table(store: Store, recorded: Recorded, rule: Rule | None = None) -> Votes:
     """The votes of a run of pairs. Without a rule for conflicts the run's own holds."""
     used = rule or recorded.identity["settings"].get("on_conflict", "uncertain")
-    scope, rows = Scope(recorded.row.id), _VoteRows(used)
+    measure, scope, rows = recorded.kind.measure, Scope(recorded.row.id), _VoteRows(used)
+    assert isinstance(measure, Voting), f"the kind {recorded.kind_name} has no votes"
     bodies = store.units(scope)
-    for no, group in groupby(store.judged(scope, BASIS), key=lambda one: one[0]):
+    for no, group in groupby(store.judged(scope, BASIS), key=lambda row: row[0]):
         # Both come in the order of the units; a unit without a judgment is passed over.
         stored = next(unit for unit in bodies if unit.no == no)
-        rows.begin(stored.id, from_json(stored.body))
-        for _, judge, repeat, status, text in group:
-            if status != "left_out":
-                rows.add(judge, repeat, from_json(text))
+        rows.begin(stored.id, measure.unit(stored.body))
+        for _, judge, repeat, text in group:
+            if text.status != "left_out":
+                rows.add(judge, repeat, measure.judgment(recorded.kind.read_judgment(text)))
     return rows.table(tuple(recorded.names))
+
+
+class _Opening(NamedTuple):
+    """What all votes on a pair have in common."""
+
+    places: tuple[int, int, int, int]
+    """First, second, pair, topic."""
+    lengths: list[float]
+    fields: Mapping[str, Any]
 
 
 class _VoteRows:
@@ -184,47 +179,41 @@ class _VoteRows:
     def __init__(self, rule: Rule) -> None:
         self._rule: Rule = rule
         self._candidates, self._topics, self._pairs = Codes(), Codes(), list[str]()
-        self._columns, self._body = Columns(), dict[str, Any]()
+        self._columns = Columns()
         self._places = array("q")  # first, second, pair, topic, judge, repeat, outcome
         self._lengths, self._preferences = array("d"), array("d")
         self._marks: dict[str, tuple[array[int], array[int]]] = {}
         self._passes, self._preferred = array("q"), array("d")
         self._conflicts = array("b")
 
-    def begin(self, ident: str, body: dict[str, Any]) -> None:
+    def begin(self, ident: str, unit: VotedUnit) -> None:
         """The next judgments are of this pair."""
         self._pairs.append(ident)
-        first, second = body["candidates"]
-        names = [self._candidates.of(one["id"]) for one in (first, second)]
-        texts = [len(one["text"]) or np.nan for one in (first, second)]
-        self._body = {
-            "opening": (*names, len(self._pairs) - 1, self._topics.of(body["row"])),
-            "lengths": [np.nan if one is None else one for one in body.get("lengths", texts)],
-            "meta": body["meta"],
-        }
+        first, second = map(self._candidates.of, unit.candidates)
+        self._pair = _Opening(
+            (first, second, len(self._pairs) - 1, self._topics.of(unit.topic)),
+            [np.nan if length is None else length for length in unit.lengths],
+            unit.fields,
+        )
 
-    def add(self, judge: int, repeat: int, body: Mapping[str, Any]) -> None:
-        row, output = len(self._preferences), body["output"]
-        outcome, preference = NONE, np.nan
-        if output is not None:
-            outcome = _WINNERS[output["winner"]]
-            preference = output.get("preference", _PREFERRED[outcome])
-            for name, mark in output["criteria"].items():
-                rows, marks = self._marks.setdefault(name, (array("q"), array("q")))
-                rows.append(row)
-                marks.append(_MARKS[mark])
+    def add(self, judge: int, repeat: int, vote: Voted) -> None:
+        row, outcome = len(self._preferences), _WINNERS[vote.winner]
+        preference = _PREFERRED[outcome] if vote.preference is None else vote.preference
+        for name, mark in vote.marks.items():
+            rows, marks = self._marks.setdefault(name, (array("q"), array("q")))
+            rows.append(row)
+            marks.append(_MARKS[mark])
         self._conflicts.append(outcome == UNCERTAIN)
         if outcome == UNCERTAIN:
-            outcome, preference = _under(self._rule, body["passes"])
-        self._places.extend((*self._body["opening"], judge, repeat, outcome))
-        self._lengths.extend(self._body["lengths"])
+            outcome, preference = _under(self._rule, vote.passes)
+        self._places.extend((*self._pair.places, judge, repeat, outcome))
+        self._lengths.extend(self._pair.lengths)
         self._preferences.append(preference)
-        self._columns.add(self._body["meta"])
-        placed = "order_unknown" not in body["flags"]
-        for made in _first_round(body["passes"]) if placed else ():
-            said = _WINNERS[made["winner"]]
-            self._passes.extend((row, made["order"] == "21", said))
-            self._preferred.append(made.get("preference", _PREFERRED[said]))
+        self._columns.add(self._pair.fields)
+        for one in vote.passes if vote.is_order_known else ():
+            if one.winner is not None and one.round == 1:
+                self._passes.extend((row, one.order == "21", _WINNERS[one.winner]))
+                self._preferred.append(_preferred(one))
 
     def table(self, judges: tuple[str, ...]) -> Votes:
         places = np.array(self._places, dtype=np.int64).reshape(-1, 7)
@@ -262,23 +251,23 @@ class _VoteRows:
         )
 
 
-def _first_round(passes: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    return (one for one in passes if "winner" in one and one["round"] == 1)
+def _preferred(one: PassVote) -> float:
+    """How far a pass prefers the second candidate."""
+    return _PREFERRED[_WINNERS[one.winner]] if one.preference is None else one.preference
 
 
-def _under(rule: Rule, passes: Sequence[Mapping[str, Any]]) -> tuple[int, float]:
+def _under(rule: Rule, passes: Sequence[PassVote]) -> tuple[int, float]:
     """What orders that contradict each other come to."""
     if rule == "drop":
         return NONE, np.nan
     if rule == "tie":
         return TIE, 0.5
-    made = [one for one in passes if "winner" in one]
-    if rule == "uncertain" or not made:
+    decided = [one for one in passes if one.winner is not None]
+    if rule == "uncertain" or not decided:
         return UNCERTAIN, 0.5
-    last = [one for one in made if one["round"] == made[-1]["round"]]
-    said = [one.get("preference", _PREFERRED[_WINNERS[one["winner"]]]) for one in last]
-    mean = sum(said) / len(said)
+    last = [one for one in decided if one.round == decided[-1].round]
+    mean = sum(map(_preferred, last)) / len(last)
     if mean == 0.5:
         # Two orders that name different winners call nobody equal.
-        return (TIE if any(one["winner"] == "tie" for one in last) else UNCERTAIN), mean
+        return (TIE if any(one.winner == "tie" for one in last) else UNCERTAIN), mean
     return (SECOND if mean > 0.5 else FIRST), mean

@@ -187,7 +187,7 @@ def _counts(store: Store, recorded: Recorded, judge: str | None) -> Judgments:
     found, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
     if judge is not None:
         place = judge_named(recorded.names, judge)
-        found = Counter(status for _, at, _, status, _ in store.judged(scope, BASIS) if at == place)
+        found = Counter(text.status for _, at, _, text in store.judged(scope, BASIS) if at == place)
         units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
         pending = units * recorded.judge_groups[place].repeats - found.total()
     return Judgments(found["verdict"], found["failure"], 0 if recorded.imported else pending)

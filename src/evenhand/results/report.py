@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from pydantic_core import from_json
 
 from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
+from evenhand.kinds.kind import Scoring, Voting
 from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
 from evenhand.report.html.build import (
     Coverage,
@@ -97,7 +97,8 @@ def make_report(store: Store, recorded: Recorded, asked: Asked | None = None) ->
     """Everything that is to be said about a run; raises UsageError for names that nobody has."""
     asked = asked or Asked()
     language = asked.language or _spoken(recorded)
-    made = _OfPairs if recorded.kind_name == "pairwise" else _OfScores
+    measure = recorded.kind.measure
+    made = _OfPairs if isinstance(measure, Voting) else _OfScores
     found = made(store, recorded, asked, language).report()
     if asked.summary:
         return found
@@ -222,6 +223,12 @@ def _short(text: str) -> str:
 class _OfScores(_Of):
     """A report of samples or answers."""
 
+    @property
+    def measure(self) -> Scoring:
+        measure = self.recorded.kind.measure
+        assert isinstance(measure, Scoring)
+        return measure
+
     def report(self) -> Report:
         scores = score_table(self.store, self.recorded)
         by = self._by(scores)
@@ -269,8 +276,9 @@ class _OfScores(_Of):
         """How many judgments made elsewhere lack some of their scores."""
         if not self.recorded.imported:
             return
-        rows = (from_json(text) for *_, text in self.store.judged(self.scope, BASIS))
-        lacking = sum("scores_missing" in row["flags"] for row in rows)
+        read = self.recorded.kind.read_judgment
+        judgments = (read(text) for *_, text in self.store.judged(self.scope, BASIS))
+        lacking = sum("scores_missing" in judgment.flags for judgment in judgments)
         if lacking:
             yield (
                 f"Judgments without a score on some dimension: {lacking:,}; the notes of each say "
@@ -279,9 +287,8 @@ class _OfScores(_Of):
 
     def _lengths(self, scores: Scores) -> list[LengthBin]:
         """The overall score by length of what was judged."""
-        name = "answer" if self.recorded.kind_name == "weighted" else "model_output"
-        bodies = (from_json(unit.body) for unit in self.store.units(self.scope))
-        sizes = np.array([len(body.get(name, "")) for body in bodies], dtype=float)
+        units = self.store.units(self.scope)
+        sizes = np.array([self.measure.unit(unit.body).length for unit in units], dtype=float)
         means = unit_means(scores, scores.overall)
         return binned(sizes, means, np.arange(sizes.size), (0.0, 1.0))
 

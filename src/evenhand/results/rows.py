@@ -13,10 +13,11 @@ from evenhand.engine.run import BASIS, JudgeGroup, group_names
 from evenhand.judgment import Judgment, Verdict, VerdictValue
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind
+from evenhand.kinds.pairwise.measure import voted
 from evenhand.kinds.pairwise.table import header, line
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import READER as PAIRS
-from evenhand.kinds.pairwise.verdict import PairVerdict, voted
+from evenhand.kinds.pairwise.verdict import PairVerdict
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import Grade

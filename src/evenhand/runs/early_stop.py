@@ -11,25 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import chain
 from math import fsum
 from typing import Any
 
 import numpy as np
-from pydantic_core import from_json
 
 from evenhand.engine.run import BASIS, JudgeGroup
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Judging
+from evenhand.kinds.kind import Judging, Scoring, Voting
 from evenhand.ledger.store import Scope, Store, StoredUnit
 from evenhand.runs.prepare import Recorded
 from evenhand.runs.question import (
     Contrast,
     Planned,
     Question,
-    measure,
+    deciding_measure,
     planned_pairs,
     planned_scores,
 )
@@ -105,12 +103,11 @@ class UntilDecided:
         width: int = AHEAD,
     ) -> None:
         self._store, self._scope, self._benches, self._width = store, scope, judge_groups, width
-        self._read = KINDS[judging.kind].read_judgment
-        self._stop, self._is_pairs = manifest["stop"], judging.kind == "pairwise"
-        own = (from_json(unit.body).get("rubric") for unit in store.units(scope))
-        rubrics = chain([manifest["identity"]["rubric"]], own)
-        self._measure = measure(judging, rubrics, self._stop["dimension"])
-        self._plan = _planned(store, scope, manifest, pairs=self._is_pairs)
+        kind = KINDS[judging.kind]
+        self._read, self._is_pairs = kind.read_judgment, isinstance(kind.measure, Voting)
+        self._stop = manifest["stop"]
+        self._measure = deciding_measure(judging, store.units(scope), self._stop["dimension"])
+        self._plan = _planned(store, scope, manifest, kind.measure)
         waves = [(last, looked) for last, looked in manifest.get("waves", ())]
         draw = _Draw(manifest["identity"]["seed"], waves)
         self._duels = self._matched(draw)
@@ -192,8 +189,8 @@ class UntilDecided:
         if place in self._ended or unit not in self._places:
             return
         self._ended.add(place)
-        if judgment is not None and judgment.output is not None:
-            worth = self._measure.of(judgment.output)
+        if judgment is not None:
+            worth = self._measure.of(judgment)
             if worth is not None:
                 self._said.setdefault((unit, judge), []).append(worth)
         for duel, number in self._places[unit]:
@@ -287,17 +284,19 @@ def _skips(found: Sequence[Decision]) -> Iterator[str]:
             )
 
 
-def _planned(store: Store, scope: Scope, manifest: Mapping[str, Any], *, pairs: bool) -> Planned:
+def _planned(
+    store: Store, scope: Scope, manifest: Mapping[str, Any], measure: Scoring | Voting
+) -> Planned:
     compare = manifest.get("compare") or {}
     units, baseline = store.units(scope), compare.get("baseline")
-    if pairs:
-        return planned_pairs(units, baseline)
+    if isinstance(measure, Voting):
+        return planned_pairs(measure, units, baseline)
     if not compare.get("by"):
         raise UsageError(
             "nothing says what is to be decided",
             advice='Name it in the suite: [compare] by = "prompt_variant", baseline = "v1".',
         )
-    return planned_scores(units, compare["by"], baseline)
+    return planned_scores(measure, units, compare["by"], baseline)
 
 
 class _Draw:

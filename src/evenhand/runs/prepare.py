@@ -30,7 +30,6 @@ from evenhand.judges import JudgeOptions, Provider, split_name
 from evenhand.judgment import Judgment, bad_tries
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Kind
-from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.shared.load import Protocol, load_protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.weighted.judging import WeightedJudging
@@ -257,7 +256,7 @@ class Recorded:
         """Of pairs: by what they were compared."""
         if self.imported:
             return list(self.row.manifest["imported"]["criteria"])
-        return self.judging.criteria if isinstance(self.judging, PairwiseJudging) else []
+        return list(self.judging.dimensions)
 
     def counts(self, store: Store, scope: Scope | None = None) -> Counts:
         """How the run stands, or a part of it. Nobody knows what was planned of judgments made

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from pydantic_core import from_json
+from typing import NamedTuple
 
 from evenhand.errors import UsageError, nearest, quoted
-from evenhand.kinds.kind import Judging
-from evenhand.kinds.pairwise.judging import PairwiseJudging
-from evenhand.kinds.weighted.judging import WeightedJudging
+from evenhand.judgment import Judgment
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging, Scoring, Voting
 from evenhand.ledger.store import StoredUnit
-from evenhand.stats.columns import Columns, id_fields, unit_fields, widen_ends
+from evenhand.measures import Ends
+from evenhand.stats.columns import Columns, id_fields, widen_ends
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.variants import chosen, layout
 from evenhand.stats.tables import Fields
 
-_WINNERS = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5}
+_WINNERS = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5, None: None}
 _MARKS = {"A+": 0.0, "B+": 1.0, "tie": 0.5}
 
 
@@ -73,11 +72,13 @@ class _Units:
         return id_fields(self.fields)
 
 
-def planned_scores(units: Iterable[StoredUnit], by: Sequence[str], baseline: str | None) -> Planned:
+def planned_scores(
+    scoring: Scoring, units: Iterable[StoredUnit], by: Sequence[str], baseline: str | None
+) -> Planned:
     """The questions of a run of samples or answers; raises UsageError."""
     columns, ids = Columns(), dict[int, str]()
     for unit in units:
-        columns.add(unit_fields(unit.id, from_json(unit.body)))
+        columns.add({"unit": unit.id, **scoring.unit(unit.body).fields})
         ids[unit.no] = unit.id
     made = layout(_Units(list(ids.values()), columns.fields()), by)
     base, notes = chosen(made.variants, baseline)
@@ -100,14 +101,13 @@ def planned_scores(units: Iterable[StoredUnit], by: Sequence[str], baseline: str
     return Planned(made.variants[base], questions, tuple(notes), ids)
 
 
-def planned_pairs(units: Iterable[StoredUnit], baseline: str | None) -> Planned:
+def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | None) -> Planned:
     """The questions of a run of pairs: those that the baseline is one of; raises UsageError."""
     ids, rows = dict[int, str](), list[tuple[int, str, str, str]]()
     for unit in units:
-        body = from_json(unit.body)
-        first, second = (one["id"] for one in body["candidates"])
+        pair = voting.unit(unit.body)
         ids[unit.no] = unit.id
-        rows.append((unit.no, body["row"], first, second))
+        rows.append((unit.no, pair.topic, *pair.candidates))
     names = list(dict.fromkeys(name for _, _, *both in rows for name in both))
     base, notes = chosen(names, baseline, "candidate")
     gathered: dict[str, dict[str, list[Contrast]]] = {}
@@ -125,62 +125,65 @@ def planned_pairs(units: Iterable[StoredUnit], baseline: str | None) -> Planned:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a verdict is worth on the dimension that decides, from 0 to 1; None where it says
+    """What a judgment is worth on the dimension that decides, from 0 to 1; None where it says
     nothing of it."""
 
-    of: Callable[[Mapping[str, Any]], float | None]
+    of: Callable[[Judgment], float | None]
     span: float = 1.0
     """How much 1 is on the dimension's own scale."""
 
 
-def measure(judging: Judging, rubrics: Iterable[object], dimension: str) -> Measure:
-    """The measure of a kind; raises UsageError for a dimension that it has not."""
-    if isinstance(judging, PairwiseJudging):
-        return _preference(judging, dimension)
-    if isinstance(judging, WeightedJudging):
-        return _points(judging, dimension)
-    ends: dict[str, tuple[float, float]] = {}
-    for rubric in rubrics:
-        widen_ends(ends, rubric)
-    return _bands(ends, dimension)
+def deciding_measure(judging: Judging, units: Iterable[StoredUnit], dimension: str) -> Measure:
+    """The measure of a run's judgments; raises UsageError for a dimension that it has not."""
+    measure = KINDS[judging.kind].measure
+    if isinstance(measure, Voting):
+        return _preference(measure, judging.dimensions, dimension)
+    ends = dict(judging.ends)
+    for unit in units:
+        widen_ends(ends, measure.unit(unit.body).ends)
+    return _scaled(measure, ends, dimension)
 
 
-def _preference(judging: PairwiseJudging, dimension: str) -> Measure:
+def _preference(voting: Voting, criteria: Sequence[str], dimension: str) -> Measure:
     """How far the second candidate is preferred, in all or on one criterion."""
+
+    def overall(judgment: Judgment) -> float | None:
+        vote = voting.judgment(judgment)
+        return _WINNERS[vote.winner] if vote.preference is None else vote.preference
+
+    def mark(judgment: Judgment) -> float | None:
+        return _MARKS.get(voting.judgment(judgment).marks.get(dimension, ""))
+
     if dimension == OVERALL:
-        return Measure(lambda output: output.get("preference", _WINNERS[output["winner"]]))
-    _check(dimension, judging.criteria)
-    return Measure(lambda output: _MARKS[output["criteria"][dimension]])
+        return Measure(overall)
+    _check(dimension, criteria)
+    return Measure(mark)
 
 
-def _points(judging: WeightedJudging, dimension: str) -> Measure:
-    if dimension == OVERALL:
-        return Measure(lambda output: float(output["total_score"]) / 100)
-    spoken = judging.languages[judging.default]
-    _check(dimension, [one.id for one in spoken.dimensions])
-    most = max(float(one.weights[dimension]) for one in spoken.types)
-    return Measure(lambda output: output["score"][dimension] / most, most)
+def _scaled(scoring: Scoring, ends: Ends, dimension: str) -> Measure:
+    """The score from the lowest to the highest, on one dimension or over all."""
 
-
-def _bands(ends: Mapping[str, tuple[float, float]], dimension: str) -> Measure:
-    def scaled(name: str, given: Mapping[str, Any]) -> float:
+    def scaled(name: str, score: float) -> float:
         low, high = ends[name]
-        return (float(given["score"]) - low) / (high - low) if high > low else 0.0
+        return (score - low) / (high - low) if high > low else 0.0
 
-    def overall(output: Mapping[str, Any]) -> float:
-        scores = [scaled(name, given) for name, given in output["scores"].items()]
-        return sum(scores) / len(scores)
+    def overall(judgment: Judgment) -> float | None:
+        scored = scoring.judgment(judgment)
+        if scored is None or scored.total is not None:
+            return None if scored is None else scored.total
+        values = [scaled(name, score) for name, score in scored.scores.items()]
+        return sum(values) / len(values)
+
+    def on_dimension(judgment: Judgment) -> float | None:
+        scored = scoring.judgment(judgment)
+        score = None if scored is None else scored.scores.get(dimension)
+        return None if score is None else scaled(dimension, score)
 
     if dimension == OVERALL:
         return Measure(overall)
     _check(dimension, list(ends))
     low, high = ends[dimension]
-
-    def of(output: Mapping[str, Any]) -> float | None:
-        given = output["scores"].get(dimension)
-        return None if given is None else scaled(dimension, given)
-
-    return Measure(of, high - low)
+    return Measure(on_dimension, high - low)
 
 
 def _check(dimension: str, known: Sequence[str]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from evenhand import jsontext
+from evenhand.measures import Ends
 from evenhand.stats.tables import NONE, Field, Fields
 from evenhand.units import META_FIELDS
 
@@ -55,12 +56,6 @@ class Columns:
         return found
 
 
-def unit_fields(ident: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a unit beside its texts. A field of meta beats what the id says."""
-    task = {"task_name": body["task_name"]} if "task_name" in body else {}
-    return {"unit": ident, **task, **body["meta"]}
-
-
 def id_fields(fields: Fields) -> tuple[str, ...]:
     """The fields that tell units apart: those that their ids are made of where the question or task
     is named everywhere, else the id itself."""
@@ -71,19 +66,8 @@ def id_fields(fields: Fields) -> tuple[str, ...]:
     return ("unit",)
 
 
-def rubric_ends(rubric: object) -> dict[str, tuple[float, float]]:
-    """The lowest and the highest score of each dimension's bands; nothing where it has no bands."""
-    if not isinstance(rubric, Mapping):
-        return {}
-    found: dict[str, tuple[float, float]] = {}
-    for one in cast("Mapping[str, Any]", rubric)["dimensions"]:
-        scores = [float(band["score"]) for band in one["bands"]]
-        found[one["id"]] = (min(scores), max(scores))
-    return found
-
-
-def widen_ends(ends: dict[str, tuple[float, float]], rubric: object) -> None:
-    """Let the ends of each dimension reach as far as this rubric's bands do."""
-    for name, (low, high) in rubric_ends(rubric).items():
+def widen_ends(ends: dict[str, tuple[float, float]], others: Ends) -> None:
+    """Let the ends of each dimension reach as far as these do."""
+    for name, (low, high) in others.items():
         known = ends.get(name, (low, high))
         ends[name] = (min(low, known[0]), max(high, known[1]))

@@ -14,6 +14,7 @@ import pytest
 
 from evenhand.errors import UsageError
 from evenhand.ledger.store import Store
+from evenhand.measures import PassVote
 from evenhand.results.columns import _under, score_table, vote_table
 from evenhand.runs.imports import import_files
 from evenhand.runs.judge import judge_run
@@ -124,10 +125,10 @@ def test_split_is_the_mean_and_a_tie_only_if_an_order_says_so(
     said: Any, outcome: int, preference: float
 ) -> None:
     passes = [
-        {"round": 1, "winner": one}
+        PassVote(1, order, one)
         if isinstance(one, str)
-        else {"round": 1, "winner": one[0], "preference": one[1]}
-        for one in said
+        else PassVote(1, order, one[0], preference=one[1])
+        for order, one in zip(("12", "21"), said, strict=True)
     ]
     assert _under("split", passes) == (outcome, preference)
 

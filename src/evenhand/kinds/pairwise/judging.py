@@ -14,6 +14,7 @@ from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import is_one_text, load_pair, pair_text, read_pairs
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import check_language
+from evenhand.measures import Ends
 from evenhand.units import Pair
 
 
@@ -31,9 +32,13 @@ class PairwiseJudging:
         return self.languages[self.default].max_rounds
 
     @property
-    def criteria(self) -> list[str]:
+    def dimensions(self) -> list[str]:
         """The ids of the criteria, which are the same in every language."""
         return [criterion.id for criterion in self.languages[self.default].criteria]
+
+    @property
+    def ends(self) -> Ends:
+        return {}
 
     def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
         pairs = read_pairs(row, position, self.seed)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.kind import Terms
+from evenhand.kinds.kind import Terms, Voting
 from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
 from evenhand.kinds.pairwise.judging import PairwiseJudging
+from evenhand.kinds.pairwise.measure import voted, voted_unit
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.verdict import READER
 from evenhand.kinds.shared.load import Protocol
@@ -26,6 +27,7 @@ class PairwiseKind:
         "no_self_judging": False,
         "panel": "each",
     }
+    measure = Voting(voted_unit, voted)
 
     def judging(self, protocol: Protocol, terms: Terms) -> PairwiseJudging:
         languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}

@@ -11,9 +11,14 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any, cast
 
+from msgspec import Raw
+from msgspec.json import Decoder
+
 from evenhand import jsontext
+from evenhand.kinds.shared.raw import raw_object
 from evenhand.kinds.shared.rows import (
     EXTRAS,
+    ExtrasBody,
     RowError,
     check_id,
     extras_of,
@@ -77,22 +82,39 @@ def pair_text(pair: Pair) -> str:
     return jsontext.dump({key: value for key, value in body.items() if value is not None})
 
 
+class _PairBody(ExtrasBody, frozen=True):
+    id: str
+    topic: str
+    candidates: tuple[Candidate, Candidate]
+    row: str
+    places: tuple[int, int]
+    of: int
+    order: str
+    meta: Raw
+    language: str | None = None
+    lengths: tuple[int | None, int | None] | None = None
+
+
+_body = Decoder(_PairBody)
+
+
 def load_pair(text: str) -> Pair:
     """The pair of a line that `pair_text` wrote."""
-    body = jsontext.parse(text)
-    first, second = (Candidate(**one) for one in body["candidates"])
+    body = _body.decode(text)
+    first, second = body.candidates
     return Pair(
-        id=body["id"],
-        topic=body["topic"],
+        id=body.id,
+        topic=body.topic,
         first=first,
         second=second,
-        row=body["row"],
-        places=(body["places"][0], body["places"][1]),
-        of=body["of"],
-        order=body["order"],
-        meta=body["meta"],
-        language=body.get("language"),
-        extras={name: body[name] for name in EXTRAS if name in body},
+        row=body.row,
+        places=body.places,
+        of=body.of,
+        order=body.order,
+        given_lengths=body.lengths,
+        meta=raw_object(body.meta),
+        language=body.language,
+        extras=body.extras,
     )
 
 

@@ -10,9 +10,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec import field as stored
 from msgspec.structs import asdict
 
-from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
-from evenhand.kinds.shared.raw import read_raw
-from evenhand.measures import PassVote, Voted
+from evenhand.judgment import Judgment, JudgmentReader, Pass
+from evenhand.kinds.shared.raw import raw_object
 
 Winner = Literal["A", "B", "tie"]
 Mark = Literal["A+", "B+", "tie"]
@@ -104,7 +103,7 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
     @property
     def meta(self) -> Mapping[str, Any]:
         """The pair's own, key order and the spelling of numbers as they were."""
-        return read_raw(self.meta_json)
+        return raw_object(self.meta_json)
 
     @property
     def output(self) -> dict[str, Any]:
@@ -112,29 +111,13 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
         named = {"meta_json": "meta"}
         values = {name: value for name, value in asdict(self).items() if value is not UNSET}
         values |= {"candidates": list(self.candidates), "unstable": list(self.unstable)}
-        values["meta_json"] = self.meta
+        values["meta_json"] = dict(self.meta)
         return {named.get(name, name): value for name, value in values.items()}
 
 
 def pair_passes(judgment: Judgment) -> tuple[PairPass, ...]:
     """The passes of a judgment of a pair."""
     return tuple(one for one in judgment.passes if isinstance(one, PairPass))
-
-
-def voted(judgment: Judgment) -> Voted:
-    """What statistics take of a judgment of a pair."""
-    passes = tuple(
-        PassVote(
-            one.round, one.order, one.winner, one.marks, one.preference, one.contradicts_itself
-        )
-        for one in pair_passes(judgment)
-    )
-    if not isinstance(judgment, Verdict):
-        return Voted(None, passes=passes)
-    verdict = judgment.value
-    assert isinstance(verdict, PairVerdict)
-    preference = None if verdict.preference is UNSET else verdict.preference
-    return Voted(verdict.winner, verdict.settled, verdict.criteria, preference, passes)
 
 
 READER = JudgmentReader(PairVerdict, PairPass)

@@ -87,11 +87,12 @@ class _Check(Inspection):
     def _meta(self, value: Mapping[str, Any]) -> None:
         """Whatever came back, the sample's own meta stands; a judge that was shown it must copy
         it."""
-        copied = value.get("meta")
-        is_same = jsontext.same(copied, self.sample.meta)
-        if self.exposed and (copied is None or not is_same):
+        is_due = self.exposed or self.asked_meta or "meta" in value
+        if not is_due or jsontext.same(value.get("meta"), self.sample.meta):
+            return
+        if self.exposed:
             self.breach("meta_changed", "meta_changed", "meta")
-        elif not self.exposed and ("meta" in value or self.asked_meta) and not is_same:
+        else:
             self.fix("meta", "meta")
 
     def _scores(self, value: object) -> dict[str, DimensionScore]:

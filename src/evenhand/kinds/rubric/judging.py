@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import UnitText
+from evenhand.kinds.rubric.measure import ends_of
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import check_language
+from evenhand.measures import Ends
 from evenhand.units import Sample
 
 
@@ -25,6 +27,15 @@ class RubricJudging:
     languages: Mapping[str, RubricProtocol]
     default: str
     rounds: int = 1
+
+    @property
+    def dimensions(self) -> list[str]:
+        return list(self.ends)
+
+    @property
+    def ends(self) -> Ends:
+        rubric = self.languages[self.default].rubric
+        return {} if rubric is None else ends_of(rubric)
 
     def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
         has_rubric = self.languages[self.default].rubric is not None

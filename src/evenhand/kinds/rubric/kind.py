@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.kind import Terms
+from evenhand.kinds.kind import Scoring, Terms
+from evenhand.kinds.rubric.check import TAGS
 from evenhand.kinds.rubric.judging import RubricJudging
+from evenhand.kinds.rubric.measure import scored, scored_unit
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.rubric.verdict import READER
@@ -20,6 +22,7 @@ class RubricKind:
 
     name = "rubric"
     settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
+    measure = Scoring(scored_unit, scored, TAGS)
 
     def judging(self, protocol: Protocol, terms: Terms) -> RubricJudging:
         rubric = None if terms.rubric is None else build_rubric(terms.rubric)

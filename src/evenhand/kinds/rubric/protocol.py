@@ -24,6 +24,7 @@ from evenhand.kinds.shared.asking import Asking, Conversation, converse
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.evidence import fragments
 from evenhand.kinds.shared.own import OwnPrompt, unit_of
+from evenhand.kinds.shared.raw import object_text
 from evenhand.kinds.shared.render import (
     Prompt,
     extra_blocks,
@@ -115,7 +116,7 @@ class RubricProtocol:
     def rubric_of(self, sample: Sample) -> Rubric:
         """The sample's own rubric, else the suite's; the loader saw to it that there is one."""
         if sample.rubric is not None:
-            return parse_rubric(jsontext.dump(sample.rubric))
+            return parse_rubric(object_text(sample.rubric))
         assert self.rubric is not None, "a sample without a rubric passed the loader"
         return self.rubric
 
@@ -126,10 +127,10 @@ class RubricProtocol:
         shape, schema = form.shape, form.schema
         if self.expose_meta:
             shape = jsontext.dump(_shape(rubric, sample.meta))
-            schema = _full_schema(rubric, sample.meta)
+            schema = _full_schema(rubric, dict(sample.meta))
         if style == "compact":
             quotes = fragments(sample.model_output)
-            meta = sample.meta if self.expose_meta else None
+            meta = dict(sample.meta) if self.expose_meta else None
             schema = _compact_schema(rubric, quotes, self.words.no_evidence, meta)
         return Question(
             messages=self._messages(prompt, sample, rubric, shape, style),

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.json import Decoder
+
 from evenhand import jsontext
 from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
+from evenhand.kinds.shared.raw import raw_object
 from evenhand.kinds.shared.rows import (
     EXTRAS,
+    ExtrasBody,
     RowError,
     check_id,
     extras_of,
@@ -50,17 +55,29 @@ def sample_text(sample: Sample) -> str:
     return jsontext.dump({k: v for k, v in (body | dict(sample.extras)).items() if v is not None})
 
 
+class _SampleBody(ExtrasBody, frozen=True):
+    id: str
+    question: str
+    model_output: str
+    meta: Raw
+    rubric: Raw | UnsetType = UNSET
+    language: str | None = None
+
+
+_body = Decoder(_SampleBody)
+
+
 def load_sample(text: str) -> Sample:
     """The sample of a line that `sample_text` wrote."""
-    body = jsontext.parse(text)
+    body = _body.decode(text)
     return Sample(
-        id=body["id"],
-        question=body["question"],
-        model_output=body["model_output"],
-        meta=body["meta"],
-        rubric=body.get("rubric"),
-        language=body.get("language"),
-        extras={name: body[name] for name in EXTRAS if name in body},
+        id=body.id,
+        question=body.question,
+        model_output=body.model_output,
+        meta=raw_object(body.meta),
+        rubric=None if body.rubric is UNSET else raw_object(body.rubric),
+        language=body.language,
+        extras=body.extras,
     )
 
 

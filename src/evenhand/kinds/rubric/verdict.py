@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from msgspec import field as stored
 
 from evenhand.judgment import JudgmentReader, Pass
-from evenhand.kinds.shared.raw import read_raw
+from evenhand.kinds.shared.raw import raw_object
 
 
 class DimensionScore(Struct, frozen=True):
@@ -32,7 +32,7 @@ class RubricVerdict(Struct, frozen=True, kw_only=True):
     @property
     def meta(self) -> Mapping[str, Any]:
         """The sample's own, key order and the spelling of numbers as they were."""
-        return read_raw(self.meta_json)
+        return raw_object(self.meta_json)
 
     @property
     def output(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class RubricVerdict(Struct, frozen=True, kw_only=True):
             for dimension, given in self.scores.items()
         }
         return {
-            "meta": self.meta,
+            "meta": dict(self.meta),
             "scores": scores,
             "failure_tags": list(self.failure_tags),
             "notes": self.notes,

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Raw
 
 from evenhand import jsontext
+from evenhand.units import JsonObject
 
 
 def raw_json(value: Mapping[str, Any]) -> Raw:
     """An object as the JSON text that it was read from."""
-    return Raw(jsontext.dump(value))
+    return Raw(object_text(value))
 
 
-def read_raw(text: Raw) -> Mapping[str, Any]:
-    """The object of a JSON text, key order and the spelling of numbers kept."""
-    return cast("Mapping[str, Any]", jsontext.parse(bytes(text).decode()))
+def object_text(value: Mapping[str, Any]) -> str:
+    """The same as a text."""
+    return value.text if isinstance(value, JsonObject) else jsontext.dump(value)
+
+
+def raw_object(text: Raw) -> JsonObject:
+    """The object of a JSON text, not yet looked into."""
+    return JsonObject(bytes(text).decode())
+
+
+def read_raw(text: Raw) -> Any:
+    """The value of a JSON text, key order and the spelling of numbers kept."""
+    return jsontext.parse(bytes(text).decode())
 
 
 def plain_number(number: float) -> int | float:

@@ -6,13 +6,30 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
+from msgspec import UNSET, Raw, Struct, UnsetType
+
 from evenhand.errors import nearest, quoted
+from evenhand.kinds.shared.raw import read_raw
 
 EXTRAS = ("reference", "context", "messages")
 
 
 class RowError(ValueError):
     """What is wrong with an input row."""
+
+
+class ExtrasBody(Struct, frozen=True, kw_only=True):
+    """The extras among the fields of a stored unit."""
+
+    reference: Raw | UnsetType = UNSET
+    context: Raw | UnsetType = UNSET
+    messages: Raw | UnsetType = UNSET
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Those that are there."""
+        texts = zip(EXTRAS, (self.reference, self.context, self.messages), strict=True)
+        return {name: read_raw(text) for name, text in texts if text is not UNSET}
 
 
 def without_empty(row: Mapping[str, Any], texts: Collection[str]) -> dict[str, Any]:

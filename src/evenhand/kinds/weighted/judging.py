@@ -14,6 +14,7 @@ from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import check_language
 from evenhand.kinds.weighted.protocol import WeightedProtocol
 from evenhand.kinds.weighted.unit import answer_text, load_answer, read_answer
+from evenhand.measures import Ends
 from evenhand.units import Answer
 
 
@@ -30,6 +31,19 @@ class WeightedJudging:
     def types(self) -> tuple[str, ...]:
         """The task types that a rubric may name."""
         return tuple(task_type.id for task_type in self.languages[self.default].types)
+
+    @property
+    def dimensions(self) -> list[str]:
+        return [dimension.id for dimension in self.languages[self.default].dimensions]
+
+    @property
+    def ends(self) -> Ends:
+        """From nothing to the most points that a type of task has."""
+        types = self.languages[self.default].types
+        return {
+            name: (0.0, max(float(task_type.weights[name]) for task_type in types))
+            for name in self.dimensions
+        }
 
     def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
         has_rubric = self.languages[self.default].rubric is not None

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.kind import Terms
+from evenhand.kinds.kind import Scoring, Terms
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.weighted.form import read_dimensions, read_types
 from evenhand.kinds.weighted.judging import WeightedJudging
+from evenhand.kinds.weighted.measure import scored, scored_unit
 from evenhand.kinds.weighted.protocol import WeightedProtocol
 from evenhand.kinds.weighted.verdict import READER
 from evenhand.limits import REPAIRS
@@ -20,6 +21,7 @@ class WeightedKind:
 
     name = "weighted"
     settings: Mapping[str, Any] = {"repairs": REPAIRS}
+    measure = Scoring(scored_unit, scored)
 
     def judging(self, protocol: Protocol, terms: Terms) -> WeightedJudging:
         languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Raw
+from msgspec.json import Decoder
+
 from evenhand import jsontext
+from evenhand.kinds.shared.raw import raw_object
 from evenhand.kinds.shared.rows import (
     EXTRAS,
+    ExtrasBody,
     RowError,
     check_id,
     extras_of,
@@ -64,18 +69,31 @@ def answer_text(answer: Answer) -> str:
     return jsontext.dump({key: value for key, value in body.items() if value is not None})
 
 
+class _AnswerBody(ExtrasBody, frozen=True):
+    id: str
+    task_name: str
+    prompt: str
+    answer: str
+    meta: Raw
+    rubric: str | None = None
+    language: str | None = None
+
+
+_body = Decoder(_AnswerBody)
+
+
 def load_answer(text: str) -> Answer:
     """The answer of a line that `answer_text` wrote."""
-    body = jsontext.parse(text)
+    body = _body.decode(text)
     return Answer(
-        id=body["id"],
-        task_name=body["task_name"],
-        prompt=body["prompt"],
-        answer=body["answer"],
-        rubric=body.get("rubric"),
-        meta=body["meta"],
-        language=body.get("language"),
-        extras={name: body[name] for name in EXTRAS if name in body},
+        id=body.id,
+        task_name=body.task_name,
+        prompt=body.prompt,
+        answer=body.answer,
+        rubric=body.rubric,
+        meta=raw_object(body.meta),
+        language=body.language,
+        extras=body.extras,
     )
 
 

@@ -1,0 +1,46 @@
+"""What statistics take of pairs and of judgments about them."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.pairwise.verdict import PairVerdict, pair_passes
+from evenhand.measures import PassVote, Voted, VotedUnit
+
+
+def voted_unit(body: str) -> VotedUnit:
+    """A pair in its stored text."""
+    pair = load_pair(body)
+    return VotedUnit(
+        topic=pair.row,
+        candidates=(pair.first.id, pair.second.id),
+        lengths=pair.lengths,
+        fields=pair.meta,
+        places=pair.places,
+        of=pair.of,
+    )
+
+
+def voted(judgment: Judgment) -> Voted:
+    """A judgment of a pair, whatever came of it."""
+    passes = tuple(
+        PassVote(
+            one.round, one.order, one.winner, one.marks, one.preference, one.contradicts_itself
+        )
+        for one in pair_passes(judgment)
+    )
+    is_order_known = "order_unknown" not in judgment.flags
+    if not isinstance(judgment, Verdict):
+        return Voted(None, passes=passes, is_order_known=is_order_known)
+    verdict = judgment.value
+    assert isinstance(verdict, PairVerdict)
+    return Voted(
+        winner=verdict.winner,
+        settled=verdict.settled,
+        marks=verdict.criteria,
+        preference=None if verdict.preference is UNSET else verdict.preference,
+        passes=passes,
+        is_order_known=is_order_known,
+    )

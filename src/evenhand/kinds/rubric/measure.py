@@ -1,0 +1,42 @@
+"""What statistics take of samples and of verdicts about them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
+from evenhand.kinds.rubric.unit import load_sample
+from evenhand.kinds.rubric.verdict import RubricVerdict
+from evenhand.kinds.shared.raw import object_text
+from evenhand.measures import Ends, Scored, ScoredUnit
+
+
+def scored_unit(body: str) -> ScoredUnit:
+    """A sample in its stored text."""
+    sample = load_sample(body)
+    ends: Ends = {} if sample.rubric is None else _ends_of_text(object_text(sample.rubric))
+    return ScoredUnit(sample.meta, ends, len(sample.model_output))
+
+
+def scored(judgment: Judgment) -> Scored | None:
+    """The scores of a verdict; None where there is none."""
+    if not isinstance(judgment, Verdict):
+        return None
+    verdict = judgment.value
+    assert isinstance(verdict, RubricVerdict)
+    scores = {name: float(given.score) for name, given in verdict.scores.items()}
+    return Scored(scores, tags=verdict.failure_tags)
+
+
+def ends_of(rubric: Rubric) -> Ends:
+    """The lowest and the highest band of each dimension."""
+    return {
+        dimension.id: (float(min(dimension.scores)), float(max(dimension.scores)))
+        for dimension in rubric.dimensions
+    }
+
+
+@lru_cache(maxsize=64)
+def _ends_of_text(text: str) -> Ends:
+    return ends_of(parse_rubric(text))

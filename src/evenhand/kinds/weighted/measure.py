@@ -1,0 +1,31 @@
+"""What statistics take of answers and of their grades."""
+
+from __future__ import annotations
+
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.weighted.form import FULL_MARKS
+from evenhand.kinds.weighted.unit import load_answer
+from evenhand.kinds.weighted.verdict import Grade
+from evenhand.measures import Scored, ScoredUnit
+
+
+def scored_unit(body: str) -> ScoredUnit:
+    """An answer in its stored text."""
+    answer = load_answer(body)
+    fields = {"task_name": answer.task_name, **answer.meta}
+    return ScoredUnit(fields, {}, len(answer.answer))
+
+
+def scored(judgment: Judgment) -> Scored | None:
+    """The points of a grade; None where there is none. Where code failed an answer whose type
+    nobody knows, the grade does not say how many points there were to be had."""
+    if not isinstance(judgment, Verdict):
+        return None
+    grade = judgment.value
+    assert isinstance(grade, Grade)
+    return Scored(
+        scores={name: float(score) for name, score in grade.score.items()},
+        most={name: float(weight) for name, weight in (grade.weights or {}).items()},
+        total=float(grade.total_score) / FULL_MARKS,
+        is_critical=grade.critical_fail,
+    )

@@ -1,0 +1,77 @@
+"""Answers that code failed under a rubric without a task type: their grades have no weights, and
+every command that reads a run must take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.stats.comparison.comparison import OVERALL
+from tests.suites import TASK, write_answers
+from tests.unit.cli.conftest import CallCommand
+from tests.unit.web.serving import served
+
+UNTYPED = TASK.removeprefix("task_type: fact\n\n")
+GOOD, FORBIDDEN = "It is certain.", "It is Forbidden."
+
+
+def rows(*texts: tuple[str, str]) -> list[dict[str, Any]]:
+    """A task each, answered by two models."""
+    return [
+        {"task_name": f"t{place}", "prompt": "Task?", "answer": text, "rubric": UNTYPED}
+        | {"meta": {"model": model}}
+        for place, both in enumerate(texts)
+        for model, text in zip(("old", "new"), both, strict=True)
+    ]
+
+
+SOME = rows((GOOD, GOOD), (FORBIDDEN, GOOD), (GOOD, FORBIDDEN), (FORBIDDEN, GOOD))
+ALL = rows(*[(FORBIDDEN, FORBIDDEN)] * 3)
+
+
+@pytest.fixture(params=[SOME, ALL], ids=["some", "all"])
+def judged(request: pytest.FixtureRequest, call: CallCommand, tmp_path: Path) -> Any:
+    judges = ({"model": "python/judge:good"}, {"model": "python/judge:unsure"})
+    write_answers(tmp_path, request.param, *judges, compare={"by": "model", "baseline": "old"})
+    assert call("run").code == 0
+    return request.param
+
+
+def means(units: list[dict[str, Any]]) -> dict[str, float]:
+    """Of the totals: 21 of 100 by the judge, 0 by code."""
+    totals: dict[str, list[float]] = {"old": [], "new": []}
+    for unit in units:
+        totals[unit["meta"]["model"]].append(0.21 if unit["answer"] == GOOD else 0.0)
+    return {model: sum(given) / len(given) for model, given in totals.items()}
+
+
+def test_every_command_that_reads_takes_them(
+    call: CallCommand, tmp_path: Path, judged: list[dict[str, Any]]
+) -> None:
+    expected = means(judged)
+    compared = call("compare", "--json")
+    assert compared.code == 0, compared.err
+    overall = next(row for row in compared.json["rows"] if row["dimension"] == OVERALL)
+    assert overall["mean"] == pytest.approx(expected["new"])
+    assert overall["baseline_mean"] == pytest.approx(expected["old"])
+    gate = call("gate", "--max-critical-fails", "0", "--json")
+    assert (gate.code, gate.json["outcome"]) == (1, "worse"), gate.err
+    agreement = call("agreement", "latest", "--json")
+    assert agreement.code == 0, agreement.err
+    for arguments in (["show"], ["show", "latest", "t1/new"], ["export", "-o", "out.csv"]):
+        assert call(*arguments).code == 0
+    assert call("report", "-o", "report.html").code == 0
+    assert "Forbidden" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_web_figures_take_them(tmp_path: Path, judged: list[dict[str, Any]]) -> None:
+    with served(tmp_path / "evenhand.db") as site:
+        (run,) = site.json("/api/runs")["runs"]
+        figures = site.json(f"/api/runs/{run['run']}/figures")["figures"]
+        assert site.get(f"/runs/{run['run']}").status_code == 200
+    totals = {
+        one["variant"]: one["value"] for one in figures["means"] if one["dimension"] == OVERALL
+    }
+    assert totals == pytest.approx({model: 100 * mean for model, mean in means(judged).items()})
