@@ -7,8 +7,8 @@ The guess is only ever advice.
 from __future__ import annotations
 
 import codecs
-import re
 
+from evenhand.data.likely import SAMPLE_BYTES, likely_encoding
 from evenhand.errors import DataError
 
 _MARKS = (
@@ -23,29 +23,6 @@ _BINARY = (
     (b"PAR1", "a Parquet file", "give its name the ending .parquet"),
 )
 
-# What text in an encoding looks like once decoded. Words are checked for case and script, so that
-# one language's bytes read as another's letters do not pass; of Chinese the common characters
-# (GB 2312) must do. Of equals the first is taken.
-_CYRILLIC = "а-яёіїєґў"
-_LOOKS = (
-    (
-        "cp1251",
-        "cp1251",
-        rf"(?<!\w)[А-ЯЁІЇЄҐ]?[{_CYRILLIC}]+(?!\w)|(?<!\w)[А-ЯЁ](?!\w)|[«»„“”–—…№]",
-    ),
-    ("shift_jis", "cp932", r"[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff5e]"),
-    ("gb18030", "gb2312", r"[\u3000-\u301f\u4e00-\u9fff\uff01-\uff5e“”‘’—…·]"),
-    (
-        "latin-1 (or cp1252)",
-        "cp1252",
-        r"(?<=[A-Za-z])[ß-ÿ]{1,2}(?![À-ÿ])|(?<![À-ÿ])[À-ÿ]{1,2}(?=[A-Za-z])"
-        r"|(?<!\w)[àéèêôùÀÉ](?!\w)|[«»“”‘’–—…€°§]",
-    ),
-)
-_PLAUSIBLE = 0.6
-_SAMPLE_BYTES = 4096
-_NOT_ASCII = re.compile(rb"[\x80-\xff]")
-
 
 def first_bytes(head: bytes, where: str) -> bytes:
     """The start of a file less its UTF-8 mark, unless it shows that this is no UTF-8 text."""
@@ -55,7 +32,7 @@ def first_bytes(head: bytes, where: str) -> bytes:
     for magic, what, advice in _BINARY:
         if head.startswith(magic):
             raise DataError(f"this is {what}, not text", where=where, advice=advice)
-    likely = _utf16(head[:_SAMPLE_BYTES]) if b"\0" in head else None
+    likely = _utf16(head[:SAMPLE_BYTES]) if b"\0" in head else None
     if likely:
         raise _refused(likely, where)
     return head.removeprefix(codecs.BOM_UTF8)
@@ -72,15 +49,7 @@ def decoded(raw: bytes, where: str) -> str:
 def not_utf8(raw: bytes, where: str, error: UnicodeDecodeError) -> DataError:
     """The error for a row that is not UTF-8 text, with the likely encoding."""
     at = f" (0x{raw[error.start]:02X} at byte {error.start + 1} of the row)"
-    return _refused(guess(raw), where, at)
-
-
-def guess(raw: bytes) -> str | None:
-    """The encoding that `raw` is likely in, or None when nothing fits well."""
-    sample = _sample(raw)
-    scored = [(_score(sample, codec, look), name) for name, codec, look in _LOOKS]
-    best, name = max(scored, key=lambda one: one[0])
-    return name if best >= _PLAUSIBLE else None
+    return _refused(likely_encoding(raw), where, at)
 
 
 def _refused(likely: str | None, where: str, at: str = "") -> DataError:
@@ -99,18 +68,3 @@ def _utf16(sample: bytes) -> str | None:
     if max(even, odd) * 10 < len(sample) // 2 or min(even, odd) * 4 > max(even, odd) or even == odd:
         return None
     return "UTF-16LE" if odd > even else "UTF-16BE"
-
-
-def _sample(raw: bytes) -> bytes:
-    """A piece around the first byte that is not ASCII: before it no character can be cut."""
-    found = _NOT_ASCII.search(raw)
-    start = max(0, found.start() - 40) if found else 0
-    return raw[start : start + _SAMPLE_BYTES]
-
-
-def _score(sample: bytes, codec: str, look: str) -> float:
-    """The share of the characters beyond ASCII that look right."""
-    text = codecs.getincrementaldecoder(codec)("replace").decode(sample)
-    foreign = sum(c > "\x7f" for c in text)
-    right = sum(c > "\x7f" for found in re.finditer(look, text) for c in found[0])
-    return right / foreign if foreign else 0.0

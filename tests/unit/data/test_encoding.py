@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from evenhand.data import rows
-from evenhand.data.encoding import guess
+from evenhand.data.likely import likely_encoding
 from evenhand.errors import DataError
+from tests.unit.data.texts_in_encodings import RUSSIAN as SHORT_RUSSIAN
+from tests.unit.data.texts_in_encodings import TEXTS
 
 RUSSIAN = "Почему небо голубое? Свет рассеивается в воздухе, и синий сильнее всего. Ёлка — «да»."
 CHINESE = "为什么天空是蓝色的？因为阳光在空气中散射，蓝光散射得最多。模型的回答很好。"
@@ -24,8 +26,9 @@ ENCODED = [
     (RUSSIAN, "cp1251", "cp1251"),
     (CHINESE, "gb18030", "gb18030"),
     (JAPANESE, "shift_jis", "shift_jis"),
-    (FRENCH, "latin-1", "latin-1"),
-    (GERMAN, "latin-1", "latin-1"),
+    (JAPANESE, "euc-jp", "euc-jp"),
+    (FRENCH, "latin-1", "cp1252"),
+    (GERMAN, "latin-1", "cp1252"),
     *((text, "utf-16-le", "UTF-16LE") for text in (RUSSIAN, FRENCH)),
     (CHINESE, "utf-16-be", "UTF-16BE"),
     (RUSSIAN, "utf-16", "UTF-16"),
@@ -59,13 +62,29 @@ def test_the_line_with_the_wrong_bytes_is_named(tmp_path: Path) -> None:
         list(rows(path))
 
 
-@pytest.mark.parametrize("text", ["Да", "Нет, не так.", "Ответ модели верный", "Это ложь"])
-def test_short_russian_text_is_told(text: str) -> None:
-    assert guess(f'{{"a":"{text}"}}'.encode("cp1251")) == "cp1251"
+@pytest.mark.parametrize("layout", ["{0}", '{{"question":"{0}","id":12}}\n', '"{0}",m\n'])
+@pytest.mark.parametrize(("text", "codec", "name"), TEXTS)
+def test_short_texts_are_told(text: str, codec: str, name: str | None, layout: str) -> None:
+    assert likely_encoding(layout.format(text).encode(codec)) == name
+
+
+@pytest.mark.parametrize("text", SHORT_RUSSIAN)
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_told(tmp_path: Path, text: str, codec: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"question,model\n{text},m\n".encode(codec))
+    with pytest.raises(DataError, match=f"looks like {codec.replace('utf-16-', 'UTF-16').upper()}"):
+        list(rows(path))
+
+
+def test_a_character_cut_at_the_end_of_the_sample_is_no_fault() -> None:
+    for start in range(4):
+        raw = ("x" * start + "はい、そうです。" * 1000).encode("shift_jis")
+        assert likely_encoding(raw) == "shift_jis"
 
 
 @pytest.mark.parametrize(
-    "raw", [b"\x81\x20\x82\x20", b"a\xff\xfe\xfd\xd0\xc0", bytes(range(128, 256))]
+    "raw", [b"\x81\x20\x82\x20", b"a\xff\xfe\xfd\xd0\xc0", bytes(range(128, 256)), b"", b"plain"]
 )
 def test_bytes_that_fit_nothing_are_not_guessed_at(raw: bytes) -> None:
-    assert guess(raw) is None
+    assert likely_encoding(raw) is None
