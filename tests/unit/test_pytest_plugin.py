@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.engine.budget import Budget
+from evenhand.engine.stop import Stop
 from evenhand.errors import StoppedEarly
 from evenhand.pytest_plugin import dollars
 from tests.provider import child
@@ -288,10 +289,10 @@ def test_a_budget_serves_one_event_loop_after_the_other() -> None:
     budget, order = Budget(10), list[str]()
 
     async def spender(name: str) -> None:
-        async with budget.reserve(8) as money:
-            order.append(name)
-            await asyncio.sleep(0)
-            money.cost = 1
+        await budget.reserve(8, Stop())
+        order.append(name)
+        await asyncio.sleep(0)
+        budget.spend(8, 1)
 
     async def both() -> None:
         await asyncio.gather(spender("one"), spender("two"))

@@ -51,6 +51,7 @@ class CallPath:
             run=self.run,
             price=self.price,
             max_tokens=self.max_tokens,
+            stop=self.stop,
             tally=self.tally,
         )
         keep_trying = retried(

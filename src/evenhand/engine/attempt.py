@@ -1,23 +1,26 @@
 """One question on its way to a judge, and the form that all layers on that way have.
 
-A layer wraps the next: called with an attempt it gives a context in which the reply is there. What
-it took before it went on (money, a turn) it gives back when that context ends, however it ends:
-with a reply that is durable, with a loss, a cancellation, or a store that cannot be written.
+A layer is a callable around the next: an attempt in, a reply out. What it takes on the way (money,
+a turn) it has the attempt hold, and the attempt gives it back when it ends, however it ends: with a
+reply that is durable, with a loss, a cancellation, or a store that cannot be written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenhand.exchange import Question, Reply
 from evenhand.ledger.store import Call
 
+GiveBack = Callable[[BaseException | None], Awaitable[None]]
+"""Gives back what an attempt held; called with what ended it, if not a reply that is durable."""
+
 
 @dataclass(slots=True)
 class Attempt:
-    """A question, and what became of the present try to have it answered."""
+    """A question, and what the present try to have it answered holds: a context, and in it as many
+    tries as it takes, one after the other."""
 
     question: Question
     key: str
@@ -31,13 +34,29 @@ class Attempt:
     """The name of its money in the store; empty where none is reserved there."""
     cost: int | None = None
     """What the reply cost, in picodollars; None where the price is not known."""
+    _holdings: list[GiveBack] = field(default_factory=list[GiveBack])
+
+    def hold(self, give_back: GiveBack) -> None:
+        """Take care of what a layer has taken for this try."""
+        self._holdings.append(give_back)
 
     def renew(self, seconds: float | None) -> None:
         """Begin a new try, with so much time for its answer."""
         self.seconds, self.sent_at, self.reservation, self.cost = seconds, None, "", None
 
+    async def end(self, error: BaseException | None) -> None:
+        """End the present try: give back what it holds, the last first."""
+        while self._holdings:
+            await self._holdings.pop()(error)
 
-Layer = Callable[[Attempt], AbstractAsyncContextManager[Reply]]
+    async def __aenter__(self) -> None:
+        """Nothing is held yet."""
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self.end(error)
+
+
+Layer = Callable[[Attempt], Awaitable[Reply]]
 
 Endpoint = Callable[[Question], Awaitable[Call]]
 """The outermost layer: a question in, a durable call out."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 
 from evenhand.engine.attempt import Attempt, Layer
@@ -107,17 +107,19 @@ class Pace:
 def paced(inner: Layer, pace: Pace, max_tokens: int) -> Layer:
     """Wait for a turn. Its tokens are corrected by the reply; one that was not used takes none."""
 
-    @asynccontextmanager
-    async def in_turn(attempt: Attempt) -> AsyncIterator[Reply]:
+    async def in_turn(attempt: Attempt) -> Reply:
         entry = await pace.admit(attempt.prompt_tokens + max_tokens)
-        try:
-            async with inner(attempt) as reply:
-                usage = reply.usage
-                if entry is not None and usage.input_tokens is not None:
-                    pace.correct(entry, usage.input_tokens + (usage.output_tokens or 0))
-                yield reply
-        finally:
-            if entry is not None and attempt.sent_at is None:
-                pace.correct(entry, 0)
+        if entry is None:
+            return await inner(attempt)
+        attempt.hold(partial(unused, attempt, entry))
+        reply = await inner(attempt)
+        usage = reply.usage
+        if usage.input_tokens is not None:
+            pace.correct(entry, usage.input_tokens + (usage.output_tokens or 0))
+        return reply
+
+    async def unused(attempt: Attempt, entry: Entry, error: BaseException | None) -> None:
+        if attempt.sent_at is None:
+            pace.correct(entry, 0)
 
     return in_turn

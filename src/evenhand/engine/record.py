@@ -55,7 +55,8 @@ def recorded(
             await asyncio.sleep(0)
             return call
         attempt = Attempt(question, key, bound(question))
-        async with inner(attempt) as reply:
+        async with attempt:
+            reply = await inner(attempt)
             call = Call(key, run, judge.name, reply, attempt.cost)
             await store.record(call, attempt.reservation)
         return call

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
@@ -70,39 +69,39 @@ def retried(
     """Try until there is a reply, or the attempts or the time for one call are used up. An error
     that ends the command throws the switch, so that what is under way is waited for."""
 
-    @asynccontextmanager
-    async def keep_trying(attempt: Attempt) -> AsyncIterator[Reply]:
+    async def keep_trying(attempt: Attempt) -> Reply:
         tries, left = 0, patience.call_seconds
-        async with AsyncExitStack() as holdings:
-            while True:
-                stop.check()
-                attempt.renew(patience.limit(left))
-                try:
-                    reply = await holdings.enter_async_context(inner(attempt))
-                    break
-                except AskAgain:
-                    continue
-                except CallRejected:
-                    breaker.answered()
+        while True:
+            stop.check()
+            attempt.renew(patience.limit(left))
+            try:
+                reply = await inner(attempt)
+            except AskAgain as refusal:
+                await attempt.end(refusal)
+            except CallRejected:
+                breaker.answered()
+                raise
+            except JudgeCrashed as crash:
+                breaker.lost(crash)
+                raise
+            except CallLost as loss:
+                await attempt.end(loss)
+                hold_as_asked(loss)
+                tries += patience.is_try(loss)
+                pause = patience.pause(loss, tries)
+                left -= monotonic() - (attempt.sent_at or monotonic()) + pause
+                if tries >= ATTEMPTS or left <= 0:
+                    breaker.lost(loss)
                     raise
-                except JudgeCrashed as crash:
-                    breaker.lost(crash)
-                    raise
-                except CallLost as loss:
-                    hold_as_asked(loss)
-                    tries += patience.is_try(loss)
-                    pause = patience.pause(loss, tries)
-                    left -= monotonic() - (attempt.sent_at or monotonic()) + pause
-                    if tries >= ATTEMPTS or left <= 0:
-                        breaker.lost(loss)
-                        raise
-                    notice(str(loss))
-                    await stop.sleep(pause)
-                except EvenhandError as error:
-                    stop.throw(error)
-                    raise Stopped from None
-            breaker.answered()
-            yield reply
+                notice(str(loss))
+                await stop.sleep(pause)
+            except EvenhandError as error:
+                await attempt.end(error)
+                stop.throw(error)
+                raise Stopped from None
+            else:
+                breaker.answered()
+                return reply
 
     def hold_as_asked(loss: CallLost) -> None:
         """Hold every caller of the provider as long as it asks for, or stop where that is long."""

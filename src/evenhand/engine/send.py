@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 from time import monotonic
 
 from evenhand.engine.attempt import Attempt, Layer
@@ -18,12 +17,11 @@ from evenhand.exchange import Judge, Reply
 def sending(judge: Judge, stop: Stop, tally: Tally) -> Layer:
     """Ask the judge once, unless the run is stopped."""
 
-    @asynccontextmanager
-    async def send(attempt: Attempt) -> AsyncIterator[Reply]:
+    async def send(attempt: Attempt) -> Reply:
         stop.check()
         tally.sent += 1
         attempt.sent_at = monotonic()
-        yield believed(await _in_time(judge.answer(attempt.question), attempt.seconds))
+        return believed(await _in_time(judge.answer(attempt.question), attempt.seconds))
 
     return send
 

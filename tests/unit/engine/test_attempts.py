@@ -4,7 +4,7 @@ money that nobody will give back."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ import pytest
 
 from evenhand.engine.budget import Budget
 from evenhand.engine.prices import token_bounds
-from evenhand.errors import StoppedEarly, StoreError
+from evenhand.engine.stop import Stop
+from evenhand.errors import Interrupted, StoppedEarly, StoreError
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.prepare import open_store
 from tests.suites import Scripted, good_reply, prepared, seated, write_suite
+from tests.unit.engine.pair_runs import Interrupting
 
 PER_TOKEN = 10**9
 PRICED = {
@@ -52,7 +54,10 @@ class Scene:
         raise AssertionError
 
     async def judged(
-        self, answer: Callable[[Question], Awaitable[Reply]] | None = None, **changed: Any
+        self,
+        answer: Callable[[Question], Awaitable[Reply]] | None = None,
+        options: Mapping[str, Any] | None = None,
+        **changed: Any,
     ) -> Summary:
         """Judge with the shared budget; `changed` are methods of the store."""
         ready = seated(prepared(self.folder), Scripted(answer or self.at_once))
@@ -60,7 +65,7 @@ class Scene:
         for name, method in changed.items():
             setattr(store, name, method(getattr(store, name)))
         try:
-            return await judge_run(ready, store, Options(budget=self.budget))
+            return await judge_run(ready, store, Options(budget=self.budget, **options or {}))
         finally:
             store.close()
 
@@ -100,13 +105,14 @@ async def scene(tmp_path: Path) -> Scene:
 
 
 async def at_money(scene: Scene) -> None:
-    async with scene.budget.reserve(scene.budget.cap or 0):
-        run = asyncio.create_task(scene.judged())
-        for _ in range(50):
-            await asyncio.sleep(0)
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
+    await scene.budget.reserve(scene.budget.cap or 0, Stop())
+    run = asyncio.create_task(scene.judged())
+    for _ in range(50):
+        await asyncio.sleep(0)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    scene.budget.spend(scene.budget.cap or 0, 0)
 
 
 async def at_reservation(scene: Scene) -> None:
@@ -224,3 +230,17 @@ async def test_a_run_that_waits_for_the_money_of_another_hears_of_its_end(
     else:
         assert isinstance(summary.stopped, StoppedEarly)
         assert summary.counts.pending == 1
+
+
+async def test_a_run_that_waits_for_the_money_of_another_hears_the_switch(scene: Scene) -> None:
+    """Ctrl-C ends it, though the money never comes."""
+    scene.budget.cap = scene.most
+    await scene.budget.reserve(scene.most, Stop())
+    interrupting = Interrupting(0)
+    run = asyncio.create_task(scene.judged(options={"watch": interrupting.watch}))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    interrupting()
+    summary = await asyncio.wait_for(run, SECONDS)
+    assert isinstance(summary.stopped, Interrupted)
+    assert (summary.counts.pending, scene.budget.used) == (1, 0)

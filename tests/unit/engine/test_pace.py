@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -73,12 +71,11 @@ async def test_retry_after_holds_every_caller_of_the_judge_to_the_second() -> No
     pace = Pace(stop, clock=clock)
     sent: list[float] = []
 
-    @asynccontextmanager
-    async def answer(attempt: Attempt) -> AsyncIterator[Reply]:
+    async def answer(attempt: Attempt) -> Reply:
         sent.append(clock.now)
         if len(sent) == 1:
             raise CallLost("transport", "busy", retry_after=17)
-        yield Reply(text="")
+        return Reply(text="")
 
     layer = retried(
         paced(answer, pace, max_tokens=1),
@@ -91,8 +88,7 @@ async def test_retry_after_holds_every_caller_of_the_judge_to_the_second() -> No
 
     async def ask(after: float) -> None:
         await clock.sleep(after)
-        async with layer(Attempt(Question(messages=()), "key", 1)):
-            pass
+        await layer(Attempt(Question(messages=()), "key", 1))
 
     await clock.run(ask(0), ask(5), ask(5))
     assert sent == [1000, 1017, 1017, 1017]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 
 from evenhand.engine.attempt import Attempt
@@ -37,20 +34,15 @@ class Trying:
             notice=lambda message: None,
         )
 
-    @asynccontextmanager
-    async def answer(self, attempt: Attempt) -> AsyncIterator[Reply]:
+    async def answer(self, attempt: Attempt) -> Reply:
         outcome = self._outcomes[min(len(self.tried), len(self._outcomes) - 1)]
         self.tried.append(self.clock.now)
         if outcome is not None:
             raise outcome
-        yield Reply(text="done")
+        return Reply(text="done")
 
     async def run(self) -> None:
-        await self.clock.run(self._ask())
-
-    async def _ask(self) -> None:
-        async with self._layer(Attempt(Question(messages=()), "key", 1)):
-            pass
+        await self.clock.run(self._layer(Attempt(Question(messages=()), "key", 1)))
 
 
 async def test_lost_calls_are_tried_again_with_growing_jitter() -> None:
