@@ -106,6 +106,11 @@ class Inspection:
         self.breach("wrong_type", "schema", path, allowed=self.words.types[name])
         return False
 
+    def reason(self, text: str, path: str) -> None:
+        """A reason is never blank."""
+        if not text.strip():
+            self.breach("reason_blank", "schema", path)
+
     def object_at(self, value: object, path: str) -> dict[str, Any] | None:
         """A value that must be an object."""
         return cast("dict[str, Any]", value) if self.typed(value, dict, "object", path) else None

@@ -45,10 +45,15 @@ class Task(NamedTuple):
 
 
 def check_reply(
-    text: str | bytes, task: Task, words: Words, finish: str = "stop"
+    text: str | bytes,
+    task: Task,
+    words: Words,
+    finish: str = "stop",
+    *,
+    is_compact: bool = False,
 ) -> Checked[Grade]:
-    """Hold one reply to the contract."""
-    check = _Check(words, task)
+    """Hold one reply to the contract. A judge that fills a compact form need not give reasons."""
+    check = _Check(words, task, is_compact)
     value = check.object_in(text) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 
@@ -77,9 +82,9 @@ def failed_grade(task: Task, reason: str, ungraded: str) -> Grade:
 
 
 class _Check(Inspection):
-    def __init__(self, words: Words, task: Task) -> None:
+    def __init__(self, words: Words, task: Task, is_compact: bool) -> None:
         super().__init__(words)
-        self.task = task
+        self.task, self.is_compact = task, is_compact
         self.dimensions = tuple(task.types[0].weights)
 
     def reply(self, value: dict[str, Any]) -> Grade:
@@ -87,7 +92,8 @@ class _Check(Inspection):
         self.keys(value, self._due(value), "", allowed=(*_ASKED, *_KNOWN))
         kind = self.task.given or self._inferred(value)
         failed = self._critical(value)
-        score = self._scores(value, kind, failed)
+        scale = None if failed else self._scale(value, kind)
+        score = self._scores(value, kind, scale, failed)
         grade = Grade(
             task_name=self.task.name,
             task_type=kind.id if kind else None,
@@ -118,6 +124,59 @@ class _Check(Inspection):
             # 15.0 is the right sum of 10 and 5.
             if name in value and value[name] != getattr(grade, name):
                 self.fix(codes.get(name, "meta"), name)
+        types = (value.get("task_type"), value.get("inferred_task_type"))
+        named = {kind.id for kind in map(self._type_of, types) if kind}
+        rows = {kind.id for kind in self._types_with(value.get("weights"))}
+        if named - {grade.task_type} or (rows and grade.task_type not in rows):
+            self.flags.append("other_type")
+
+    def _type_of(self, name: object) -> TaskType | None:
+        """The type that a reply names, in whatever case."""
+        spelled = name.strip().casefold() if isinstance(name, str) else None
+        return next((kind for kind in self.task.types if kind.id.casefold() == spelled), None)
+
+    def _types_with(self, weights: object) -> list[TaskType]:
+        """The types that have these weights."""
+        if not isinstance(weights, dict) or any(isinstance(w, bool) for w in weights.values()):
+            return []
+        return [kind for kind in self.task.types if kind.weights == weights]
+
+    def _scale(self, value: Mapping[str, Any], kind: TaskType | None) -> TaskType | None:
+        """The type on whose scale the scores stand: what the weights of the reply say, else the
+        type that it names, else the one in force. None where that cannot be told."""
+        named = self._named(value.get("task_type"), kind)
+        weights = value.get("weights")
+        if weights is None or weights == {}:
+            return named
+        scales = self._types_with(weights)
+        if kind in scales:
+            return kind
+        if scales and _is_convertible(scales[0], kind):
+            return scales[0]
+        self._unknown_weights(weights, kind)
+        return None
+
+    def _named(self, name: object, kind: TaskType | None) -> TaskType | None:
+        """The type that a reply names as the task's, else the one in force."""
+        named = self._type_of(name)
+        if named is not None and _is_convertible(named, kind):
+            return self.task.scale or kind if named is kind else named
+        if name is not None and (named or self.task.given):
+            code: Reason = "out_of_range" if isinstance(name, str) else "schema"
+            shown, allowed = jsontext.dump(name), kind.id if kind else ""
+            self.breach("type_unknown", code, "task_type", value=shown, allowed=allowed)
+            return None
+        return self.task.scale or kind
+
+    def _unknown_weights(self, weights: object, kind: TaskType | None) -> None:
+        types = [kind] if kind else self.task.types
+        self.breach(
+            "weights_unknown",
+            "out_of_range" if isinstance(weights, dict) else "schema",
+            "weights",
+            value=jsontext.dump(weights),
+            allowed="; ".join(jsontext.dump(dict(one.weights)) for one in types),
+        )
 
     def _inferred(self, value: Mapping[str, Any]) -> TaskType | None:
         named = value.get("inferred_task_type")
@@ -142,7 +201,7 @@ class _Check(Inspection):
             return True
         if failed and not self.task.has_conditions and self.task.failed is None:
             self.breach("critical_without_conditions", "schema", "critical_fail")
-        blank = reason is None or (isinstance(reason, str) and not reason.strip())
+        blank = _is_blank(reason)
         if not blank and not isinstance(reason, str):
             self.typed(reason, str, "text", "critical_fail_reason")
         elif failed and blank and "critical_fail_reason" in value:
@@ -155,7 +214,11 @@ class _Check(Inspection):
         return value.get("critical_fail_reason") or self.task.failed
 
     def _scores(
-        self, value: Mapping[str, Any], kind: TaskType | None, failed: bool
+        self,
+        value: Mapping[str, Any],
+        kind: TaskType | None,
+        scale: TaskType | None,
+        failed: bool,
     ) -> dict[str, int | float]:
         if failed:
             zeroes: dict[str, int | float] = dict.fromkeys(self.dimensions, 0)
@@ -166,16 +229,18 @@ class _Check(Inspection):
         if given is None:
             return {}
         self.keys(given, self.dimensions, "score.")
-        return {d: self._score(given[d], d, kind) for d in self.dimensions if d in given}
+        return {d: self._score(given[d], d, kind, scale) for d in self.dimensions if d in given}
 
-    def _score(self, score: object, dimension: str, kind: TaskType | None) -> int | float:
+    def _score(
+        self, score: object, dimension: str, kind: TaskType | None, scale: TaskType | None
+    ) -> int | float:
         path = f"score.{dimension}"
         if isinstance(score, bool) or not isinstance(score, int | float):
             self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
             return 0
-        if kind is None:
+        if kind is None or scale is None:
             return 0
-        most, offered = kind.weights[dimension], (self.task.scale or kind).weights[dimension]
+        most, offered = kind.weights[dimension], scale.weights[dimension]
         if not 0 <= score <= offered:
             shown = jsontext.dump(score)
             self.breach("score_over", "out_of_range", path, value=shown, allowed=offered)
@@ -187,32 +252,58 @@ class _Check(Inspection):
 
     def _reasoning(self, value: Mapping[str, Any], failed: bool) -> dict[str, str]:
         """The reasons, cut; after a critical fail there need be none."""
-        given = self.object_at(value["reasoning"], "reasoning") if "reasoning" in value else {}
+        reasons = value.get("reasoning")
+        if failed:
+            reasons = self._ended(reasons)
+        elif "reasoning" not in value:
+            return {}
+        given = self.object_at(reasons, "reasoning")
         if given is None:
             return {}
-        missing = [d for d in self.dimensions if d not in given]
-        if failed and missing:
-            self.fix("zeroed", "reasoning")
-            given = dict.fromkeys(missing, self.words.phrases["ungraded"]) | given
-        if "reasoning" in value:
-            self.keys(given, self.dimensions, "reasoning.")
+        self.keys(given, self.dimensions, "reasoning.")
         return {d: self._reason(given[d], f"reasoning.{d}") for d in self.dimensions if d in given}
+
+    def _ended(self, reasons: object) -> object:
+        """The reasons beside a critical fail, with what it left out or blank filled in."""
+        if reasons is not None and not isinstance(reasons, dict):
+            return reasons
+        given = cast("dict[str, Any]", reasons or {})
+        missing = [d for d in self.dimensions if _is_blank(given.get(d))]
+        if missing:
+            self.fix("zeroed", "reasoning")
+        return given | dict.fromkeys(missing, self.words.phrases["ungraded"])
 
     def _reason(self, reason: object, path: str) -> str:
         if not self.typed(reason, str, "text", path):
             return ""
-        said = cast("str", reason)
-        if len(said) > REASONING_CHARS:
+        text = cast("str", reason)
+        if not self.is_compact:
+            self.reason(text, path)
+        if len(text) > REASONING_CHARS:
             self.fix("cut", path)
-        return cut(said)
+        return cut(text)
 
     def _confidence(self, value: Mapping[str, Any]) -> Any:
         given = value.get("confidence")
-        if "confidence" in value and given not in CONFIDENCE:
+        level = given.strip().casefold() if isinstance(given, str) else None
+        if level in CONFIDENCE:
+            if level != given:
+                self.fix("unwrapped", "confidence")
+            return level
+        if "confidence" in value:
             code: Reason = "out_of_range" if isinstance(given, str) else "schema"
             shown, allowed = jsontext.dump(given), ", ".join(CONFIDENCE)
             self.breach("confidence_unknown", code, "confidence", value=shown, allowed=allowed)
         return given
+
+
+def _is_blank(text: object) -> bool:
+    return text is None or (isinstance(text, str) and not text.strip())
+
+
+def _is_convertible(scale: TaskType, kind: TaskType | None) -> bool:
+    """Whether scores on a scale say something of every dimension that counts under a type."""
+    return kind is None or all(scale.weights[d] or not most for d, most in kind.weights.items())
 
 
 def rescaled(score: float, old: float, new: float) -> float:

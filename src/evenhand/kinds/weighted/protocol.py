@@ -101,8 +101,12 @@ class WeightedProtocol:
         assert last.value is not None
         if last.value.is_unsure:
             flags.append("low_confidence")
-        passes = conversation.passes
-        return Verdict(value=last.value, fixes=last.fixes, flags=tuple(flags), passes=passes)
+        return Verdict(
+            value=last.value,
+            fixes=last.fixes,
+            flags=(*last.flags, *flags),
+            passes=conversation.passes,
+        )
 
     def decided(self, answer: Answer) -> Hit | TimedOut | None:
         """What code decides of the critical-fail conditions, at no cost."""
@@ -125,7 +129,8 @@ class WeightedProtocol:
         self, text: str | bytes, answer: Answer, style: Style = "full", *, finish: str = "stop"
     ) -> Checked[Grade]:
         """The contract applied to one reply."""
-        return check_reply(text, self.task(answer, style), self.words, finish)
+        compact = style == "compact"
+        return check_reply(text, self.task(answer, style), self.words, finish, is_compact=compact)
 
     def check_elsewhere(self, text: str, answer: Answer, *, finish: str = "stop") -> Checked[Grade]:
         """The same for a reply made elsewhere, about an answer that code may have failed."""

@@ -128,7 +128,23 @@ PROBLEMS: dict[str, tuple[str, list[tuple[str, str]]]] = {
         [("schema", "critical_fail_reason")],
     ),
     "confidence unknown": (said(confidence="sure"), [("out_of_range", "confidence")]),
-    "confidence in capitals": (said(confidence="High"), [("out_of_range", "confidence")]),
+    "confidence in Japanese": (said(confidence="高"), [("out_of_range", "confidence")]),
+    "a blank reason": (
+        said(reasoning={FIRST: "a", SECOND: " \n\u3000", THIRD: ""}),
+        [("schema", f"reasoning.{SECOND}"), ("schema", f"reasoning.{THIRD}")],
+    ),
+    "weights of no type": (
+        said(weights=WEIGHTS["fact"] | {FIRST: 59}),
+        [("out_of_range", "weights")],
+    ),
+    "weights with a dimension more": (
+        said(weights=WEIGHTS["fact"] | {"style": 0}),
+        [("out_of_range", "weights")],
+    ),
+    "weights in a list": (said(weights=[60, 30, 10]), [("schema", "weights")]),
+    "weights in a text": (said(weights="60/30/10"), [("schema", "weights")]),
+    "a type that is none": (said(task_type="poetry"), [("out_of_range", "task_type")]),
+    "a type that is a number": (said(task_type=1), [("schema", "task_type")]),
     "confidence a number": (said(confidence=0.9), [("schema", "confidence")]),
     "confidence a list": (said(confidence=["high"]), [("schema", "confidence")]),
     "confidence null": (said(confidence=None), [("schema", "confidence")]),
@@ -166,12 +182,22 @@ FIXES: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "reasoning tags": (f"<think>60?</think>{said()}", [("unwrapped", "")]),
     "a wrong total": (said(**GOOD_FULL | {"total_score": 76}), [("total", "total_score")]),
     "a total as text": (said(**GOOD_FULL | {"total_score": "75"}), [("total", "total_score")]),
-    "wrong weights": (
-        said(**GOOD_FULL | {"weights": WEIGHTS["creative"]}),
-        [("weights", "weights")],
+    "weights in another order": (
+        said(**GOOD_FULL | {"weights": dict(reversed(WEIGHTS["fact"].items()))}),
+        [],
     ),
+    "weights as decimals": (
+        said(**GOOD_FULL | {"weights": {name: float(w) for name, w in WEIGHTS["fact"].items()}}),
+        [],
+    ),
+    "a type in capitals": (said(**GOOD_FULL | {"task_type": " Fact "}), [("meta", "task_type")]),
+    "confidence in capitals": (said(confidence=" High"), [("unwrapped", "confidence")]),
+    "empty weights": (said(**GOOD_FULL | {"weights": {}}), [("weights", "weights")]),
     "no weights": (said(**GOOD_FULL | {"weights": None}), [("weights", "weights")]),
-    "another type": (said(**GOOD_FULL | {"task_type": "creative"}), [("meta", "task_type")]),
+    "another type under the right weights": (
+        said(**GOOD_FULL | {"task_type": "creative"}),
+        [("meta", "task_type")],
+    ),
     "another name": (said(**GOOD_FULL | {"task_name": "?"}), [("meta", "task_name")]),
     "a type inferred though given": (
         said(inferred_task_type="creative"),
@@ -196,6 +222,101 @@ def test_what_code_knows_is_a_fix(name: str) -> None:
         "critical_fail_reason": None,
         "confidence": "high",
     }
+
+
+CREATIVE = {FIRST: 27, SECOND: 15, THIRD: 30}
+RESCALED = [("rescaled", f"score.{FIRST}"), ("rescaled", f"score.{THIRD}")]
+
+
+@pytest.mark.parametrize(
+    ("more", "logged"),
+    [
+        ({"weights": WEIGHTS["creative"]}, [("weights", "weights")]),
+        ({"task_type": "creative"}, [("meta", "task_type")]),
+        ({"task_type": "Creative"}, [("meta", "task_type")]),
+        (
+            {"task_type": "creative", "weights": WEIGHTS["creative"]},
+            [("meta", "task_type"), ("weights", "weights")],
+        ),
+        ({"task_type": "fact", "weights": WEIGHTS["creative"]}, [("weights", "weights")]),
+        (
+            {"task_type": "speculative", "weights": WEIGHTS["creative"]},
+            [("meta", "task_type"), ("weights", "weights")],
+        ),
+        (
+            {"weights": WEIGHTS["creative"], "total_score": 72},
+            [("weights", "weights"), ("total", "total_score")],
+        ),
+    ],
+)
+def test_scores_on_the_scale_of_another_type_are_rescaled_and_flagged(
+    more: dict[str, Any], logged: list[tuple[str, str]]
+) -> None:
+    checked = check(said(score=CREATIVE, **more))
+    assert codes(checked) == []
+    assert sorted(fixes(checked)) == sorted([*RESCALED, *logged])
+    assert checked.flags == ("other_type",)
+    assert checked.output is not None
+    assert checked.output["score"] == {FIRST: 54, SECOND: 15, THIRD: 7.5}
+    assert checked.output["total_score"] == 76.5
+    assert (checked.output["task_type"], checked.output["weights"]) == ("fact", WEIGHTS["fact"])
+
+
+def test_a_score_is_held_to_the_scale_on_which_it_stands() -> None:
+    checked = check(said(31, 15, 40, weights=WEIGHTS["creative"]))
+    assert codes(checked) == [("out_of_range", f"score.{FIRST}")]
+    assert "from 0 to 30" in checked.problems[0].message
+
+
+def test_another_type_under_the_right_weights_is_flagged_and_not_rescaled() -> None:
+    checked = check(said(task_type="creative", weights=WEIGHTS["fact"]))
+    assert (fixes(checked), checked.flags) == ([("meta", "task_type")], ("other_type",))
+    assert check(said(inferred_task_type="creative")).flags == ("other_type",)
+    assert check(said(**GOOD_FULL)).flags == check(said(weights=None)).flags == ()
+
+
+def test_weights_beside_an_inferred_type_say_the_scale_too() -> None:
+    full = {"task_type": "creative", "inferred_task_type": "creative"}
+    right = check(said(27, 15, 30, **full, weights=WEIGHTS["creative"]), PLAIN)
+    assert (fixes(right), right.flags) == ([], ())
+    other = check(said(54, 15, 8, **full, weights=WEIGHTS["fact"]), PLAIN)
+    assert other.output is not None
+    assert other.output["score"] == {FIRST: 27, SECOND: 15, THIRD: 32}
+    assert other.flags == ("other_type",)
+    unnamed = check(said(27, 15, 30, **full | {"task_type": "未記載"}), PLAIN)
+    assert (codes(unnamed), fixes(unnamed)) == ([], [("meta", "task_type")])
+
+
+def test_weights_that_say_nothing_of_a_dimension_that_counts_are_asked_for_again() -> None:
+    task = task_of({"a": 50, "b": 50}, {"a": 100, "b": 0})
+    text = said(score={"a": 90, "b": 0}, reasoning={"a": "x", "b": "x"}, weights={"a": 100, "b": 0})
+    assert codes(check_reply(text, task, WORDS)) == [("out_of_range", "weights")]
+    text = said(score={"a": 90, "b": 0}, reasoning={"a": "x", "b": "x"}, task_type="t1")
+    assert codes(check_reply(text, task, WORDS)) == [("out_of_range", "task_type")]
+
+
+def test_what_is_asked_again_names_place_value_and_what_is_allowed() -> None:
+    [weights] = check(said(weights={FIRST: 100})).problems
+    assert all(part in weights.message for part in ("weights:", f'"{FIRST}":100', "60", "30"))
+    [kind] = check(said(task_type="poetry")).problems
+    assert all(part in kind.message for part in ("task_type:", '"poetry"', "fact"))
+
+
+def test_after_a_critical_fail_no_scale_and_no_reasons_are_asked_for() -> None:
+    ended = {"critical_fail": True, "critical_fail_reason": "It lies.", "weights": {FIRST: 1}}
+    for reasoning in (None, {}, dict.fromkeys(DIMENSIONS, ""), dict.fromkeys(DIMENSIONS)):
+        checked = check(said(0, 0, 0, **ended, reasoning=reasoning, task_type="poetry"))
+        assert codes(checked) == []
+        assert fixes(checked) == [
+            ("zeroed", "reasoning"),
+            ("meta", "task_type"),
+            ("weights", "weights"),
+        ]
+
+
+def test_a_judge_that_fills_a_form_need_not_give_reasons() -> None:
+    blank = said(reasoning=dict.fromkeys(DIMENSIONS, ""))
+    assert codes(check(blank, style="compact")) == []
 
 
 def test_without_conditions_there_is_no_critical_fail() -> None:
@@ -369,10 +490,10 @@ def test_an_over_long_reasoning_is_cut_at_a_word_where_there_are_words(name: str
         assert text[len(made) - 1] == " "
     else:
         assert len(made) == 200
-    checked = check(said(reasoning={FIRST: text, SECOND: "b" * 200, THIRD: ""}))
+    checked = check(said(reasoning={FIRST: text, SECOND: "b" * 200, THIRD: "x"}))
     assert fixes(checked) == [("cut", f"reasoning.{FIRST}")]
     assert checked.output is not None
-    assert checked.output["reasoning"] == {FIRST: made, SECOND: "b" * 200, THIRD: ""}
+    assert checked.output["reasoning"] == {FIRST: made, SECOND: "b" * 200, THIRD: "x"}
 
 
 @given(st.text())

@@ -80,6 +80,12 @@ async def test_after_the_repairs_it_is_a_failure_with_its_reason() -> None:
     assert len(judgment.passes) == 3
 
 
+async def test_what_the_check_flags_is_flagged_in_the_verdict() -> None:
+    ask = Scripted([said(27, 15, 30, task_type="creative", confidence="low")])
+    judgment = await protocol().judge(ANSWER, Asking(ask=ask))
+    assert judgment.flags == ("other_type", "low_confidence")
+
+
 async def test_low_confidence_is_a_flag() -> None:
     for confidence in ("high", "medium", "low"):
         judgment = await protocol().judge(
