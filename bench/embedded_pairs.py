@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from embedded_quality import DATA, HERE, LANGUAGES, LONGEST, Cache, Record, wilson
 
 from evenhand.exchange import Message, Question
+from evenhand.files.protocols import find_protocol
 from evenhand.judges.embedded import models
 from evenhand.judges.embedded.alone import Favours
 from evenhand.judges.embedded.draw import Draw
@@ -38,7 +39,6 @@ from evenhand.judges.sampling import sampling
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol, Pass, settled
 from evenhand.kinds.shared.asking import Asking
-from evenhand.runs.prepare import find_protocol
 from evenhand.units import Candidate, Pair
 
 # LLMBar: the first so many of the fitting pairs are for tuning; of the others, those up to SHORT.

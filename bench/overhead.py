@@ -93,11 +93,12 @@ def evenhand_side(folder: Path) -> dict[str, float]:
     import evenhand.judges.openai
     import evenhand.ledger.sqlite  # noqa: F401
     from evenhand.runs.judge import judge_run
-    from evenhand.runs.prepare import Prepared, open_store
+    from evenhand.runs.prepare import prepare
+    from evenhand.runs.stores import open_store
     from evenhand.suite import load_suite
 
     def work() -> None:
-        prepared = Prepared(load_suite(folder, {}), {}, print)
+        prepared = prepare(load_suite(folder, {}), {}, print)
         store = open_store("sqlite:bench.db", folder)
         summary = asyncio.run(judge_run(prepared, store))
         store.close()
@@ -109,13 +110,13 @@ def evenhand_side(folder: Path) -> dict[str, float]:
 def bodies(folder: Path) -> list[bytes]:
     """The request bodies that Evenhand sends for the suite, made beforehand."""
     from evenhand.kinds.shared.asking import Asking
-    from evenhand.runs.prepare import Prepared
+    from evenhand.runs.prepare import prepare
     from evenhand.suite import load_suite
 
     async def nobody(question: Any) -> Any:
         raise AssertionError
 
-    prepared = Prepared(load_suite(folder, {}), {}, print)
+    prepared = prepare(load_suite(folder, {}), {}, print)
     judge: Any = prepared.seats[0].judge
     return [
         judge._body(question, judge._dialect)

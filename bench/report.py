@@ -23,7 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from evenhand.results.report import Asked, make_report, write_report
 from evenhand.runs.judge import judge_run
-from evenhand.runs.prepare import Prepared, find_run, open_store
+from evenhand.runs.prepare import prepare
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_store
 from evenhand.suite import load_suite
 from tests.suites import PAIR_JUDGE, pair_row, write_pairs, write_suite
 
@@ -68,7 +70,7 @@ def suite(folder: Path, kind: str, units: int) -> Path:
 
 
 async def judged(path: Path, store: Any) -> None:
-    await judge_run(Prepared(load_suite(path, {}), {}, lambda said: None), store)
+    await judge_run(prepare(load_suite(path, {}), {}, lambda said: None), store)
 
 
 def opening(path: Path) -> dict[str, Any]:
@@ -110,17 +112,18 @@ def main() -> None:
         folder = Path(name)
         store = open_store("sqlite:bench.db", folder)
         asyncio.run(judged(suite(folder, given.kind, given.units), store))
-        run = find_run(store, "latest")
+        archive = store.archive
+        run = find_run(archive, "latest")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         path = folder / "report.html"
         started = time.perf_counter()
-        size = write_report(path, store, run)
+        size = write_report(path, archive, run)
         written = time.perf_counter() - started
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         started = time.perf_counter()
-        make_report(store, run, Asked(summary=True))
+        make_report(archive, run, Asked(summary=True))
         figures = time.perf_counter() - started
-        small = write_report(folder / "summary.html", store, run, Asked(summary=True))
+        small = write_report(folder / "summary.html", archive, run, Asked(summary=True))
         store.close()
         found = {
             "kind": given.kind,

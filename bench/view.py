@@ -72,13 +72,14 @@ def _sample(i: int, units: int) -> dict[str, Any]:
 def judge(store: Path, units: int) -> None:
     """Make the store."""
     from evenhand.runs.judge import judge_run
-    from evenhand.runs.prepare import Prepared, open_store
+    from evenhand.runs.prepare import prepare
+    from evenhand.runs.stores import open_store
     from evenhand.suite import load_suite
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_suite(folder, units)
-        prepared = Prepared(load_suite(folder, {}), {}, print)
+        prepared = prepare(load_suite(folder, {}), {}, print)
         opened = open_store(f"sqlite:{store.resolve()}")
         begun = time.perf_counter()
         asyncio.run(judge_run(prepared, opened))

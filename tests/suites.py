@@ -14,7 +14,10 @@ from typing import Any
 from evenhand.exchange import Question, Reply, Style, Usage
 from evenhand.results.rows import full_rows
 from evenhand.runs.judge import Options, Summary, judge_run
-from evenhand.runs.prepare import Prepared, find_run, open_store
+from evenhand.runs.plan import Plan
+from evenhand.runs.prepare import prepare
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive, open_store
 from evenhand.suite import load_suite
 
 EVENHAND = str(Path(sys.executable).with_name("evenhand"))
@@ -90,7 +93,7 @@ async def tie(messages, schema, params):
     return alike("tie")
 
 async def coin(messages, schema, params):
-    told = json.dumps([messages, params["order"], params["round"], params["seed"]])
+    told = json.dumps([messages, params["round"], params["seed"]])
     chance = random.Random(hashlib.blake2b(told.encode()).digest())
     marks = {c: chance.choice(["A+", "B+", "tie"]) for c in CRITERIA}
     return said(marks, chance.choice(["A", "B", "tie"]))
@@ -271,16 +274,16 @@ def at(url: str, **rest: Any) -> dict[str, Any]:
     return {"model": "openai/test-model", "base_url": url, "max_tokens": 256, **rest}
 
 
-def prepared(folder: Path, environ: Mapping[str, str] | None = None, **overrides: Any) -> Prepared:
+def prepared(folder: Path, environ: Mapping[str, str] | None = None, **overrides: Any) -> Plan:
     env = dict(environ or {})
-    return Prepared(load_suite(folder, env, overrides), env, lambda said: None)
+    return prepare(load_suite(folder, env, overrides), env, lambda said: None)
 
 
 async def judged(
-    folder: Path | Prepared, environ: Mapping[str, str] | None = None, **options: Any
+    folder: Path | Plan, environ: Mapping[str, str] | None = None, **options: Any
 ) -> Summary:
     """Judge a suite in this process, on the store it names."""
-    ready = folder if isinstance(folder, Prepared) else prepared(folder, environ)
+    ready = folder if isinstance(folder, Plan) else prepared(folder, environ)
     store = open_store(ready.suite.file.store.url, ready.suite.folder)
     try:
         return await judge_run(ready, store, Options(**{"backoff_first": 0.001, **options}))
@@ -290,11 +293,11 @@ async def judged(
 
 def stored(folder: Path, run: str = "latest") -> list[Mapping[str, Any]]:
     """All that the store has about the judgments of a run."""
-    store = open_store("sqlite:evenhand.db", folder, must_exist=True)
+    archive = open_archive("sqlite:evenhand.db", folder)
     try:
-        return list(full_rows(store, find_run(store, run)))
+        return list(full_rows(archive, find_run(archive, run)))
     finally:
-        store.close()
+        archive.close()
 
 
 def evenhand(
@@ -348,11 +351,10 @@ class Scripted:
         """Nothing to give back."""
 
 
-def seated(ready: Prepared, *judges: Any) -> Prepared:
+def seated(ready: Plan, *judges: Any) -> Plan:
     """The suite with these in the places of its first judges."""
-    for place, judge in enumerate(judges):
-        ready.seats[place] = replace(ready.seats[place], judge=judge)
-    return ready
+    seats = [replace(seat, judge=judge) for seat, judge in zip(ready.seats, judges, strict=False)]
+    return replace(ready, seats=(*seats, *ready.seats[len(seats) :]))
 
 
 def good_reply(question: Question, usage: Usage | None = None) -> Reply:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from evenhand import jsontext
-from evenhand.engine.run import BASIS
 from evenhand.errors import DataError, StoreBusy, UsageError, quoted
 from evenhand.files.protocols import find_protocol, task_types
 from evenhand.files.rubrics import is_task_file, read_rubric_file, read_task_file
 from evenhand.judgment import Judgment
 from evenhand.kinds.shared.rows import RowError
-from evenhand.ledger.keys import run_id
-from evenhand.ledger.store import IncomingUnit, Scope, Store
+from evenhand.ledger.ports import Archive, Changes, IncomingUnit, Store
 from evenhand.results.rows import full_rows
 from evenhand.runs.judge import Options, Summary, judge_run
-from evenhand.runs.prepare import Prepared, Recorded, environment, find_run, open_store
+from evenhand.runs.plan import Plan
+from evenhand.runs.prepare import environment, prepare
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.suite import Suite, SuiteFile, load_suite
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def score_async(
     judge: str = "embedded",
     language: str = "en",
     meta: Mapping[str, Any] | None = None,
-    store: str = "sqlite::memory:",
+    store: str = MEMORY,
     options: Options | None = None,
     **judge_settings: Any,
 ) -> Judgment:
@@ -56,7 +56,7 @@ async def score_async(
     value = rubric if isinstance(rubric, Mapping) else read_rubric_file(Path(rubric))
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
     file = _file("rubric", language, judge, judge_settings)
-    return await _judged(_OneUnit(Suite(file, Path()), row), store, options)
+    return await _judged(_one_unit(file, row), store, options)
 
 
 async def prefer_async(
@@ -69,7 +69,7 @@ async def prefer_async(
     names: tuple[str, str] = ("first", "second"),
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
-    store: str = "sqlite::memory:",
+    store: str = MEMORY,
     options: Options | None = None,
     **judge_settings: Any,
 ) -> Judgment:
@@ -86,7 +86,7 @@ async def prefer_async(
     row = {"pair_id": "pair", "topic": topic, "candidates": candidates}
     more = {"settings": dict(settings or {}), "seed": seed}
     file = _file("pairwise", language, judge, judge_settings, **more)
-    return await _judged(_OneUnit(Suite(file, Path()), row), store, options)
+    return await _judged(_one_unit(file, row), store, options)
 
 
 async def grade_async(
@@ -97,7 +97,7 @@ async def grade_async(
     judge: str = "embedded",
     language: str = "en",
     task_name: str = "task",
-    store: str = "sqlite::memory:",
+    store: str = MEMORY,
     options: Options | None = None,
     **judge_settings: Any,
 ) -> Judgment:
@@ -110,27 +110,27 @@ async def grade_async(
         rubric = read_task_file(Path(rubric), task_types(find_protocol("weighted")))
     row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": rubric}
     file = _file("weighted", language, judge, judge_settings)
-    return await _judged(_OneUnit(Suite(file, Path()), row), store, options)
+    return await _judged(_one_unit(file, row), store, options)
 
 
-async def _judged(prepared: _OneUnit, store: str, options: Options | None) -> Judgment:
+async def _judged(plan: Plan, store: str, options: Options | None) -> Judgment:
     opened = open_store(store)
     try:
-        summary = await _in_turn(prepared, opened, options)
+        summary = await _in_turn(plan, opened, options)
         if summary.stopped:
             raise summary.stopped
-        for _, stored in opened.judgments(Scope(prepared.run), BASIS, prepared.unit):
-            return prepared.kind.read_judgment(stored.text)
-        raise prepared.nothing_recorded()
+        for _, stored in opened.archive.judgments(summary.scope):
+            return plan.kind.read_judgment(stored.text)
+        raise _nothing_recorded(plan)
     finally:
         opened.close()
 
 
-async def _in_turn(prepared: _OneUnit, store: Store, options: Options | None) -> Summary:
+async def _in_turn(plan: Plan, store: Store, options: Options | None) -> Summary:
     """Judge, or wait for whoever is being given the same judgment, and take theirs."""
     while True:
         try:
-            return await judge_run(prepared, store, options)
+            return await judge_run(plan, store, options)
         except StoreBusy:
             await asyncio.sleep(BUSY_SECONDS)
 
@@ -150,32 +150,24 @@ def _file(
         raise UsageError(f"{name}: {first['msg']}, and is {quoted(first['input'])}") from None
 
 
-class _OneUnit(Prepared):
-    """A suite whose data is one row in memory. Its content is part of the run's identity: questions
-    that are asked at the same time are runs of their own."""
+def _one_unit(file: SuiteFile, row: Mapping[str, Any]) -> Plan:
+    """A suite whose data is one row in memory; raises UsageError. Questions that are asked at the
+    same time are runs of their own, for a run is its data."""
+    plan = prepare(Suite(file, Path()), environment(), lambda said: None)
+    try:
+        (unit,) = plan.judging.read(row)
+    except RowError as error:
+        raise UsageError(str(error)) from None
+    return replace(plan, units=lambda judging: iter([IncomingUnit(unit.id, "one unit", unit.body)]))
 
-    def __init__(self, suite: Suite, row: Mapping[str, Any]) -> None:
-        super().__init__(suite, environment(), lambda said: None)
-        try:
-            (unit,) = self.judging.read(row, 0)
-        except RowError as error:
-            raise UsageError(str(error)) from None
-        self._named, self.body = unit.id, unit.body
-        self.unit = jsontext.dump([self._named, self.body])
 
-    @cached_property
-    def run(self) -> str:
-        return run_id({**self.manifest["identity"], "unit": self.unit})
-
-    def units(self, limit: int | None = None) -> Iterator[IncomingUnit]:
-        yield IncomingUnit(self.unit, "one unit", self.body)
-
-    def nothing_recorded(self) -> DataError:
-        """Only a judge of recorded replies leaves a question open."""
-        return DataError(
-            f"{quoted(self.seats[0].judge.name)} has no reply for unit {quoted(self._named)}",
-            advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
-        )
+def _nothing_recorded(plan: Plan) -> DataError:
+    """Only a judge of recorded replies leaves a question open."""
+    (unit,) = plan.units(plan.judging)
+    return DataError(
+        f"{quoted(plan.seats[0].judge.name)} has no reply for unit {quoted(unit.id)}",
+        advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
+    )
 
 
 class Run:
@@ -210,12 +202,12 @@ class Run:
             return ranked(store, recorded, **asked)
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Store, Recorded]]:
-        store = open_store(self._url, self._folder, must_exist=True)
+    def _opened(self) -> Iterator[tuple[Archive, Recorded]]:
+        archive = open_archive(self._url, self._folder)
         try:
-            yield store, find_run(store, self.id)
+            yield archive, find_run(archive, self.id)
         finally:
-            store.close()
+            archive.close()
 
     def report(
         self,
@@ -245,18 +237,24 @@ async def run_async(
     suite: str | Path = "evenhand.toml", *, limit: int | None = None, **overrides: Any
 ) -> Run:
     """Judge what is open of a suite. `overrides` are keys of the suite file, e.g. `seed=3`."""
-    prepared = _prepared(Path(suite), overrides)
-    url, folder = prepared.suite.file.store.url, prepared.suite.folder
+    plan = _prepared(Path(suite), overrides)
+    url, folder = plan.suite.file.store.url, plan.suite.folder
     store = open_store(url, folder)
     try:
-        return Run(await judge_run(prepared, store, Options(limit=limit)), url, folder)
+        return Run(
+            await judge_run(plan, store, Options(limit=limit, tell_changes=_unheard)), url, folder
+        )
     finally:
         store.close()
 
 
-def _prepared(path: Path, overrides: Mapping[str, Any]) -> Prepared:
+def _unheard(changes: Changes) -> None:
+    """They stand in the summary of the run."""
+
+
+def _prepared(path: Path, overrides: Mapping[str, Any]) -> Plan:
     environ = environment(path if path.is_dir() else path.parent)
-    return Prepared(load_suite(path, environ, overrides), environ, lambda said: None)
+    return prepare(load_suite(path, environ, overrides), environ, lambda said: None)
 
 
 def prefer(topic: str, first: str, second: str, **settings: Any) -> Judgment:

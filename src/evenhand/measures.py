@@ -45,8 +45,6 @@ class VotedUnit(NamedTuple):
     fields: Mapping[str, Any]
     places: tuple[int, int]
     """Which candidates of the topic these are, counted from one."""
-    of: int
-    """How many candidates the topic has."""
 
 
 class PassVote(NamedTuple):

@@ -94,10 +94,6 @@ class Pair:
     """The row's own id: several pairs share it where the row has more than two candidates."""
     places: tuple[int, int] = (1, 2)
     """Which candidates of the row these are, counted from one."""
-    of: int = 2
-    """How many candidates the row has."""
-    order: str = "12"
-    """Which order is asked first: `12`, or `21` with the second candidate shown first."""
     given_lengths: tuple[int | None, int | None] | None = None
     """Of texts that are not here, in characters."""
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive
 from evenhand.runs.judge import Options, judge_run
-from evenhand.runs.prepare import Prepared, Recorded, find_run, open_store
+from evenhand.runs.prepare import prepare
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import open_archive, open_store
 from evenhand.suite import load_suite
 from tests.suites import pair_row, write_answers, write_pairs, write_suite
 
@@ -95,7 +97,7 @@ def judge(suite: Path, limit: int | None = None) -> Path:
     async def work() -> None:
         store = open_store(f"sqlite:{STORE}", folder)
         try:
-            prepared = Prepared(load_suite(suite, {}), {}, lambda said: None)
+            prepared = prepare(load_suite(suite, {}), {}, lambda said: None)
             await judge_run(prepared, store, Options(limit=limit))
         finally:
             store.close()
@@ -105,9 +107,9 @@ def judge(suite: Path, limit: int | None = None) -> Path:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[tuple[Store, Recorded]]:
+def opened(folder: Path) -> Iterator[tuple[Archive, Recorded]]:
     """The store of a judged suite, and its run."""
-    store = open_store(f"sqlite:{STORE}", folder, must_exist=True)
+    store = open_archive(f"sqlite:{STORE}", folder)
     try:
         yield store, find_run(store, "latest")
     finally:

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from evenhand import jsontext
-from evenhand.engine.run import BASIS
-from evenhand.ledger.store import Scope
 from evenhand.report.html import pack
 from evenhand.report.html.page import visible, words
 from evenhand.results.report import Asked, write_report
@@ -112,7 +110,7 @@ def test_every_filter_finds_what_it_names(files: Any, open_page: Open) -> None:
 def _evidence(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """Every unit with the parts of its text that are quoted, as offsets in the store say."""
     with opened(folder) as (store, run):
-        for unit, stored in store.judgments(Scope(run.row.id), BASIS):
+        for unit, stored in store.judgments(run.scope):
             text = jsontext.parse(unit.body)["model_output"]
             evidence = run.judgment(stored).evidence
             ends = sorted({p for e in evidence for p in (e.start, e.end)})

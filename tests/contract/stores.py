@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from evenhand.ledger.sqlite import SqliteStore
-from evenhand.ledger.store import Store
+from evenhand.ledger.keys import run_id
+from evenhand.ledger.ports import IncomingUnit, Ledger, Scope, Store
+from evenhand.ledger.sqlite import sqlite_store
+from evenhand.manifest import JudgingRecord, Manifest
 
 Open = Callable[[], Store]
 """Opens the same store each time it is called."""
 
 
 def sqlite_file(folder: Path) -> Open:
-    return lambda: SqliteStore(folder / "store.db")
+    return lambda: sqlite_store(folder / "store.db")
 
 
 STORES: dict[str, Callable[[Path], Open]] = {"sqlite": sqlite_file}
+
+
+async def begun(
+    ledger: Ledger,
+    units: Iterable[IncomingUnit],
+    name: str = "name",
+    manifest: Manifest | None = None,
+) -> Scope:
+    """A run of these units that was started, and is held no more."""
+    manifest = manifest or Manifest(judging=JudgingRecord(protocol="p"))
+    intake = await ledger.intake(units)
+    run = run_id(name, manifest.judging.id, intake.content)
+    async with ledger.begin(run, name, manifest, intake):
+        return Scope(run)
+
+
+def begun_in(
+    store: Store,
+    units: Iterable[IncomingUnit],
+    name: str = "name",
+    manifest: Manifest | None = None,
+) -> Scope:
+    """The same, outside of an event loop."""
+
+    async def work() -> Scope:
+        async with store.ledger() as ledger:
+            return await begun(ledger, units, name, manifest)
+
+    return asyncio.run(work())

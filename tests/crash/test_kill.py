@@ -83,9 +83,10 @@ def test_killed_while_the_provider_holds_its_answers(tmp_path: Path) -> None:
 
 
 def _reserved(folder: Path) -> int:
-    from evenhand.runs.prepare import find_run, open_store
+    from evenhand.runs.recorded import find_run
+    from evenhand.runs.stores import open_archive
 
-    store = open_store("sqlite:evenhand.db", folder)
+    store = open_archive("sqlite:evenhand.db", folder)
     try:
         return store.spent(find_run(store, "latest").row.id).reserved
     finally:

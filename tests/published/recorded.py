@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from evenhand.exchange import Question, Reply
+from evenhand.files.protocols import find_protocol
 from evenhand.kinds.pairwise.form import Criterion
 from evenhand.kinds.pairwise.measure import voted
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.shared.asking import Asking
-from evenhand.runs.prepare import find_protocol
 from evenhand.stats.pairwise import Judged
 from evenhand.units import Pair
 
@@ -51,7 +51,7 @@ def judged(
     pairs: list[Pair] = []
     for row in rows:
         # As in a run, every other pair is asked in the order 21 first.
-        pairs += read_pairs(row, position=len(pairs), seed=0)
+        pairs += read_pairs(row)
     return asyncio.run(_judged(pairs, replies, max_rounds))
 
 

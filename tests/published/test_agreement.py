@@ -18,7 +18,8 @@ import pytest
 
 from evenhand.cli.main import main
 from evenhand.results.columns import vote_table
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive
 from evenhand.stats.agreement.agreement import agreement_of_votes
 from evenhand.stats.agreement.alpha import krippendorff_alpha
 from evenhand.stats.agreement.table import Agreement
@@ -68,7 +69,7 @@ def desk(
 
 def agreed(run: str, against: str | None, **asked: Any) -> Agreement:
     """The same from Python, where a published rule has no option."""
-    store = open_store("sqlite:evenhand.db")
+    store = open_archive("sqlite:evenhand.db")
     try:
         votes = vote_table(store, find_run(store, run))
         others = None if against is None else vote_table(store, find_run(store, against))

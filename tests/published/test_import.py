@@ -3,6 +3,7 @@ comes out; where a published pipeline lost rows, the right count and why it diff
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -13,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Store
 from evenhand.results.columns import vote_table
 from evenhand.results.rows import full_rows
 from evenhand.runs.imports import Imported, Options, import_files
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_store
 from evenhand.stats.tables import FIRST, SECOND, TIE
 from tests.published.data import anchor, folder, records
 
@@ -31,11 +33,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def imported(store: Store, path: Path | str, kind: str, **options: Any) -> Imported:
     path = path if isinstance(path, Path) else folder() / path
-    return import_files(store, [path], kind, Options(**options))
+    return asyncio.run(import_files(store, [path], kind, Options(**options)))
 
 
 def rows(store: Store) -> list[Mapping[str, Any]]:
-    return list(full_rows(store, find_run(store, "latest")))
+    return list(full_rows(store.archive, find_run(store.archive, "latest")))
 
 
 def arena_file(path: Path, *, drop: str | None = None) -> Path:
@@ -201,7 +203,7 @@ def test_the_annotations_of_one_model_on_alpacaeval(store: Store) -> None:
     name = "alpacaeval/raw_claude-2.1__weighted_alpaca_eval_gpt4_turbo.jsonl.gz"
     found = imported(store, name, "alpacaeval")
     assert (found.tally.rows, found.tally.units, found.tally.verdicts) == (805, 805, 805)
-    votes = vote_table(store, find_run(store, "latest"))
+    votes = vote_table(store.archive, find_run(store.archive, "latest"))
     raw = records(name)
     assert votes.preference == pytest.approx([row["preference"] - 1 for row in raw])
     assert votes.second_length.tolist() == [len(row["output_2"]) for row in raw]

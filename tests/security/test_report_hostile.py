@@ -6,6 +6,7 @@ wall, and is tested by itself.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
@@ -14,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive
 from evenhand.report.html.page import visible
 from evenhand.report.html.render import render
 from evenhand.results.report import Asked, make_report, write_report
 from evenhand.runs.imports import import_files
-from evenhand.runs.prepare import Recorded, find_run, open_store
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import open_store
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE
@@ -156,14 +158,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             made[kind] = _written(root / f"{kind}.html", store, run)
     store = open_store("sqlite:imported.db", root)
     try:
-        import_files(store, [imported(root / "votes")], "votes")
-        made["imported"] = _written(root / "imported.html", store, find_run(store, "latest"))
+        asyncio.run(import_files(store, [imported(root / "votes")], "votes"))
+        run = find_run(store.archive, "latest")
+        made["imported"] = _written(root / "imported.html", store.archive, run)
     finally:
         store.close()
     return made
 
 
-def _written(path: Path, store: Store, run: Recorded) -> Path:
+def _written(path: Path, store: Archive, run: Recorded) -> Path:
     run.row = run.row._replace(name='"><script>window.struck&&struck(1)</script>')
     write_report(path, store, run)
     return path

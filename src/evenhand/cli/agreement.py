@@ -15,9 +15,9 @@ from evenhand.cli.common import (
     store_option,
 )
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive
 from evenhand.report.terminal.tables import console
-from evenhand.runs.prepare import Recorded, find_run
+from evenhand.runs.recorded import Recorded, find_run
 
 if TYPE_CHECKING:
     from evenhand.stats.agreement.figures import Ties
@@ -119,7 +119,7 @@ class _Other(NamedTuple):
         return f"{self.run.row.id}:{self.judge}" if self.judge else self.run.row.id
 
 
-def _other(store: Store, run: Recorded, against: str) -> _Other:
+def _other(store: Archive, run: Recorded, against: str) -> _Other:
     named, _, judge = against.partition(":")
     if not named:
         return _Other(run, judge)
@@ -135,7 +135,7 @@ def _other(store: Store, run: Recorded, against: str) -> _Other:
 
 
 def _agreed(
-    store: Store,
+    store: Archive,
     run: Recorded,
     other: _Other | None,
     ties: Ties,

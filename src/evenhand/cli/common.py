@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import click
 
 from evenhand.errors import UsageError
-from evenhand.ledger.store import Store
-from evenhand.runs.prepare import Recorded, environment, find_run, open_store
+from evenhand.ledger.ports import Archive, Store
+from evenhand.runs.prepare import environment
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.suite import FILE, StoreSpec, load_suite
 
 T = TypeVar("T")
-IN_MEMORY = "sqlite::memory:"
-"""A store that ends with the command."""
 
 store_option = click.option(
     "--store",
@@ -38,8 +38,13 @@ run_argument = click.argument("run", default="latest")
 
 
 def store_at(url: str | None, *, must_exist: bool = True) -> Store:
-    """The store a command works on: named, else that of the suite here, else the default."""
+    """The store a command writes to: named, else that of the suite here, else the default."""
     return open_store(url or store_here(), must_exist=must_exist)
+
+
+def archive_at(url: str | None) -> Archive:
+    """The same for a command that only reads; raises StoreError if there is none."""
+    return open_archive(url or store_here())
 
 
 def store_here() -> str:
@@ -72,18 +77,18 @@ def resume_advice(url: str) -> str:
     where something was kept."""
     name = Path(sys.argv[0]).name
     command = shlex.join(["evenhand" if name.startswith("__main__") else name, *sys.argv[1:]])
-    if url == IN_MEMORY:
+    if url == MEMORY:
         return f"Nothing was kept: the store was in memory. To begin again: {command}"
     return f"To continue: {command}"
 
 
-def recorded(url: str | None, run: str) -> tuple[Store, Recorded]:
-    """A store and a run in it."""
-    store = store_at(url)
+def recorded(url: str | None, run: str) -> tuple[Archive, Recorded]:
+    """A store to read from, and a run in it."""
+    archive = archive_at(url)
     try:
-        return store, find_run(store, run)
+        return archive, find_run(archive, run)
     except BaseException:
-        store.close()
+        archive.close()
         raise
 
 

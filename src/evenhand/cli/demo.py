@@ -10,20 +10,21 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from evenhand.cli.common import IN_MEMORY, notice, resume_advice, wait
+from evenhand.cli.common import notice, resume_advice, wait
 from evenhand.cli.models import get_model
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
-from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
 from evenhand.kinds.shared.load import KINDS, LANGUAGES
-from evenhand.ledger.store import Scope, Store
+from evenhand.ledger.ports import Archive, Store
 from evenhand.report.terminal.tables import console, outcome_lines, safe
 from evenhand.results.rows import full_row
 from evenhand.runs.judge import Options, Summary, judge_run
-from evenhand.runs.prepare import Prepared, environment, find_run, open_store
+from evenhand.runs.prepare import environment, prepare
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import MEMORY, open_store
 from evenhand.suite import load_suite
 
 SMALL = "smollm2-135m"
@@ -79,7 +80,7 @@ def demo_command(
     name = SMALL if small else models.DEFAULT
     if not _model_here(name, yes):
         return 2
-    url = store or IN_MEMORY
+    url = store or MEMORY
     opened = open_store(url)
     try:
         runs = {
@@ -87,13 +88,13 @@ def demo_command(
             for kind in ([protocol] if protocol else KINDS)
             for spoken in (LANGUAGES if every else [language])
         }
-        _write_reports(opened, reports, runs)
+        _write_reports(opened.archive, reports, runs)
     finally:
         opened.close()
     return int(any(one.counts.verdicts != one.counts.planned for one in runs.values()))
 
 
-def _write_reports(store: Store, folder: Path, runs: Mapping[str, Summary]) -> None:
+def _write_reports(store: Archive, folder: Path, runs: Mapping[str, Summary]) -> None:
     """A page of each run, where the parts that make pages are installed."""
     try:
         from evenhand.results.report import Asked, write_report
@@ -126,11 +127,11 @@ def _judge(protocol: str, language: str, model: str, store: Store, advice: str) 
             Path(folder, name).write_text(text, encoding="utf-8")
         judges = [{"model": f"embedded/{model}" if model != models.DEFAULT else "embedded"}]
         suite = load_suite(Path(folder), {}, {"judges": judges})
-        prepared = Prepared(suite, environment(), notice)
+        plan = prepare(suite, environment(), notice)
         watcher = Watcher(advice)
-        summary = wait(judge_run(prepared, store, Options(watch=watcher.watch)))
-    caveats = [f"{seat.judge.caveat} {remark(protocol, model)}" for seat in prepared.seats]
-    _print(store, summary, caveats)
+        summary = wait(judge_run(plan, store, Options(watch=watcher.watch)))
+    caveats = [f"{seat.judge.caveat} {remark(protocol, model)}" for seat in plan.seats]
+    _print(store.archive, summary, caveats)
     if summary.stopped:
         summary.stopped.advice = advice
         raise summary.stopped
@@ -142,13 +143,13 @@ def remark(protocol: str, model: str) -> str:
     return HONEST[protocol] if model == models.DEFAULT else AT_CHANCE
 
 
-def _print(store: Store, summary: Summary, caveats: Sequence[str]) -> None:
+def _print(store: Archive, summary: Summary, caveats: Sequence[str]) -> None:
     out, recorded = console(), find_run(store, summary.run)
     kind = recorded.protocol.kind
     view = VIEWS[kind]
     out.print()
     out.rule(Text(f"{kind}: {recorded.protocol.about}"), align="left", characters="═")
-    for unit, stored in store.judgments(Scope(summary.run), BASIS):
+    for unit, stored in store.judgments(recorded.scope):
         row = full_row(recorded, unit, stored)
         out.print()
         out.rule(Text(safe(unit.id), style="bold"), align="left")

@@ -15,7 +15,8 @@ import click
 from evenhand.cli.common import json_option, print_json
 from evenhand.errors import EvenhandError
 from evenhand.judges import PROVIDERS, Provider
-from evenhand.runs.prepare import environment, open_store
+from evenhand.runs.prepare import environment
+from evenhand.runs.stores import open_archive
 from evenhand.suite import FILE, load_suite
 
 State = Literal["ok", "absent", "look"]
@@ -93,7 +94,7 @@ def _suite(environ: dict[str, str]) -> Iterator[Finding]:
         if not Path(suite.file.store.url.partition(":")[2]).exists():
             yield "store", "absent", f"{suite.file.store.url}: not made yet"
             return
-        store = open_store(suite.file.store.url, suite.folder, must_exist=True)
+        store = open_archive(suite.file.store.url, suite.folder)
         try:
             yield "store", "ok", f"{suite.file.store.url}: {len(store.runs())} runs"
         finally:

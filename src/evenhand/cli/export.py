@@ -16,9 +16,9 @@ from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.weighted.verdict import Grade
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive
 from evenhand.results.rows import contract_objects, fronts_of, full_rows, verdict_lines
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded
 
 
 @click.command("export")
@@ -62,7 +62,7 @@ def export_command(
 
 
 def _write(
-    output: str, store: Store, run: Recorded, full: bool, fronts: bool, only: str | None
+    output: str, store: Archive, run: Recorded, full: bool, fronts: bool, only: str | None
 ) -> int:
     path = Path(output)
     if only is not None:
@@ -82,7 +82,7 @@ def _write(
 
 
 def _rows(
-    store: Store, run: Recorded, full: bool, fronts: bool, only: str | None
+    store: Archive, run: Recorded, full: bool, fronts: bool, only: str | None
 ) -> Iterator[Mapping[str, Any]]:
     if fronts:
         _only_pairs(run, "a front")

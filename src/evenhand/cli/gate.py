@@ -22,7 +22,7 @@ from evenhand.report.junit import junit
 from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
 from evenhand.report.terminal.tables import console
 from evenhand.results.gate import gate_run, wanted
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded
 from evenhand.stats.decision.gate import Gate
 
 EXIT_CODES = {"better": 0, "worse": 1, "not enough evidence": 7}
@@ -88,7 +88,7 @@ def gate_command(
     opened, found = recorded(store, run)
     try:
         asked, rule = wanted(found, flags)
-        chance = found.identity["seed"] if seed is None else seed
+        chance = found.manifest.judging.seed if seed is None else seed
         gate = gate_run(opened, found, asked, rule, chance)
     finally:
         opened.close()

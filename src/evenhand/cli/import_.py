@@ -10,10 +10,19 @@ from typing import get_args
 import click
 from rich.text import Text
 
-from evenhand.cli.common import json_option, notice, print_json, store_at, store_flag, store_option
+from evenhand.cli.common import (
+    json_option,
+    notice,
+    print_json,
+    store_at,
+    store_flag,
+    store_option,
+    wait,
+)
 from evenhand.data.foreign import LAYOUTS
+from evenhand.manifest import Rule
 from evenhand.report.terminal.tables import console, cut, safe
-from evenhand.runs.imports import Imported, Options, Rule, import_files
+from evenhand.runs.imports import Imported, Options, import_files
 
 NAMES_SHOWN = 12
 
@@ -78,7 +87,7 @@ def import_command(
     )
     opened = store_at(store, must_exist=False)
     try:
-        imported = import_files(opened, files, kind, options)
+        imported = wait(import_files(opened, files, kind, options))
     finally:
         opened.close()
     if sum(imported.tally.failures.values()) > imported.tally.verdicts:

@@ -25,6 +25,7 @@ from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
+from evenhand.manifest import JudgingRecord, rubric_json
 
 
 @click.group("protocols", invoke_without_command=True)
@@ -80,15 +81,15 @@ def show_command(
 def _opening(protocol: Protocol, language: str, style: Style) -> tuple[Message, ...]:
     rows, rubric = example_rows(protocol.kind, language)
     settings = {**KINDS[protocol.kind].settings, "use": []}
-    identity = {"language": language, "seed": 0, "rubric": rubric, "settings": settings}
-    judging, asking = judging_of(protocol, identity), Asking(ask=_nobody, styles=(style,))
+    record = JudgingRecord(language=language, rubric_json=rubric_json(rubric), settings=settings)
+    judging, asking = judging_of(protocol, record), Asking(ask=_nobody, styles=(style,))
     return next(question for row in rows for question in _questions(judging, row, asking)).messages
 
 
 def _questions(judging: Judging, row: Mapping[str, Any], asking: Asking) -> list[Question]:
     """What is asked about an example; nothing where its type is not one of the protocol's."""
     try:
-        return judging.opening(judging.read(row, 0)[0].body, asking)
+        return judging.opening(judging.read(row)[0].body, asking)
     except RowError:
         return []
 

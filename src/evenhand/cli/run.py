@@ -12,13 +12,15 @@ from evenhand.cli.common import json_option, notice, print_json, resume_advice, 
 from evenhand.cli.views import VIEWS
 from evenhand.cli.watch import Watcher
 from evenhand.errors import StoppedEarly, StoreError, UsageError
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive, Changes, Store
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import console, outcome_lines, safe
 from evenhand.results.rows import failure_details
 from evenhand.runs.forecast import forecast
 from evenhand.runs.judge import Options, Summary, judge_run
-from evenhand.runs.prepare import Prepared, environment, open_store
+from evenhand.runs.plan import Plan
+from evenhand.runs.prepare import environment, prepare
+from evenhand.runs.stores import open_archive, open_store
 from evenhand.suite import FILE, load_suite
 
 
@@ -65,17 +67,17 @@ def run_command(
         overrides["stop"] = {"until_decided": until_decided}
     if judges:
         overrides["judges"] = judge_overrides(suite, environ, judges)
-    prepared = Prepared(load_suite(suite, environ, overrides), environ, notice)
-    url, place = prepared.suite.file.store.url, Path() if store else folder
+    plan = prepare(load_suite(suite, environ, overrides), environ, notice)
+    url, place = plan.suite.file.store.url, Path() if store else folder
     if dry_run:
-        return _dry(prepared, url, place, limit, retry_failures, as_json)
+        return _dry(plan, url, place, limit, retry_failures, as_json)
     opened = open_store(url, place)
     try:
-        summary = _judge(prepared, opened, limit, retry_failures)
-        _print(summary, prepared, opened, store_flag(url, place), as_json)
+        summary = _judge(plan, opened, limit, retry_failures)
+        _print(summary, plan, opened.archive, store_flag(url, place), as_json)
     finally:
         opened.close()
-    return _exit_code(summary, prepared, store_flag(url, place))
+    return _exit_code(summary, plan, store_flag(url, place))
 
 
 def judge_overrides(
@@ -90,21 +92,25 @@ def judge_overrides(
     return [specs.get(model, {"model": model}) for model in judges]
 
 
-def _judge(prepared: Prepared, store: Store, limit: int | None, retry_failures: bool) -> Summary:
-    watcher = Watcher(resume_advice(prepared.suite.file.store.url))
+def _judge(plan: Plan, store: Store, limit: int | None, retry_failures: bool) -> Summary:
+    watcher = Watcher(resume_advice(plan.suite.file.store.url))
     options = Options(
-        limit=limit, retry_failures=retry_failures, watch=watcher.watch, notice=watcher.notice
+        limit=limit,
+        retry_failures=retry_failures,
+        watch=watcher.watch,
+        notice=watcher.notice,
+        tell_changes=lambda changes: notice(changes_line(changes, plan.name)),
     )
-    return wait(judge_run(prepared, store, options))
+    return wait(judge_run(plan, store, options))
 
 
-def _exit_code(summary: Summary, prepared: Prepared, flag: str) -> int:
+def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
     if summary.stopped:
         click.echo(f"evenhand: {summary.stopped}", err=True)
         return summary.stopped.exit_code
     if summary.is_barren:
         return _nothing_judged(summary, flag)
-    most = prepared.suite.file.limits.max_failure_rate
+    most = plan.suite.file.limits.max_failure_rate
     if most is None or summary.failure_rate <= most:
         return 0
     click.echo(
@@ -130,21 +136,21 @@ def _nothing_judged(summary: Summary, flag: str) -> int:
     return StoppedEarly.exit_code if summary.is_resumable else 1
 
 
-def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_json: bool) -> None:
-    view = VIEWS[prepared.protocol.kind]
+def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: bool) -> None:
+    view = VIEWS[plan.protocol.kind]
     if as_json:
-        print_json(summary.json() | view.json(store, summary.scope, prepared.judge_groups))
+        print_json(summary.json() | view.json(store, summary.scope, plan.judge_groups))
         return
     out, counts, scope = console(), summary.counts, summary.scope
-    out.print(f"\nrun {summary.run}  {safe(prepared.suite.file.name)}")
-    details = failure_details(store, scope, prepared.kind) if counts.failures else {}
+    out.print(f"\nrun {summary.run}  {safe(plan.suite.file.name)}")
+    details = failure_details(store, scope, plan.kind) if counts.failures else {}
     out.print(outcome_lines(summary.json(), details, out.width))
     out.print()
-    for shown in view.figures(store, scope, prepared.judge_groups):
+    for shown in view.figures(store, scope, plan.judge_groups):
         out.print(shown)
     if summary.decided is not None:
         out.print(f"\n{decision_text(summary.decided)}")
-    for caveat in sorted({seat.judge.caveat for seat in prepared.seats} - {""}):
+    for caveat in sorted({seat.judge.caveat for seat in plan.seats} - {""}):
         out.print(f"\nNote: {caveat}")
     if counts.verdicts or counts.failures:
         out.print(f"\nLook closer:  evenhand show {summary.run}{flag}", soft_wrap=True)
@@ -153,10 +159,18 @@ def _print(summary: Summary, prepared: Prepared, store: Store, flag: str, as_jso
         out.print(f"Take it away: {export}", soft_wrap=True)
 
 
-def _store_so_far(url: str, place: Path) -> Store | None:
+def changes_line(changes: Changes, name: str) -> str:
+    """What is new in the data of a run since the last run of its name."""
+    if not any(changes):
+        return f"The data are those of the last run called {safe(name)}; something else changed."
+    told = f"+{changes.added}, -{changes.removed}, {changes.changed} changed"
+    return f"Data against the last run called {safe(name)}: {told}"
+
+
+def _store_so_far(url: str, place: Path) -> Archive | None:
     """The store, unless it is yet to be made."""
     try:
-        return open_store(url, place, must_exist=True)
+        return open_archive(url, place)
     except StoreError as error:
         if Path(error.where).exists():
             raise
@@ -164,7 +178,7 @@ def _store_so_far(url: str, place: Path) -> Store | None:
 
 
 def _dry(
-    prepared: Prepared,
+    plan: Plan,
     url: str,
     place: Path,
     limit: int | None,
@@ -173,25 +187,25 @@ def _dry(
 ) -> int:
     store = _store_so_far(url, place)
     try:
-        ahead = wait(forecast(prepared, store, limit, retry_failures=retry_failures))
+        ahead = wait(forecast(plan, store, limit, retry_failures=retry_failures))
     finally:
         if store:
             store.close()
-    lacking = [str(error) for error in ahead.lacking(prepared.seats)]
+    lacking = [str(error) for error in ahead.lacking(plan.seats)]
     if as_json:
-        print_json({"run": prepared.run, **ahead.json(), "lacking": lacking})
+        print_json({**ahead.json(), "lacking": lacking})
     else:
-        _print_forecast(prepared, ahead.json())
+        _print_forecast(plan, ahead.json())
     for message in lacking:
         notice(f"evenhand: {message}")
     return 0
 
 
-def _print_forecast(prepared: Prepared, found: dict[str, Any]) -> None:
+def _print_forecast(plan: Plan, found: dict[str, Any]) -> None:
     calls, price = found["calls"], found["price_usd"]
     left_out = f", {found['left_out']} left out" if found["left_out"] else ""
-    rounds = " and later round" if prepared.judging.rounds > 1 else ""
-    click.echo(f"run {prepared.run}: nothing was sent")
+    rounds = " and later round" if plan.judging.rounds > 1 else ""
+    click.echo(f"run {found['run']}: nothing was sent")
     click.echo(f"{found['planned']} judgments planned, {found['done']} of them done{left_out}")
     click.echo(f"{found['cached']} calls in the ledger")
     sure = f"{calls['least']} calls to send, at most"

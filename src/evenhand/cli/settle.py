@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from evenhand.cli.common import json_option, print_json, recorded, run_argument, store_option, wait
+from evenhand.cli.common import json_option, print_json, run_argument, store_at, store_option, wait
 from evenhand.report.terminal.tables import console, outcome_lines
 from evenhand.runs.judge import settle_run
+from evenhand.runs.recorded import find_run
 
 
 @click.command("settle")
@@ -18,9 +19,9 @@ def settle_command(run: str, store: str | None, as_json: bool) -> None:
 
     No call is made. What would need one becomes pending.
     """
-    opened, found = recorded(store, run)
+    opened = store_at(store)
     try:
-        summary = wait(settle_run(found, opened))
+        summary = wait(settle_run(find_run(opened.archive, run), opened))
     finally:
         opened.close()
     if as_json:

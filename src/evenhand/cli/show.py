@@ -10,18 +10,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from evenhand.cli.common import json_option, print_json, recorded, store_at, store_option, wait
+from evenhand.cli.common import archive_at, json_option, print_json, recorded, store_option, wait
 from evenhand.cli.views import VIEWS
-from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
 from evenhand.jsontext import as_text
 from evenhand.judgment import Judgment
-from evenhand.ledger.store import Scope, Store
+from evenhand.ledger.ports import Archive
 from evenhand.report.terminal.tables import console, cut, safe, table
 from evenhand.results.pages import overview, standing
 from evenhand.results.rows import full_name, full_row, judged_pairs
 from evenhand.runs.judge import Exchange, exchanges
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
 
 
@@ -30,9 +29,9 @@ from evenhand.stats.pairwise import panel_winner
 @json_option
 def runs_command(store: str | None, as_json: bool) -> None:
     """List the runs in the store, the one started last first."""
-    opened = store_at(store)
+    opened = archive_at(store)
     try:
-        rows = [_overview(opened, Recorded(row)) for row in opened.runs()]
+        rows = [_overview(opened, recorded_run(opened, row)) for row in opened.runs()]
     finally:
         opened.close()
     if as_json:
@@ -52,7 +51,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
     console().print(shown)
 
 
-def _overview(store: Store, run: Recorded) -> dict[str, Any]:
+def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
     return overview(run, standing(store, run))
 
 
@@ -62,7 +61,7 @@ def _overview(store: Store, run: Recorded) -> dict[str, Any]:
 @store_option
 @json_option
 def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -> None:
-    """Show RUN (an id, a prefix, or latest), or one UNIT of it.
+    """Show RUN (an id, a prefix, a suite's name, latest, latest~1), or one UNIT of it.
 
     A unit is shown with its text, the verdict (scores with their evidence marked, marks pass by
     pass, or grades with reasons), and each prompt with the raw reply and what was wrong with it.
@@ -77,8 +76,8 @@ def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -
         opened.close()
 
 
-def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
-    about, view, scope = _overview(store, run), VIEWS[run.kind_name], Scope(run.row.id)
+def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
+    about, view, scope = _overview(store, run), VIEWS[run.kind_name], run.scope
     if as_json:
         print_json(about | view.json(store, scope, run.judge_groups))
         return
@@ -101,7 +100,7 @@ def _show_run(store: Store, run: Recorded, as_json: bool) -> None:
         out.print(shown)
     out.print()
     _print_units(out, store, run)
-    for caveat in sorted({judge["caveat"] for judge in run.judges} - {""}):
+    for caveat in sorted({judge.caveat for judge in run.judges} - {""}):
         out.print(f"\nNote: {caveat}")
 
 
@@ -114,8 +113,8 @@ def _judges(names: Sequence[str]) -> str:
     return ", ".join(map(safe, names[:JUDGES_SHOWN])) + more
 
 
-def _print_units(out: Console, store: Store, run: Recorded) -> None:
-    found = store.judgments(Scope(run.row.id), BASIS)
+def _print_units(out: Console, store: Archive, run: Recorded) -> None:
+    found = store.judgments(run.scope)
     several = run.judgments_per_unit > 1
     shown = table("unit", *(["judge"] if several else []), "result", "flags")
     for unit, stored in islice(found, UNITS_SHOWN):
@@ -143,10 +142,10 @@ def _no_verdict(status: str, reason: str | None, detail: str) -> str:
     return f"failed: {reason}: {detail}" if status == "failure" else f"left out: {detail}"
 
 
-def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
-    judged = list(store.judgments(Scope(run.row.id), BASIS, unit))
+def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
+    judged = list(store.judgments(run.scope, unit))
     if not judged:
-        begun = (one.id for one in store.units(Scope(run.row.id)) if one.id.startswith(unit))
+        begun = (one.id for one in store.units(run.scope) if one.id.startswith(unit))
         close = ", ".join(islice(begun, 3))
         raise UsageError(
             f"run {run.row.id} has no judgment of a unit {quoted(unit)}",
@@ -169,7 +168,7 @@ def _show_unit(store: Store, run: Recorded, unit: str, as_json: bool) -> None:
     for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
         _print_judgment(out, run, stored_unit.body, row, trace)
     if len(judged) > 1 and run.kind_name == "pairwise":
-        (pair,) = judged_pairs(store, Scope(run.row.id), run.judge_groups, unit)
+        (pair,) = judged_pairs(store, run.scope, run.judge_groups, unit)
         _heading(out, f"{unit}  by majority: {panel_winner(pair)}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from evenhand.cli.common import json_option, print_json, store_at, store_option
+from evenhand.cli.common import archive_at, json_option, print_json, store_option
 
 
 @click.group("store")
@@ -16,8 +16,9 @@ def store_command() -> None:
 @store_option
 @json_option
 def verify_command(store: str | None, as_json: bool) -> int:
-    """Check the file, every reply against its digest, every judgment against its calls."""
-    opened = store_at(store)
+    """Check the file, every text, unit and reply against its digest, every run against its units,
+    every judgment against its calls."""
+    opened = archive_at(store)
     try:
         wrong = opened.verify()
     finally:

@@ -15,7 +15,7 @@ import click
 
 from evenhand.cli.common import notice, store_here, store_option
 from evenhand.errors import UsageError, quoted
-from evenhand.runs.prepare import open_store
+from evenhand.runs.stores import open_archive, open_store
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 """A token that stands in an address, a header and a cookie as it is, and is not guessed."""
@@ -48,7 +48,7 @@ def view_command(
     closed = not _is_loopback(host)
     _check_token(token, host, closed)
     url = store or store_here()
-    open_store(url, must_exist=True).close()
+    open_archive(url).close()
     with listening(host, port) as bound:
         port = bound.getsockname()[1]
         door = Door(host=host, port=port, token=token or secrets.token_urlsafe(24), closed=closed)

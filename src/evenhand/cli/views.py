@@ -11,7 +11,7 @@ from rich.text import Text
 from evenhand import jsontext
 from evenhand.engine.run import JudgeGroup
 from evenhand.kinds.rubric.unit import load_sample
-from evenhand.ledger.store import Scope, Store
+from evenhand.ledger.ports import Archive, Scope
 from evenhand.report.terminal.grades import grade_result, grade_table, grades_table, task_block
 from evenhand.report.terminal.pairs import (
     figures_table,
@@ -30,13 +30,13 @@ class View(Protocol):
     """What commands show of one kind."""
 
     def figures(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
         """What the judgments of a scope come to."""
         ...
 
     def json(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> dict[str, Any]:
         """The same for `--json`."""
         ...
@@ -52,13 +52,13 @@ class View(Protocol):
 
 class RubricView:
     def figures(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
         if scores := score_values(store, scope):
             yield scores_table(scores)
 
     def json(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> dict[str, Any]:
         return {}
 
@@ -76,7 +76,7 @@ class RubricView:
 
 class PairwiseView:
     def figures(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
         found = figures_of_pairs(store, scope, judge_groups)
         if found.standings:
@@ -91,7 +91,7 @@ class PairwiseView:
             yield fronts_table(found)
 
     def json(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> dict[str, Any]:
         return {"pairwise": figures_of_pairs(store, scope, judge_groups).json()}
 
@@ -110,7 +110,7 @@ class PairwiseView:
 
 class WeightedView:
     def figures(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> Iterator[RenderableType]:
         if found := grades(store, scope):
             yield grades_table(found)
@@ -118,7 +118,7 @@ class WeightedView:
                 yield "\nlow confidence: list them with export --only low-confidence"
 
     def json(
-        self, store: Store, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
     ) -> dict[str, Any]:
         every = [grade for group in grades(store, scope).values() for grade in group]
         return {

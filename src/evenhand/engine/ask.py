@@ -20,7 +20,7 @@ from evenhand.engine.send import sending
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.exchange import Judge, Question
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class CallPath:
 
     judge: Judge
     run: str
-    store: Store
+    ledger: Ledger
     stop: Stop
     pace: Pace
     patience: Patience
@@ -47,7 +47,7 @@ class CallPath:
         pay = budgeted(
             in_turn,
             budget=self.budget,
-            store=self.store,
+            ledger=self.ledger,
             run=self.run,
             price=self.price,
             max_tokens=self.max_tokens,
@@ -66,7 +66,7 @@ class CallPath:
             keep_trying,
             judge=self.judge,
             run=self.run,
-            store=self.store,
+            ledger=self.ledger,
             tally=self.tally,
             bound=self.bound,
         )

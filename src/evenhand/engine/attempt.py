@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from evenhand.exchange import Question, Reply
-from evenhand.ledger.store import Call
+from evenhand.ledger.ports import Call
 
 GiveBack = Callable[[BaseException | None], Awaitable[None]]
 """Gives back what an attempt held; called with what ended it, if not a reply that is durable."""

@@ -13,7 +13,7 @@ from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import AskAgain, CallLost, CallRejected, EvenhandError, StoppedEarly
 from evenhand.exchange import Reply
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Ledger
 
 ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
 
@@ -53,7 +53,7 @@ def budgeted(
     inner: Layer,
     *,
     budget: Budget,
-    store: Store,
+    ledger: Ledger,
     run: str,
     price: Price | None,
     max_tokens: int,
@@ -69,7 +69,7 @@ def budgeted(
             await budget.reserve(most, stop)
             attempt.hold(partial(give_back, attempt, most))
             attempt.reservation = os.urandom(6).hex()
-            await store.reserve(run, attempt.key, attempt.reservation, most)
+            await ledger.reserve(run, attempt.key, attempt.reservation, most)
         reply = await inner(attempt)
         attempt.cost = cost_of(reply, most)
         return reply
@@ -83,7 +83,7 @@ def budgeted(
             budget.spend(most, most)
         else:
             budget.spend(most, 0)
-            store.release(attempt.key, attempt.reservation)
+            await ledger.release(attempt.key, attempt.reservation)
 
     def cost_of(reply: Reply, most: int) -> int | None:
         """The price of a reply; without a count from the provider, the most it can have been."""

@@ -12,7 +12,7 @@ from evenhand.engine.tally import Tally
 from evenhand.errors import CallError, NothingRecorded
 from evenhand.exchange import Judge, Question
 from evenhand.ledger.keys import call_keys
-from evenhand.ledger.store import Call, Store
+from evenhand.ledger.ports import Call, Ledger
 
 
 def recorded(
@@ -20,7 +20,7 @@ def recorded(
     *,
     judge: Judge,
     run: str,
-    store: Store,
+    ledger: Ledger,
     tally: Tally,
     bound: Callable[[Question], int],
 ) -> Endpoint:
@@ -48,7 +48,7 @@ def recorded(
             del under_way[key]
 
     async def answered(question: Question, key: str) -> Call:
-        call = store.find(key)
+        call = await ledger.find(key)
         if call is not None:
             tally.cached += 1
             # A run that the ledger answers must still hear Ctrl-C and draw its progress.
@@ -58,7 +58,7 @@ def recorded(
         async with attempt:
             reply = await inner(attempt)
             call = Call(key, run, judge.name, reply, attempt.cost)
-            await store.record(call, attempt.reservation)
+            await ledger.record(call, attempt.reservation)
         return call
 
     return ask

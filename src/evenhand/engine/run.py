@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter as Count
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, Protocol
@@ -24,14 +25,13 @@ from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, write_judgment
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside, Asking, Together, at_once, in_turn
-from evenhand.ledger.store import Call, Scope, Store, StoredJudgment, StoredUnit
+from evenhand.ledger.ports import Call, Ledger, Scope, StoredJudgment, StoredUnit
 
 LOOK_SECONDS = 0.05
 """How often a worker that is ahead of the others looks if it may go on."""
 
-BASIS = "contract1:"
-"""With a unit's digest, what a judgment rests on. A change of the contract changes the tag, and
-the next run judges again from the ledger, at no cost."""
+Work = AsyncGenerator[tuple[int, StoredUnit], None]
+"""What a group has to judge: repeat and unit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,8 @@ def group_names(judge_groups: Sequence[JudgeGroup]) -> list[str]:
 class Schedule(Protocol):
     """Which units are judged, in which order, and when it is enough."""
 
-    def work(self, group: JudgeGroup) -> Iterator[tuple[int, StoredUnit]]:
-        """What a group has to judge: repeat and unit."""
+    def work(self, group: JudgeGroup) -> Work:
+        """What a group has to judge, one after the other."""
         ...
 
     def is_early(self, unit: int) -> bool:
@@ -82,14 +82,19 @@ class Schedule(Protocol):
 class Everything:
     """All that is open, in the order of the file: read page by page, and never held."""
 
-    store: Store
+    ledger: Ledger
     scope: Scope
 
-    def work(self, group: JudgeGroup) -> Iterator[tuple[int, StoredUnit]]:
+    async def work(self, group: JudgeGroup) -> Work:
         again = tuple(RETRIED_BY_NEXT_RUN)
         for repeat in range(group.repeats):
-            for unit in self.store.open_work(self.scope, group.index, repeat, BASIS, again):
-                yield repeat, unit
+            after = 0
+            while units := await self.ledger.open_work(
+                self.scope, group.index, repeat, again, after
+            ):
+                for unit in units:
+                    yield repeat, unit
+                after = units[-1].position
 
     def is_early(self, unit: int) -> bool:
         return False
@@ -137,7 +142,8 @@ class Engine:
     """Everything one command needs to judge a scope of units."""
 
     kind: Judging
-    store: Store
+    ledger: Ledger
+    run_id: str
     schedule: Schedule
     pools: Sequence[Pool]
     stop: Stop
@@ -147,7 +153,7 @@ class Engine:
     async def run(self) -> None:
         """Judge until the schedule is run or the stop is thrown; then everything is durable."""
         try:
-            async with asyncio.TaskGroup() as group:
+            async with AsyncExitStack() as ending, asyncio.TaskGroup() as group:
                 for pool in self.pools:
                     endpoint = routed(
                         [
@@ -157,18 +163,22 @@ class Engine:
                             for path in pool.call_paths
                         ]
                     )
-                    work = self.schedule.work(pool.group)
+                    work = await ending.enter_async_context(
+                        aclosing(self.schedule.work(pool.group))
+                    )
+                    turn = asyncio.Lock()
                     for _ in range(pool.width):
-                        group.create_task(self._worker(pool.group, work, endpoint))
+                        group.create_task(self._worker(pool.group, work, turn, endpoint))
         except* Exception as failed:
             raise failed.exceptions[0] from failed.exceptions[0].__cause__
         finally:
-            await self.store.flush()
+            await self.ledger.flush()
 
     async def _worker(
-        self, group: JudgeGroup, work: Iterator[tuple[int, StoredUnit]], endpoint: Endpoint
+        self, group: JudgeGroup, work: Work, turn: asyncio.Lock, endpoint: Endpoint
     ) -> None:
-        for repeat, unit in work:
+        while (due := await _next(work, turn)) is not None:
+            repeat, unit = due
             try:
                 while self.schedule.is_early(unit.no):
                     await self.stop.sleep(LOOK_SECONDS)
@@ -179,18 +189,18 @@ class Engine:
                         together=together,
                         aside=self.aside,
                     )
-                    self._keep(settled)
+                    await self._keep(settled)
             except Stopped:
                 return
             except NothingRecorded:
                 self.schedule.note(unit.no, group.index, repeat, None)
 
-    def _keep(self, settled: Settled) -> None:
+    async def _keep(self, settled: Settled) -> None:
         stored, judgment = settled
         self.tally.verdicts += judgment.status == "verdict"
         self.tally.failures += judgment.status == "failure"
         self.tally.left_out += judgment.status == "left_out"
-        self.store.settle(stored)
+        await self.ledger.settle(self.run_id, stored)
         self.schedule.note(stored.unit, stored.judge, stored.repeat, judgment)
 
 
@@ -199,6 +209,12 @@ class Settled(NamedTuple):
 
     stored: StoredJudgment
     judgment: Judgment
+
+
+async def _next(work: Work, turn: asyncio.Lock) -> tuple[int, StoredUnit] | None:
+    """What is due next; the workers of a pool take it one at a time."""
+    async with turn:
+        return await anext(work, None)
 
 
 async def settle(
@@ -230,8 +246,8 @@ async def settle(
     calls = tuple(chain.from_iterable(conversations.values()))
     if group.caveat and calls:
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
-    text, basis = write_judgment(judgment, calls), BASIS + unit.digest
-    stored = StoredJudgment(unit.no, group.index, repeat, basis, calls, reasks, text)
+    text = write_judgment(judgment, calls)
+    stored = StoredJudgment(unit.no, group.index, repeat, calls, reasks, text)
     return Settled(stored, judgment)
 
 

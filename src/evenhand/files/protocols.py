@@ -19,17 +19,17 @@ from evenhand.kinds.shared.load import (
     load_protocol,
 )
 from evenhand.kinds.weighted.form import read_dimensions, read_types
+from evenhand.manifest import JudgingRecord
 
 
-def judging_of(protocol: Protocol, identity: Mapping[str, Any]) -> Judging:
-    """The judging that a run's identity describes; raises UsageError."""
-    language = identity["language"]
+def judging_of(protocol: Protocol, record: JudgingRecord) -> Judging:
+    """The judging that a record describes; raises UsageError."""
     terms = Terms(
-        language=language,
-        languages=spoken_beside(protocol, language),
-        seed=identity["seed"],
-        rubric=identity["rubric"],
-        settings=identity["settings"],
+        language=record.language,
+        languages=spoken_beside(protocol, record.language),
+        seed=record.seed,
+        rubric=record.rubric,
+        settings=record.settings,
     )
     try:
         return KINDS[protocol.kind].judging(protocol, terms)

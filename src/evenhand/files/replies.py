@@ -28,6 +28,7 @@ from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.kinds.weighted.unit import load_answer
 from evenhand.limits import REPAIRS
+from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.units import sample_id
 
 
@@ -71,13 +72,12 @@ def check_file(
     found = find_protocol(protocol)
     settings = {"expose_meta": expose_meta, "repairs": REPAIRS, "use": []}
     settings |= {"max_rounds": None, "blind": "flag", "no_self_judging": False}
-    identity = {
-        "rubric": None if rubric is None else _rubric_value(found, rubric),
-        "language": language,
-        "seed": 0,
-        "settings": settings,
-    }
-    kind = judging_of(found, identity)
+    record = JudgingRecord(
+        language=language,
+        rubric_json=rubric_json(None if rubric is None else _rubric_value(found, rubric)),
+        settings=settings,
+    )
+    kind = judging_of(found, record)
     known = _Units(kind, units)
     if isinstance(kind, PairwiseJudging):
         return _findings(_PairReplies(kind, known), _pair_rows(replies, kind))
@@ -121,7 +121,7 @@ class _Units:
             if isinstance(kind, WeightedJudging):
                 value = with_task_text(value, path.parent, kind.types)
             try:
-                units = kind.read(value, 0)
+                units = kind.read(value)
             except RowError as error:
                 raise DataError(str(error), where=row.where) from None
             for unit in units:

@@ -108,7 +108,6 @@ class PythonJudge:
             "max_tokens": self._max_tokens,
             "seed": seed,
             "round": question.round,
-            "order": question.order,
             "repeat": question.repeat,
             "reask": question.reask,
         }

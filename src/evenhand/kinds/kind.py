@@ -18,11 +18,10 @@ from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
 
 
 class UnitText(NamedTuple):
-    """A unit as it is stored; `is_asked` says that code alone cannot decide it."""
+    """A unit as it is stored."""
 
     id: str
     body: str
-    is_asked: bool = True
 
 
 class Terms(NamedTuple):
@@ -62,9 +61,8 @@ class Judging(Protocol):
         """How often the questions that open a judgment may be asked in all."""
         ...
 
-    def read(self, row: Mapping[str, Any], position: int) -> list[UnitText]:
-        """The units in an input row; raises RowError. `position` counts the units of the rows
-        before it that are asked about."""
+    def read(self, row: Mapping[str, Any]) -> list[UnitText]:
+        """The units in an input row; raises RowError."""
         ...
 
     def opening(self, body: str, asking: Asking) -> list[Question]:

@@ -11,7 +11,7 @@ from evenhand import jsontext
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import JudgmentText
 from evenhand.ledger.keys import digest
-from evenhand.ledger.store import Call, StoredJudgment
+from evenhand.ledger.ports import Call, StoredJudgment
 
 CALL_COLUMNS = (
     "key, run, judge, reply, finish, model, odds, sampling,"
@@ -45,10 +45,10 @@ def row_call(row: tuple[Any, ...]) -> Call:
 
 
 def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:
-    """The columns of `judgments`."""
+    """The columns of `judgments` after the judging."""
     status, reason, body = stored.text
     return (
-        *(stored.unit, stored.judge, stored.repeat, status, reason, stored.basis),
+        *(stored.unit, stored.judge, stored.repeat, status, reason),
         *(len(stored.calls), stored.reasks, body),
     )
 
@@ -63,7 +63,7 @@ _calls = Decoder(_Calls)
 
 
 def row_judgment(row: tuple[Any, ...]) -> StoredJudgment:
-    """The judgment of a row of unit, judge, repeat, status, reason, basis, reasks, body."""
-    unit, judge, repeat, status, reason, basis, reasks, body = row
+    """The judgment of a row of unit, judge, repeat, status, reason, reasks, body."""
+    unit, judge, repeat, status, reason, reasks, body = row
     text = JudgmentText(status, reason, body)
-    return StoredJudgment(unit, judge, repeat, basis, _calls.decode(body).calls, reasks, text)
+    return StoredJudgment(unit, judge, repeat, _calls.decode(body).calls, reasks, text)

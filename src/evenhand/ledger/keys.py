@@ -1,29 +1,30 @@
 """Content keys: a tagged hash of everything that can change an answer, and of nothing else.
 
-Canonical form of a call, version 1: these texts in UTF-8, each as its length in bytes, a colon, the
+Canonical form of a call, version 2: these texts in UTF-8, each as its length in bytes, a colon, the
 bytes and a comma:
 
-    identity  schema  round  order  repeat  reask  unit  role content  role content  ...
+    identity  schema  round  repeat  reask  unit  order  role content  role content  ...
 
 - `identity`: provider, base URL, model or the weights' hash, and parameters of the judge, as JSON
   without white space, keys sorted, non-ASCII characters unescaped; so is `schema`, or `null`;
-- `unit`: the unit's id for judges that answer by it (recorded replies, people), else empty;
+- `unit` and `order`: the unit's id and the order of a pair for judges that answer by them (recorded
+  replies, people), else empty;
 - role and content of every message of the conversation.
 
-The key is `call1-blake2b:` and the hex of its 20-byte BLAKE2b. Not part of it: API keys, time,
-which structured-output mode the endpoint accepted.
+The key is `call2-blake2b:` and the hex of its 20-byte BLAKE2b. Not part of it: API keys, time,
+which candidate a file names first, which structured-output mode the endpoint accepted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
 from evenhand.exchange import Question
 
-CALL_TAG = "call1-blake2b:"
+CALL_TAG = "call2-blake2b:"
 
 canonical = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False
@@ -33,7 +34,7 @@ canonical = json.JSONEncoder(
 def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
     """The function from a question to its key, for the judge with this identity.
 
-    The judge's part and the last schema seen are encoded once, not once a call: schemas are
+    The judge's part and the last schema seen are encoded once, not once per call: schemas are
     shared by all samples under one rubric.
     """
     opening = _framed(canonical(dict(identity)))
@@ -43,9 +44,10 @@ def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
     def key(question: Question) -> str:
         if question.schema is not last[0]:
             last[:] = question.schema, _framed(canonical(question.schema))
-        place = (question.round, question.order, question.repeat, question.reask)
-        parts = [opening, last[1], *(_framed(str(one)) for one in place)]
-        parts.append(_framed(question.unit if by_unit else ""))
+        numbers = (question.round, question.repeat, question.reask)
+        place = (question.unit, question.order) if by_unit else ("", "")
+        parts = [opening, last[1], *(_framed(str(number)) for number in numbers)]
+        parts += map(_framed, place)
         for message in question.messages:
             parts += (_framed(message.role), _framed(message.content))
         return CALL_TAG + blake2b(b"".join(parts), digest_size=20).hexdigest()
@@ -59,11 +61,24 @@ def _framed(text: str) -> bytes:
     return b"%d:%b," % (len(data), data)
 
 
-def run_id(manifest: Mapping[str, Any]) -> str:
-    """The id of a run: twelve hex digits of the hash of what can change its verdicts."""
-    return blake2b(
-        canonical(manifest).encode(), digest_size=6, person=b"evenhand-run-1"
-    ).hexdigest()
+def unit_digest(ident: str, body: str) -> bytes:
+    """The hash by which a unit is known: of its id and its content."""
+    parts = _framed(ident) + _framed(body)
+    return blake2b(parts, digest_size=16, person=b"evenhand-unit-1").digest()
+
+
+def content_of(digests: Iterable[bytes]) -> str:
+    """The hash of a set of units, from their digests in ascending order."""
+    content = blake2b(digest_size=16, person=b"evenhand-data-1")
+    for digest in digests:
+        content.update(digest)
+    return content.hexdigest()
+
+
+def run_id(name: str, judging: str, content: str) -> str:
+    """The id of a run: twelve hex digits of the hash of its name, its judging and its units."""
+    parts = b"".join(map(_framed, (name, judging, content)))
+    return blake2b(parts, digest_size=6, person=b"evenhand-run-2").hexdigest()
 
 
 def digest(text: str) -> str:

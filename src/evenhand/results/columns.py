@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.engine.run import BASIS
 from evenhand.kinds.kind import Scoring, Voting
-from evenhand.ledger.store import Scope, Store
+from evenhand.ledger.ports import Archive
 from evenhand.measures import Ends, PassVote, Scored, Voted, VotedUnit
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
 from evenhand.stats.tables import (
     FIRST,
@@ -36,9 +35,9 @@ _WINNERS = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN, None: N
 _PREFERRED = {FIRST: 0.0, SECOND: 1.0, TIE: 0.5, UNCERTAIN: 0.5, NONE: np.nan}
 
 
-def score_table(store: Store, recorded: Recorded) -> Scores:
+def score_table(store: Archive, recorded: Recorded) -> Scores:
     """The scores of a run of samples or answers, with every unit of the run."""
-    measure, scope, columns = recorded.kind.measure, Scope(recorded.row.id), Columns()
+    measure, scope, columns = recorded.kind.measure, recorded.scope, Columns()
     assert isinstance(measure, Scoring), f"the kind {recorded.kind_name} has no scores"
     ends = {} if recorded.imported else dict(recorded.judging.ends)
     places: dict[int, int] = {}
@@ -50,7 +49,7 @@ def score_table(store: Store, recorded: Recorded) -> Scores:
         columns.add({"unit": stored.id, **unit.fields})
         widen_ends(ends, unit.ends)
     rows = _ScoreRows(measure.tags)
-    for no, judge, repeat, text in store.judged(scope, BASIS):
+    for no, judge, repeat, text in store.judged(scope):
         if text.status != "left_out":
             judgment = recorded.kind.read_judgment(text)
             rows.add((places[no], judge, repeat), measure.judgment(judgment))
@@ -79,7 +78,8 @@ def score_table(store: Store, recorded: Recorded) -> Scores:
 
 def _id_fields(recorded: Recorded, fields: Fields) -> tuple[str, ...]:
     """The fields that tell the units apart; those that the import took, if it was one."""
-    return tuple(recorded.identity["settings"]["key"]) if recorded.imported else id_fields(fields)
+    source = recorded.manifest.judging.source
+    return id_fields(fields) if source is None else source.key
 
 
 class _Cells:
@@ -148,13 +148,14 @@ class _ScoreRows:
         return table
 
 
-def vote_table(store: Store, recorded: Recorded, rule: Rule | None = None) -> Votes:
+def vote_table(store: Archive, recorded: Recorded, rule: Rule | None = None) -> Votes:
     """The votes of a run of pairs. Without a rule for conflicts the run's own holds."""
-    used = rule or recorded.identity["settings"].get("on_conflict", "uncertain")
-    measure, scope, rows = recorded.kind.measure, Scope(recorded.row.id), _VoteRows(used)
+    source = recorded.manifest.judging.source
+    used = rule or (source.on_conflict if source else "uncertain")
+    measure, scope, rows = recorded.kind.measure, recorded.scope, _VoteRows(used)
     assert isinstance(measure, Voting), f"the kind {recorded.kind_name} has no votes"
     bodies = store.units(scope)
-    for no, group in groupby(store.judged(scope, BASIS), key=lambda row: row[0]):
+    for no, group in groupby(store.judged(scope), key=lambda row: row[0]):
         # Both come in the order of the units; a unit without a judgment is passed over.
         stored = next(unit for unit in bodies if unit.no == no)
         rows.begin(stored.id, measure.unit(stored.body))

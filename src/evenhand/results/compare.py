@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive
+from evenhand.manifest import Compare
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.rows import fronts_of
-from evenhand.runs.early_stop import is_sequential, stored_decision
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.early_stop import stored_decision
+from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.compare import compare_scores, compare_votes
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.ranking.board import Options
@@ -25,7 +26,7 @@ FRONT_VOTES = 200_000
 
 
 def compared(
-    store: Store,
+    store: Archive,
     run: Recorded,
     by: Sequence[str] = (),
     baseline: str | None = None,
@@ -40,12 +41,12 @@ def compared(
     What the suite said under `[compare]` holds where `by` and `baseline` say nothing. Raises
     UsageError.
     """
-    asked = run.row.manifest.get("compare") or {}
-    fields = list(by or asked.get("by") or [])
+    compare = run.manifest.compare or Compare()
+    fields = list(by or compare.by)
     # A baseline of the suite belongs to the suite's fields; candidates are all that pairs have.
-    is_own = run.kind_name == "pairwise" or _plain(fields) == _plain(asked.get("by") or fields)
-    base = asked.get("baseline") if baseline is None and is_own else baseline
-    given["seed"] = run.identity["seed"] if seed is None else seed
+    is_own = run.kind_name == "pairwise" or _plain(fields) == _plain(compare.by or fields)
+    base = compare.baseline if baseline is None and is_own else baseline
+    given["seed"] = run.manifest.judging.seed if seed is None else seed
     if run.kind_name == "pairwise":
         _only_candidates(fields, pair_by)
         found = compare_votes(vote_table(store, run, rule), base, **given)
@@ -59,7 +60,7 @@ def compared(
 
 
 def with_decision(
-    store: Store, run: Recorded, comparison: Comparison, by: Sequence[str]
+    store: Archive, run: Recorded, comparison: Comparison, by: Sequence[str]
 ) -> Comparison:
     """A comparison by these fields with what the sequential test of the run has decided, where that
     was about the same fields and baseline; otherwise as it is."""
@@ -73,8 +74,8 @@ def with_decision(
 
 def is_own_question(run: Recorded, by: Sequence[str]) -> bool:
     """Whether these fields are those that a run is to be compared by; pairs have candidates."""
-    compare = run.row.manifest.get("compare") or {}
-    return _told_apart(run, by) == _told_apart(run, compare.get("by") or ())
+    compare = run.manifest.compare or Compare()
+    return _told_apart(run, by) == _told_apart(run, compare.by)
 
 
 def _told_apart(run: Recorded, by: Sequence[str]) -> list[str]:
@@ -110,7 +111,7 @@ def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:
 
 def _history(run: Recorded) -> list[str]:
     """What a reader must know of how the run came about."""
-    if not is_sequential(run.row.manifest):
+    if not run.manifest.is_sequential:
         return []
     return [
         "This run was to stop once its comparison was decided. That sequential decision keeps its"
@@ -119,7 +120,7 @@ def _history(run: Recorded) -> list[str]:
 
 
 def ranked(
-    store: Store,
+    store: Archive,
     run: Recorded,
     *,
     rule: Rule | None = None,
@@ -136,7 +137,7 @@ def ranked(
             advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
         )
     votes = vote_table(store, run, rule)
-    options = Options(**given, seed=run.identity["seed"] if seed is None else seed)
+    options = Options(**given, seed=run.manifest.judging.seed if seed is None else seed)
     # A table of votes does not say which candidates a topic has, so these are read again.
     fronts = fronts_of(store, run) if _has_fronts(votes) else {}
     return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)

@@ -8,13 +8,13 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError
-from evenhand.ledger.store import Scope, Store
+from evenhand.ledger.ports import Archive
+from evenhand.manifest import plain
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
-from evenhand.runs.early_stop import is_sequential, stored_decision
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.early_stop import stored_decision
+from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.variants import judge_named
@@ -45,12 +45,13 @@ PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--p
 def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule | None]:
     """What the flags say, over `[gate]` and `[compare]` of the suite as the run keeps them, and the
     rule for conflicts; raises UsageError."""
-    manifest, kind = recorded.row.manifest, recorded.kind_name
-    compared = manifest.get("compare") or {}
+    manifest, kind = recorded.manifest, recorded.kind_name
+    compared = plain(manifest.compare) if manifest.compare else {}
     other = _by(flags.get("by") or (), kind)
     if other and other != _by(compared.get("by") or (), kind):
         compared = {}  # a baseline of other variants than those asked for means nothing
-    own = manifest.get("gate", {}) | {name: one for name, one in flags.items() if said(one)}
+    own = plain(manifest.gate) if manifest.gate else {}
+    own |= {name: value for name, value in flags.items() if said(value)}
     given = {**compared, **own}
     if not any(said(given.get(name)) for name in CONDITIONS):
         raise UsageError(
@@ -131,7 +132,7 @@ def _whole(own: Mapping[str, Any]) -> None:
 
 
 def gate_run(
-    store: Store, recorded: Recorded, asked: Wanted, rule: Rule | None = None, seed: int = 0
+    store: Archive, recorded: Recorded, asked: Wanted, rule: Rule | None = None, seed: int = 0
 ) -> Gate:
     """Hold a run to its conditions. The same store and seed give the same gate."""
     test = stored_decision(store, recorded)
@@ -144,7 +145,7 @@ def gate_run(
         gate = gate_votes(vote_table(store, recorded, rule), counts, asked, seed, decisions)
     else:
         gate = gate_scores(score_table(store, recorded), counts, asked, seed, decisions)
-    if is_sequential(recorded.row.manifest):
+    if recorded.manifest.is_sequential:
         levels = {f" at level {one.figure.level:.4g}" for one in decisions.values()}
         note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")
         gate = replace(gate, notes=(*gate.notes, note))
@@ -179,15 +180,15 @@ def _sequential(
     return results
 
 
-def _counts(store: Store, recorded: Recorded, judge: str | None) -> Judgments:
+def _counts(store: Archive, recorded: Recorded, judge: str | None) -> Judgments:
     """The judgments of the run, or of one judge in it. What was made elsewhere awaits nothing."""
-    scope = Scope(recorded.row.id)
-    counts = store.counts(scope, recorded.judgments_per_unit, BASIS)
+    scope = recorded.scope
+    counts = store.counts(scope, recorded.judgments_per_unit)
     failed = sum(counts.failures.values())
     found, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
     if judge is not None:
         place = judge_named(recorded.names, judge)
-        found = Counter(text.status for _, at, _, text in store.judged(scope, BASIS) if at == place)
+        found = Counter(text.status for _, at, _, text in store.judged(scope) if at == place)
         units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
         pending = units * recorded.judge_groups[place].repeats - found.total()
     return Judgments(found["verdict"], found["failure"], 0 if recorded.imported else pending)

@@ -15,26 +15,25 @@ from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.engine.prices import dollars
-from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.store import (
+from evenhand.ledger.ports import (
+    Archive,
     Browsed,
     Counts,
     Cursor,
     LedgerCall,
     PageRequest,
-    Scope,
     Spent,
-    Store,
     StoredJudgment,
     StoredUnit,
 )
+from evenhand.manifest import plain
 from evenhand.report.html.page import visible
 from evenhand.report.html.units import panel_code
 from evenhand.results.rows import full_row
 from evenhand.results.texts import OTHER_SIDE, Texts
 from evenhand.runs.judge import exchanges
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded
 
 WINDOW, REACH = 2_000, 50_000
 """Rows a filter looks at in one go, and for one page: some tenths of a second."""
@@ -51,7 +50,7 @@ class Standing(NamedTuple):
     spent: Spent
 
 
-def standing(store: Store, recorded: Recorded) -> Standing:
+def standing(store: Archive, recorded: Recorded) -> Standing:
     """Count the judgments of a run and what it paid."""
     run = recorded.row.id
     return Standing(recorded.counts(store), store.spent(run))
@@ -59,23 +58,23 @@ def standing(store: Store, recorded: Recorded) -> Standing:
 
 def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
     """A run as `runs --json` lists it."""
-    row, identity, counts, spent = recorded.row, recorded.identity, *stands
+    row, manifest, judging = recorded.row, recorded.manifest, recorded.manifest.judging
     return {
         "run": row.id,
         "name": row.name,
         "kind": recorded.kind_name,
         "created": row.created,
         "started": row.started,
-        **_counted(counts, spent),
-        "judges": [judge["name"] for judge in recorded.judges],
-        "protocol": row.manifest["protocol"]["name"],
-        "protocol_version": identity.get("protocol"),
-        "prompt": row.manifest.get("prompt"),
-        "language": identity.get("language"),
-        "seed": identity.get("seed"),
-        "settings": identity["settings"],
-        "evenhand": row.manifest["evenhand"],
-        "imported": row.manifest.get("imported"),
+        **_counted(*stands),
+        "judges": [judge.name for judge in recorded.judges],
+        "protocol": manifest.protocol,
+        "protocol_version": judging.protocol,
+        "prompt": manifest.prompt,
+        "language": judging.language,
+        "seed": judging.seed,
+        "settings": dict(recorded.settings),
+        "evenhand": manifest.evenhand,
+        "imported": plain(manifest.imported) if manifest.imported else None,
     }
 
 
@@ -93,7 +92,7 @@ def _counted(counts: Counts, spent: Spent) -> dict[str, Any]:
     }
 
 
-def progress(store: Store, recorded: Recorded, stands: Standing) -> dict[str, Any]:
+def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, Any]:
     """How a run gets on: counts, calls a minute, and the time left at that rate."""
     run, counted = recorded.row.id, _counted(*stands)
     moments = store.recent_calls(run, RATE_CALLS)
@@ -120,14 +119,14 @@ def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float
 
 
 def judgment_rows(
-    store: Store, recorded: Recorded, browsed: Browsed, request: PageRequest
+    store: Archive, recorded: Recorded, browsed: Browsed, request: PageRequest
 ) -> tuple[list[tuple[StoredUnit, dict[str, Any] | None]], dict[str, str | None]]:
     """A page of judgments, each with its unit, as `export --full` writes them, None where a unit
     waits; and the places of the pages beside it."""
     # Nobody knows what was planned of judgments made elsewhere.
     planned = 0 if recorded.imported else recorded.judgments_per_unit
     wanted = replace(browsed, planned=planned)
-    page = store.judgment_page(recorded.row.id, BASIS, wanted, request)
+    page = store.judgment_page(recorded.row.id, wanted, request)
     rows = [
         (unit, None if stored is None else full_row(recorded, unit, stored))
         for unit, stored in page.rows
@@ -138,7 +137,7 @@ def judgment_rows(
 
 
 def _place(unit: StoredUnit, stored: StoredJudgment | None) -> str:
-    return _written(Cursor(unit.no, *((stored.judge, stored.repeat) if stored else ())))
+    return _written(Cursor(unit.position, *((stored.judge, stored.repeat) if stored else ())))
 
 
 def _written(place: Cursor) -> str:
@@ -169,24 +168,24 @@ def _beside(
     return {"next": places[-1] if places else None, "previous": ahead, "stopped": stopped}
 
 
-def unit_detail(store: Store, recorded: Recorded, name: str) -> dict[str, Any] | None:
+def unit_detail(store: Archive, recorded: Recorded, name: str) -> dict[str, Any] | None:
     """A unit with its judgments, and each with its conversation; None if the run has none of that
     name."""
     unit = store.unit_named(recorded.row.id, name)
     if unit is None:
         return None
-    judgments = [_judged(store, recorded, unit, one) for one in store.of_unit(unit, BASIS)]
-    return {"no": unit.no, "unit": jsontext.parse(unit.body), "judgments": judgments}
+    judgments = [_judged(store, recorded, unit, one) for one in store.of_unit(recorded.id, unit)]
+    return {"no": unit.position, "unit": jsontext.parse(unit.body), "judgments": judgments}
 
 
 def _judged(
-    store: Store, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
+    store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
 ) -> dict[str, Any]:
     row = full_row(recorded, unit, stored)
     if recorded.imported:
         return row | {"exchanges": []}
     trace = [one.json() for one in asyncio.run(exchanges(recorded, store, unit, stored))]
-    ledger = store.ledger_calls([one["key"] for one in trace])
+    ledger = store.calls([one["key"] for one in trace])
     return row | {"exchanges": [one | _paid(ledger.get(one["key"])) for one in trace]}
 
 
@@ -205,7 +204,7 @@ def _paid(found: LedgerCall | None) -> dict[str, Any]:
 
 
 def call_rows(
-    store: Store, run: str, request: PageRequest, judge: str = "", text: str = ""
+    store: Archive, run: str, request: PageRequest, judge: str = "", text: str = ""
 ) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
     """A page of the calls that a run paid for, and the places of the pages beside it."""
     page = store.call_page(run, request, judge, text)
@@ -227,9 +226,9 @@ def _call(one: LedgerCall) -> dict[str, Any]:
     }
 
 
-def call_detail(store: Store, recorded: Recorded, no: int) -> dict[str, Any] | None:
+def call_detail(store: Archive, recorded: Recorded, no: int) -> dict[str, Any] | None:
     """A call with its prompt, where a judgment of the run rests on it."""
-    found = store.ledger_call(recorded.row.id, no)
+    found = store.call(recorded.row.id, no)
     if found is None:
         return None
     call, name = found
@@ -242,18 +241,18 @@ def call_detail(store: Store, recorded: Recorded, no: int) -> dict[str, Any] | N
     return made
 
 
-def suggestions(store: Store, recorded: Recorded) -> dict[str, Any]:
+def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
     """Values to filter by, from the first units of a run: fields with their values, candidates,
     flags."""
     fields: dict[str, dict[str, None]] = {}
     candidates: dict[str, None] = {}
     flags: dict[str, None] = {}
-    for unit in islice(store.units(Scope(recorded.row.id)), SUGGESTED_UNITS):
+    for unit in islice(store.units(recorded.scope), SUGGESTED_UNITS):
         body = jsontext.parse(unit.body)
         for name, value in (body.get("meta") or {}).items():
             fields.setdefault(str(name), {})[jsontext.as_text(value)] = None
         candidates |= {str(one["id"]): None for one in body.get("candidates", ())}
-        for stored in store.of_unit(unit, BASIS):
+        for stored in store.of_unit(recorded.id, unit):
             flags |= {flag.partition(":")[0]: None for flag in recorded.judgment(stored).flags}
     few = {name: _plain(found) for name, found in fields.items() if len(found) <= SUGGESTED_VALUES}
     names = {"candidates": _plain(candidates)[:SUGGESTED_VALUES], "flags": sorted(_plain(flags))}
@@ -279,7 +278,7 @@ class Pair(NamedTuple):
         return self.one != self.other
 
 
-def shared_units(store: Store, one: Recorded, other: Recorded, after: int = 0) -> Iterator[Pair]:
+def shared_units(store: Archive, one: Recorded, other: Recorded, after: int = 0) -> Iterator[Pair]:
     """The units of both runs, with what came out in each."""
     if one.kind_name != other.kind_name:
         raise UsageError(
@@ -289,13 +288,13 @@ def shared_units(store: Store, one: Recorded, other: Recorded, after: int = 0) -
         )
     for unit, twin in store.units_of_both(one.row.id, other.row.id, after):
         outcome, twin_outcome = _outcome(store, one, unit), _outcome(store, other, twin)
-        same_text = unit.digest == twin.digest
+        same_text = unit.no == twin.no
         if not same_text:
             texts, twin_texts = Texts(unit.body), Texts(twin.body)
             same_text = not texts.differ(twin_texts)
             if twin_outcome and texts.is_turned(twin_texts):
                 twin_outcome = _turned(twin_outcome)
-        yield Pair(unit.no, unit.id, same_text, outcome, twin_outcome)
+        yield Pair(unit.position, unit.id, same_text, outcome, twin_outcome)
 
 
 def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -303,9 +302,9 @@ def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return {name: OTHER_SIDE.get(value, value) for name, value in outcome.items()}
 
 
-def _outcome(store: Store, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
+def _outcome(store: Archive, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
     """What a run says of a unit, over all its judges and repeats; None without a verdict."""
-    judgments = store.of_unit(unit, BASIS)
+    judgments = store.of_unit(recorded.id, unit)
     every = [recorded.judgment(one).output for one in judgments]
     outputs = [one for one in every if one is not None]
     if not outputs:
@@ -330,7 +329,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def differences(
-    store: Store,
+    store: Archive,
     one: Recorded,
     other: Recorded,
     *,
@@ -351,7 +350,7 @@ def differences(
     return found, None
 
 
-def agreement(store: Store, one: Recorded, other: Recorded) -> dict[str, Any]:
+def agreement(store: Archive, one: Recorded, other: Recorded) -> dict[str, Any]:
     """How far two runs agree over all the units they share, on each thing they say."""
     shared = same = both = altered = 0
     measures: dict[str, dict[str, Any]] = {}

@@ -17,10 +17,10 @@ import numpy as np
 from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
-from evenhand.engine.run import BASIS
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Scoring, Voting
-from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
+from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
+from evenhand.manifest import Compare, plain
 from evenhand.report.html.build import (
     Coverage,
     JudgeFacts,
@@ -51,9 +51,8 @@ from evenhand.report.html.units import unit_blocks, unit_line
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import with_decision
 from evenhand.results.rows import figures_of_pairs, full_row
-from evenhand.runs.early_stop import is_sequential
 from evenhand.runs.judge import exchanges
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.compare import compare_scores, compare_votes
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.pairwise import PairFigures
@@ -93,7 +92,7 @@ class Asked:
     """Whether the units are left out."""
 
 
-def make_report(store: Store, recorded: Recorded, asked: Asked | None = None) -> Report:
+def make_report(store: Archive, recorded: Recorded, asked: Asked | None = None) -> Report:
     """Everything that is to be said about a run; raises UsageError for names that nobody has."""
     asked = asked or Asked()
     language = asked.language or _spoken(recorded)
@@ -105,7 +104,7 @@ def make_report(store: Store, recorded: Recorded, asked: Asked | None = None) ->
     return replace(found, units=_units(store, recorded, found, words(language)))
 
 
-def write_report(path: Path, store: Store, recorded: Recorded, asked: Asked | None = None) -> int:
+def write_report(path: Path, store: Archive, recorded: Recorded, asked: Asked | None = None) -> int:
     """Write the report of a run as one HTML file, whole or not at all, and return its bytes."""
     require("jinja2", "altair", "vl_convert")
     write_text(path, [render(make_report(store, recorded, asked))])
@@ -113,23 +112,23 @@ def write_report(path: Path, store: Store, recorded: Recorded, asked: Asked | No
 
 
 def _spoken(recorded: Recorded) -> str:
-    given = recorded.identity.get("language")
+    given = recorded.manifest.judging.language
     return given if given in LANGUAGES else "en"
 
 
 class _Of:
     """What reports of every kind share."""
 
-    def __init__(self, store: Store, recorded: Recorded, asked: Asked, language: str) -> None:
+    def __init__(self, store: Archive, recorded: Recorded, asked: Asked, language: str) -> None:
         self.store, self.recorded, self.language = store, recorded, language
-        self.scope = Scope(recorded.row.id)
-        self.seed = recorded.identity.get("seed", 0) if asked.seed is None else asked.seed
-        compare: Mapping[str, Any] = recorded.row.manifest.get("compare") or {}
-        self.by: Sequence[str] = tuple(asked.by or compare.get("by") or ())
-        self.baseline = asked.baseline or compare.get("baseline")
+        self.scope = recorded.scope
+        self.seed = recorded.manifest.judging.seed if asked.seed is None else asked.seed
+        compare = recorded.manifest.compare or Compare()
+        self.by: Sequence[str] = tuple(asked.by or compare.by)
+        self.baseline = asked.baseline or compare.baseline
 
     def coverage(self, units: int) -> Coverage:
-        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit, BASIS)
+        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit)
         spent = self.store.spent(self.recorded.row.id)
         return Coverage(
             units=units,
@@ -145,35 +144,34 @@ class _Of:
         )
 
     def method(self, comparison: Comparison | None, rule: str = "") -> Method:
-        recorded, manifest = self.recorded, self.recorded.row.manifest
-        identity = recorded.identity
-        kept: Mapping[str, Any] = manifest.get("protocol") or {}
+        recorded, manifest = self.recorded, self.recorded.manifest
+        judging = manifest.judging
         return Method(
-            protocol=str(kept.get("name", recorded.kind_name)),
-            version=str(identity.get("protocol", "")),
-            prompt=manifest.get("prompt"),
-            language=str(identity.get("language", "")),
-            seed=identity.get("seed", 0),
+            protocol=manifest.protocol,
+            version=judging.protocol,
+            prompt=manifest.prompt,
+            language=judging.language,
+            seed=judging.seed,
             report_seed=self.seed,
             level=comparison.level if comparison else 0.95,
             by=comparison.by if comparison else "",
             baseline=comparison.baseline if comparison else "",
             pair_by=comparison.pair_by if comparison else (),
             rule=rule,
-            settings=identity.get("settings", {}),
+            settings=recorded.settings,
             judges=[
                 JudgeFacts(
-                    name=one["name"],
-                    identity=one.get("identity", {}),
-                    repeats=one.get("repeats", 1),
-                    caveat=one.get("caveat", ""),
+                    name=judge.name,
+                    identity=judge.identity,
+                    repeats=judge.repeats,
+                    caveat=judge.caveat,
                 )
-                for one in recorded.judges
+                for judge in recorded.judges
             ],
-            evenhand=str(manifest.get("evenhand", "")),
-            imported=manifest.get("imported"),
-            texts=_texts(kept.get("texts", {}), str(identity.get("language", ""))),
-            rubric=identity.get("rubric"),
+            evenhand=manifest.evenhand,
+            imported=plain(manifest.imported) if manifest.imported else None,
+            texts=_texts(judging.texts, judging.language),
+            rubric=recorded.rubric,
             names=names_of(recorded, self.language),
         )
 
@@ -187,7 +185,7 @@ class _Of:
             "created": row.created,
             "started": row.started,
             "coverage": self.coverage(units),
-            "sequential": is_sequential(row.manifest),
+            "sequential": self.recorded.manifest.is_sequential,
         }
 
 
@@ -200,12 +198,12 @@ def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
 
 def names_of(recorded: Recorded, language: str) -> dict[str, str]:
     """What the ids of dimensions and criteria stand for, in this language where it is said."""
-    rubric = recorded.identity.get("rubric")
+    rubric = recorded.rubric
     if isinstance(rubric, Mapping) and "dimensions" in rubric:
         return {one["id"]: str(one.get("name", "")) for one in rubric["dimensions"]}
     if recorded.imported:
         return {}
-    given, spoken = recorded.protocol.given, (language, recorded.identity["language"], "en")
+    given, spoken = recorded.protocol.given, (language, recorded.manifest.judging.language, "en")
     rows = [*given.get("criteria", ()), *given.get("dimensions", ())]
     said = {one["id"]: next((str(one[n]) for n in spoken if n in one), "") for one in rows}
     return {ident: _short(text) for ident, text in said.items()}
@@ -277,7 +275,7 @@ class _OfScores(_Of):
         if not self.recorded.imported:
             return
         read = self.recorded.kind.read_judgment
-        judgments = (read(text) for *_, text in self.store.judged(self.scope, BASIS))
+        judgments = (read(text) for *_, text in self.store.judged(self.scope))
         lacking = sum("scores_missing" in judgment.flags for judgment in judgments)
         if lacking:
             yield (
@@ -325,7 +323,7 @@ class _OfPairs(_Of):
         """Of the units, those without a judgment too."""
         if self.recorded.imported:
             return len(votes.pairs)
-        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit, BASIS)
+        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit)
         return (counts.planned + counts.left_out) // max(1, self.recorded.judgments_per_unit)
 
     def _comparison(self, votes: Votes) -> Comparison | None:
@@ -349,7 +347,7 @@ def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:
     ]
 
 
-def _units(store: Store, recorded: Recorded, found: Report, say: Words) -> PackedUnits:
+def _units(store: Archive, recorded: Recorded, found: Report, say: Words) -> PackedUnits:
     """Every unit with its judgments, packed."""
     packer = Packer(FACETS, STATIC_UNITS)
     by = [name.removeprefix("meta.") for name in found.method.by.split(" / ")]
@@ -372,11 +370,11 @@ def _who(body: Mapping[str, Any], by: Sequence[str]) -> list[str]:
 
 
 def _judged(
-    store: Store, recorded: Recorded
+    store: Archive, recorded: Recorded
 ) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
     """Every unit of a run with its judgments and what was said; without any where it is pending."""
-    scope = Scope(recorded.row.id)
-    groups = groupby(store.judgments(scope, BASIS), key=lambda one: one[0].no)
+    scope = recorded.scope
+    groups = groupby(store.judgments(scope), key=lambda one: one[0].no)
     no, group = next(groups, (None, iter(())))
     for unit in store.units(scope):
         rows: list[Mapping[str, Any]] = []
@@ -387,7 +385,7 @@ def _judged(
 
 
 def _row(
-    store: Store, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
+    store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
 ) -> dict[str, Any]:
     told = [] if recorded.imported else _at_once(exchanges(recorded, store, unit, stored))
     return full_row(recorded, unit, stored) | {"exchanges": [one.json() for one in told]}

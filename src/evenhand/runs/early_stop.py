@@ -8,21 +8,20 @@ a run that was cut off comes to the same decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import fsum
-from typing import Any
 
 import numpy as np
 
-from evenhand.engine.run import BASIS, JudgeGroup
+from evenhand.engine.run import JudgeGroup, Work
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Scoring, Voting
-from evenhand.ledger.store import Scope, Store, StoredUnit
-from evenhand.runs.prepare import Recorded
+from evenhand.ledger.ports import Archive, Scope
+from evenhand.manifest import Compare, Manifest, Stopping, Wave
 from evenhand.runs.question import (
     Contrast,
     Planned,
@@ -31,14 +30,13 @@ from evenhand.runs.question import (
     planned_pairs,
     planned_scores,
 )
+from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.variants import chosen
 from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
 from evenhand.stats.decision.sequential import Betting, at_the_end, interval
 
 AHEAD = 8
 """So many questions are under way before the first has ended, and one more for each that has."""
-Wave = tuple[int, bool]
-"""The last unit's number before others were added, and whether the last look was taken there."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,21 +93,24 @@ class UntilDecided:
 
     def __init__(
         self,
-        store: Store,
+        archive: Archive,
         scope: Scope,
         judging: Judging,
         judge_groups: Sequence[JudgeGroup],
-        manifest: Mapping[str, Any],
+        manifest: Manifest,
         width: int = AHEAD,
     ) -> None:
-        self._store, self._scope, self._benches, self._width = store, scope, judge_groups, width
-        kind = KINDS[judging.kind]
+        self._archive, self._scope, self._width = archive, scope, width
+        self._judge_groups, kind = judge_groups, KINDS[judging.kind]
         self._read, self._is_pairs = kind.read_judgment, isinstance(kind.measure, Voting)
-        self._stop = manifest["stop"]
-        self._measure = deciding_measure(judging, store.units(scope), self._stop["dimension"])
-        self._plan = _planned(store, scope, manifest, kind.measure)
-        waves = [(last, looked) for last, looked in manifest.get("waves", ())]
-        draw = _Draw(manifest["identity"]["seed"], waves)
+        self._stop = manifest.stop or Stopping()
+        self._measure = deciding_measure(judging, archive.units(scope), self._stop.dimension)
+        self._plan = _planned(archive, scope, manifest, kind.measure)
+        waves = [
+            ({unit.no for unit in archive.units(Scope(wave.run, wave.limit))}, wave.looked)
+            for wave in manifest.waves
+        ]
+        draw = _Draw(manifest.judging.seed, waves)
         self._duels = self._matched(draw)
         self._order = draw.order([one for duel in self._duels for one in duel.questions])
         self._positions = {no: place for place, units in enumerate(self._order) for no in units}
@@ -125,7 +126,7 @@ class UntilDecided:
 
     def _matched(self, draw: _Draw) -> list[Duel]:
         """A duel for every variant that is to be decided, each with its part of alpha."""
-        found, wanted = self._plan.questions, self._stop["variant"]
+        found, wanted = self._plan.questions, self._stop.variant
         names = [list(found)[chosen(list(found), wanted)[0]]] if wanted else list(found)
         names = [name for name in names if found[name]]
         if not names:
@@ -133,14 +134,14 @@ class UntilDecided:
                 f"nothing can be decided: nothing is paired with {quoted(self._plan.baseline)}",
                 advice="See [compare] by and baseline in the suite, and what the units share.",
             )
-        each, alpha = sum(one.repeats for one in self._benches), self._stop["alpha"] / len(names)
+        each, alpha = sum(one.repeats for one in self._judge_groups), self._stop.alpha / len(names)
         made: list[Duel] = []
         for name in names:
             questions = sorted(found[name], key=draw.place)
             duel = Duel(
                 variant=name,
                 alpha=alpha,
-                min_units=self._stop["min_units"],
+                min_units=self._stop.min_units,
                 questions=questions,
                 waiting=[each * len(one.units) for one in questions],
                 ends=draw.ends(questions),
@@ -164,14 +165,14 @@ class UntilDecided:
         """Whether a last look was taken at all units that there are."""
         return any(duel.looks and duel.entered == len(duel.questions) for duel in self._duels)
 
-    def work(self, group: JudgeGroup) -> Iterator[tuple[int, StoredUnit]]:
+    async def work(self, group: JudgeGroup) -> Work:
         for units in self._order:
             for no in units:
                 for repeat in range(group.repeats):
                     if self.is_met:
                         return
                     if (no, group.index, repeat) not in self._ended and self.is_wanted(no):
-                        unit = self._store.unit_named(self._scope.run, self._plan.ids[no])
+                        unit = self._archive.unit_named(self._scope.run, self._plan.ids[no])
                         assert unit is not None
                         yield repeat, unit
 
@@ -199,7 +200,7 @@ class UntilDecided:
 
     def replay(self, *, again: bool) -> None:
         """Take in what the store holds; with `again`, not what this run tries again."""
-        for unit, stored in self._store.judgments(self._scope, BASIS):
+        for unit, stored in self._archive.judgments(self._scope):
             judgment = self._read(stored.text)
             passing = judgment.reason in RETRIED_BY_NEXT_RUN
             self.passing_failures += passing
@@ -212,7 +213,7 @@ class UntilDecided:
 
     def _values(self, contrast: Contrast) -> Iterator[float]:
         """One value by each judge that said something of both sides."""
-        for group in self._benches:
+        for group in self._judge_groups:
             worth = self._worth(contrast.units, group)
             if self._is_pairs and worth is not None:
                 yield 1 - worth if contrast.turned else worth
@@ -239,7 +240,7 @@ class UntilDecided:
         return Decision(
             variant=duel.variant,
             baseline=self._plan.baseline,
-            dimension=self._stop["dimension"],
+            dimension=self._stop.dimension,
             outcome=duel.outcome,
             alpha=duel.alpha,
             units=duel.units,
@@ -261,9 +262,9 @@ class UntilDecided:
         units = {no for duel in self._duels for one in duel.questions for no in one.units}
         return SequentialTest(
             comparisons=decisions,
-            alpha=self._stop["alpha"],
+            alpha=self._stop.alpha,
             baseline=self._plan.baseline,
-            dimension=self._stop["dimension"],
+            dimension=self._stop.dimension,
             of=len(units),
             saved_units=len(units - {no for no, _, _ in self._ended}),
             notes=(*self._plan.notes, *_skips(decisions)),
@@ -285,24 +286,25 @@ def _skips(found: Sequence[Decision]) -> Iterator[str]:
 
 
 def _planned(
-    store: Store, scope: Scope, manifest: Mapping[str, Any], measure: Scoring | Voting
+    archive: Archive, scope: Scope, manifest: Manifest, measure: Scoring | Voting
 ) -> Planned:
-    compare = manifest.get("compare") or {}
-    units, baseline = store.units(scope), compare.get("baseline")
+    compare = manifest.compare or Compare()
+    units = archive.units(scope)
     if isinstance(measure, Voting):
-        return planned_pairs(measure, units, baseline)
-    if not compare.get("by"):
+        return planned_pairs(measure, units, compare.baseline)
+    if not compare.by:
         raise UsageError(
             "nothing says what is to be decided",
             advice='Name it in the suite: [compare] by = "prompt_variant", baseline = "v1".',
         )
-    return planned_scores(measure, units, compare["by"], baseline)
+    return planned_scores(measure, units, compare.by, compare.baseline)
 
 
 class _Draw:
-    """The order of questions: drawn from the seed and their names, those that came later last."""
+    """The order of questions: drawn from the seed and their names, those that came later last. A
+    wave is the numbers of units, and whether the last look was taken there."""
 
-    def __init__(self, seed: int, waves: Sequence[Wave]) -> None:
+    def __init__(self, seed: int, waves: Sequence[tuple[set[int], bool]]) -> None:
         self._seed, self._waves = seed, waves
 
     def place(self, question: Question) -> tuple[int, bytes]:
@@ -310,7 +312,7 @@ class _Draw:
         return self._wave(question), lot.digest()
 
     def _wave(self, question: Question) -> int:
-        return sum(last < max(question.units) for last, _ in self._waves)
+        return sum(not units.issuperset(question.units) for units, _ in self._waves)
 
     def order(self, questions: Sequence[Question]) -> list[tuple[int, ...]]:
         """The units of all questions, those of a question together and each unit once."""
@@ -332,58 +334,56 @@ class _Draw:
 
 
 def schedule(
-    store: Store,
+    archive: Archive,
     scope: Scope,
     judging: Judging,
     judge_groups: Sequence[JudgeGroup],
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     width: int = AHEAD,
 ) -> UntilDecided:
     """How far a run has got. What failed in passing is tried again, unless it is decided
     without: a decision stands."""
-    made = UntilDecided(store, scope, judging, judge_groups, manifest, width)
-    made.replay(again=False)
-    if made.is_decided or not made.passing_failures:
-        return made
-    made = UntilDecided(store, scope, judging, judge_groups, manifest, width)
-    made.replay(again=True)
-    return made
+    decided = UntilDecided(archive, scope, judging, judge_groups, manifest, width)
+    decided.replay(again=False)
+    if decided.is_decided or not decided.passing_failures:
+        return decided
+    undecided = UntilDecided(archive, scope, judging, judge_groups, manifest, width)
+    undecided.replay(again=True)
+    return undecided
 
 
-def is_sequential(manifest: Mapping[str, Any]) -> bool:
-    """Whether a run was last started to end when its comparison is decided."""
-    return bool((manifest.get("stop") or {}).get("until_decided"))
-
-
-def stored_decision(store: Store, recorded: Recorded) -> SequentialTest | None:
+def stored_decision(archive: Archive, recorded: Recorded) -> SequentialTest | None:
     """What a run that was to stop early has decided; None for any other run, and where what it was
     to decide was no comparison."""
-    if not is_sequential(recorded.row.manifest):
+    if not recorded.manifest.is_sequential:
         return None
     try:
-        return _stored_schedule(store, recorded).result()
+        return _stored_schedule(archive, recorded).result()
     except UsageError:
         return None
 
 
-def _stored_schedule(store: Store, recorded: Recorded) -> UntilDecided:
-    scope, manifest = Scope(recorded.row.id), recorded.row.manifest
-    made = UntilDecided(store, scope, recorded.judging, recorded.judge_groups, manifest)
-    made.replay(again=False)
-    return made
+def _stored_schedule(archive: Archive, recorded: Recorded) -> UntilDecided:
+    """The schedule of a run's last start, and how far it has got."""
+    manifest = recorded.manifest
+    scope = Scope(recorded.id, manifest.limit)
+    found = UntilDecided(archive, scope, recorded.judging, recorded.judge_groups, manifest)
+    found.replay(again=False)
+    return found
 
 
-def waves(store: Store, recorded: Recorded) -> list[Wave]:
-    """What a run must remember when it is started again, perhaps with more units: those that are
-    added come after all others, and each last look is paid for."""
-    known = [(last, looked) for last, looked in recorded.row.manifest.get("waves", ())]
-    if not is_sequential(recorded.row.manifest):
+def waves(archive: Archive, recorded: Recorded) -> tuple[Wave, ...]:
+    """What must be remembered when the last run of a suite is started again, perhaps with more
+    units: those that are added come after all others, and each last look is paid for."""
+    manifest = recorded.manifest
+    known = manifest.waves
+    if not manifest.is_sequential:
         return known
     try:
-        looked = _stored_schedule(store, recorded).has_looked
+        looked = _stored_schedule(archive, recorded).has_looked
     except UsageError:  # the comparison it was to decide was none
         return known
-    last = max(unit.no for unit in store.units(Scope(recorded.row.id)))
-    if known and known[-1][0] == last:
-        looked, known = looked or known[-1][1], known[:-1]
-    return [*known, (last, looked)]
+    last = (recorded.id, manifest.limit)
+    looked = looked or any(wave.looked for wave in known if (wave.run, wave.limit) == last)
+    others = tuple(wave for wave in known if (wave.run, wave.limit) != last)
+    return (*others, Wave(run=recorded.id, limit=manifest.limit, looked=looked))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.engine.prices import dollars, token_bounds, token_guess
-from evenhand.engine.run import BASIS, Everything, JudgeGroup, Schedule, asking
+from evenhand.engine.run import Everything, JudgeGroup, Schedule, asking
 from evenhand.engine.stop import Stopped
 from evenhand.errors import ProviderRefused
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.keys import call_keys
-from evenhand.ledger.store import Scope, Store, StoredJudgment, StoredUnit
-from evenhand.runs.judge import run_schedule, seated
-from evenhand.runs.prepare import Prepared, Seat, open_store
+from evenhand.ledger.keys import call_keys, run_id
+from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
+from evenhand.runs.judge import Begun, run_schedule, seated
+from evenhand.runs.plan import Plan, Seat
+from evenhand.runs.stores import MEMORY, open_store
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""
@@ -27,6 +28,7 @@ OUTPUT_GUESS = 200
 class Forecast:
     """What a run would send: calls, tokens, and the range of its price in picodollars."""
 
+    run: str = ""
     planned: int = 0
     done: int = 0
     left_out: int = 0
@@ -50,6 +52,7 @@ class Forecast:
     def json(self) -> dict[str, Any]:
         sure = not self.until_decided
         return {
+            "run": self.run,
             "until_decided": self.until_decided,
             "planned": self.planned,
             "done": self.done,
@@ -66,96 +69,103 @@ class Forecast:
 
 
 async def forecast(
-    prepared: Prepared, store: Store | None, limit: int | None, *, retry_failures: bool = False
+    plan: Plan, archive: Archive | None, limit: int | None, *, retry_failures: bool = False
 ) -> Forecast:
     """Everything a run would do up to the first call of each judgment that is not in the ledger,
     and no call. The data is read as by a run, into a store that vanishes."""
     result = Forecast()
-    async with aclosing(prepared):
-        await _look(result, prepared, store, limit, retry_failures)
+    async with aclosing(plan):
+        await _look(result, plan, archive, limit, retry_failures)
     return result
 
 
 async def require_keys(
-    prepared: Prepared, store: Store, limit: int | None, *, retry_failures: bool = False
+    plan: Plan, archive: Archive, limit: int | None, *, retry_failures: bool = False
 ) -> None:
     """Raise what keeps a judge from sending, unless all that it would be asked is in the ledger."""
-    if not any(seat.judge.lacks for seat in prepared.seats):
+    if not any(seat.judge.lacks for seat in plan.seats):
         return
     result = Forecast()
 
     def is_enough() -> bool:
-        return bool(result.lacking(prepared.seats))
+        return bool(result.lacking(plan.seats))
 
-    await _look(result, prepared, store, limit, retry_failures, is_enough)
-    for lack in result.lacking(prepared.seats):
+    await _look(result, plan, archive, limit, retry_failures, is_enough)
+    for lack in result.lacking(plan.seats):
         raise lack
 
 
 async def _look(
     result: Forecast,
-    prepared: Prepared,
-    store: Store | None,
+    plan: Plan,
+    archive: Archive | None,
     limit: int | None,
     retry_failures: bool,
     is_enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Sum up what the units of a run would send, until it is enough."""
-    intake = open_store("sqlite::memory:")
+    beside = open_store(MEMORY)
     try:
-        name, units = prepared.suite.file.name, prepared.units(limit)
-        scope = intake.begin(prepared.run, name, prepared.manifest, units)
-        ahead = _Lookahead(result, prepared, store or intake, retry_failures)
-        schedule = _schedule(prepared, intake, scope, store)
-        result.until_decided = not isinstance(schedule, Everything)
-        for unit in intake.units(scope):
-            if is_enough():
-                return
-            if schedule.is_wanted(unit.no):
-                await ahead.add(unit)
+        async with beside.ledger() as ledger:
+            intake = await ledger.intake(plan.units(plan.judging))
+            result.run = run_id(plan.name, plan.manifest.judging.id, intake.content)
+            async with ledger.begin(result.run, plan.name, plan.manifest, intake):
+                begun = Begun(Scope(result.run, limit), plan.manifest)
+                schedule = run_schedule(plan, beside.archive, ledger, begun)
+        ahead = _Lookahead(result, plan, archive or beside.archive, retry_failures)
+        await ahead.add_all(schedule, lambda: beside.archive.units(begun.scope), is_enough)
     finally:
-        intake.close()
-
-
-def _schedule(prepared: Prepared, intake: Store, scope: Scope, ledger: Store | None) -> Schedule:
-    """Which units the run is about, and whether what the store holds already decides it."""
-    made = run_schedule(prepared, intake, scope, prepared.manifest)
-    if ledger and not isinstance(made, Everything):
-        for unit in intake.units(scope):
-            for held, one in ledger.judgments(Scope(scope.run), BASIS, unit.id):
-                if held.digest == unit.digest:
-                    judgment = prepared.kind.read_judgment(one.text)
-                    made.note(unit.no, one.judge, one.repeat, judgment)
-    return made
+        beside.close()
 
 
 class _Lookahead:
     """A forecast under way: the ledger answers as far as it can, and what is missing is summed."""
 
-    def __init__(
-        self, found: Forecast, prepared: Prepared, ledger: Store, retry_failures: bool
-    ) -> None:
+    def __init__(self, found: Forecast, plan: Plan, archive: Archive, retry_failures: bool) -> None:
         self.found = found
-        self._judging, self._ledger, self._run = prepared.judging, ledger, Scope(prepared.run)
-        self._retry_failures, self._bad_tries = retry_failures, prepared.bad_tries
-        self._tries = 1 + prepared.suite.file.settings.repairs
-        judges = [(seat, call_keys(seat.judge.identity)) for seat in prepared.seats]
-        self._seated = list(seated(prepared.judge_groups, judges))
+        self._judging, self._archive, self._record = plan.judging, archive, plan.manifest.judging.id
+        self._retry_failures, self._bad_tries = retry_failures, plan.bad_tries
+        self._read = plan.kind.read_judgment
+        self._tries = 1 + plan.suite.file.settings.repairs
+        judges = [(seat, call_keys(seat.judge.identity)) for seat in plan.seats]
+        self._seated = list(seated(plan.judge_groups, judges))
         self._bound = token_bounds()
+
+    async def add_all(
+        self,
+        schedule: Schedule,
+        units: Callable[[], Iterator[StoredUnit]],
+        is_enough: Callable[[], bool],
+    ) -> None:
+        """All units that are wanted, when what the store holds has been taken into account."""
+        if not isinstance(schedule, Everything):
+            self.found.until_decided = True
+            for unit in units():
+                for stored in self._known(unit):
+                    judgment = self._read(stored.text)
+                    schedule.note(unit.no, stored.judge, stored.repeat, judgment)
+        for unit in units():
+            if is_enough():
+                return
+            if schedule.is_wanted(unit.no):
+                await self.add(unit)
+
+    def _known(self, unit: StoredUnit) -> list[StoredJudgment]:
+        """What the same judging has made of a unit in any run."""
+        return self._archive.known(self._record, unit.id, unit.body)
 
     async def add(self, unit: StoredUnit) -> None:
         """All judgments of one unit."""
-        held = self._ledger.judgments(self._run, BASIS, unit.id)
-        stored = {(one.judge, one.repeat): one for it, one in held if it.digest == unit.digest}
+        known = {(stored.judge, stored.repeat): stored for stored in self._known(unit)}
         for group, judges in self._seated:
             for repeat in range(group.repeats):
-                one = stored.get((group.index, repeat))
-                if one is not None and self._stands(one):
-                    self.found.answered += len(one.calls)
-                    self.found.done += one.text.status != "left_out"
-                    self._plan(is_left_out=one.text.status == "left_out")
+                stored = known.get((group.index, repeat))
+                if stored is not None and self._stands(stored):
+                    self.found.answered += len(stored.calls)
+                    self.found.done += stored.text.status != "left_out"
+                    self._plan(is_left_out=stored.text.status == "left_out")
                 else:
-                    await self._judge(unit, group, repeat, judges, one)
+                    await self._judge(unit, group, repeat, judges, stored)
 
     def _stands(self, stored: StoredJudgment) -> bool:
         reason = stored.text.reason
@@ -182,13 +192,13 @@ class _Lookahead:
         async def ask(question: Question) -> Reply:
             rounds.add((question.seat, question.round))
             key = judges[question.seat][1](replace(question, repeat=repeat))
-            call = None if key in aside else self._ledger.find(key)
-            if call is None:
+            recorded = None if key in aside else self._archive.calls([key]).get(key)
+            if recorded is None or recorded.aside:
                 missing.append(question)
                 raise Stopped
             self.found.answered += 1
             await asyncio.sleep(0)  # Ctrl-C is heard
-            return call.reply
+            return recorded.call.reply
 
         try:
             judgment = await self._judging.judge(unit.body, asking(group, repeat, ask))

@@ -6,10 +6,12 @@ In every summary planned = verdicts + failures + pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
 
 from evenhand.engine.ask import CallPath
 from evenhand.engine.attempt import Endpoint
@@ -17,16 +19,30 @@ from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
 from evenhand.engine.retry import Patience
-from evenhand.engine.run import BASIS, Engine, Everything, JudgeGroup, Pool, asking, routed, settle
+from evenhand.engine.run import Engine, Everything, JudgeGroup, Pool, asking, routed, settle
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
-from evenhand.errors import EvenhandError, StoppedEarly, UsageError
+from evenhand.errors import EvenhandError, StoppedEarly, StoreBusy, UsageError
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.keys import call_keys
-from evenhand.ledger.store import Call, Counts, Scope, Spent, Store, StoredJudgment, StoredUnit
+from evenhand.ledger.keys import call_keys, run_id
+from evenhand.ledger.ports import (
+    Archive,
+    Call,
+    Changes,
+    Counts,
+    Ledger,
+    RunRow,
+    Scope,
+    Spent,
+    Store,
+    StoredJudgment,
+    StoredUnit,
+)
 from evenhand.limits import BACKOFF_FIRST, BATCH_ROWS
-from evenhand.runs.prepare import Prepared, Recorded, Seat, budget_cap
+from evenhand.manifest import JudgeRecord, Manifest
+from evenhand.runs.plan import Plan, Seat
+from evenhand.runs.recorded import Recorded, recorded_run
 
 if TYPE_CHECKING:
     from evenhand.runs.early_stop import UntilDecided
@@ -46,12 +62,20 @@ class Summary:
     spent: Spent
     tally: Tally
     stopped: EvenhandError | None = None
+    changed: Changes | None = None
+    """How its units differ from those of the last run of its name, where somebody was to be told;
+    None if that is this run."""
     decided: SequentialTest | None = None
     """How the comparison stands that ends the run, where one does."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         counts, spent = self.counts, self.spent
+        more: dict[str, Any] = {}
+        if self.changed is not None:
+            more["changed"] = self.changed._asdict()
+        if self.decided is not None:
+            more["decided"] = self.decided.json()
         return {
             "run": self.run,
             "planned": counts.planned,
@@ -65,7 +89,8 @@ class Summary:
             "cost_usd": None if spent.unpriced else dollars(spent.cost),
             "spent_usd": None if self.tally.unpriced else dollars(self.tally.cost),
             "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
-        } | ({} if self.decided is None else {"decided": self.decided.json()})
+            **more,
+        }
 
     @property
     def is_barren(self) -> bool:
@@ -97,89 +122,134 @@ class Options:
     retry_failures: bool = False
     watch: Watch = _quiet
     notice: Callable[[str], None] = lambda said: None
+    tell_changes: Callable[[Changes], None] | None = None
+    """Told before anything is sent how the data differ from those of the last run of the name; they
+    are compared only where somebody is to be told."""
     budget: Budget | None = None
     """Money that is shared with other runs; else what the suite says is the run's own."""
     backoff_first: float = BACKOFF_FIRST
     """The longest first pause before a lost call is tried again, in seconds."""
 
 
-async def judge_run(prepared: Prepared, store: Store, options: Options | None = None) -> Summary:
+async def judge_run(plan: Plan, store: Store, options: Options | None = None) -> Summary:
     """Judge what is open of a suite. Nothing is sent before all of the data was read and found
     good, and nothing is kept of a run whose judge has no key. A stop is told in the summary, not
     raised: what was judged until then stands."""
-    from evenhand.runs.forecast import require_keys
-
     options = options or Options()
     if options.budget:
-        prepared.know_prices()
-    # A run that another process holds may be tried again: its judges are not closed by that.
-    with store.claim(prepared.run):
-        async with aclosing(prepared):
-            again = options.retry_failures
-            await require_keys(prepared, store, options.limit, retry_failures=again)
-            units = prepared.units(options.limit)
-            manifest = _remembering(prepared, store)
-            scope = store.begin(prepared.run, prepared.suite.file.name, manifest, units)
-            if options.retry_failures:
-                store.set_aside(scope, tuple(RETRIED_BY_NEXT_RUN), prepared.bad_tries)
-            schedule = run_schedule(prepared, store, scope, manifest)
-            return await _judged(prepared, store, scope, schedule, options)
+        plan.know_prices()
+    async with store.ledger() as ledger, _begun(plan, store.archive, ledger, options) as begun:
+        if options.retry_failures:
+            kept = tuple(RETRIED_BY_NEXT_RUN)
+            await ledger.set_aside(begun.scope, kept, plan.bad_tries)
+        changes = _told_changes(store.archive, begun, options)
+        schedule = run_schedule(plan, store.archive, ledger, begun)
+        summary = await _judged(plan, store.archive, ledger, begun.scope, schedule, options)
+        return replace(summary, changed=changes)
 
 
-def _remembering(prepared: Prepared, store: Store) -> Mapping[str, Any]:
+class Begun(NamedTuple):
+    """A run that this command holds: the units it is about, what it recorded of itself, and the
+    last run of its name before it."""
+
+    scope: Scope
+    manifest: Manifest
+    before: RunRow | None = None
+
+
+@asynccontextmanager
+async def _begun(
+    plan: Plan, archive: Archive, ledger: Ledger, options: Options
+) -> AsyncIterator[Begun]:
+    """The run of a plan and its data, begun and held."""
+    from evenhand.runs.forecast import require_keys
+
+    try:
+        again = options.retry_failures
+        await require_keys(plan, archive, options.limit, retry_failures=again)
+        intake = await ledger.intake(plan.units(plan.judging))
+        run = run_id(plan.name, plan.manifest.judging.id, intake.content)
+        before = archive.last_run(plan.name)
+        manifest = _remembering(plan, archive, options)
+        async with ledger.begin(run, plan.name, manifest, intake):
+            yield Begun(Scope(run, options.limit), manifest, before)
+    except StoreBusy:
+        raise  # a run that another process holds may be tried again: its judges stay open
+    except BaseException:
+        await plan.aclose()
+        raise
+    await plan.aclose()
+
+
+def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes | None:
+    before = begun.before
+    if options.tell_changes is None or before is None or before.id == begun.scope.run:
+        return None
+    changes = archive.changes(begun.scope.run, before.id)
+    options.tell_changes(changes)
+    return changes
+
+
+def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
     """The manifest, with what an earlier start that was to stop early leaves to be minded."""
-    before = next((row for row in store.runs() if row.id == prepared.run), None)
-    if before is None or not before.manifest.keys() & {"stop", "waves"}:
-        return prepared.manifest
+    manifest = msgspec.structs.replace(plan.manifest, limit=options.limit)
+    before = archive.last_run(plan.name, plan.manifest.judging.id)
+    if before is None:
+        return manifest
+    recorded = recorded_run(archive, before)
+    if recorded.manifest.stop is None and not recorded.manifest.waves:
+        return manifest
     from evenhand.runs.early_stop import waves
 
-    return {**prepared.manifest, "waves": waves(store, Recorded(before))}
+    return msgspec.structs.replace(manifest, waves=waves(archive, recorded))
 
 
 def run_schedule(
-    prepared: Prepared, store: Store, scope: Scope, manifest: Mapping[str, Any]
+    plan: Plan, archive: Archive, ledger: Ledger, begun: Begun
 ) -> Everything | UntilDecided:
     """Everything, or as much as decides what the suite wants decided; raises UsageError."""
-    if not (prepared.suite.file.stop and prepared.suite.file.stop.until_decided):
-        return Everything(store, scope)
+    if not begun.manifest.is_sequential:
+        return Everything(ledger, begun.scope)
     from evenhand.runs.early_stop import schedule
 
-    width = prepared.suite.file.limits.concurrency
-    return schedule(store, scope, prepared.judging, prepared.judge_groups, manifest, width)
+    width = plan.suite.file.limits.concurrency
+    return schedule(archive, begun.scope, plan.judging, plan.judge_groups, begun.manifest, width)
 
 
 async def _judged(
-    prepared: Prepared,
-    store: Store,
+    plan: Plan,
+    archive: Archive,
+    ledger: Ledger,
     scope: Scope,
     schedule: Everything | UntilDecided,
     options: Options,
 ) -> Summary:
     stop, tally = Stop(), Tally()
-    limits = prepared.suite.file.limits
-    before = store.counts(scope, prepared.judgments_per_unit, BASIS)
+    limits = plan.suite.file.limits
+    before = archive.counts(scope, plan.judgments_per_unit)
     # What is judged again is counted when it is.
     again = sum(before.failed_calls.get(reason, 0) for reason in RETRIED_BY_NEXT_RUN)
     tally.cached, tally.verdicts = before.calls - again, before.verdicts
     tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
-    spent = store.spent(prepared.run)
-    own = Budget(budget_cap(prepared.suite), _used(prepared, spent))
-    budget = options.budget or own
+    budget = options.budget or Budget(plan.budget_cap, _used(plan, archive.spent(scope.run)))
     paces = {
         seat.judge.account: Pace(stop, limits.requests_per_minute, limits.tokens_per_minute)
-        for seat in prepared.seats
+        for seat in plan.seats
     }
     call_paths = [
-        _call_path(prepared, seat, store, stop, paces[seat.judge.account], budget, tally, options)
-        for seat in prepared.seats
+        _call_path(
+            plan, seat, ledger, scope.run, stop, paces[seat.judge.account], budget, tally, options
+        )
+        for seat in plan.seats
     ]
     pools = [
-        Pool(group=group, call_paths=seated, width=_width(limits.concurrency, seated))
-        for group, seated in seated(prepared.judge_groups, call_paths)
+        Pool(group=group, call_paths=members, width=_width(limits.concurrency, members))
+        for group, members in seated(plan.judge_groups, call_paths)
     ]
     engine = Engine(
-        kind=prepared.judging,
-        store=store,
+        kind=plan.judging,
+        ledger=ledger,
+        run_id=scope.run,
         schedule=schedule,
         pools=pools,
         stop=stop,
@@ -187,12 +257,11 @@ async def _judged(
     )
     with options.watch(tally, before.planned, stop):
         await _in_time(engine, stop, limits.run_seconds)
-    counts = store.counts(scope, prepared.judgments_per_unit, BASIS)
     return Summary(
-        run=prepared.run,
+        run=scope.run,
         scope=scope,
-        counts=counts,
-        spent=store.spent(prepared.run),
+        counts=archive.counts(scope, plan.judgments_per_unit),
+        spent=archive.spent(scope.run),
         tally=tally,
         stopped=stop.cause,
         decided=None if isinstance(schedule, Everything) else schedule.result(),
@@ -219,29 +288,30 @@ def _width(concurrency: int, seated: Sequence[CallPath]) -> int:
     return min(concurrency, slots or concurrency)
 
 
-def _used(prepared: Prepared, spent: Spent) -> int:
+def _used(plan: Plan, spent: Spent) -> int:
     """What a run has used of its budget. Calls from before their price was known count as the most
     that the run's tokens can have cost."""
-    prices = [seat.price for seat in prepared.seats if seat.price and spent.unpriced]
+    prices = [seat.price for seat in plan.seats if seat.price and spent.unpriced]
     bounds = [price.bound(spent.input_tokens, spent.output_tokens) for price in prices]
     return spent.cost + spent.reserved + max(bounds, default=0)
 
 
 def _call_path(
-    prepared: Prepared,
+    plan: Plan,
     seat: Seat,
-    store: Store,
+    ledger: Ledger,
+    run: str,
     stop: Stop,
     pace: Pace,
     budget: Budget,
     tally: Tally,
     options: Options,
 ) -> CallPath:
-    limits = prepared.suite.file.limits
+    limits = plan.suite.file.limits
     return CallPath(
         judge=seat.judge,
-        run=prepared.run,
-        store=store,
+        run=run,
+        ledger=ledger,
         stop=stop,
         pace=pace,
         patience=Patience(
@@ -275,49 +345,61 @@ async def _in_time(engine: Engine, stop: Stop, seconds: float | None) -> None:
 async def settle_run(recorded: Recorded, store: Store) -> Summary:
     """Recompute every judgment of a run from its stored replies, without a call. What would need
     one becomes pending."""
-    run, tally = recorded.row.id, Tally()
+    archive, scope, tally = store.archive, recorded.scope, Tally()
     if recorded.imported:
         raise UsageError(
-            f"run {run} was imported: there are no replies to settle it from",
+            f"run {scope.run} was imported: there are no replies to settle it from",
             advice="Import the file again; how conflicts count is told to leaderboard.",
         )
-    scope = Scope(run)
-    with store.claim(run):
+    async with store.ledger() as ledger, ledger.claim(scope.run):
         for group, judges in seated(recorded.judge_groups, recorded.judges):
-            endpoint = _recorded_endpoints(judges, store, tally)
+            endpoint = _recorded_endpoints(judges, archive, tally)
             for repeat in range(group.repeats):
-                for unit in store.units(scope):
-                    try:
-                        settled = await settle(
-                            recorded.judging, group, repeat, unit, endpoint, tally
-                        )
-                        store.settle(settled.stored)
-                    except Stopped:
-                        store.forget(unit.no, group.index, repeat)
-                    if unit.no % BATCH_ROWS == 0:
-                        await store.flush()
-        await store.flush()
-    counts = store.counts(scope, recorded.judgments_per_unit, BASIS)
-    return Summary(run=run, scope=scope, counts=counts, spent=store.spent(run), tally=tally)
+                for unit in archive.units(scope):
+                    await _settled(recorded, ledger, group, repeat, unit, endpoint, tally)
+                    if unit.position % BATCH_ROWS == 0:
+                        await ledger.flush()
+        await ledger.flush()
+    counts = archive.counts(scope, recorded.judgments_per_unit)
+    spent = archive.spent(scope.run)
+    return Summary(run=scope.run, scope=scope, counts=counts, spent=spent, tally=tally)
 
 
-def _recorded_endpoints(
-    judges: Sequence[Mapping[str, Any]], store: Store, tally: Tally
-) -> Endpoint:
-    """`ask` over the ledger alone."""
-    return routed([_recorded_endpoint(judge["identity"], store, tally) for judge in judges])
+async def _settled(
+    recorded: Recorded,
+    ledger: Ledger,
+    group: JudgeGroup,
+    repeat: int,
+    unit: StoredUnit,
+    endpoint: Endpoint,
+    tally: Tally,
+) -> None:
+    """One judgment computed anew, or dropped where a reply is missing."""
+    run = recorded.id
+    try:
+        settled = await settle(recorded.judging, group, repeat, unit, endpoint, tally)
+    except Stopped:
+        await ledger.forget(run, unit.no, group.index, repeat)
+    else:
+        await ledger.settle(run, settled.stored)
 
 
-def _recorded_endpoint(identity: Any, store: Store, tally: Tally) -> Endpoint:
+def _recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> Endpoint:
+    """`ask` over recorded replies alone."""
+    return routed([_recorded_endpoint(judge.identity, archive, tally) for judge in judges])
+
+
+def _recorded_endpoint(identity: Mapping[str, Any], archive: Archive, tally: Tally) -> Endpoint:
     key_of = call_keys(identity)
 
     async def ask(question: Question) -> Call:
-        call = store.find(key_of(question), aside=True)
-        if call is None:
+        key = key_of(question)
+        recorded = archive.calls([key]).get(key)
+        if recorded is None:
             raise Stopped
         tally.cached += 1
-        await asyncio.sleep(0)  # Ctrl-C is heard, and the store is seen anew
-        return call
+        await asyncio.sleep(0)  # Ctrl-C is heard
+        return recorded.call
 
     return ask
 
@@ -348,14 +430,14 @@ class Exchange:
 
 
 async def exchanges(
-    recorded: Recorded, store: Store, unit: StoredUnit, stored: StoredJudgment
+    recorded: Recorded, archive: Archive, unit: StoredUnit, stored: StoredJudgment
 ) -> list[Exchange]:
     """The conversation behind one judgment, made again from the ledger: the keys prove that these
     are the prompts that were sent. None of a judgment made elsewhere."""
     if recorded.imported:
         return []
     group, judges = list(seated(recorded.judge_groups, recorded.judges))[stored.judge]
-    endpoint = _recorded_endpoints(judges, store, Tally())
+    endpoint = _recorded_endpoints(judges, archive, Tally())
     found: list[Exchange] = []
 
     async def ask(question: Question) -> Reply:

@@ -14,7 +14,7 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Scoring, Voting
-from evenhand.ledger.store import StoredUnit
+from evenhand.ledger.ports import StoredUnit
 from evenhand.measures import Ends
 from evenhand.stats.columns import Columns, id_fields, widen_ends
 from evenhand.stats.comparison.comparison import OVERALL

@@ -160,7 +160,7 @@ class _Counts:
             self._stand(pair.candidates, winner)
         self._passes(pair)
         _add(self.alike, pair.row, *_alike(pair))
-        if pair.of > 2:
+        if pair.of > 2 and pair.places[0] != pair.places[1]:
             self.topics.setdefault(pair.row, []).append(pair)
 
     def _stand(self, candidates: tuple[str, str], winner: str) -> None:

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from evenhand import jsontext
 from evenhand.files.protocols import builtin_protocols, find_protocol
 from evenhand.kinds.shared.load import Protocol
-from evenhand.ledger.store import StoredUnit
+from evenhand.ledger.ports import StoredUnit
 from evenhand.results import pages
 from evenhand.web import shapes
 from evenhand.web.desk import ROWS, Desk, NotFound, turn, wanted

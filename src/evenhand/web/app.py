@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from evenhand import jsontext
 from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, quoted
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Store
 from evenhand.report.html.page import static
 from evenhand.web.api import Json, routes
 from evenhand.web.desk import Desk, NotFound

@@ -10,7 +10,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.store import Browsed, Cursor, PageRequest, Store
+from evenhand.ledger.ports import Archive, Browsed, Cursor, PageRequest, Store
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure, figures
 from evenhand.report.html.page import Words
@@ -19,7 +19,7 @@ from evenhand.results import pages
 from evenhand.results.pages import REACH, WINDOW, Standing, read_place
 from evenhand.results.report import Asked, make_report
 from evenhand.runs.judge import settle_run
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.web.stores import Kept, Patience, Stores
 
 ROWS = 50
@@ -43,17 +43,18 @@ class Desk:
 
     def runs(self) -> list[Recorded]:
         """All runs, the one started last first."""
-        found = self.kept.get("runs", lambda store: [Recorded(row) for row in store.runs()], 60)
-        return found or []
+        make: Callable[[Archive], list[Recorded]] = lambda store: [  # noqa: E731
+            recorded_run(store, row) for row in store.runs()
+        ]
+        return self.kept.get("runs", make, 60) or []
 
     def run(self, name: str) -> Recorded:
-        """The run with an id, a unique prefix of one, or `latest`; raises NotFound."""
-        runs = self.runs()
-        found = runs[:1] if name == "latest" else [r for r in runs if r.row.id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        what = "several runs begin" if found else "no run begins"
-        raise NotFound(f"{what} with {quoted(name)}")
+        """The run that a command line would name so; raises NotFound."""
+        runs = {recorded.id: recorded for recorded in self.runs()}
+        try:
+            return runs[named_run([recorded.row for recorded in runs.values()], name).id]
+        except UsageError as error:
+            raise NotFound(error.what, advice=error.advice) from None
 
     def standings(self, runs: Sequence[Recorded]) -> list[Standing | None]:
         """How runs stand, as far as it can be counted in the time of one page."""
@@ -84,7 +85,7 @@ class Desk:
     def agreement(self, one: Recorded, other: Recorded) -> dict[str, Any] | None:
         """How far two runs agree; None while it is being counted."""
         key = ("agreement", one.row.id, other.row.id)
-        make: Callable[[Store], dict[str, Any]] = lambda store: pages.agreement(  # noqa: E731
+        make: Callable[[Archive], dict[str, Any]] = lambda store: pages.agreement(  # noqa: E731
             store, one, other
         )
         return self.kept.get(key, make, self._patience.figures, is_long=True)
@@ -92,7 +93,7 @@ class Desk:
     def report(self, recorded: Recorded) -> Report | None:
         """What the judgments of a run come to; None while it is being computed."""
         key = ("report", recorded.row.id)
-        make: Callable[[Store], Report] = lambda store: make_report(  # noqa: E731
+        make: Callable[[Archive], Report] = lambda store: make_report(  # noqa: E731
             store, recorded, Asked(summary=True)
         )
         return self.kept.get(key, make, self._patience.figures, is_long=True)
@@ -106,7 +107,7 @@ class Desk:
         if report is None:
             return None
 
-        def drawn(store: Store) -> tuple[Report, list[tuple[Figure, str]]]:
+        def drawn(store: Archive) -> tuple[Report, list[tuple[Figure, str]]]:
             try:
                 return report, [(figure, figure.svg) for figure in figures(report, say)]
             except UsageError:
@@ -130,7 +131,7 @@ class Desk:
 
     def suggestions(self, recorded: Recorded) -> dict[str, Any]:
         key = ("suggestions", recorded.row.id, recorded.row.starts)
-        make: Callable[[Store], dict[str, Any]] = lambda store: pages.suggestions(  # noqa: E731
+        make: Callable[[Archive], dict[str, Any]] = lambda store: pages.suggestions(  # noqa: E731
             store, recorded
         )
         found = self.kept.get(key, make, self._patience.counts)

@@ -17,14 +17,14 @@ from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol
-from evenhand.ledger.store import Cursor, PageRequest, StoredUnit
+from evenhand.ledger.ports import Cursor, PageRequest, StoredUnit
 from evenhand.report.html.answer import answers
 from evenhand.report.html.page import Words
 from evenhand.report.html.units import unit_blocks, unit_line
 from evenhand.results import pages
 from evenhand.results.pages import WINDOW
 from evenhand.results.report import names_of
-from evenhand.runs.prepare import Recorded
+from evenhand.runs.recorded import Recorded
 from evenhand.web.api import Filters, Number, Place, Run, Text, named_protocol, protocol_json
 from evenhand.web.desk import ROWS, Desk, turn, wanted
 from evenhand.web.render import Renderer
@@ -107,7 +107,7 @@ class Pages:
             again=FIGURES_SECONDS,
             many=many and got is not None and got["verdicts"] > 0,
             about=_about(recorded, say),
-            caveats=sorted({judge.get("caveat", "") for judge in recorded.judges} - {""}),
+            caveats=sorted({judge.caveat for judge in recorded.judges} - {""}),
             can_report=all(find_spec(name) for name in ("altair", "vl_convert")),
             duration=_duration,
         )
@@ -227,7 +227,7 @@ class Pages:
             ahead=dict(links)["prev" if page.forward else "next"],
             judge=judge,
             text=text,
-            judges=list(dict.fromkeys(one["name"] for one in recorded.judges)),
+            judges=list(dict.fromkeys(judge_record.name for judge_record in recorded.judges)),
             pages=links,
         )
 
@@ -310,9 +310,8 @@ class Pages:
     def run_protocol(self, request: Request, run: Run) -> Response:
         """The protocol of a run as it was used."""
         recorded, say = self._desk.run(run), self._render.words(request)
-        kept = recorded.row.manifest["protocol"]
-        texts = _in_order(kept.get("texts", {}), str(recorded.identity.get("language", "")))
-        if rubric := recorded.identity.get("rubric"):
+        texts = _in_order(recorded.manifest.judging.texts, recorded.manifest.judging.language)
+        if rubric := recorded.rubric:
             shown = jsontext.dump(rubric) if not isinstance(rubric, str) else rubric
             texts = [(say("view.rubric"), shown), *texts]
         return self._render(
@@ -320,7 +319,7 @@ class Pages:
             "protocol.html",
             place="",
             run=recorded,
-            name=kept["name"],
+            name=recorded.manifest.protocol,
             about=_about(recorded, say),
             texts=texts,
         )
@@ -351,18 +350,18 @@ class Pages:
 
 def _about(recorded: Recorded, say: Words) -> list[tuple[str, str]]:
     """What a run is, in pairs of a label and a value."""
-    row, identity = recorded.row, recorded.identity
+    row, manifest, judging = recorded.row, recorded.manifest, recorded.manifest.judging
     told = [
         ("kind", recorded.kind_name),
         ("judges", ", ".join(recorded.names)),
-        ("protocol", row.manifest["protocol"]["name"]),
-        ("version", identity.get("protocol")),
-        ("prompt", row.manifest.get("prompt")),
-        ("language", identity.get("language")),
-        ("seed", identity.get("seed")),
-        ("settings", jsontext.dump(identity["settings"])),
+        ("protocol", manifest.protocol),
+        ("version", judging.protocol),
+        ("prompt", manifest.prompt),
+        ("language", judging.language),
+        ("seed", judging.seed),
+        ("settings", jsontext.dump(recorded.settings)),
         ("started", say.moment(row.started)),
-        ("made_by", row.manifest["evenhand"]),
+        ("made_by", manifest.evenhand),
     ]
     return [(say(f"view.{key}"), str(value)) for key, value in told if value is not None]
 

@@ -12,7 +12,7 @@ from queue import Empty, Full, LifoQueue
 from typing import Any, Generic, TypeVar
 
 from evenhand.errors import EvenhandError, StoreError
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive, Store
 
 T = TypeVar("T")
 IDLE = 4
@@ -45,11 +45,11 @@ class Stores:
         self._idle: LifoQueue[Store] = LifoQueue(IDLE)
 
     @contextmanager
-    def lent(self) -> Iterator[Store]:
-        """A store for the time of a request; raises StoreError where it is gone."""
+    def lent(self) -> Iterator[Archive]:
+        """A store to read from for the time of a request; raises StoreError where it is gone."""
         store = self._taken()
         try:
-            yield store
+            yield store.archive
         except StoreError:
             store.close()
             raise
@@ -72,7 +72,7 @@ class Stores:
         with suppress(Empty):
             while True:
                 store = self._idle.get_nowait()
-                if store.is_there():
+                if store.archive.is_there():
                     return store
                 store.close()
         return self._open()
@@ -110,7 +110,7 @@ class Kept:
     def get(
         self,
         key: Hashable,
-        make: Callable[[Store], T],
+        make: Callable[[Archive], T],
         wait: float,
         *,
         is_long: bool = False,
@@ -137,13 +137,13 @@ class Kept:
         return figure.value
 
     def _state(self) -> int:
-        if self._watching is not None and not self._watching.is_there():
+        if self._watching is not None and not self._watching.archive.is_there():
             self._watching.close()
             self._watching = None
             self._known.clear()
         if self._watching is None:
             self._watching = self._stores.opened()
-        return self._watching.state()
+        return self._watching.archive.state()
 
     def _is_due(self, figure: _Figure[Any], source: object) -> bool:
         if figure.under_way or figure.source is source or figure.source == source:
@@ -151,7 +151,7 @@ class Kept:
         return time.monotonic() - figure.made >= self._pause * figure.took
 
     def _make(
-        self, figure: _Figure[T], source: object, make: Callable[[Store], T], is_long: bool
+        self, figure: _Figure[T], source: object, make: Callable[[Archive], T], is_long: bool
     ) -> None:
         begun = time.monotonic()
         try:

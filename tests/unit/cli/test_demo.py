@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.cli.common import IN_MEMORY, resume_advice
+from evenhand.cli.common import resume_advice
 from evenhand.cli.demo import SMALL, remark
 from evenhand.judges.embedded import models
 from evenhand.kinds.shared.load import KINDS
+from evenhand.runs.stores import MEMORY
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -20,4 +21,4 @@ def test_what_was_measured_is_said_of_the_model_it_was_measured_with(kind: str) 
 
 def test_only_a_store_that_outlives_the_command_can_be_continued() -> None:
     assert resume_advice("sqlite:demo.db").startswith("To continue: ")
-    assert "continue" not in resume_advice(IN_MEMORY)
+    assert "continue" not in resume_advice(MEMORY)

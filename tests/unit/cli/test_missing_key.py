@@ -11,7 +11,8 @@ import pytest
 from evenhand.errors import KeyMissing, ProviderRefused
 from evenhand.exchange import Question, Reply
 from evenhand.runs.judge import judge_run
-from evenhand.runs.prepare import Prepared, open_store
+from evenhand.runs.plan import Plan
+from evenhand.runs.stores import open_store
 from tests.suites import Scripted, good_reply, prepared, seated, write_pairs, write_suite
 from tests.unit.cli.conftest import CallCommand
 
@@ -61,7 +62,7 @@ async def reply(question: Question) -> Reply:
     return good_reply(question)
 
 
-def judged(ready: Prepared, folder: Path) -> int:
+def judged(ready: Plan, folder: Path) -> int:
     store = open_store("sqlite:evenhand.db", folder)
     try:
         return asyncio.run(judge_run(ready, store)).counts.verdicts

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from evenhand.ledger.store import Scope
+from evenhand.manifest import Stopping
 from evenhand.runs.early_stop import UntilDecided, stored_decision
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive
 from tests.crash.watching import DYING
 from tests.suites import (
     TASK,
@@ -195,12 +197,12 @@ def test_notes_in_any_order_come_to_one_decision(tmp_path: Path) -> None:
     """The schedule itself: what ends first does not enter first."""
     folder = write(tmp_path, rows(BETTER, 60), stop={})
     asyncio.run(judged(folder, environ={"EVENHAND_STOP__UNTIL_DECIDED": "false"}))
-    store = open_store("sqlite:evenhand.db", folder)
+    store = open_archive("sqlite:evenhand.db", folder)
     try:
         run = find_run(store, "latest")
-        scope = Scope(run.row.id)
-        manifest = run.row.manifest | {"stop": run.row.manifest["stop"] | {"until_decided": True}}
-        known = [(unit.no, one) for unit, one in store.judgments(scope, "contract1:")]
+        scope = run.scope
+        manifest = structs.replace(run.manifest, stop=Stopping())
+        known = [(unit.no, one) for unit, one in store.judgments(scope)]
         found = []
         for seed in range(5):
             random.Random(seed).shuffle(known)
@@ -423,10 +425,10 @@ def test_units_that_are_added_come_after_the_others(tmp_path: Path) -> None:
     assert second.decided is not None
     assert second.decided.json()["outcome"] == "better"
     assert 30 < second.decided.json()["questions"] < 80
-    store = open_store("sqlite:evenhand.db", folder)
+    store = open_archive("sqlite:evenhand.db", folder)
     try:
         run = find_run(store, "latest")
-        assert [looked for _, looked in run.row.manifest["waves"]] == [True]
+        assert [wave.looked for wave in run.manifest.waves] == [True]
         assert stored_decision(store, run) == second.decided
     finally:
         store.close()

@@ -11,10 +11,10 @@ from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted
 from evenhand.exchange import Question, Reply
-from evenhand.ledger.store import Scope
 from evenhand.results.rows import figures_of_pairs
 from evenhand.runs.judge import Summary, settle_run
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive, open_store
 from evenhand.stats.pairwise import PairFigures
 from tests.suites import (
     judged,
@@ -29,18 +29,18 @@ def judge(name: str, **rest: Any) -> dict[str, Any]:
 
 
 def figures(folder: Path, run: str = "latest") -> PairFigures:
-    store = open_store("sqlite:evenhand.db", folder, must_exist=True)
+    store = open_archive("sqlite:evenhand.db", folder)
     try:
         found = find_run(store, run)
-        return figures_of_pairs(store, Scope(found.row.id), found.judge_groups)
+        return figures_of_pairs(store, found.scope, found.judge_groups)
     finally:
         store.close()
 
 
 async def settled_again(folder: Path) -> Summary:
-    store = open_store("sqlite:evenhand.db", folder)
+    store = open_store("sqlite:evenhand.db", folder, must_exist=True)
     try:
-        return await settle_run(find_run(store, "latest"), store)
+        return await settle_run(find_run(store.archive, "latest"), store)
     finally:
         store.close()
 

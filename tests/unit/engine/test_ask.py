@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evenhand.errors import CallRejected, StoreError, UsageError
 from evenhand.exchange import Question, Reply
-from evenhand.ledger.sqlite import SqliteStore
+from evenhand.ledger.ports import Ledger
+from evenhand.ledger.sqlite.ledger import SqliteLedger
 from evenhand.runs.judge import judge_run
+from evenhand.runs.stores import open_store
 from tests.provider import Provider, refusing_schema
 from tests.suites import (
     Scripted,
@@ -86,18 +91,26 @@ async def test_a_disk_that_is_full_stops_the_run_and_nothing_half_kept_is_used(
 ) -> None:
     write_suite(tmp_path, 200, limits={"concurrency": 8})
     ready = prepared(tmp_path)
-    store = SqliteStore(tmp_path / "evenhand.db")
+    store = open_store("sqlite:evenhand.db", tmp_path)
+    opened: list[SqliteLedger] = []
     answered: list[str] = []
+
+    @asynccontextmanager
+    async def watched() -> AsyncIterator[Ledger]:
+        async with store.ledger() as ledger:
+            assert isinstance(ledger, SqliteLedger)
+            opened.append(ledger)
+            yield ledger
 
     async def answer(question: Question) -> Reply:
         if not answered:
-            (pages,) = store._writing.execute("PRAGMA page_count").fetchone()
-            store._writing.execute(f"PRAGMA max_page_count = {pages + 8}")
+            (pages,) = opened[0]._writing.execute("PRAGMA page_count").fetchone()
+            opened[0]._writing.execute(f"PRAGMA max_page_count = {pages + 8}")
         answered.append(question.unit)
         return good_reply(question)
 
     with pytest.raises(StoreError, match="full") as told:
-        await judge_run(seated(ready, Scripted(answer)), store)
+        await judge_run(seated(ready, Scripted(answer)), replace(store, ledger=watched))
     store.close()
     assert told.value.exit_code == 6
     rows = stored(tmp_path)

@@ -4,8 +4,9 @@ money that nobody will give back."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from evenhand.engine.prices import token_bounds
 from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted, StoppedEarly, StoreError
 from evenhand.exchange import Question, Reply, Usage
+from evenhand.ledger.ports import Ledger
 from evenhand.runs.judge import Options, Summary, judge_run
-from evenhand.runs.prepare import open_store
+from evenhand.runs.stores import open_store
 from tests.suites import Scripted, good_reply, prepared, seated, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 
@@ -59,13 +61,21 @@ class Scene:
         options: Mapping[str, Any] | None = None,
         **changed: Any,
     ) -> Summary:
-        """Judge with the shared budget; `changed` are methods of the store."""
+        """Judge with the shared budget; `changed` are methods of the ledger."""
         ready = seated(prepared(self.folder), Scripted(answer or self.at_once))
         store = open_store("sqlite:evenhand.db", self.folder)
-        for name, method in changed.items():
-            setattr(store, name, method(getattr(store, name)))
+
+        @asynccontextmanager
+        async def ledger() -> AsyncIterator[Ledger]:
+            async with store.ledger() as opened:
+                for name, method in changed.items():
+                    setattr(opened, name, method(getattr(opened, name)))
+                yield opened
+
         try:
-            return await judge_run(ready, store, Options(budget=self.budget, **options or {}))
+            watched = replace(store, ledger=ledger)
+            chosen = Options(budget=self.budget, **options or {})
+            return await judge_run(ready, watched, chosen)
         finally:
             store.close()
 

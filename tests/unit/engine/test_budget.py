@@ -12,8 +12,9 @@ import pytest
 from evenhand.engine.prices import token_bounds
 from evenhand.errors import CallLost, CallRejected, StoppedEarly, StoreError, UsageError
 from evenhand.exchange import Message, Question, Reply, Usage
+from evenhand.ledger.sqlite.ledger import SqliteLedger
 from evenhand.runs.judge import judge_run
-from evenhand.runs.prepare import open_store
+from evenhand.runs.stores import open_store
 from tests import provider as p
 from tests.suites import Scripted, at, good_reply, judged, prepared, seated, write_suite
 
@@ -109,7 +110,7 @@ async def test_a_store_that_fails_leaves_nobody_waiting_for_money(
         loop.call_soon(failed.set_exception, StoreError("the disk is full"))
         return failed
 
-    monkeypatch.setattr(store, "reserve", full)
+    monkeypatch.setattr(SqliteLedger, "reserve", full)
     summary = await asyncio.wait_for(judge_run(ready, store), 30)
     store.close()
     assert isinstance(summary.stopped, StoreError)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenhand.runs.judge import Summary, settle_run
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive, open_store
 from tests import provider as p
 from tests.suites import JUDGE, at, judged, samples, stored, write_rows, write_suite
 
 
 async def settled(folder: Path) -> Summary:
-    store = open_store("sqlite:evenhand.db", folder)
+    store = open_store("sqlite:evenhand.db", folder, must_exist=True)
     try:
-        return await settle_run(find_run(store, "latest"), store)
+        return await settle_run(find_run(store.archive, "latest"), store)
     finally:
         store.close()
 
@@ -31,12 +33,14 @@ async def test_a_finished_run_sends_nothing(tmp_path: Path) -> None:
     assert again.json()["spent_usd"] == 0
 
 
-async def test_added_units_join_the_run(tmp_path: Path) -> None:
+async def test_added_units_make_another_run_and_only_they_are_sent(tmp_path: Path) -> None:
     write_suite(tmp_path, 3)
     first = await judged(tmp_path)
     write_rows(tmp_path, samples(5))
-    again = await judged(tmp_path)
-    assert (again.run, again.tally.sent, again.counts.planned) == (first.run, 2, 5)
+    again = await judged(tmp_path, tell_changes=lambda changes: None)
+    assert again.run != first.run
+    assert (again.tally.sent, again.tally.cached, again.counts.planned) == (2, 3, 5)
+    assert again.changed == (2, 0, 0)
 
 
 async def test_limit_caps_what_is_planned_and_the_rest_is_free_to_follow(tmp_path: Path) -> None:
@@ -47,23 +51,24 @@ async def test_limit_caps_what_is_planned_and_the_rest_is_free_to_follow(tmp_pat
     assert (again.run, again.tally.sent, again.counts.planned) == (first.run, 3, 5)
 
 
-async def test_a_changed_unit_is_judged_again_and_its_old_verdict_is_shown_no_more(
+async def test_a_changed_unit_is_judged_anew_and_its_old_verdict_stays_with_the_old_run(
     tmp_path: Path,
 ) -> None:
     write_suite(tmp_path, 3)
-    await judged(tmp_path)
+    first = await judged(tmp_path)
     rows = samples(3)
     rows[1]["model_output"] = "Another answer than before."
     write_rows(tmp_path, rows)
     limited = await judged(tmp_path, limit=1)
-    assert limited.counts.verdicts == 1
-    assert {row["unit"] for row in stored(tmp_path)} == {"u0", "u1", "u2"}
-    with sqlite3.connect(tmp_path / "evenhand.db") as beside:
-        beside.execute("UPDATE units SET digest='changed' WHERE id='u1'")
-    beside.close()
+    assert (limited.counts.verdicts, limited.tally.sent) == (1, 0)
     assert {row["unit"] for row in stored(tmp_path)} == {"u0", "u2"}
     again = await judged(tmp_path)
-    assert (again.tally.sent, again.counts.verdicts) == (1, 3)
+    assert (again.run, again.tally.sent, again.counts.verdicts) == (limited.run, 1, 3)
+    quotes = {
+        run: next(row for row in stored(tmp_path, run) if row["unit"] == "u1")["output"]["scores"]
+        for run in (first.run, again.run)
+    }
+    assert quotes[first.run] != quotes[again.run]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,7 @@ async def test_other_failures_are_asked_again_only_with_retry_failures(tmp_path:
     # What was paid for stays in the ledger and in the bill.
     assert again.spent.calls == 5
     assert again.spent.input_tokens == 5 * 900
-    store = open_store("sqlite:evenhand.db", tmp_path)
+    store = open_archive("sqlite:evenhand.db", tmp_path)
     assert store.verify() == []
     store.close()
 
@@ -147,15 +152,16 @@ async def test_what_settle_misses_becomes_pending(tmp_path: Path) -> None:
     assert (await judged(tmp_path)).tally.sent == 1
 
 
+@pytest.mark.parametrize("other", [{"name": "another"}, {"settings": {"repairs": 1}}])
 async def test_another_run_in_the_same_store_pays_nothing_for_the_same_questions(
-    tmp_path: Path,
+    tmp_path: Path, other: dict[str, Any]
 ) -> None:
     write_suite(tmp_path, 3)
     first = await judged(tmp_path)
-    write_suite(tmp_path, 3, name="another")
-    other = await judged(tmp_path)
-    assert other.run != first.run
-    assert (other.tally.sent, other.counts.verdicts) == (0, 3)
+    write_suite(tmp_path, 3, **other)
+    again = await judged(tmp_path)
+    assert again.run != first.run
+    assert (again.tally.sent, again.counts.verdicts) == (0, 3)
 
 
 async def test_limits_are_no_part_of_the_run(tmp_path: Path) -> None:

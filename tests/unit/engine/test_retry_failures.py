@@ -12,7 +12,7 @@ from evenhand.engine.progress import Progress
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.runs.forecast import forecast
-from evenhand.runs.prepare import open_store
+from evenhand.runs.stores import open_archive
 from tests import provider as p
 from tests.suites import (
     PAIR_JUDGE,
@@ -49,7 +49,7 @@ async def test_a_pair_is_asked_again_from_the_round_that_failed(tmp_path: Path) 
     assert not any(made["problems"] for made in row["passes"])
     assert last.spent.calls == 18
     assert (await settled_again(tmp_path)).counts.verdicts == 1
-    store = open_store("sqlite:evenhand.db", tmp_path)
+    store = open_archive("sqlite:evenhand.db", tmp_path)
     assert store.verify() == []
     store.close()
 
@@ -84,7 +84,9 @@ def _half(order: str) -> str:
 import pathlib
 async def half(messages, schema, params):
     well = pathlib.Path(__file__).with_name("well").exists()
-    return alike("tie") if well or params["order"] != "{order}" else "{{}}"
+    shown = "".join(message["content"] for message in messages)
+    order = "12" if shown.index("An answer worth") < shown.index("A reply worth") else "21"
+    return alike("tie") if well or order != "{order}" else "{{}}"
 """
 
 
@@ -112,7 +114,7 @@ async def test_a_forecast_knows_what_is_asked_again(tmp_path: Path) -> None:
     async with p.Provider([*[FIRST] * 4, BAD]) as provider:
         write_pairs(tmp_path, 1, at(provider.url), limits={"concurrency": 1})
         await judged(tmp_path)
-        store = open_store("sqlite:evenhand.db", tmp_path)
+        store = open_archive("sqlite:evenhand.db", tmp_path)
         plain = await forecast(prepared(tmp_path), store, None)
         again = await forecast(prepared(tmp_path), store, None, retry_failures=True)
         store.close()

@@ -139,7 +139,8 @@ def test_memory_does_not_grow_with_the_number_of_units(tmp_path: Path) -> None:
 async def test_a_run_answered_by_the_ledger_still_hears_ctrl_c(tmp_path: Path, width: int) -> None:
     write_suite(tmp_path, 50, limits={"concurrency": width})
     await judged(tmp_path)
-    write_suite(tmp_path, 50, name="again", limits={"concurrency": width})
+    # Another judging with the same questions.
+    write_suite(tmp_path, 50, settings={"repairs": 1}, limits={"concurrency": width})
 
     @contextmanager
     def interrupting(tally: Tally, planned: int, stop: Stop) -> Iterator[None]:

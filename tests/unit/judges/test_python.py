@@ -49,7 +49,6 @@ async def judge(messages, schema, params):
         "max_tokens": 9,
         "seed": 3008,
         "round": 2,
-        "order": "21",
         "repeat": 3,
         "reask": 1,
     }

@@ -11,24 +11,29 @@ from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
-from evenhand.kinds.pairwise.unit import read_pairs
+from evenhand.kinds.pairwise.unit import first_order, read_pairs
 from evenhand.kinds.shared.asking import Asking
 from evenhand.units import Pair
 from tests.provider import BLOCK
 from tests.suites import pair_reply, pair_row
 
-PAIR = replace(read_pairs(pair_row("pair-17", 9, 2, meta={"n": 1}), 0, 0)[0], order="12")
+(PAIR,) = read_pairs(pair_row("pair-17", 9, 2, meta={"n": 1}))
+SEEDS = {
+    order: next(seed for seed in range(64) if first_order(seed, PAIR) == order)
+    for order in ("12", "21")
+}
+"""Of each order, a seed by which it counts first for the pair above."""
 TURNED = {"A": "B", "B": "A", "tie": "tie", "A+": "B+", "B+": "A+"}
 
 
 def protocol(language: str = "en", **settings: Any) -> PairwiseProtocol:
     """The built-in protocol in one language."""
     builtin = find_protocol("pairwise")
-    criteria = read_criteria(builtin, language)
+    criteria, given = read_criteria(builtin, language), {"seed": SEEDS["12"]} | settings
     return PairwiseProtocol(
         prompts=builtin.prompts(language),
         words=builtin.words(language),
-        **({"criteria": criteria, "priority": read_priority(builtin, criteria)} | settings),
+        **({"criteria": criteria, "priority": read_priority(builtin, criteria)} | given),
     )
 
 

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from evenhand.exchange import Message, Question
-from evenhand.ledger.keys import call_keys, run_id
+from evenhand.ledger.keys import call_keys, unit_digest
+from evenhand.manifest import (
+    Compare,
+    GateRule,
+    JudgeRecord,
+    JudgingRecord,
+    Stopping,
+    judging_json,
+    plain,
+    read_judging,
+    rubric_json,
+)
+from evenhand.suite import CompareSpec, GateSpec, StopSpec
 from tests.suites import at, prepared, write_suite
 
 IDENTITY: dict[str, Any] = {"provider": "openai", "base_url": "http://a/v1", "model": "m"}
@@ -26,7 +40,7 @@ def key(question: Question = QUESTION, **identity: Any) -> str:
 
 def test_the_canonical_form_is_pinned() -> None:
     """Were this to change, every ledger in use would be worthless."""
-    assert key() == "call1-blake2b:4bd375970d64544528bdf3bf7a6dff2b0a00b825"
+    assert key() == "call2-blake2b:50e2189bd518076697aa3b17a9b8d3704828779a"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +51,6 @@ def test_the_canonical_form_is_pinned() -> None:
         {"messages": QUESTION.messages[1:]},
         {"schema": None},
         {"schema": {"type": "array"}},
-        {"order": "21"},
         {"round": 2},
         {"repeat": 1},
         {"reask": 1},
@@ -55,13 +68,16 @@ def test_so_does_whatever_identifies_the_judge(changed: dict[str, Any]) -> None:
     assert key(**changed) != key()
 
 
-@pytest.mark.parametrize("changed", [{"unit": "u2"}, {"neutral": QUESTION.messages}])
+@pytest.mark.parametrize(
+    "changed", [{"unit": "u2"}, {"order": "21"}, {"neutral": QUESTION.messages}]
+)
 def test_nothing_else_does(changed: dict[str, Any]) -> None:
     assert key(replace(QUESTION, **changed)) == key()
 
 
-def test_the_unit_counts_for_judges_that_answer_by_it() -> None:
-    assert key(replace(QUESTION, unit="u2"), by_unit=True) != key(by_unit=True)
+@pytest.mark.parametrize("changed", [{"unit": "u2"}, {"order": "21"}])
+def test_unit_and_order_count_for_judges_that_answer_by_them(changed: dict[str, Any]) -> None:
+    assert key(replace(QUESTION, **changed), by_unit=True) != key(by_unit=True)
 
 
 def test_equal_schemas_have_equal_keys_whichever_came_before() -> None:
@@ -88,22 +104,59 @@ def test_neither_the_api_key_nor_the_time_is_part_of_a_judge(tmp_path: Path) -> 
     assert "sk-" not in str(identities)
 
 
-def test_a_run_is_known_by_what_can_change_its_verdicts(tmp_path: Path) -> None:
-    def run(units: int = 1, *judges: dict[str, Any], **rest: Any) -> str:
-        return prepared(write_suite(tmp_path, units, *judges, **rest)).run
+def test_a_judging_is_known_by_what_can_change_its_verdicts(tmp_path: Path) -> None:
+    def judging(units: int = 1, *judges: dict[str, Any], **rest: Any) -> str:
+        return prepared(write_suite(tmp_path, units, *judges, **rest)).manifest.judging.id
 
-    same = {run(), run(9), run(limits={"concurrency": 3}), run(store={"url": "sqlite:x.db"})}
+    same = {
+        judging(),
+        judging(9),
+        judging(name="other"),
+        judging(limits={"concurrency": 3}),
+        judging(store={"url": "sqlite:x.db"}),
+        judging(compare={"by": "model"}),
+    }
     assert len(same) == 1
     changed = [
-        run(name="other"),
-        run(language="ru"),
-        run(seed=1),
-        run(settings={"repairs": 1}),
-        run(settings={"expose_meta": True}),
-        run(use=["context"]),
-        run(1, {"model": "python/judge:good", "repeats": 2}),
-        run(1, {"model": "python/judge:good", "temperature": 1}),
-        run(1, {"model": "python/judge:bad"}),
+        judging(language="ru"),
+        judging(seed=1),
+        judging(settings={"repairs": 1}),
+        judging(settings={"expose_meta": True}),
+        judging(use=["context"]),
+        judging(1, {"model": "python/judge:good", "repeats": 2}),
+        judging(1, {"model": "python/judge:good", "temperature": 1}),
+        judging(1, {"model": "python/judge:bad"}),
     ]
+    write_suite(tmp_path, 1)
+    rubric = json.loads((tmp_path / "rubric.json").read_text())
+    rubric["dimensions"][0]["definition"] = "Something else?"
+    (tmp_path / "rubric.json").write_text(json.dumps(rubric))
+    changed.append(prepared(tmp_path).manifest.judging.id)
     assert len(same | set(changed)) == 1 + len(changed)
-    assert run_id({"a": 1, "b": 2}) == run_id({"b": 2, "a": 1})
+
+
+def test_a_judging_that_was_stored_has_the_same_id() -> None:
+    judge = JudgeRecord(name="j", identity={"b": 1, "a": {"y": 0.0, "x": None}}, caveat="weak")
+    judging = JudgingRecord(
+        protocol="p",
+        texts={"a.md": "A"},
+        judges=(judge,),
+        rubric_json=rubric_json({"b": 1, "a": 2}),
+    )
+    turned = JudgeRecord(name="j", identity={"a": {"x": None, "y": 0.0}, "b": 1})
+    stored = read_judging(judging_json(judging, {"a.md": "digest"}))
+    assert judging.id == stored.id == structs.replace(judging, judges=(turned,)).id
+
+
+def test_ids_of_units_cannot_run_into_their_texts() -> None:
+    assert unit_digest("a", "bc") != unit_digest("ab", "c")
+
+
+def test_the_questions_of_a_suite_are_those_of_the_manifest() -> None:
+    """What a suite file can say of them is what a manifest keeps, with the same defaults."""
+    for part, record in (
+        (CompareSpec(), Compare()),
+        (StopSpec(), Stopping()),
+        (GateSpec(), GateRule()),
+    ):
+        assert part.model_dump(mode="json") == plain(record)

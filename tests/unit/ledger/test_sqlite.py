@@ -6,19 +6,29 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenhand.errors import StoreError
 from evenhand.exchange import Reply
-from evenhand.ledger import sqlite
-from evenhand.ledger.keys import CALL_TAG
-from evenhand.ledger.schema import MIGRATIONS
-from evenhand.ledger.sqlite import SqliteStore
-from evenhand.ledger.store import Call, IncomingUnit, Scope
-from evenhand.ledger.writer import GroupWriter
+from evenhand.judgment import JudgmentText
+from evenhand.ledger.keys import CALL_TAG, digest
+from evenhand.ledger.ports import Call, IncomingUnit, StoredJudgment
+from evenhand.ledger.sqlite import connection as connections
+from evenhand.ledger.sqlite import ledger as ledgers
+from evenhand.ledger.sqlite import sqlite_store
+from evenhand.ledger.sqlite.archive import SqliteArchive
+from evenhand.ledger.sqlite.connection import StoreFile
+from evenhand.ledger.sqlite.ledger import SqliteLedger
+from evenhand.ledger.sqlite.lock import only_process
+from evenhand.ledger.sqlite.schema import APPLICATION, MIGRATIONS
+from evenhand.ledger.sqlite.writer import GroupWriter
+from evenhand.manifest import JudgingRecord, Manifest
+from tests.contract.stores import begun, begun_in
 
 
 @pytest.fixture
@@ -27,28 +37,46 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore(path)
-    yield made
-    made.close()
+async def ledger(path: Path) -> AsyncIterator[SqliteLedger]:
+    opened = SqliteLedger(StoreFile(path))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def archive(path: Path) -> Any:
+    opened = SqliteArchive(StoreFile(path))
+    yield opened
+    opened.close()
+
+
+def incoming(number: int, body: str = "{}") -> list[IncomingUnit]:
+    return [IncomingUnit(f"u{i}", f"a:{i + 1}", body) for i in range(number)]
+
+
+def changed_beside(path: Path, sql: str) -> None:
+    """Another hand in the file."""
+    with sqlite3.connect(path) as beside:
+        beside.execute(sql)
+    beside.close()
 
 
 def call(number: int, text: str = "reply") -> Call:
     return Call(f"{CALL_TAG}{number}", "run", "judge", Reply(text=text), 1)
 
 
-def fill_up(store: SqliteStore, pages: int = 0) -> None:
+def fill_up(ledger: SqliteLedger) -> None:
     """From now on the disk is full."""
-    (used,) = store._writing.execute("PRAGMA page_count").fetchone()
-    store._writing.execute(f"PRAGMA max_page_count = {used + pages}")
+    (used,) = ledger._writing.execute("PRAGMA page_count").fetchone()
+    ledger._writing.execute(f"PRAGMA max_page_count = {used}")
 
 
 def test_migrations_are_applied_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    SqliteStore(path).close()
+    sqlite_store(path).close()
     more = (*MIGRATIONS, ("0002_more", "CREATE TABLE more (a); INSERT INTO more VALUES (1)"))
-    monkeypatch.setattr(sqlite, "MIGRATIONS", more)
+    monkeypatch.setattr(connections, "MIGRATIONS", more)
     for _ in range(2):
-        SqliteStore(path).close()
+        sqlite_store(path).close()
     with sqlite3.connect(path) as beside:
         assert beside.execute("SELECT * FROM more").fetchall() == [(1,)]
     beside.close()
@@ -57,139 +85,328 @@ def test_migrations_are_applied_once(path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_migration_that_fails_leaves_nothing_behind(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    SqliteStore(path).close()
+    sqlite_store(path).close()
     broken = (*MIGRATIONS, ("0002_broken", "CREATE TABLE half (a); SELECT nonsense"))
-    monkeypatch.setattr(sqlite, "MIGRATIONS", broken)
+    monkeypatch.setattr(connections, "MIGRATIONS", broken)
     with pytest.raises(StoreError, match="nonsense"):
-        SqliteStore(path)
+        sqlite_store(path)
     monkeypatch.undo()
-    SqliteStore(path).close()
+    sqlite_store(path).close()
     with sqlite3.connect(path) as beside:
         assert not beside.execute("SELECT 1 FROM sqlite_master WHERE name='half'").fetchall()
     beside.close()
 
 
 def test_a_newer_store_is_refused(path: Path) -> None:
-    SqliteStore(path).close()
+    sqlite_store(path).close()
     with sqlite3.connect(path) as beside:
         beside.execute("INSERT INTO migrations VALUES ('9999_later', '')")
     beside.close()
     with pytest.raises(StoreError, match=r"newer evenhand .*9999_later"):
-        SqliteStore(path)
+        sqlite_store(path)
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("this is no database, but long enough to be read" * 9)
     for name in ("text.db", "no/such/folder.db", "."):
         with pytest.raises(StoreError, match="cannot be opened"):
-            SqliteStore(tmp_path / name)
+            sqlite_store(tmp_path / name)
 
 
-async def test_replies_are_written_to_the_disk_before_they_count(store: SqliteStore) -> None:
-    assert store._writing.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert store._writing.execute("PRAGMA synchronous").fetchone() == (2,)
+async def test_replies_are_written_to_the_disk_before_they_count(ledger: SqliteLedger) -> None:
+    assert ledger._writing.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ledger._writing.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
-async def test_after_a_failed_commit_every_later_write_fails(store: SqliteStore) -> None:
-    await store.record(call(1))
-    fill_up(store)
+# Whose file is it?
+
+
+def foreign(path: Path, sql: str) -> bytes:
+    changed_beside(path, sql)
+    return blake2b(path.read_bytes()).digest()
+
+
+def test_a_store_says_whose_it_is(path: Path) -> None:
+    sqlite_store(path).close()
+    assert path.read_bytes()[68:72] == APPLICATION.to_bytes(4) == b"EVNH"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE bookmarks (url)",
+        "CREATE TABLE runs (id TEXT, name TEXT)",
+        "PRAGMA application_id = 7",
+    ],
+    ids=["tables", "a table called like ours", "an id alone"],
+)
+def test_a_database_of_another_program_is_refused_untouched(path: Path, sql: str) -> None:
+    before = foreign(path, sql)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="another program") as told:
+            sqlite_store(path)
+    assert told.value.exit_code == 6
+    assert blake2b(path.read_bytes()).digest() == before
+    assert [file.name for file in path.parent.iterdir()] == ["store.db"]
+
+
+def test_a_store_of_the_older_form_is_refused_in_one_sentence(path: Path) -> None:
+    """Its tables were called alike, but runs held their units."""
+    for table in ("runs", "units", "calls", "judgments", "reservations", "migrations"):
+        changed_beside(path, f"CREATE TABLE {table} (id TEXT)")
+    before = blake2b(path.read_bytes()).digest()
+    with pytest.raises(StoreError, match="older form") as told:
+        sqlite_store(path)
+    assert told.value.exit_code == 6
+    assert "move the file away" in told.value.advice
+    assert blake2b(path.read_bytes()).digest() == before
+
+
+def test_an_empty_file_becomes_a_store(path: Path) -> None:
+    path.touch()
+    store = sqlite_store(path)
+    assert store.archive.runs() == []
+    store.close()
+
+
+def test_many_make_one_store_at_the_same_time(path: Path) -> None:
+    errors: list[BaseException] = []
+    start = threading.Barrier(8)
+
+    def make() -> None:
+        start.wait()
+        try:
+            begun_in(sqlite_store(path), incoming(3))
+        except StoreError as error:
+            if "another process" not in str(error):
+                errors.append(error)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    store = sqlite_store(path)
+    assert len(store.archive.runs()) == 1
+    assert store.archive.verify() == []
+    store.close()
+
+
+# Where SQLite cannot keep a log
+
+
+class WithoutSharedMemory(sqlite3.Connection):
+    """A connection on a file system where processes share no memory: SQLite cannot keep a log
+    there, and answers with the journal mode that it stays in."""
+
+    mode = "DELETE"
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        return super().execute(sql.replace("= WAL", f"= {self.mode}"), *values)
+
+
+def without_log(monkeypatch: pytest.MonkeyPatch, mode: str = "DELETE") -> None:
+    connect = sqlite3.connect
+    monkeypatch.setattr(WithoutSharedMemory, "mode", mode)
+    monkeypatch.setattr(
+        connections.sqlite3,
+        "connect",
+        lambda *values, **named: connect(*values, factory=WithoutSharedMemory, **named),
+    )
+
+
+async def test_without_a_log_a_run_is_judged_and_as_durable(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_log(monkeypatch)
+    monkeypatch.setattr(ledgers, "LOOKS_PER_CHECK", 1)
+    store = sqlite_store(path)
+    async with store.ledger() as ledger:
+        assert isinstance(ledger, SqliteLedger)
+        assert ledger._writing.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert ledger._writing.execute("PRAGMA synchronous").fetchone() == (3,)
+        scope = await begun(ledger, incoming(50))
+        for number in range(50):
+            assert await ledger.find(f"{CALL_TAG}{number}") is None
+            await ledger.record(call(number))
+            assert await ledger.find(f"{CALL_TAG}{number}")
+        await begun(ledger, incoming(51))
+        await ledger.set_aside(scope, (), lambda stored: stored.calls)
+    assert store.archive.spent("run").calls == 50
+    assert store.archive.verify() == []
+    assert not Path(f"{path}-wal").exists()
+    store.close()
+
+
+@pytest.mark.parametrize("mode", ["MEMORY", "OFF"])
+def test_a_mode_that_loses_commits_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    without_log(monkeypatch, mode)
+    with pytest.raises(StoreError, match=f"journal mode {mode.lower()} only") as told:
+        sqlite_store(path)
+    assert "disk of this machine" in told.value.advice
+
+
+# A full disk and a damaged file
+
+
+async def test_after_a_failed_commit_every_later_write_fails(ledger: SqliteLedger) -> None:
+    await ledger.record(call(1))
+    fill_up(ledger)
     with pytest.raises(StoreError, match="full"):
-        await store.record(call(2, "x" * 100_000))
-    store._writing.execute("PRAGMA max_page_count = 1000000")
-    for late in (store.record(call(3)), store.reserve("run", "k", "a", 1), store._group.flush()):
+        await ledger.record(call(2, "x" * 100_000))
+    ledger._writing.execute("PRAGMA max_page_count = 1000000")
+    for late in (ledger.record(call(3)), ledger.reserve("run", "k", "a", 1), ledger.flush()):
         with pytest.raises(StoreError, match="full"):
             await late
-    assert store.find(call(1).key)
-    assert store.find(call(2).key) is None
-    assert store.find(call(3).key) is None
+    assert await ledger.find(call(1).key)
+    assert await ledger.find(call(2).key) is None
+    assert await ledger.find(call(3).key) is None
 
 
-def test_an_intake_on_a_full_disk_is_a_store_problem(store: SqliteStore) -> None:
-    fill_up(store)
-    units = [IncomingUnit(f"u{i}", "a:1", "x" * 1000) for i in range(100)]
+async def test_an_intake_on_a_full_disk_is_a_store_problem(
+    ledger: SqliteLedger, archive: SqliteArchive
+) -> None:
+    fill_up(ledger)
     with pytest.raises(StoreError, match="full"):
-        store.begin("run", "name", {}, units)
-    assert store.runs() == []
+        await begun(ledger, incoming(100, "x" * 1000))
+    assert archive.runs() == []
 
 
 async def test_whatever_cannot_be_written_is_told_and_nobody_waits_for_ever(
-    store: SqliteStore,
+    ledger: SqliteLedger,
 ) -> None:
     with pytest.raises(StoreError, match="too large"):
-        await asyncio.wait_for(store.reserve("run", "k", "a", 10**30), 30)
+        await asyncio.wait_for(ledger.reserve("run", "k", "a", 10**30), 30)
 
 
 def test_a_damaged_file_is_told_by_verify_and_by_reading(path: Path) -> None:
-    store = SqliteStore(path)
-    store.begin("run", "name", {}, [IncomingUnit(f"u{i}", "a:1", "x" * 500) for i in range(500)])
+    store = sqlite_store(path)
+    scope = begun_in(store, incoming(500, "x" * 500))
     store.close()
     data = bytearray(path.read_bytes())
-    for at in range(4096 * 12, len(data) - 4096, 4096):
+    for at in range(4096 * 24, len(data) - 4096, 4096):
         data[at : at + 200] = b"\xff" * 200
     path.write_bytes(data)
-    store = SqliteStore(path)
-    assert any("damaged" in fault for fault in store.verify())
+    store = sqlite_store(path)
+    assert any("damaged" in fault for fault in store.archive.verify())
     with pytest.raises(StoreError, match="malformed"):
-        list(store.units(Scope("run")))
+        list(store.archive.units(scope))
     store.close()
 
 
-async def test_verify_finds_an_altered_reply(store: SqliteStore) -> None:
-    await store.record(call(1, "honest"))
-    store._writing.execute("UPDATE calls SET reply='altered'")
-    assert store.verify() == [f"the reply of call {CALL_TAG}1 was altered"]
+# What verify finds
 
 
-async def test_verify_finds_rows_that_belong_to_nothing(store: SqliteStore) -> None:
-    store._writing.execute("INSERT INTO units VALUES (7, 'gone', 'u', 1, '', '', '')")
-    store._writing.execute(
-        "INSERT INTO judgments VALUES (8, 0, 0, 'failure', NULL, '', 0, 0, '{\"calls\":[]}')"
-    )
-    assert store.verify() == [
+async def test_verify_finds_an_altered_reply(ledger: SqliteLedger, archive: SqliteArchive) -> None:
+    await ledger.record(call(1, "honest"))
+    ledger._writing.execute("UPDATE calls SET reply='altered'")
+    assert archive.verify() == [f"the reply of call {CALL_TAG}1 was altered"]
+
+
+TEXT = digest("Judge.")
+JUDGING = JudgingRecord(protocol="p", texts={"prompts/en.md": "Judge."})
+BODY = '{"calls":[]}'
+VERDICT = JudgmentText("verdict", None, BODY)
+FAULTS = {
+    "UPDATE units SET body='[1]' WHERE id='u1'": ["unit u1 was altered"],
+    "UPDATE units SET id='u9' WHERE id='u1'": ["unit u9 was altered"],
+    "UPDATE texts SET text='Praise.'": [f"text {TEXT} was altered"],
+    "DELETE FROM texts": [f"judging {JUDGING.id}: the text of prompts/en.md is missing"],
+    "UPDATE judgings SET record=replace(record, '\"seed\":0', '\"seed\":1')": [
+        f"judging {JUDGING.id} was altered"
+    ],
+    "UPDATE judgings SET record='{'": [f"judging {JUDGING.id} cannot be read"],
+    "UPDATE runs SET name='other'": ["not those that it began with"],
+    "DELETE FROM run_units WHERE position=2": [
+        "not those that it began with",
         "1 units belong to no run",
+    ],
+    "DELETE FROM units WHERE id='u1'": [
+        "not those that it began with",
+        "1 places of runs hold no unit",
         "1 judgments belong to no unit",
-        "1 judgments are neither a verdict nor a failure with a reason",
-    ]
+    ],
+    "DELETE FROM runs": ["3 places belong to no run"],
+    "DELETE FROM judgings": ["1 runs belong to no judging", "3 judgments belong to no judging"],
+    f"INSERT INTO judgments VALUES (1, 99, 0, 0, 'verdict', NULL, 0, 0, '{BODY}')": [
+        "1 judgments belong to no unit"
+    ],
+    f"INSERT INTO judgments VALUES (7, 1, 0, 0, 'verdict', NULL, 0, 0, '{BODY}')": [
+        "1 judgments belong to no judging"
+    ],
+    "UPDATE judgments SET status='failure' WHERE unit=1": ["1 judgments are neither a verdict nor"],
+    'UPDATE judgments SET body=\'{"calls":["gone"]}\' WHERE unit=1': [
+        f"judging {JUDGING.id}, unit u0: call gone is missing"
+    ],
+}
+
+
+@pytest.mark.parametrize("sql", FAULTS, ids=lambda sql: " ".join(sql.split()[:4]))
+async def test_verify_finds_what_does_not_hold_together(
+    ledger: SqliteLedger, archive: SqliteArchive, path: Path, sql: str
+) -> None:
+    scope = await begun(ledger, incoming(3), manifest=Manifest(judging=JUDGING))
+    for unit in archive.units(scope):
+        await ledger.settle(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
+    await ledger.flush()
+    assert archive.verify() == []
+    changed_beside(path, sql)
+    faults = archive.verify()
+    assert len(faults) == len(FAULTS[sql]), faults
+    assert all(part in fault for part, fault in zip(FAULTS[sql], faults, strict=True)), faults
 
 
 def test_a_temporary_store_vanishes() -> None:
-    store = SqliteStore(None)
-    assert store.path.exists()
+    store = sqlite_store(None)
+    begun_in(store, incoming(1))
+    file = Path(str(store.archive._file.path))  # type: ignore[attr-defined]
+    assert file.exists()
     store.close()
-    assert not store.path.parent.exists()
+    assert not file.parent.exists()
 
 
-async def test_many_writes_share_few_commits(store: SqliteStore) -> None:
+# The writer
+
+
+async def test_many_writes_share_few_commits(ledger: SqliteLedger, archive: SqliteArchive) -> None:
     commits: list[str] = []
-    writer = GroupWriter(store._writing)
-    store._writing.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
+    writer, connection = GroupWriter(ledger._writing), ledger._writing
+    connection.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
     sql = "INSERT INTO reservations VALUES (?, ?, 'run', 1)"
     await asyncio.gather(*(writer.put((sql, (str(i), "a"))) for i in range(500)))
-    store._writing.set_trace_callback(None)
+    connection.set_trace_callback(None)
     writer.stop()
     assert len(commits) < 10
-    assert store.spent("run").reserved == 500
+    assert archive.spent("run").reserved == 500
 
 
-async def test_what_was_put_lazily_is_written_at_the_end(store: SqliteStore) -> None:
-    writer = GroupWriter(store._writing)
+async def test_what_was_put_lazily_is_written_at_the_end(
+    ledger: SqliteLedger, archive: SqliteArchive
+) -> None:
+    writer = GroupWriter(ledger._writing)
     writer.put_lazily("INSERT INTO reservations VALUES ('k', 'a', 'run', 9)", ())
     writer.stop()
-    assert store.spent("run").reserved == 9
+    assert archive.spent("run").reserved == 9
 
 
-def test_claims_come_and_go_without_a_trace(store: SqliteStore, path: Path) -> None:
+def test_claims_come_and_go_without_a_trace(path: Path) -> None:
     """Many at once: exactly one holds the run, and no race of coming and going is an error."""
-    held, errors = threading.Lock(), []
+    free, errors = threading.Lock(), []
+    lock = StoreFile(path).lock_of("run")
 
     def claim() -> None:
         for _ in range(50):
             try:
-                with store.claim("run"):
-                    if not held.acquire(blocking=False):
+                with only_process(lock, "run"):
+                    if not free.acquire(blocking=False):
                         errors.append("two hold it")
                         return
-                    held.release()
+                    free.release()
             except StoreError:
                 continue
             except BaseException as error:
@@ -205,23 +422,24 @@ def test_claims_come_and_go_without_a_trace(store: SqliteStore, path: Path) -> N
 
 
 async def test_the_log_stays_short_although_somebody_always_reads(
-    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: SqliteLedger, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "LOG_BYTES", 1 << 20)
-    monkeypatch.setattr(sqlite, "LOOKS_PER_CHECK", 4)
+    monkeypatch.setattr(ledgers, "LOG_BYTES", 1 << 20)
+    monkeypatch.setattr(ledgers, "LOOKS_PER_CHECK", 4)
     longest, done = 0, False
 
     async def read() -> None:
         nonlocal longest
         while not done:
-            store.find(f"{CALL_TAG}0")
+            await ledger.find(f"{CALL_TAG}0")
             time.sleep(0.002)  # this turn goes on for a while, and its reader with it
             longest = max(longest, Path(f"{path}-wal").stat().st_size)
             await asyncio.sleep(0)
 
+    await ledger.record(call(0))
     reader = asyncio.create_task(read())
-    for start in range(0, 2000, 40):
-        group = [store.record(call(n, "x" * 16000)) for n in range(start, start + 40)]
+    for start in range(40, 2040, 40):
+        group = [ledger.record(call(n, "x" * 16000)) for n in range(start, start + 40)]
         await asyncio.gather(*group)
     done = True
     await reader

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from evenhand.report.html.page import visible, words
 from evenhand.report.html.units import unit_blocks, unit_line
 from evenhand.results.report import _judged
 from evenhand.runs.imports import import_files
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_store
 from tests.browser.runs import SUITES, judge, opened
 from tests.suites import pair_row, samples, write_pairs, write_suite
 
@@ -150,8 +152,9 @@ def test_what_is_not_there_of_judgments_made_elsewhere_is_not_shown(tmp_path: Pa
         for kind, rows in (("votes", votes), ("scores", scores)):
             path = tmp_path / f"{kind}.jsonl"
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-            run = find_run(store, import_files(store, [path], kind).run)
-            [(unit, judgments)] = _judged(store, run)
+            made = asyncio.run(import_files(store, [path], kind))
+            run = find_run(store.archive, made.run)
+            [(unit, judgments)] = _judged(store.archive, run)
             blocks = list(inner(unit_blocks(run.kind_name, unit, judgments, EN)))
             assert not [one for one in blocks if one["kind"] == "text" and not one["segments"]]
             tables = [one for one in blocks if one["kind"] == "table"]

@@ -13,25 +13,27 @@ import numpy as np
 import pytest
 
 from evenhand.errors import UsageError
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive
 from evenhand.measures import PassVote
 from evenhand.results.columns import _under, score_table, vote_table
 from evenhand.runs.imports import import_files
 from evenhand.runs.judge import judge_run
-from evenhand.runs.prepare import Prepared, Recorded, find_run, open_store
+from evenhand.runs.prepare import prepare
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import open_store
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, field_named
 from evenhand.suite import load_suite
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
 
 
 @contextmanager
-def judged(suite: Path) -> Iterator[tuple[Store, Recorded]]:
+def judged(suite: Path) -> Iterator[tuple[Archive, Recorded]]:
     """A suite judged, and its run read back."""
     store = open_store("sqlite:table.db", suite.parent if suite.is_file() else suite)
     try:
-        prepared = Prepared(load_suite(suite, {}), {}, lambda said: None)
+        prepared = prepare(load_suite(suite, {}), {}, lambda said: None)
         asyncio.run(judge_run(prepared, store))
-        yield store, find_run(store, "latest")
+        yield store.archive, find_run(store.archive, "latest")
     finally:
         store.close()
 
@@ -167,8 +169,8 @@ def test_positions_are_known_only_from_verdicts_that_tell_them(
     file, store = tmp_path / "one.jsonl", open_store("sqlite:table.db", tmp_path)
     file.write_text(json.dumps(row) + "\n")
     try:
-        made = import_files(store, [file], kind)
-        votes = vote_table(store, find_run(store, made.run))
+        made = asyncio.run(import_files(store, [file], kind))
+        votes = vote_table(store.archive, find_run(store.archive, made.run))
     finally:
         store.close()
     assert votes.outcome.size == 1 and votes.passes.vote.size == passes

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from evenhand.report.html.build import Report
 from evenhand.report.html.render import render
 from evenhand.results.report import Asked, make_report, write_report
 from evenhand.runs.imports import Options, import_files
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_store
 from tests.browser.runs import SUITES, judge, opened, rubric_suite
 from tests.suites import EVENHAND, answers, pairs, samples, write_answers, write_pairs, write_suite
 
@@ -104,24 +105,12 @@ def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path: Path) ->
 
 def test_what_is_pending_is_shown_as_such(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, 4, {"model": "python/judge:good"})
-    folder = judge(suite, limit=2)
-    write_suite(tmp_path, samples(4), {"model": "python/judge:good"})
-    with opened(folder) as (store, run):
-        scope = store.begin(run.row.id, run.row.name, run.row.manifest, _incoming(samples(4)))
-        assert scope
+    with opened(judge(suite, limit=2)) as (store, run):
         found = make_report(store, run)
     assert found.units is not None
     assert found.coverage.planned == 4 and found.coverage.pending == 2
     verdicts = next(one.values for one in found.units.facets if one.name == "verdicts")
     assert list(verdicts) == ["scored", "pending"] and len(found.units.units) == 4
-
-
-def _incoming(rows: Sequence[dict[str, Any]]) -> list[Any]:
-    from evenhand.kinds.rubric.unit import read_sample, sample_text
-    from evenhand.ledger.store import IncomingUnit
-
-    read = [read_sample(row, has_rubric=True) for row in rows]
-    return [IncomingUnit(one.id, "here", sample_text(one)) for one in read]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +152,8 @@ def test_judgments_made_elsewhere_are_reported_alike(tmp_path: Path) -> None:
         for kind, rows in (("votes", votes), ("scores", scores)):
             path = tmp_path / f"{kind}.jsonl"
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-            run = import_files(store, [path], kind).run
-            found = make_report(store, find_run(store, run))
+            run = asyncio.run(import_files(store, [path], kind)).run
+            found = make_report(store.archive, find_run(store.archive, run))
             assert found.units is not None and found.method.imported is not None
             assert len(found.units.units) == found.coverage.units == 24
             assert "<figure" in render(found)
@@ -182,8 +171,9 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     try:
-        run = import_files(store, [path], "votes", Options(on_conflict=rule)).run
-        found = make_report(store, find_run(store, run))
+        options = Options(on_conflict=rule)
+        run = asyncio.run(import_files(store, [path], "votes", options)).run
+        found = make_report(store.archive, find_run(store.archive, run))
     finally:
         store.close()
     text, said = render(found), page.words("en").texts["half"]
@@ -213,7 +203,8 @@ def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(
     path, store = tmp_path / "scores.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     try:
-        found = make_report(store, find_run(store, import_files(store, [path], "scores").run))
+        run = asyncio.run(import_files(store, [path], "scores")).run
+        found = make_report(store.archive, find_run(store.archive, run))
     finally:
         store.close()
     assert not found.differences

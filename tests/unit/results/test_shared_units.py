@@ -10,19 +10,20 @@ from typing import Any
 import pytest
 
 from evenhand.data.write import write
-from evenhand.ledger.store import Store
+from evenhand.ledger.ports import Archive
 from evenhand.results.pages import agreement, differences
 from evenhand.runs.imports import Options, import_files
-from evenhand.runs.prepare import Recorded, find_run, open_store
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import open_store
 from tests.suites import judged, pairs, samples, write_pairs, write_suite
 
 NUMBER = 8
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[Archive]:
     opened = open_store("sqlite:evenhand.db", tmp_path)
-    yield opened
+    yield opened.archive
     opened.close()
 
 
@@ -30,17 +31,17 @@ def run_pairs(folder: Path, name: str, rows: list[dict[str, Any]], seed: int = 0
     asyncio.run(judged(write_pairs(folder, rows, name=name, seed=seed)))
 
 
-def named(store: Store, *names: str) -> list[Recorded]:
+def named(store: Archive, *names: str) -> list[Recorded]:
     ids = {row.name: row.id for row in store.runs()}
     return [find_run(store, ids[name]) for name in names]
 
 
-def compared(store: Store, first: str, second: str) -> dict[str, Any]:
+def compared(store: Archive, first: str, second: str) -> dict[str, Any]:
     return agreement(store, *named(store, first, second))
 
 
 def test_another_seed_and_another_order_of_rows_change_no_text(
-    tmp_path: Path, store: Store
+    tmp_path: Path, store: Archive
 ) -> None:
     rows = pairs(NUMBER)
     run_pairs(tmp_path, "first", rows)
@@ -49,7 +50,7 @@ def test_another_seed_and_another_order_of_rows_change_no_text(
     assert (found["shared"], found["text_differs"], found["same"]) == (NUMBER, 0, NUMBER)
 
 
-def test_fields_about_a_unit_are_no_text(tmp_path: Path, store: Store) -> None:
+def test_fields_about_a_unit_are_no_text(tmp_path: Path, store: Archive) -> None:
     for name in ("first", "second"):
         rows = [row | {"meta": row["meta"] | {"run_id": name}} for row in samples(NUMBER)]
         asyncio.run(judged(write_suite(tmp_path, rows, name=name)))
@@ -57,7 +58,9 @@ def test_fields_about_a_unit_are_no_text(tmp_path: Path, store: Store) -> None:
 
 
 @pytest.mark.parametrize("changed", ["topic", "text", "candidate", "reference"])
-def test_what_a_person_reads_otherwise_differs(tmp_path: Path, store: Store, changed: str) -> None:
+def test_what_a_person_reads_otherwise_differs(
+    tmp_path: Path, store: Archive, changed: str
+) -> None:
     rows = [row | {"reference": "So it is."} for row in pairs(NUMBER)]
     run_pairs(tmp_path, "first", rows)
     other = [row | {"candidates": [dict(one) for one in row["candidates"]]} for row in rows]
@@ -75,7 +78,7 @@ def test_what_a_person_reads_otherwise_differs(tmp_path: Path, store: Store, cha
 
 
 def test_candidates_that_stand_the_other_way_round_are_the_same_and_win_alike(
-    tmp_path: Path, store: Store
+    tmp_path: Path, store: Archive
 ) -> None:
     rows = pairs(NUMBER)
     turned = [row | {"candidates": row["candidates"][::-1]} for row in rows]
@@ -86,7 +89,7 @@ def test_candidates_that_stand_the_other_way_round_are_the_same_and_win_alike(
 
 
 def test_votes_of_two_judges_that_saw_other_orders_are_about_the_same_units(
-    tmp_path: Path, store: Store
+    tmp_path: Path, store: Archive
 ) -> None:
     def votes(judge: str, first: str, second: str) -> Path:
         path = tmp_path / f"{judge}.csv"
@@ -95,6 +98,8 @@ def test_votes_of_two_judges_that_saw_other_orders_are_about_the_same_units(
         return path
 
     for path in (votes("one", "a", "b"), votes("two", "b", "a")):
-        import_files(store, [path], "votes", Options(name=path.stem))
+        opened = open_store("sqlite:evenhand.db", tmp_path)
+        asyncio.run(import_files(opened, [path], "votes", Options(name=path.stem)))
+        opened.close()
     found = compared(store, "one", "two")
     assert (found["shared"], found["text_differs"], found["same"]) == (NUMBER, 0, NUMBER)

@@ -40,7 +40,15 @@ as {{shape}}
 <!-- again -->
 Wrong: {{problems}}
 """
-JUDGE = """
+STRAIGHT = """
+def is_straight(messages):
+    "Whether the first candidate of the file is shown first."
+    shown = messages[-1]["content"]
+    return shown.index("An answer") < shown.index("A reply")
+"""
+JUDGE = (
+    STRAIGHT
+    + """
 import json, re
 
 def said(marks, winner):
@@ -50,7 +58,7 @@ def said(marks, winner):
 
 async def conflict(messages, schema, params):
     "The first candidate of the file is safer, the second tastier and cheaper."
-    own, other = ("A+", "B+") if params["order"] == "12" else ("B+", "A+")
+    own, other = ("A+", "B+") if is_straight(messages) else ("B+", "A+")
     return said({"taste": other, "safety": own, "cost": other}, "A")
 
 async def first(messages, schema, params):
@@ -59,6 +67,7 @@ async def first(messages, schema, params):
 async def spoilt(messages, schema, params):
     return said(dict.fromkeys(("taste", "safety", "cost"), "good"), "A")
 """
+)
 
 
 def folder_of(path: Path, protocol: str = PROTOCOL, prompt: str = PROMPT) -> str:
@@ -207,13 +216,16 @@ async def test_words_of_its_own_stand_over_those_of_the_kind(tmp_path: Path) -> 
 
 
 async def test_a_prompt_that_asks_for_a_table_line_gets_one(tmp_path: Path) -> None:
-    code = """
+    code = (
+        STRAIGHT
+        + """
 async def table(messages, schema, params):
     assert schema is None
-    own = "A" if params["order"] == "12" else "B"
+    own = "A" if is_straight(messages) else "B"
     line = f"x | {own} | {own}+ | tie | tie | because"
     return f"```\\npair_id | winner | taste | safety | cost | notes\\n{line}\\n```"
 """
+    )
     name = folder_of(tmp_path, 'reply = "table"\n' + PROTOCOL)
     write_pairs(tmp_path, 1, judge("table"), protocol=name, judge=code)
     await judged(tmp_path)

@@ -14,7 +14,7 @@ from evenhand.kinds.shared.asking import Asking
 from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.runs.forecast import Forecast, forecast
 from evenhand.runs.judge import Summary
-from evenhand.runs.prepare import open_store
+from evenhand.runs.stores import open_archive
 from tests.suites import (
     PAIR_JUDGE,
     at,
@@ -36,7 +36,7 @@ TRIES = 1 + REPAIRS
 
 async def foreseen(folder: Path, **overrides: Any) -> Forecast:
     path = folder / "evenhand.db"
-    store = open_store("sqlite:evenhand.db", folder) if path.exists() else None
+    store = open_archive("sqlite:evenhand.db", folder) if path.exists() else None
     try:
         return await forecast(prepared(folder, None, **overrides), store, None)
     finally:
@@ -85,13 +85,21 @@ async def test_a_judgment_of_other_content_does_not_count(tmp_path: Path) -> Non
     assert (found.planned, found.done, found.answered, found.calls_least) == (3, 2, 2, 1)
 
 
-async def test_another_run_that_the_ledger_answers_costs_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "done"),
+    [({"name": "another"}, 3), ({"settings": {"repairs": 1}}, 0)],
+    ids=["the same judging", "another judging"],
+)
+async def test_another_run_that_the_ledger_answers_costs_nothing(
+    tmp_path: Path, other: dict[str, Any], done: int
+) -> None:
     write_pairs(tmp_path, 3, judge("coin"))
     summary = await judged(tmp_path)
-    write_pairs(tmp_path, 3, judge("coin"), name="another")
+    write_pairs(tmp_path, 3, judge("coin"), **other)
     found = await foreseen(tmp_path)
-    assert (found.planned, found.done, found.answered) == (3, 0, summary.tally.sent)
+    assert (found.planned, found.done, found.answered) == (3, done, summary.tally.sent)
     assert (found.calls_least, found.calls_most) == (0, 0)
+    assert found.run == (await judged(tmp_path)).run
 
 
 @pytest.mark.parametrize("calls", range(1, 6))
@@ -128,7 +136,7 @@ async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: 
     assert (found.calls_least, found.calls_most) == (2, 2 * rounds * TRIES)
     assert found.output_tokens_most == found.calls_most * 256
     ready = prepared(tmp_path)
-    (unit,) = ready.units()
+    (unit,) = ready.units(ready.judging)
     opened = ready.judging.opening(unit.body, Asking(ask=ready.seats[0].judge.answer))
     grown = sum(256 * reask for reask in range(TRIES))
     sent = sum(TRIES * token_bounds()(question) + grown for question in opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import random
@@ -12,15 +13,15 @@ from typing import Any
 import pytest
 
 from evenhand.data.write import write
-from evenhand.engine.run import BASIS
 from evenhand.errors import DataError, UsageError
 from evenhand.judgment import Judgment
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.rubric.unit import load_sample
-from evenhand.ledger.store import Scope, Store
-from evenhand.results.rows import figures_of_pairs
+from evenhand.ledger.ports import Store
+from evenhand.results.rows import figures_of_pairs, row_sizes
 from evenhand.runs.imports import Imported, Options, import_files
-from evenhand.runs.prepare import Recorded, find_run, open_store
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import open_store
 
 Judgments = dict[tuple[str, str, int], Judgment]
 
@@ -40,21 +41,22 @@ class Importer:
 
     def __call__(self, kind: str, rows: list[dict[str, Any]], **options: Any) -> Imported:
         write(self.folder / "rows.jsonl", rows)
-        return import_files(self.store, [self.folder / "rows.jsonl"], kind, Options(**options))
+        files = [self.folder / "rows.jsonl"]
+        return asyncio.run(import_files(self.store, files, kind, Options(**options)))
 
     @property
     def recorded(self) -> Recorded:
-        return find_run(self.store, "latest")
+        return find_run(self.store.archive, "latest")
 
     @property
     def judgments(self) -> Judgments:
         run = self.recorded
-        found = self.store.judgments(Scope(run.row.id), BASIS)
+        found = self.store.archive.judgments(run.scope)
         return {(u.id, run.names[one.judge], one.repeat): run.judgment(one) for u, one in found}
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        return [json.loads(unit.body) for unit in self.store.units(Scope(self.recorded.row.id))]
+        return [json.loads(unit.body) for unit in self.store.archive.units(self.recorded.scope)]
 
 
 @pytest.fixture
@@ -118,7 +120,7 @@ def test_rows_in_the_same_order_are_repeats_and_none_is_dropped(imported: Import
     found = imported("votes", rows)
     assert outcomes(imported.judgments) == [("A", "stable"), ("A", "one_order"), ("B", "one_order")]
     assert found.json()["repeats"] == 3
-    assert imported.recorded.judges[0]["repeats"] == 3
+    assert imported.recorded.judges[0].repeats == 3
 
 
 def test_samples_are_repeats_each_with_its_own_orders(imported: Importer) -> None:
@@ -194,7 +196,7 @@ def test_judgments_with_different_criteria_still_have_figures(imported: Importer
     ]
     imported("votes", rows)
     run = imported.recorded
-    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.judge_groups)
+    figures = figures_of_pairs(imported.store.archive, run.scope, run.judge_groups)
     assert figures.settled == {"stable": 1, "one_order": 1}
 
 
@@ -209,12 +211,13 @@ def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
     # By the order of their names, so that another run about the same pairs has the same ids.
     assert [body["id"] for body in imported.bodies] == ["q#a-b", "q#a-c", "r#a-b"]
     assert found.json()["candidates"] == ["a", "b", "c"]
-    pairs = [load_pair(u.body) for u in imported.store.units(Scope(imported.recorded.row.id))]
-    assert [(p.first.id, p.second.id, p.row, p.places, p.of) for p in pairs] == [
-        ("b", "a", "q", (1, 2), 3),
-        ("a", "c", "q", (2, 3), 3),
-        ("a", "b", "r", (1, 2), 2),
+    pairs = [load_pair(u.body) for u in imported.store.archive.units(imported.recorded.scope)]
+    assert [(p.first.id, p.second.id, p.row, p.places) for p in pairs] == [
+        ("b", "a", "q", (1, 2)),
+        ("a", "c", "q", (2, 3)),
+        ("a", "b", "r", (1, 2)),
     ]
+    assert row_sizes(imported.store.archive, imported.recorded.id) == {"q": 3, "r": 2}
 
 
 def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> None:
@@ -227,7 +230,7 @@ def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> N
     ]
     imported("votes", rows)
     run = imported.recorded
-    figures = figures_of_pairs(imported.store, Scope(run.row.id), run.judge_groups)
+    figures = figures_of_pairs(imported.store.archive, run.scope, run.judge_groups)
     (front,) = figures.fronts.values()
     assert (front.candidates, front.front, front.pareto) == (["a", "b", "c"], ["a"], ["a"])
     assert front.complete
@@ -236,7 +239,11 @@ def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> N
 def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
     rows = [vote(*pair, "first", turn=t) for pair in ("ab", "bc", "ca") for t in (1, 2)]
     imported("votes", rows, key=["unit", "turn"])
-    assert {(body["row"], body["of"]) for body in imported.bodies} == {("q", 2)}
+    assert {body["row"] for body in imported.bodies} == {"q"}
+    run = imported.recorded
+    assert row_sizes(imported.store.archive, run.id) == {"q": 2}
+    figures = figures_of_pairs(imported.store.archive, run.scope, run.judge_groups)
+    assert figures.fronts == {}
 
 
 def test_lengths_and_meta_are_those_of_the_first_row(imported: Importer) -> None:
@@ -290,7 +297,7 @@ def test_scores_of_one_unit_are_one_judgment(imported: Importer) -> None:
         "notes": "",
     }
     assert found.json()["dimensions"] == ["clear", "true"] and found.key == ("unit",)
-    (unit,) = imported.store.units(Scope(imported.recorded.row.id))
+    (unit,) = imported.store.archive.units(imported.recorded.scope)
     assert load_sample(unit.body).id == "q"
 
 
@@ -387,7 +394,7 @@ def test_nan_in_parquet_is_a_missing_number(store: Store, tmp_path: Path) -> Non
     columns = {"unit": ["q", "r"], "judge": ["j", "j"], "score": [3.0, math.nan]}
     made = pyarrow.table(columns | {"age": [math.inf, 2.0]})
     parquet.write_table(made, tmp_path / "s.parquet")
-    found = import_files(store, [tmp_path / "s.parquet"], "scores")
+    found = asyncio.run(import_files(store, [tmp_path / "s.parquet"], "scores"))
     assert (found.tally.verdicts, found.tally.failures) == (1, {"empty": 1})
 
 
@@ -441,7 +448,7 @@ def test_importing_again_gives_the_same_run(imported: Importer) -> None:
     rows = [vote("a", "b", "a")]
     first = imported("votes", rows)
     again = imported("votes", rows)
-    assert first.json() == again.json() and len(imported.store.runs()) == 1
+    assert first.json() == again.json() and len(imported.store.archive.runs()) == 1
     other = [imported("votes", rows, **o).run for o in ({"on_conflict": "tie"}, {"name": "x"})]
     changed = imported("votes", [vote("a", "b", "b")]).run
     assert len({first.run, *other, changed}) == 4
@@ -451,9 +458,12 @@ def test_what_a_run_remembers(imported: Importer) -> None:
     imported("votes", [vote("a", "b", "a")], on_conflict="split")
     run = imported.recorded
     assert (run.imported, run.kind_name, run.row.name) == (True, "pairwise", "rows")
-    assert run.identity["settings"]["on_conflict"] == "split"
-    assert run.row.manifest["imported"]["files"] == ["rows.jsonl"]
-    counts = run.counts(imported.store)
+    source = run.manifest.judging.source
+    assert source is not None
+    assert source.on_conflict == "split"
+    assert run.manifest.imported is not None
+    assert run.manifest.imported.files == ("rows.jsonl",)
+    counts = run.counts(imported.store.archive)
     assert (counts.planned, counts.verdicts, counts.pending) == (1, 1, 0)
     imported("scores", [score("q", 1)])
     assert imported.recorded.kind_name == "rubric"
@@ -462,7 +472,7 @@ def test_what_a_run_remembers(imported: Importer) -> None:
 def test_judges_that_vote_on_few_units_leave_nothing_pending(imported: Importer) -> None:
     rows = [vote("a", "b", "a", unit=f"q{i}", judge=f"j{i}") for i in range(30)]
     imported("votes", rows)
-    assert imported.recorded.counts(imported.store).pending == 0
+    assert imported.recorded.counts(imported.store.archive).pending == 0
 
 
 def test_votes_and_scores_in_one_import_are_refused(store: Store, tmp_path: Path) -> None:
@@ -470,21 +480,21 @@ def test_votes_and_scores_in_one_import_are_refused(store: Store, tmp_path: Path
     write(tmp_path / "a.jsonl", [pair])
     write(tmp_path / "b.jsonl", [{"question_id": 1, "model": "a", "score": 3, "judge": "j"}])
     with pytest.raises(DataError, match="these are scores"):
-        import_files(store, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "fastchat")
-    assert store.runs() == []
+        asyncio.run(import_files(store, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "fastchat"))
+    assert store.archive.runs() == []
 
 
 def test_several_files_are_one_run(store: Store, tmp_path: Path) -> None:
     for name, order in (("a", ("x", "y")), ("b", ("y", "x"))):
         write(tmp_path / f"{name}.csv", [vote(*order, "x")])
-    found = import_files(store, [tmp_path / "a.csv", tmp_path / "b.csv"], "votes")
+    found = asyncio.run(import_files(store, [tmp_path / "a.csv", tmp_path / "b.csv"], "votes"))
     assert (found.name, found.tally.units, found.tally.settled["stable"]) == ("a", 1, 1)
 
 
 def test_a_file_that_is_not_there(store: Store, tmp_path: Path) -> None:
     (tmp_path / "votes.csv").write_text("unit\n")
     with pytest.raises(UsageError, match="there is no file"):
-        import_files(store, [tmp_path / "vote.csv"], "votes")
+        asyncio.run(import_files(store, [tmp_path / "vote.csv"], "votes"))
 
 
 def test_every_row_is_accounted_for(imported: Importer) -> None:

@@ -3,6 +3,7 @@ where there is nothing to say. Tables come from imported rows, as those of a use
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from evenhand.data.write import write
 from evenhand.errors import UsageError
 from evenhand.results.columns import score_table, vote_table
 from evenhand.runs.imports import Options, import_files
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_store
 from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
 from evenhand.stats.tables import Scores, Votes
 
@@ -31,9 +33,10 @@ def take(tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
     def taken(kind: str, rows: Sequence[dict[str, Any]], **options: Any) -> Any:
         write(tmp_path / "rows.jsonl", rows)
-        import_files(store, [tmp_path / "rows.jsonl"], kind, Options(**options))
-        run = find_run(store, "latest")
-        return vote_table(store, run) if kind == "votes" else score_table(store, run)
+        asyncio.run(import_files(store, [tmp_path / "rows.jsonl"], kind, Options(**options)))
+        run = find_run(store.archive, "latest")
+        table = vote_table if kind == "votes" else score_table
+        return table(store.archive, run)
 
     yield taken
     store.close()

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from evenhand.runs.prepare import open_store
+from evenhand.runs.stores import open_store
 from evenhand.web.app import listening, make_app, make_server
 from evenhand.web.guard import Door
 from evenhand.web.stores import Patience

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evenhand.results.rows import full_rows
-from evenhand.runs.prepare import find_run, open_store
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive
 from tests.suites import evenhand
 from tests.unit.web.serving import SAMPLES, Site, run_named
 
@@ -69,7 +70,7 @@ def test_pages_hold_every_judgment_once_and_in_order(
         found = pages_back(site, run)
     else:
         found = [row for page in pages(site, path, "judgments") for row in page]
-    store = open_store(f"sqlite:{filled}")
+    store = open_archive(f"sqlite:{filled}")
     told = list(full_rows(store, find_run(store, run)))
     store.close()
     assert [one for one in found if one["status"] != "pending"] == told

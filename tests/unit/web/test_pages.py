@@ -322,12 +322,11 @@ async def test_what_is_judged_meanwhile_is_seen(tmp_path: Path) -> None:
 async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = write_suite(tmp_path, 2)
-    await judged(folder)
+    folder = write_suite(tmp_path, 5)
+    await judged(folder, limit=2)
     hurried = replace(PATIENT, figures=0)  # no page waits for them
     with served(tmp_path / "evenhand.db", patience=hurried) as site:
         assert "Figures as of" not in awaited(lambda: ready(site, "latest"), "the figures")
-        write_rows(folder, samples(5))
         await judged(prepared(folder))
         with held_up(monkeypatch):
             page = site.get("/runs/latest").text
@@ -383,14 +382,14 @@ async def test_settling_needs_the_token_and_changes_the_store(tmp_path: Path) ->
 
 
 async def test_a_run_that_is_judged_is_not_settled(tmp_path: Path) -> None:
-    from evenhand.runs.prepare import open_store
+    from evenhand.runs.stores import open_store
 
     folder = write_suite(tmp_path, 1)
     await judged(folder)
     with served(tmp_path / "evenhand.db") as site:
         run = site.json("/api/runs/latest")["run"]
         store = open_store(f"sqlite:{tmp_path / 'evenhand.db'}")
-        with store.claim(run):
+        async with store.ledger() as ledger, ledger.claim(run):
             answer = site.post(f"/api/runs/{run}/settle")
             assert site.json(f"/api/runs/{run}/progress")["judging"] is True
             assert "judging now" in site.get(f"/runs/{run}").text

@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from evenhand.errors import StoreError, UsageError
-from evenhand.ledger.store import IncomingUnit, Store
-from evenhand.runs.prepare import open_store
+from evenhand.ledger.ports import Archive, IncomingUnit
+from evenhand.runs.stores import open_store
 from evenhand.web import stores as web_stores
 from evenhand.web.stores import Kept, Stores
+from tests.contract.stores import begun_in
 from tests.waiting import PATIENCE
 
 
@@ -61,7 +62,7 @@ def kept(stores: Stores, clock: Clock) -> Iterator[Kept]:
 
 def change(path: Path) -> None:
     store = open_store(f"sqlite:{path}")
-    store.begin("run", "name", {}, [IncomingUnit("u", "a:1", "{}")])
+    begun_in(store, [IncomingUnit("u", "a:1", "{}")])
     store.close()
 
 
@@ -83,7 +84,7 @@ def test_a_store_that_is_gone_is_not_lent(stores: Stores, path: Path) -> None:
 def test_a_figure_is_made_once_until_the_store_changes(kept: Kept, path: Path) -> None:
     counts: list[int] = []
 
-    def count(store: Store) -> int:
+    def count(store: Archive) -> int:
         counts.append(len(store.runs()))
         return counts[-1]
 
@@ -98,7 +99,7 @@ def test_a_figure_that_took_long_is_made_again_after_a_pause(
 ) -> None:
     """A store that changes all the time does not keep a processor busy with counting."""
 
-    def count(store: Store) -> int:
+    def count(store: Archive) -> int:
         clock.now += 3
         return len(store.runs())
 
@@ -122,7 +123,7 @@ def test_a_figure_of_another_figure_is_made_again_with_that_one(kept: Kept, path
 def test_nobody_waits_longer_than_said(kept: Kept) -> None:
     go = threading.Event()
 
-    def slow(store: Store) -> int:
+    def slow(store: Archive) -> int:
         go.wait()
         return 7
 
@@ -136,7 +137,7 @@ def test_the_last_figure_stays_while_the_next_is_made(kept: Kept, path: Path) ->
     go = threading.Event()
     go.set()
 
-    def waiting(store: Store) -> int:
+    def waiting(store: Archive) -> int:
         go.wait()
         return len(store.runs())
 
@@ -149,10 +150,10 @@ def test_the_last_figure_stays_while_the_next_is_made(kept: Kept, path: Path) ->
 
 
 def test_what_making_a_figure_raises_is_raised(kept: Kept) -> None:
-    def wrong(store: Store) -> int:
+    def wrong(store: Archive) -> int:
         raise UsageError("no such thing")
 
-    def broken(store: Store) -> int:
+    def broken(store: Archive) -> int:
         raise ZeroDivisionError
 
     with pytest.raises(UsageError, match="no such thing"):

@@ -25,7 +25,6 @@ class PairwiseJudging:
     kind: ClassVar[str] = "pairwise"
     languages: Mapping[str, PairwiseProtocol]
     default: str
-    seed: int = 0
 
     @property
     def rounds(self) -> int:
@@ -40,10 +39,10 @@ class PairwiseJudging:
     def ends(self) -> Ends:
         return {}
 
-    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
-        pairs = read_pairs(row, position, self.seed)
+    def read(self, row: Mapping[str, Any]) -> list[UnitText]:
+        pairs = read_pairs(row)
         check_language(pairs[0].language, self.languages)
-        return [UnitText(pair.id, pair_text(pair), not is_one_text(pair)) for pair in pairs]
+        return [UnitText(pair.id, pair_text(pair)) for pair in pairs]
 
     def opening(self, body: str, asking: Asking) -> list[Question]:
         pair = load_pair(body)

@@ -31,7 +31,7 @@ class PairwiseKind:
 
     def judging(self, protocol: Protocol, terms: Terms) -> PairwiseJudging:
         languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}
-        return PairwiseJudging(languages, terms.language, terms.seed)
+        return PairwiseJudging(languages, terms.language)
 
     def _protocol(self, protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
         settings, criteria = terms.settings, read_criteria(protocol, language)
@@ -45,6 +45,7 @@ class PairwiseKind:
             use=tuple(settings["use"]),
             blind=settings["blind"],
             no_self_judging=settings["no_self_judging"],
+            seed=terms.seed,
             tables=protocol.given.get("reply") == "table",
             own=protocol.own,
         )

@@ -19,7 +19,6 @@ def voted_unit(body: str) -> VotedUnit:
         lengths=pair.lengths,
         fields=pair.meta,
         places=pair.places,
-        of=pair.of,
     )
 
 

@@ -23,7 +23,7 @@ from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
 from evenhand.kinds.disguise.families import family, gives_itself_away, masked
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
-from evenhand.kinds.pairwise.unit import is_one_text
+from evenhand.kinds.pairwise.unit import first_order, is_one_text
 from evenhand.kinds.pairwise.verdict import (
     CriterionComment,
     CriterionReply,
@@ -140,6 +140,7 @@ class PairwiseProtocol:
     use: tuple[str, ...] = ()
     blind: Literal["flag", "mask"] = "flag"
     no_self_judging: bool = False
+    seed: int = 0
     tables: bool = False
     """Whether the prompt asks for a verdict-table line."""
     own: OwnPrompt | None = None
@@ -216,7 +217,7 @@ class PairwiseProtocol:
         """Both orders, put to one judge for the first time, the second, ...; every other judgment
         of a pair starts with the other order."""
         style = asking.styles[seat]
-        turned = (pair.order == "21") != bool(asking.turn % 2)
+        turned = (first_order(self.seed, pair) == "21") != bool(asking.turn % 2)
         shown = {"12": pair.texts, "21": pair.texts[::-1]}
         return [
             Question(

@@ -1,7 +1,7 @@
 """From an input row to its pairs, or the sentence that says what is wrong with the row.
 
-A row with more than two candidates is all pairs among them. Which order of a pair is asked first
-is drawn from the seed and balanced: of each two pairs, either order comes first once.
+A row with more than two candidates is all pairs among them. What a pair holds does not depend on
+the other candidates of its row, nor on where the row stands.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _TEXTS = ("topic",)
 _FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
 
 
-def read_pairs(row: Mapping[str, Any], position: int, seed: int) -> list[Pair]:
-    """The pairs of a row; raises RowError. `position` counts the pairs before it that are asked."""
+def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
+    """The pairs of a row; raises RowError."""
     row = without_empty(row, _TEXTS)
     topic, candidates = filled_text_of(row, "topic", _FIELDS), _candidates(row)
     meta, language, extras, ident = meta_of(row), language_of(row), extras_of(row), _id(row)
@@ -49,14 +49,11 @@ def read_pairs(row: Mapping[str, Any], position: int, seed: int) -> list[Pair]:
             second=candidates[j - 1],
             row=ident,
             places=(i, j),
-            of=len(candidates),
-            order=first_order(seed, position),
             meta=meta,
             language=language,
             extras=extras,
         )
         pairs.append(pair)
-        position += not is_one_text(pair)
     return pairs
 
 
@@ -66,18 +63,24 @@ def is_one_text(pair: Pair) -> bool:
     return first.strip() == second.strip()
 
 
-def first_order(seed: int, position: int) -> str:
-    """Which order the pair at a position is asked in first."""
-    block, place = divmod(position, 2)
-    coin = blake2b(f"{seed}:{block}".encode(), digest_size=1, person=b"evenhand-order-1").digest()
-    return ("12", "21")[(coin[0] + place) % 2]
+def first_order(seed: int, pair: Pair) -> str:
+    """Which order of a pair counts first: `12`, or `21` with the second candidate shown first. A
+    coin falls for one of the two texts, whichever stands first in the file."""
+    low, high = sorted(pair.texts)
+    frames = b"".join(
+        b"%d:%b," % (len(data), data)
+        for data in (text.encode("utf-8", "surrogatepass") for text in (pair.topic, low, high))
+    )
+    coin = blake2b(f"{seed}:".encode() + frames, digest_size=1, person=b"evenhand-order-2")
+    is_low_first = coin.digest()[0] % 2 == 0
+    return "12" if is_low_first == (pair.first.text == low) else "21"
 
 
 def pair_text(pair: Pair) -> str:
     """A pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
     body: dict[str, Any] = {"id": pair.id, "topic": pair.topic}
     body["candidates"] = [_candidate_value(one) for one in (pair.first, pair.second)]
-    body |= {"row": pair.row, "places": pair.places, "of": pair.of, "order": pair.order}
+    body |= {"row": pair.row, "places": pair.places}
     body |= {"meta": pair.meta, "language": pair.language, **pair.extras}
     return jsontext.dump({key: value for key, value in body.items() if value is not None})
 
@@ -88,8 +91,6 @@ class _PairBody(ExtrasBody, frozen=True):
     candidates: tuple[Candidate, Candidate]
     row: str
     places: tuple[int, int]
-    of: int
-    order: str
     meta: Raw
     language: str | None = None
     lengths: tuple[int | None, int | None] | None = None
@@ -109,8 +110,6 @@ def load_pair(text: str) -> Pair:
         second=second,
         row=body.row,
         places=body.places,
-        of=body.of,
-        order=body.order,
         given_lengths=body.lengths,
         meta=raw_object(body.meta),
         language=body.language,

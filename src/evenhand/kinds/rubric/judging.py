@@ -37,7 +37,7 @@ class RubricJudging:
         rubric = self.languages[self.default].rubric
         return {} if rubric is None else ends_of(rubric)
 
-    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
+    def read(self, row: Mapping[str, Any]) -> list[UnitText]:
         has_rubric = self.languages[self.default].rubric is not None
         sample = read_sample(row, has_rubric=has_rubric)
         check_language(sample.language, self.languages)

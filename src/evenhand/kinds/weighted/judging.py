@@ -45,7 +45,7 @@ class WeightedJudging:
             for name in self.dimensions
         }
 
-    def read(self, row: Mapping[str, Any], position: int = 0) -> list[UnitText]:
+    def read(self, row: Mapping[str, Any]) -> list[UnitText]:
         has_rubric = self.languages[self.default].rubric is not None
         answer = read_answer(row, self.types, has_rubric=has_rubric)
         check_language(answer.language, self.languages)

@@ -13,20 +13,19 @@ from hashlib import blake2b
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from evenhand.data.files import require_file
 from evenhand.data.foreign import LAYOUTS, Found
-from evenhand.engine.run import BASIS
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.ledger.keys import run_id
-from evenhand.ledger.store import JudgedUnit, Store
+from evenhand.ledger.ports import IncomingUnit, Store
+from evenhand.manifest import Imported as Facts
+from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Rule, Source
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 
-Rule = Literal["tie", "uncertain", "drop", "split"]
-"""What orders that name different winners come to; applied when figures are computed."""
 VERSION = 1
 """Of how rows are read: a change gives other runs."""
 ROWS_A_NOTICE = 100_000
@@ -86,7 +85,7 @@ class Imported:
         return made | {"dimensions": tally.names, "missing_scores": dict(tally.missing)}
 
 
-def import_files(
+async def import_files(
     store: Store, paths: Sequence[Path], kind: str, options: Options | None = None
 ) -> Imported:
     """Take the judgments of these files into the store, as one run; raises DataError."""
@@ -102,15 +101,19 @@ def import_files(
     with gathered:
         gathered.fill(_alike(chain([first], rows), first))
         name = options.name or _stem(paths[0])
-        identity = _identity(gathered, name, paths, options)
-        run = run_id(identity)
-        with store.claim(run):
-
-            def manifest() -> dict[str, Any]:
-                files = [path.name for path in paths]
-                return _manifest(identity, gathered, kind, files)
-
-            store.take_in(run, name, manifest, _told(gathered, options.notice), BASIS)
+        async with store.ledger() as ledger:
+            intake = await ledger.intake(_told(gathered, options.notice))
+            # How often each judge judged is known only now.
+            judging = _judging(gathered, paths, options)
+            manifest = Manifest(
+                judging=judging,
+                protocol=gathered.shape,
+                evenhand=version("evenhand"),
+                imported=_facts(gathered, kind, paths),
+            )
+            run = run_id(name, judging.id, intake.content)
+            async with ledger.begin(run, name, manifest, intake):
+                pass
         return Imported(
             run=run,
             name=name,
@@ -134,7 +137,7 @@ def _rows(paths: Sequence[Path], kind: str, options: Options) -> Iterator[Found]
         raise UsageError("there is nothing to import", advice="Name a file that holds judgments.")
 
 
-def _told(gathered: VoteRows | ScoreRows, notice: Callable[[str], None]) -> Iterator[JudgedUnit]:
+def _told(gathered: VoteRows | ScoreRows, notice: Callable[[str], None]) -> Iterator[IncomingUnit]:
     """The units, told about as they go into the store."""
     for number, judged in enumerate(gathered.units(), 1):
         if number % ROWS_A_NOTICE == 0:
@@ -161,40 +164,28 @@ def _alike(rows: Iterator[Found], first: Found) -> Iterator[Found]:
         yield found
 
 
-def _identity(
-    gathered: VoteRows | ScoreRows, name: str, paths: Sequence[Path], options: Options
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "protocol": f"imported:{gathered.shape}:{VERSION}",
-        "language": "en",
-        "rubric": None,
-        "judges": gathered.judges,
-        "seed": 0,
-        "settings": {
-            "on_conflict": options.on_conflict,
-            "key": list(gathered.key),
-            "source": _hash(paths),
-            "map": dict(options.columns),
-        },
-    }
+def _judging(
+    gathered: VoteRows | ScoreRows, paths: Sequence[Path], options: Options
+) -> JudgingRecord:
+    """Who judged, what the files hold and how they were read: another file is another judging."""
+    judges = zip(gathered.judges, gathered.tally.repeats, strict=True)
+    return JudgingRecord(
+        protocol=f"imported:{gathered.shape}:{VERSION}",
+        judges=tuple(JudgeRecord(name=name, repeats=repeats) for name, repeats in judges),
+        source=Source(
+            shape=gathered.shape,
+            version=VERSION,
+            content=_hash(paths),
+            map=dict(options.columns),
+            key=tuple(gathered.key),
+            on_conflict=options.on_conflict,
+        ),
+    )
 
 
-def _manifest(
-    identity: Mapping[str, Any], gathered: VoteRows | ScoreRows, kind: str, files: list[str]
-) -> dict[str, Any]:
-    entries = [
-        {"name": name, "identity": {}, "style": "full", "caveat": "", "repeats": repeats}
-        for name, repeats in zip(gathered.judges, gathered.tally.repeats, strict=True)
-    ]
-    return {
-        "identity": identity,
-        "judges": entries,
-        "protocol": {"name": gathered.shape, "texts": {}},
-        "prompt": None,
-        "evenhand": version("evenhand"),
-        "imported": {"kind": kind, "files": files, "criteria": gathered.criteria},
-    }
+def _facts(gathered: VoteRows | ScoreRows, kind: str, paths: Sequence[Path]) -> Facts:
+    files = tuple(path.name for path in paths)
+    return Facts(kind=kind, files=files, criteria=tuple(gathered.criteria))
 
 
 def _hash(paths: Sequence[Path]) -> str:

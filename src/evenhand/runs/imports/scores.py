@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Raw
 from pydantic_core import from_json
@@ -26,7 +26,7 @@ from evenhand.judgment import (
 )
 from evenhand.kinds.rubric.unit import sample_text
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
-from evenhand.ledger.store import IncomingUnit, JudgedUnit
+from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import NOTES_CHARS
 from evenhand.runs.imports.keys import Columns, find_key, key_values
 from evenhand.runs.imports.spool import Spool
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
 class ScoreRows:
     """The scores of one import."""
 
-    shape = "scores"
+    shape: Literal["scores"] = "scores"
 
     def __init__(self, kind: str, key: tuple[str, ...], judge: str) -> None:
         self.kind, self.key, self._judge = kind, key, judge
@@ -131,7 +131,7 @@ class ScoreRows:
             values = ", ".join(map(_column, self.key))
             self._spool.run(f"UPDATE rows SET key=json_array({values})")  # noqa: S608
 
-    def units(self) -> Iterator[JudgedUnit]:
+    def units(self) -> Iterator[IncomingUnit]:
         """Every unit with its judgments."""
         scores = map(_Row._make, self._spool.rows(_SCORES))
         by_unit = groupby(scores, key=lambda row: row.unit)
@@ -149,7 +149,7 @@ class ScoreRows:
                 for repeat, judgment in enumerate(judgments):
                     texts.append((judge, repeat, write_judgment(judgment)))
             self.tally.units += 1
-            yield JudgedUnit(IncomingUnit(ident, origin, sample_text(sample)), texts)
+            yield IncomingUnit(ident, origin, sample_text(sample), texts)
 
     def _compared(self, rows: Iterable[_Row], first: str) -> Iterator[_Row]:
         """The rows, held against the meta of the first one of their unit."""

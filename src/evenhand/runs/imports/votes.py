@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from msgspec import UNSET, Raw
 from pydantic_core import from_json
@@ -27,7 +27,7 @@ from evenhand.judgment import (
 )
 from evenhand.kinds.pairwise.protocol import ORDERS, derived
 from evenhand.kinds.pairwise.verdict import Mark, Order, PairPass, PairVerdict, Settling, Winner
-from evenhand.ledger.store import IncomingUnit, JudgedUnit
+from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.imports.keys import Columns, key_values
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
@@ -45,8 +45,7 @@ _META = 7
 _SEVERAL = "SELECT count(*) > count(DISTINCT key) FROM units"
 _TOPICS = """
     CREATE TABLE topics AS
-    SELECT key, name, row_number() OVER (PARTITION BY key ORDER BY min(shown)) AS place,
-        count(*) OVER (PARTITION BY key) AS size
+    SELECT key, name, row_number() OVER (PARTITION BY key ORDER BY min(shown)) AS place
     FROM (
         SELECT u.key AS key, r.first AS name, 2 * u.no AS shown
         FROM units u JOIN rows r ON r.no=u.no WHERE u.low<>u.high
@@ -109,7 +108,7 @@ class _Pair(NamedTuple):
 class VoteRows:
     """The votes of one import."""
 
-    shape = "votes"
+    shape: Literal["votes"] = "votes"
 
     def __init__(self, kind: str, key: tuple[str, ...], judge: str) -> None:
         self.kind, self.key, self._judge = kind, key, judge
@@ -151,7 +150,7 @@ class VoteRows:
             *(*vote.lengths, found.flag, jsontext.swift(meta), where),
         )
 
-    def units(self) -> Iterator[JudgedUnit]:
+    def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
         rows_of_votes = map(_Row._make, self._spool.rows(_VOTES))
         by_unit = groupby(rows_of_votes, key=lambda row: row.unit)
@@ -168,18 +167,18 @@ class VoteRows:
                 for repeat, judgment in enumerate(judgments):
                     texts.append((judge, repeat, write_judgment(judgment)))
             self.tally.units += 1
-            yield JudgedUnit(unit, texts)
+            yield unit._replace(judgments=texts)
 
     def _openings(self) -> Iterator[tuple[Sequence[Any], bool]]:
         """The first row of every pair with the places of its candidates, and whether there are
         units with several pairs."""
         (several,) = self._spool.names(_SEVERAL)
         if not several:
-            found = self._spool.rows(_UNITS.format("1, 2, 2", ""))
+            found = self._spool.rows(_UNITS.format("1, 2", ""))
         else:
             self._spool.run(_TOPICS)
             self._spool.run("CREATE INDEX topics_by_name ON topics (key, name)")
-            found = self._spool.rows(_UNITS.format("f.place, s.place, f.size", _PLACES))
+            found = self._spool.rows(_UNITS.format("f.place, s.place", _PLACES))
         return ((row, bool(several)) for row in found)
 
 
@@ -192,7 +191,7 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
     key, cluster, low, high, first, first_length, second_length, meta, origin, *places = row
     if low == high or cluster != key:
         # No front has a candidate that meets itself, nor one made of several units of a topic.
-        places = [1, 2, 2]
+        places = [1, 1 if low == high else 2]
     second = high if first == low else low
     ident = f"{key}#{low}-{high}" if several else key
     pair = _Pair(ident, first, second, meta)
@@ -201,9 +200,7 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
         "topic": "",
         "candidates": [{"id": first, "text": ""}, {"id": second, "text": ""}],
         "row": cluster,
-        "places": places[:2],
-        "of": places[2],
-        "order": "12",
+        "places": places,
         "meta": from_json(meta),
         "lengths": (first_length, second_length),
     }

@@ -21,6 +21,7 @@ from evenhand.units import Candidate
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
     PAIR,
+    SEEDS,
     TURNED,
     Judge,
     asking,
@@ -58,7 +59,7 @@ def rule(marks: tuple[str, ...]) -> str:
 @pytest.mark.parametrize("first_order", ["12", "21"])
 async def test_every_pass_follows_the_rule(own: str, first_order: str) -> None:
     """All marks, all winners, in both orders: 3^5 x 3 replies, each through a whole judgment."""
-    judged, pair = protocol(max_rounds=1), replace(PAIR, order=first_order)
+    judged, pair = protocol(max_rounds=1, seed=SEEDS[first_order]), PAIR
     for marks in product(MARKS, repeat=5):
         said = pair_reply(dict(zip(CRITERIA, marks, strict=True)), own)
         judgment = await judged.judge(pair, asking(Judge(lambda question, said=said: said)))
@@ -114,7 +115,7 @@ async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(
     order: str, turn: int
 ) -> None:
     judge = Judge(by_worth)
-    judgment = await protocol().judge(replace(PAIR, order=order), asking(judge, turn=turn))
+    judgment = await protocol(seed=SEEDS[order]).judge(PAIR, asking(judge, turn=turn))
     begins = order if turn % 2 == 0 else TURNED_ORDER[order]
     assert [one.order for one in judgment.passes] == [begins, TURNED_ORDER[begins]]
     assert judgment.output is not None
@@ -252,9 +253,9 @@ def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize("order", ["12", "21"])
 @pytest.mark.parametrize("turn", [0, 1])
 async def test_a_judge_of_content_says_the_same_whatever_comes_first(order: str, turn: int) -> None:
-    pair = replace(PAIR, order=order)
-    straight = await protocol().judge(pair, asking(Judge(by_worth), turn=turn))
-    other = await protocol().judge(turned_round(pair), asking(Judge(by_worth), turn=turn))
+    judged = protocol(seed=SEEDS[order])
+    straight = await judged.judge(PAIR, asking(Judge(by_worth), turn=turn))
+    other = await judged.judge(turned_round(PAIR), asking(Judge(by_worth), turn=turn))
     assert straight.output is not None
     assert other.output is not None
     assert (straight.output["winner"], straight.output["settled"]) == ("A", "stable")

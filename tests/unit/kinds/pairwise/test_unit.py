@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import combinations
 from typing import Any
 
@@ -22,8 +21,8 @@ ROW: dict[str, Any] = {
 }
 
 
-def one(row: dict[str, Any], position: int = 0, seed: int = 0) -> Pair:
-    (pair,) = read_pairs(row, position, seed)
+def one(row: dict[str, Any]) -> Pair:
+    (pair,) = read_pairs(row)
     return pair
 
 
@@ -33,7 +32,7 @@ def candidates(*texts: str) -> list[dict[str, str]]:
 
 def test_a_row_of_two_is_one_pair_under_its_own_id() -> None:
     pair = one(ROW | {"language": "ja", "reference": "R", "context": "C"})
-    assert (pair.id, pair.row, pair.places, pair.of) == ("p", "p", (1, 2), 2)
+    assert (pair.id, pair.row, pair.places) == ("p", "p", (1, 2))
     assert (pair.topic, pair.texts) == ("Why?", ("Because.", "Therefore."))
     assert (pair.first.id, pair.second.id, pair.meta) == ("x", "y", {"run": 3})
     assert (pair.language, pair.extras) == ("ja", {"reference": "R", "context": "C"})
@@ -42,12 +41,12 @@ def test_a_row_of_two_is_one_pair_under_its_own_id() -> None:
 @pytest.mark.parametrize("number", [3, 4, 7])
 def test_more_candidates_are_all_pairs_among_them(number: int) -> None:
     texts = [f"text {i}" for i in range(1, number + 1)]
-    pairs = read_pairs(ROW | {"candidates": candidates(*texts)}, 0, 0)
+    pairs = read_pairs(ROW | {"candidates": candidates(*texts)})
     expected = list(combinations(range(1, number + 1), 2))
     assert [pair.places for pair in pairs] == expected
     assert [pair.id for pair in pairs] == [f"p#{i}-{j}" for i, j in expected]
     assert [pair.texts for pair in pairs] == [(f"text {i}", f"text {j}") for i, j in expected]
-    assert {(pair.row, pair.of) for pair in pairs} == {("p", number)}
+    assert {pair.row for pair in pairs} == {"p"}
 
 
 def test_an_id_beats_a_pair_id_and_numbers_are_ids_too() -> None:
@@ -71,7 +70,7 @@ def test_candidates_may_come_from_the_columns_of_a_table() -> None:
     numbered = {"2": {"id": "y", "text": "second"}, "1": {"id": "x", "text": "first"}}
     assert one(ROW | {"candidates": numbered}).texts == ("first", "second")
     ten = {str(i): {"text": f"t{i}"} for i in range(1, 11)}
-    assert read_pairs(ROW | {"candidates": ten}, 0, 0)[8].texts == ("t1", "t10")
+    assert read_pairs(ROW | {"candidates": ten})[8].texts == ("t1", "t10")
     text = '[{"id": "x", "text": "first"}, {"id": "y", "text": "second"}]'
     assert one(ROW | {"candidates": text}).texts == ("first", "second")
 
@@ -109,35 +108,50 @@ def test_candidates_may_come_from_the_columns_of_a_table() -> None:
 )
 def test_what_is_wrong_with_a_row_is_said(change: dict[str, Any], said: str) -> None:
     with pytest.raises(RowError) as error:
-        read_pairs(ROW | change, 0, 0)
+        read_pairs(ROW | change)
     assert said in str(error.value)
 
 
 def test_a_missing_topic_is_guessed_at() -> None:
     row = {key: value for key, value in ROW.items() if key != "topic"}
     with pytest.raises(RowError, match=r'did you mean "topics"\?'):
-        read_pairs(row | {"topics": "Why?"}, 0, 0)
+        read_pairs(row | {"topics": "Why?"})
 
 
-@given(seed=st.integers(), number=st.integers(0, 200))
-def test_either_order_comes_first_equally_often(seed: int, number: int) -> None:
-    found = Counter(first_order(seed, position) for position in range(number))
-    assert found.keys() <= {"12", "21"}
-    assert abs(found["12"] - found["21"]) <= number % 2
+def test_another_candidate_leaves_the_other_pairs_of_a_row_as_they_are() -> None:
+    six, seven = (
+        {
+            pair.id: pair_text(pair)
+            for pair in read_pairs(ROW | {"candidates": candidates(*"abcdefg"[:number])})
+        }
+        for number in (6, 7)
+    )
+    assert seven.items() >= six.items()
+    assert set(seven) - set(six) == {f"p#{i}-7" for i in range(1, 7)}
 
 
-def test_orders_are_drawn_from_the_seed() -> None:
-    def drawn(seed: int) -> list[str]:
-        return [first_order(seed, position) for position in range(64)]
+def test_orders_are_drawn_from_the_seed_and_the_pair() -> None:
+    pairs = [one(ROW | {"topic": f"Why {number}?"}) for number in range(200)]
 
-    assert drawn(5) == drawn(5)
-    assert len({tuple(drawn(seed)) for seed in range(20)}) == 20
+    def orders(seed: int) -> tuple[str, ...]:
+        return tuple(first_order(seed, pair) for pair in pairs)
+
+    assert orders(5) == orders(5)
+    assert len({orders(seed) for seed in range(20)}) == 20
+    assert all(70 < orders(seed).count("12") < 130 for seed in range(20))
 
 
-def test_the_order_goes_by_the_pair_s_place_in_the_run_whatever_the_rows() -> None:
-    three = ROW | {"candidates": candidates("a", "b", "c")}
-    orders = [pair.order for pair in read_pairs(three, 4, 9)]
-    assert orders == [first_order(9, 4 + i) for i in range(3)]
+@given(seed=st.integers(), topic=st.text(), first=st.text(), second=st.text())
+def test_the_same_text_comes_first_whichever_the_file_names_first(
+    seed: int, topic: str, first: str, second: str
+) -> None:
+    pair = one(ROW).with_texts(first, second)
+    turned = pair.with_texts(second, first)
+    shown = [
+        each.texts if first_order(seed, each) == "12" else each.texts[::-1]
+        for each in (pair, turned)
+    ]
+    assert shown[0] == shown[1]
 
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
@@ -155,6 +169,6 @@ def test_what_the_store_keeps_reads_back_equal(
 ) -> None:
     row = ROW | {"topic": topic, "meta": meta, "reference": "r", "language": "zh"}
     row["candidates"] = [one | {"model": model} for one in candidates(*answers)]
-    for pair in read_pairs(row, 3, 1):
+    for pair in read_pairs(row):
         assert load_pair(pair_text(pair)) == pair
         assert "\n" not in pair_text(pair)

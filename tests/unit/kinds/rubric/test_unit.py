@@ -16,6 +16,7 @@ from evenhand.kinds.rubric.judging import RubricJudging
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import RowError
+from evenhand.manifest import JudgingRecord, rubric_json
 from tests.unit.kinds.material import RUBRIC_TEXT, Scripted, good
 
 RUBRIC = json.loads(RUBRIC_TEXT)
@@ -167,8 +168,8 @@ def test_the_store_keeps_the_spelling_of_numbers_in_meta():
 
 def kind() -> RubricJudging:
     settings = {"expose_meta": False, "repairs": 0, "use": []}
-    identity = {"rubric": RUBRIC, "language": "en", "seed": 0, "settings": settings}
-    found = judging_of(find_protocol("rubric"), identity)
+    record = JudgingRecord(rubric_json=rubric_json(RUBRIC), settings=settings)
+    found = judging_of(find_protocol("rubric"), record)
     assert isinstance(found, RubricJudging)
     return found
 
@@ -176,7 +177,7 @@ def kind() -> RubricJudging:
 async def test_a_unit_is_judged_in_its_own_language():
     judging = kind()
     for language, phrase in (("ja", "該当する根拠なし"), (None, "no evidence found")):
-        ((ident, body, _),) = judging.read(row(language=language))
+        ((ident, body),) = judging.read(row(language=language))
         reply = good()
         for scored in reply["scores"].values():
             scored |= {"evidence": [], "rationale": phrase}

@@ -21,6 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from evenhand.errors import StoreError
+from evenhand.ledger.sqlite.connection import MEND
 from evenhand.limits import BATCH_ROWS, GATHER_SECONDS
 
 Row = tuple[Any, ...]
@@ -33,7 +34,6 @@ class _Write(NamedTuple):
 
 
 _STOP: list[_Write] = []
-MEND = "Free some space or mend the file, then run the same command again."
 
 
 class GroupWriter:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.ledger.codec import CALL_COLUMNS, row_call, row_judgment
-from evenhand.ledger.store import (
+from evenhand.ledger.ports import (
     Browsed,
     CallPage,
     Cursor,
@@ -24,28 +24,36 @@ from evenhand.ledger.store import (
     StoredUnit,
 )
 
-_UNIT = "u.no, u.id, u.digest, u.body"
-_JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.basis, j.reasks, j.body"
-_STANDS = "j.basis=:tag||u.digest"
+UNIT = "u.no, m.position, u.id, u.body"
+JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.reasks, j.body"
+_NO_JUDGMENT = ", ".join(["NULL"] * len(JUDGMENT.split(",")))
+_HERE = "m.run=:run AND m.position BETWEEN :low AND :high"
+_OF_UNIT = "j.judging=:judging AND j.unit=m.unit"
 _BY_UNITS = (
-    f"SELECT {_UNIT}, {_JUDGMENT} FROM units u LEFT JOIN judgments j ON j.unit=u.no AND {_STANDS}"
-    " WHERE u.run=:run AND u.no BETWEEN :low AND :high"
+    f"SELECT {UNIT}, {JUDGMENT} FROM run_units m CROSS JOIN units u ON u.no=m.unit"
+    f" LEFT JOIN judgments j ON {_OF_UNIT} WHERE {_HERE}"
 )
+_FAILURES = (
+    " FROM judgments j INDEXED BY judgments_failed"
+    " CROSS JOIN run_units m ON m.unit=j.unit AND m.run=:run"
+)
+_FAILED = "j.judging=:judging AND j.reason IS NOT NULL"
 _BY_FAILURES = (
-    f"SELECT {_UNIT}, {_JUDGMENT} FROM judgments j INDEXED BY judgments_failed"
-    f" CROSS JOIN units u ON u.no=j.unit AND {_STANDS}"
-    " WHERE j.reason IS NOT NULL AND u.run=:run AND j.unit BETWEEN :low AND :high"
+    f"SELECT {UNIT}, {JUDGMENT}{_FAILURES} CROSS JOIN units u ON u.no=m.unit"
+    f" WHERE {_FAILED} AND m.position BETWEEN :low AND :high"
 )
 _OPEN = (
-    f"SELECT {_UNIT}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM units u"
-    " LEFT JOIN judgments j ON false"
-    " WHERE u.run=:run AND u.no BETWEEN :low AND :high AND (SELECT COUNT(*) FROM judgments j"
-    f" WHERE j.unit=u.no AND {_STANDS}) < :planned"
+    f"SELECT {UNIT}, {_NO_JUDGMENT} FROM run_units m CROSS JOIN units u ON u.no=m.unit"
+    f" LEFT JOIN judgments j ON false WHERE {_HERE}"
+    f" AND (SELECT COUNT(*) FROM judgments j WHERE {_OF_UNIT}) < :planned"
 )
-_NEXT_UNIT = "SELECT no FROM units WHERE run=:run AND no{}:at ORDER BY no {} LIMIT 1 OFFSET :step"
+_NEXT_UNIT = (
+    "SELECT position FROM run_units WHERE run=:run AND position{}:at"
+    " ORDER BY position {} LIMIT 1 OFFSET :step"
+)
 _NEXT_FAILURE = (
-    "SELECT DISTINCT unit FROM judgments INDEXED BY judgments_failed"
-    " WHERE reason IS NOT NULL AND unit{}:at ORDER BY unit {} LIMIT 1 OFFSET :step"
+    f"SELECT DISTINCT m.position{_FAILURES} WHERE {_FAILED} AND m.position{{}}:at"
+    " ORDER BY m.position {} LIMIT 1 OFFSET :step"
 )
 _NEXT_CALL = "SELECT no FROM calls WHERE run=:run AND no{}:at ORDER BY no {} LIMIT 1 OFFSET :step"
 
@@ -102,33 +110,54 @@ def _is_text(written: str, body: str) -> bool:
 
 
 def judgment_page(
-    connection: sqlite3.Connection, run: str, tag: str, browsed: Browsed, request: PageRequest
+    connection: sqlite3.Connection, run: str, browsed: Browsed, request: PageRequest
 ) -> JudgmentPage:
     """The judgments of a run that are wanted, from one place on. A unit that nobody has judged yet
     is a row without a judgment."""
-    values = _values(browsed) | {"run": run, "tag": tag}
+    values = _values(browsed) | _numbers(connection, run)
+    conditions = [_FILTERS[name] for name in _named(browsed)]
     sql, step = _BY_UNITS, _NEXT_UNIT
     if browsed.status == "pending":
         sql = _OPEN
     elif browsed.status == "failure" or browsed.reason:
-        sql, step = _BY_FAILURES, _NEXT_FAILURE
-    conditions = [_FILTERS[name] for name in _named(browsed)]
+        conditions.append("j.reason IS NOT NULL")
+        if _few_failures(connection, values):
+            sql, step = _BY_FAILURES, _NEXT_FAILURE
     if browsed.status in ("verdict", "left_out"):
         conditions.append("j.status=:status")
     reader = _Reader(connection, sql, step, values, request, is_deep=bool(_DEEP & _named(browsed)))
     sign, order = (">", "") if request.forward else ("<", " DESC")
-    number = "j.unit" if sql is _BY_FAILURES else "u.no"
     conditions.append(
-        f"(u.no{sign}:unit OR u.no=:unit AND"
+        f"(m.position{sign}:unit OR m.position=:unit AND"
         f" (ifnull(j.judge, -1), ifnull(j.repeat, -1)){sign}(:from_judge, :from_repeat))"
     )
     rows, more, stopped = reader.page(
-        conditions, f"{number}{order}, j.judge{order}, j.repeat{order}", request.place
+        conditions, f"m.position{order}, j.judge{order}, j.repeat{order}", request.place
     )
-    found = [
+    judgments = [
         (StoredUnit(*row[:4]), None if row[4] is None else row_judgment(row[4:])) for row in rows
     ]
-    return JudgmentPage(found, more, _on(stopped, request))
+    return JudgmentPage(judgments, more, _on(stopped, request))
+
+
+def _numbers(connection: sqlite3.Connection, run: str) -> dict[str, int | None]:
+    """The numbers of a run and of its judging in the store; none of a run that is not there."""
+    row = connection.execute("SELECT no, judging FROM runs WHERE id=?", (run,)).fetchone()
+    return dict(zip(("run", "judging"), row or (None, None), strict=True))
+
+
+_DENSE = 8
+"""Where one judgment in so many has failed, failures are found quickly among all units."""
+
+
+def _few_failures(connection: sqlite3.Connection, values: Mapping[str, Any]) -> bool:
+    (units,) = connection.execute(
+        "SELECT ifnull(MAX(position), 0) FROM run_units WHERE run=:run", values
+    ).fetchone()
+    (failed,) = connection.execute(
+        f"SELECT COUNT(*) FROM judgments j INDEXED BY judgments_failed WHERE {_FAILED}", values
+    ).fetchone()
+    return bool(failed * _DENSE < units)
 
 
 def _on(stopped: int | None, request: PageRequest) -> Cursor | None:
@@ -176,8 +205,8 @@ def ledger_call(row: tuple[Any, ...]) -> LedgerCall:
 
 
 _RESTING = (
-    "SELECT u.id FROM units u CROSS JOIN judgments j ON j.unit=u.no"
-    " WHERE u.run=? AND u.no BETWEEN ? AND ? AND instr(j.body, ?) LIMIT 1"
+    f"SELECT u.id FROM run_units m CROSS JOIN judgments j ON {_OF_UNIT}"
+    f" CROSS JOIN units u ON u.no=m.unit WHERE {_HERE} AND instr(j.body, :key) LIMIT 1"
 )
 _AROUND = 5_000
 
@@ -185,16 +214,20 @@ _AROUND = 5_000
 def unit_of_call(connection: sqlite3.Connection, run: str, call: LedgerCall) -> str | None:
     """The unit whose judgment rests on a call. Units are judged about in their order, so it is
     looked for first where the calls before this one end, then everywhere."""
-    calls = connection.execute("SELECT MIN(no), MAX(no) FROM calls WHERE run=?", (run,)).fetchone()
-    units = connection.execute("SELECT MIN(no), MAX(no) FROM units WHERE run=?", (run,)).fetchone()
-    if units[0] is None:
+    numbers = _numbers(connection, run)
+    of_units = "SELECT MIN(position), MAX(position) FROM run_units WHERE run=:run"
+    first, last = connection.execute(of_units, numbers).fetchone()
+    if first is None:
         return None
-    share = (call.no - calls[0]) / max(1, calls[1] - calls[0])
-    near = units[0] + round(share * (units[1] - units[0]))
-    for low, high in ((near - _AROUND, near + _AROUND), units):
-        found = connection.execute(_RESTING, (run, low, high, call.call.key)).fetchone()
-        if found:
-            return str(found[0])
+    of_calls = "SELECT MIN(no), MAX(no) FROM calls WHERE run=?"
+    lowest, highest = connection.execute(of_calls, (run,)).fetchone()
+    share = (call.no - lowest) / max(1, highest - lowest)
+    near = first + round(share * (last - first))
+    for low, high in ((near - _AROUND, near + _AROUND), (first, last)):
+        values = numbers | {"low": low, "high": high, "key": call.call.key}
+        row = connection.execute(_RESTING, values).fetchone()
+        if row:
+            return str(row[0])
     return None
 
 

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from evenhand.exchange import Reply, Usage
-from evenhand.judgment import JudgmentText
+from evenhand.judgment import Failure, JudgmentText, write_judgment
 from evenhand.ledger.keys import CALL_TAG
-from evenhand.ledger.sqlite import SqliteStore
-from evenhand.ledger.store import (
+from evenhand.ledger.ports import (
+    Archive,
     Browsed,
     Call,
     Cursor,
     IncomingUnit,
+    Ledger,
     PageRequest,
+    Scope,
     Store,
     StoredJudgment,
 )
-from tests.contract.stores import STORES, Open
+from evenhand.manifest import JudgingRecord, Manifest
+from tests.contract.stores import STORES, Open, begun, begun_in
 
-TAG = "contract1:"
 RUN, OTHER = "run1", "run2"
 UNITS, JUDGES = 60, 3
 Row = tuple[str, int | None]
@@ -60,36 +63,56 @@ def outcome(i: int, judge: int, key: str) -> JudgmentText:
     return JudgmentText(*(("failure", "schema") if is_failed else ("verdict", None)), text)
 
 
+class Filled(NamedTuple):
+    """A store with some runs in it, and what they are called by their names."""
+
+    store: Store
+    runs: dict[str, str]
+
+    @property
+    def archive(self) -> Archive:
+        return self.store.archive
+
+
 @pytest.fixture(scope="module", params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Filled once: tests read it, or add to it what no other test looks at."""
-    made = STORES[request.param](tmp_path_factory.mktemp("filled"))()
-    asyncio.run(fill(made))
-    yield made
-    made.close()
+    store = STORES[request.param](tmp_path_factory.mktemp("filled"))()
+    yield Filled(store, asyncio.run(fill(store)))
+    store.close()
 
 
-async def fill(made: Store) -> None:
-    waiting = []
-    for run in (OTHER, RUN, "run3"):
-        scope = made.begin(
-            run, run, {}, [IncomingUnit(f"u{i}", f"a:{i}", body(i)) for i in range(UNITS)]
-        )
-        for unit in made.units(scope):
-            i = int(unit.id[1:])
-            for judge in range(JUDGES if i % 9 else 0):  # every ninth waits for all
-                if (i, judge) == (5, 1):
-                    continue  # one waits for one of its judges
-                key = f"{CALL_TAG}{run}-{i}-{judge}"
-                reply = Reply(text=f"reply {i} by {judge}", usage=Usage(input_tokens=1))
-                waiting.append(made.record(Call(key, run, f"judge{judge}", reply, 5)))
-                made.settle(
-                    StoredJudgment(
-                        unit.no, judge, 0, TAG + unit.digest, (key,), 0, outcome(i, judge, key)
-                    )
-                )
+def incoming(*numbers: int) -> list[IncomingUnit]:
+    return [IncomingUnit(f"u{i}", f"a:{i}", body(i)) for i in numbers]
+
+
+async def fill(store: Store) -> dict[str, str]:
+    """Three runs with judgings of their own. The store holds their units in another order."""
+    async with store.ledger() as ledger:
+        await begun(ledger, incoming(*range(UNITS - 1, 9, -2)), "before")
+        runs: dict[str, str] = {}
+        for name in (OTHER, RUN, "run3"):
+            manifest = Manifest(judging=JudgingRecord(protocol=name))
+            scope = await begun(ledger, incoming(*range(UNITS)), name, manifest)
+            runs[name] = scope.run
+            await judge_all(store, ledger, scope, name)
+    return runs
+
+
+async def judge_all(store: Store, ledger: Ledger, scope: Scope, name: str) -> None:
+    waiting: list[Awaitable[None]] = []
+    for unit in store.archive.units(scope):
+        i = int(unit.id[1:])
+        for judge in range(JUDGES if i % 9 else 0):  # every ninth waits for all
+            if (i, judge) == (5, 1):
+                continue  # one waits for one of its judges
+            key = f"{CALL_TAG}{name}-{i}-{judge}"
+            reply = Reply(text=f"reply {i} by {judge}", usage=Usage(input_tokens=1))
+            waiting.append(ledger.record(Call(key, scope.run, f"judge{judge}", reply, 5)))
+            stored = StoredJudgment(unit.no, judge, 0, (key,), 0, outcome(i, judge, key))
+            await ledger.settle(scope.run, stored)
     await asyncio.gather(*waiting)
-    await made.flush()
+    await ledger.flush()
 
 
 EVERY: list[Row] = [
@@ -105,7 +128,7 @@ def turns(window: int, reach: int, limit: int = 7, **rest: Any) -> PageRequest:
 
 
 def walked(
-    store: Store,
+    filled: Filled,
     browsed: Browsed,
     *,
     run: str = RUN,
@@ -118,13 +141,13 @@ def walked(
     place: Cursor | None = None
     for _ in range(500):
         turn = turns(window, reach, place=place, forward=forward)
-        page = store.judgment_page(run, TAG, browsed, turn)
+        page = filled.archive.judgment_page(filled.runs[run], browsed, turn)
         rows = [(unit.id, one.judge if one else None) for unit, one in page.rows]
         assert len(rows) <= 7
         found = found + rows if forward else rows + found
         if page.more:
             unit, one = page.rows[-1 if forward else 0]
-            place = Cursor(unit.no, *((one.judge, one.repeat) if one else ()))
+            place = Cursor(unit.position, *((one.judge, one.repeat) if one else ()))
         elif page.stopped is not None:
             place = page.stopped
         else:
@@ -179,37 +202,65 @@ def _asked(browsed: Browsed) -> str:
     ids=lambda one: _asked(one) if isinstance(one, Browsed) else "",
 )
 def test_a_walk_over_pages_finds_every_row_once(
-    store: Store, browsed: Browsed, holds: Any, window: int, reach: int, forward: bool
+    filled: Filled, browsed: Browsed, holds: Any, window: int, reach: int, forward: bool
 ) -> None:
-    found = walked(store, browsed, forward=forward, window=window, reach=reach)
+    found = walked(filled, browsed, forward=forward, window=window, reach=reach)
     assert found == [(name, judge) for name, judge in EVERY if holds(int(name[1:]), judge)]
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_units_that_wait_for_a_judge_are_pending(store: Store, forward: bool) -> None:
+def test_units_that_wait_for_a_judge_are_pending(filled: Filled, forward: bool) -> None:
     browsed = Browsed(status="pending", planned=JUDGES)
     waiting = [i for i in range(UNITS) if i % 9 == 0 or i == 5]
-    assert walked(store, browsed, forward=forward) == [(f"u{i}", None) for i in waiting]
+    assert walked(filled, browsed, forward=forward) == [(f"u{i}", None) for i in waiting]
 
 
-def test_a_judgment_of_a_text_that_changed_does_not_stand(store: Store) -> None:
-    text = body(1).replace("Say", "Said")
-    store.begin("run3", "run3", {}, [IncomingUnit("u1", "a:1", text)])
-    changed = [one for one in walked(store, Browsed(), run="run3") if one[0] == "u1"]
-    assert changed == [("u1", None)]
-    unit = store.unit_named("run3", "u1")
+def test_of_a_text_that_changed_the_new_run_has_no_judgment(filled: Filled) -> None:
+    changed = IncomingUnit("u1", "a:1", body(1).replace("Say", "Said"))
+    manifest = Manifest(judging=JudgingRecord(protocol="run3"))
+    scope = begun_in(filled.store, [changed, *incoming(2, 4)], "run3", manifest)
+    found = walked(filled._replace(runs={"changed": scope.run}), Browsed(), run="changed")
+    assert found == [("u1", None), *((f"u{i}", judge) for i in (2, 4) for judge in range(JUDGES))]
+    unit = filled.archive.unit_named(scope.run, "u1")
     assert unit is not None
-    assert store.of_unit(unit, TAG) == []
+    assert filled.archive.of_unit(scope.run, unit) == []
+    failed = Browsed(status="failure")
+    assert walked(filled._replace(runs={"changed": scope.run}), failed, run="changed") == [
+        ("u4", judge) for judge in range(JUDGES)
+    ]
 
 
-def test_calls_are_paged_both_ways_and_searched(store: Store) -> None:
+def test_few_failures_among_many_units_are_found(filled: Filled) -> None:
+    manifest = Manifest(judging=JudgingRecord(protocol="few"))
+    scope = begun_in(filled.store, incoming(*range(UNITS)), "few", manifest)
+
+    async def judge() -> None:
+        async with filled.store.ledger() as ledger:
+            for unit in filled.archive.units(scope):
+                if unit.id in ("u7", "u50"):
+                    text = write_judgment(Failure(reason="empty", detail="nothing"))
+                    stored = StoredJudgment(unit.no, 0, 0, (), 0, text)
+                    await ledger.settle(scope.run, stored)
+            await ledger.flush()
+
+    asyncio.run(judge())
+    runs = filled._replace(runs={"few": scope.run})
+    for browsed in (Browsed(status="failure"), Browsed(reason="empty"), Browsed(text="nothing")):
+        for forward in (True, False):
+            found = walked(runs, browsed, run="few", forward=forward)
+            assert found == [("u7", 0), ("u50", 0)], (browsed, forward)
+
+
+def test_calls_are_paged_both_ways_and_searched(filled: Filled) -> None:
     every = [one for one in EVERY if one[1] is not None]
 
     def calls(forward: bool, **wanted: str) -> list[str]:
         found: list[str] = []
         place: Cursor | None = None
         while True:
-            page = store.call_page(RUN, turns(5, 5, place=place, forward=forward), **wanted)
+            page = filled.archive.call_page(
+                filled.runs[RUN], turns(5, 5, place=place, forward=forward), **wanted
+            )
             texts = [one.call.reply.text for one in page.rows]
             found = found + texts if forward else texts + found
             if page.more:
@@ -227,73 +278,64 @@ def test_calls_are_paged_both_ways_and_searched(store: Store) -> None:
     assert calls(True, judge="nobody") == []
 
 
-def test_a_call_knows_its_unit(store: Store) -> None:
-    page = store.call_page(RUN, turns(1000, 1000, limit=500))
+def test_a_call_knows_its_unit(filled: Filled) -> None:
+    page = filled.archive.call_page(filled.runs[RUN], turns(1000, 1000, limit=500))
     for one in page.rows[::20]:
-        found = store.ledger_call(RUN, one.no)
+        found = filled.archive.call(filled.runs[RUN], one.no)
         assert found is not None
         assert found[0] == one
         assert found[1] == f"u{one.call.reply.text.split()[1]}"
-        assert store.ledger_call(OTHER, one.no) is None
-    assert store.ledger_call(RUN, 10**9) is None
+        assert filled.archive.call(filled.runs[OTHER], one.no) is None
+    assert filled.archive.call(filled.runs[RUN], 10**9) is None
     keys = [one.call.key for one in page.rows[:3]]
-    assert store.ledger_calls(keys).keys() == set(keys)
-    assert store.ledger_calls([]) == {}
+    assert filled.archive.calls(keys).keys() == set(keys)
+    assert filled.archive.calls([]) == {}
 
 
-def test_units_of_both_runs_come_in_the_order_of_the_first(store: Store) -> None:
-    store.begin("run4", "run4", {}, [IncomingUnit(f"u{i}", "b:1", body(i)) for i in (7, 3, 99)])
-    names = [(one.id, other.id) for one, other in store.units_of_both(RUN, "run4")]
+def test_units_of_both_runs_come_in_the_order_of_the_first(filled: Filled) -> None:
+    run, archive = filled.runs[RUN], filled.archive
+    beside = begun_in(filled.store, incoming(7, 3, 99), "run4").run
+    names = [(unit.id, twin.id) for unit, twin in archive.units_of_both(run, beside)]
     assert names == [("u3", "u3"), ("u7", "u7")]
-    first = next(iter(store.units_of_both(RUN, "run4")))[0]
-    assert [one.id for one, _ in store.units_of_both(RUN, "run4", first.no)] == ["u7"]
-    assert [one.id for one, _ in store.units_of_both("run4", RUN)] == ["u7", "u3"]
+    first = next(iter(archive.units_of_both(run, beside)))[0]
+    assert [unit.id for unit, _ in archive.units_of_both(run, beside, first.position)] == ["u7"]
+    assert [unit.id for unit, _ in archive.units_of_both(beside, run)] == ["u7", "u3"]
 
 
-def test_a_unit_is_found_by_its_name(store: Store) -> None:
-    found = store.unit_named(RUN, "u12")
+def test_a_unit_is_found_by_its_name(filled: Filled) -> None:
+    found = filled.archive.unit_named(filled.runs[RUN], "u12")
     assert found is not None
     assert (found.id, found.body) == ("u12", body(12))
-    assert store.unit_named(RUN, "nobody") is None
-    assert store.unit_named("nobody", "u12") is None
-    assert [one.judge for one in store.of_unit(found, TAG)] == [0, 1, 2]
-    assert store.of_unit(found, "contract0:") == []
+    assert filled.archive.unit_named(filled.runs[RUN], "nobody") is None
+    assert filled.archive.unit_named("nobody", "u12") is None
+    judges = [one.judge for one in filled.archive.of_unit(filled.runs[RUN], found)]
+    assert judges == [0, 1, 2]
 
 
-def test_the_last_calls_come_with_their_times(store: Store) -> None:
-    found = store.recent_calls(RUN, 5)
+def test_the_last_calls_come_with_their_times(filled: Filled) -> None:
+    found = filled.archive.recent_calls(filled.runs[RUN], 5)
     assert len(found) == 5
     assert found == sorted(found, reverse=True)
-    assert store.recent_calls("nobody", 5) == []
+    assert filled.archive.recent_calls("nobody", 5) == []
 
 
 def test_the_state_changes_when_somebody_else_writes(opened: Open) -> None:
-    one, other = opened(), opened()
-    before = one.state()
-    assert one.state() == before
-    other.begin(RUN, RUN, {}, [])
-    assert one.state() != before
-    one.close()
-    other.close()
+    store, beside = opened(), opened()
+    before = store.archive.state()
+    assert store.archive.state() == before
+    begun_in(beside, incoming(1))
+    assert store.archive.state() != before
+    store.close()
+    beside.close()
 
 
-def test_a_run_is_claimed_while_it_is_judged(opened: Open) -> None:
-    one, other = opened(), opened()
-    assert not one.is_claimed(RUN)
-    with other.claim(RUN):
-        assert one.is_claimed(RUN)
-        assert not one.is_claimed(OTHER)
-    assert not one.is_claimed(RUN)
-    one.close()
-    other.close()
-
-
-def test_a_store_knows_whether_it_is_still_there(opened: Open) -> None:
+def test_a_store_knows_whether_it_is_still_there(opened: Open, tmp_path: Path) -> None:
     store = opened()
-    assert store.is_there()
-    if isinstance(store, SqliteStore):
-        store.path.rename(store.path.with_suffix(".away"))
-        assert not store.is_there()
+    assert store.archive.is_there()
+    file = tmp_path / "store.db"
+    if file.exists():
+        file.rename(tmp_path / "away.db")
+        assert not store.archive.is_there()
         opened().close()
-        assert not store.is_there()
+        assert not store.archive.is_there()
     store.close()

@@ -1,0 +1,42 @@
+"""Both ports in one SQLite file."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from evenhand.ledger.ports import Ledger, Store
+from evenhand.ledger.sqlite.archive import SqliteArchive
+from evenhand.ledger.sqlite.connection import StoreFile
+from evenhand.ledger.sqlite.ledger import SqliteLedger
+
+
+def sqlite_store(path: Path | None) -> Store:
+    """The store in a file, which is made if there is none; without a path, one that vanishes when
+    it is closed. Raises StoreError."""
+    folder = tempfile.mkdtemp(prefix="evenhand-") if path is None else None
+    file = StoreFile(path or Path(str(folder), "store.db"), fleeting=path is None)
+    archive = SqliteArchive(file)
+
+    @asynccontextmanager
+    async def ledger() -> AsyncIterator[Ledger]:
+        opened = SqliteLedger(file)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    def close() -> None:
+        archive.close()
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return Store(archive, ledger, close)
+
+
+def sqlite_archive(path: Path) -> SqliteArchive:
+    """The archive in a file, for whoever only reads; raises StoreError."""
+    return SqliteArchive(StoreFile(path))

@@ -1,0 +1,269 @@
+"""What readers see of a SQLite store, through a connection of their own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from evenhand.errors import StoreError
+from evenhand.judgment import JudgmentText
+from evenhand.ledger.codec import CALL_COLUMNS, row_judgment
+from evenhand.ledger.keys import unit_digest
+from evenhand.ledger.ports import (
+    Browsed,
+    CallPage,
+    Changes,
+    Counts,
+    JudgmentPage,
+    LedgerCall,
+    PageRequest,
+    RunRow,
+    Scope,
+    Spent,
+    StoredJudgment,
+    StoredUnit,
+)
+from evenhand.ledger.sqlite.browse import (
+    JUDGMENT,
+    UNIT,
+    call_page,
+    judgment_page,
+    ledger_call,
+    prepare,
+    unit_of_call,
+)
+from evenhand.ledger.sqlite.connection import StoreFile
+from evenhand.ledger.sqlite.lock import is_held
+from evenhand.ledger.sqlite.verify import faults
+from evenhand.limits import PAGE_ROWS
+from evenhand.manifest import JudgingRecord, Manifest, read_judging, read_manifest
+
+_RUN = "r.id, r.name, g.id, r.created, r.started, r.starts"
+_RUNS = f"SELECT {_RUN} FROM runs r JOIN judgings g ON g.no=r.judging"
+_NUMBER = "(SELECT no FROM runs WHERE id=:run)"
+_JUDGING = "(SELECT judging FROM runs WHERE id=:run)"
+_MANIFEST = (
+    "SELECT r.manifest, g.id, g.record FROM runs r JOIN judgings g ON g.no=r.judging WHERE r.id=?"
+)
+_UNITS = f"SELECT {UNIT} FROM run_units m CROSS JOIN units u ON u.no=m.unit WHERE "
+_JUDGED = (
+    "SELECT {} FROM run_units m CROSS JOIN judgments j ON j.judging=" + _JUDGING + " AND"
+    " j.unit=m.unit"
+)
+_IN_ORDER = " ORDER BY m.position, j.judge, j.repeat"
+_NAMED = (
+    f"SELECT {UNIT} FROM units u CROSS JOIN run_units m ON m.unit=u.no AND m.run={_NUMBER}"
+    " WHERE u.id=:name"
+)
+_BOTH = (
+    f"SELECT {UNIT}, v.no, w.position, v.id, v.body FROM run_units m"
+    " CROSS JOIN units u ON u.no=m.unit CROSS JOIN units v ON v.id=u.id"
+    " CROSS JOIN run_units w ON w.unit=v.no AND w.run=(SELECT no FROM runs WHERE id=:beside)"
+    f" WHERE m.run={_NUMBER} AND m.position>:after ORDER BY m.position LIMIT {PAGE_ROWS}"
+)
+_NEW = (
+    "SELECT COUNT(*), ifnull(SUM(EXISTS (SELECT 1 FROM units v CROSS JOIN run_units w"
+    " ON w.unit=v.no AND w.run=(SELECT no FROM runs WHERE id=:beside) WHERE v.id=u.id)), 0)"
+    " FROM run_units m CROSS JOIN units u ON u.no=m.unit"
+    f" WHERE m.run={_NUMBER} AND NOT EXISTS (SELECT 1 FROM run_units w"
+    " WHERE w.unit=m.unit AND w.run=(SELECT no FROM runs WHERE id=:beside))"
+)
+"""Of the units that the other run has not: how many, and how many of them by another content."""
+_KNOWN = (
+    f"SELECT {JUDGMENT} FROM judgments j WHERE j.judging=(SELECT no FROM judgings WHERE id=?)"
+    " AND j.unit=(SELECT no FROM units WHERE digest=?) ORDER BY j.judge, j.repeat"
+)
+
+
+def in_scope(scope: Scope) -> str:
+    """The condition that `m` is a row of the scope, which is bound as `run` and `limit`."""
+    limited = " AND m.position<=:limit" if scope.limit is not None else ""
+    return f"m.run={_NUMBER}{limited}"
+
+
+def bound(name: str, values: Sequence[str]) -> str:
+    """Marks for some values, bound as `name` and a number."""
+    return ",".join(f":{name}{place}" for place in range(len(values)))
+
+
+class SqliteArchive:
+    """An archive in one file."""
+
+    def __init__(self, file: StoreFile) -> None:
+        self._file = file
+        self._reading = file.connect()
+        prepare(self._reading)
+        self._judgings: dict[str, JudgingRecord] = {}
+
+    def _rows(self, sql: str, values: tuple[Any, ...] | Mapping[str, Any] = ()) -> list[Any]:
+        try:
+            return self._reading.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._file.unusable(error) from None
+
+    def runs(self) -> list[RunRow]:
+        return [RunRow._make(row) for row in self._rows(f"{_RUNS} ORDER BY r.starts DESC")]
+
+    def last_run(self, name: str, judging: str = "") -> RunRow | None:
+        of_judging = " AND g.id=:judging" if judging else ""
+        last = f"{_RUNS} WHERE r.name=:name{of_judging} ORDER BY r.starts DESC LIMIT 1"
+        rows = self._rows(last, {"name": name} | ({"judging": judging} if judging else {}))
+        return RunRow._make(rows[0]) if rows else None
+
+    def manifest(self, run: str) -> Manifest:
+        for text, ident, record in self._rows(_MANIFEST, (run,)):
+            if ident not in self._judgings:
+                self._judgings[ident] = self._judging(record)
+            return read_manifest(text, self._judgings[ident])
+        raise StoreError(f"the store has no run {run}", where=str(self._file.path))
+
+    def _judging(self, record: str) -> JudgingRecord:
+        """A judging with its texts, each of which is kept once."""
+        judging = read_judging(record)
+        digests = list(judging.texts.values())
+        marks = ",".join("?" * len(digests))
+        found = f"SELECT digest, text FROM texts WHERE digest IN ({marks})"
+        texts = dict(self._rows(found, tuple(digests)))
+        named = {name: texts[digest] for name, digest in judging.texts.items() if digest in texts}
+        return msgspec.structs.replace(judging, texts=named)
+
+    def changes(self, run: str, before: str) -> Changes:
+        [(new, changed)] = self._rows(_NEW, {"run": run, "beside": before})
+        [(gone, _)] = self._rows(_NEW, {"run": before, "beside": run})
+        return Changes(added=new - changed, removed=gone - changed, changed=changed)
+
+    def units(self, scope: Scope) -> Iterator[StoredUnit]:
+        sql = f"{_UNITS}{in_scope(scope)} AND m.position>:after ORDER BY m.position"
+        values, page = _values(scope) | {"after": 0}, f"{sql} LIMIT {PAGE_ROWS}"
+        while rows := self._rows(page, values):
+            yield from map(StoredUnit._make, rows)
+            values["after"] = rows[-1][1]
+
+    def unit_named(self, run: str, name: str) -> StoredUnit | None:
+        rows = self._rows(_NAMED, {"run": run, "name": name})
+        return StoredUnit._make(rows[0]) if rows else None
+
+    def units_of_both(
+        self, run: str, beside: str, after: int = 0
+    ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
+        while rows := self._rows(_BOTH, {"run": run, "beside": beside, "after": after}):
+            yield from ((StoredUnit._make(row[:4]), StoredUnit._make(row[4:])) for row in rows)
+            after = rows[-1][1]
+
+    def judgments(
+        self, scope: Scope, unit: str | None = None
+    ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
+        if unit is not None:
+            named = self.unit_named(scope.run, unit)
+            if named is not None and (scope.limit is None or named.position <= scope.limit):
+                yield from ((named, judgment) for judgment in self.of_unit(scope.run, named))
+            return
+        sql = _JUDGED.format(f"{UNIT}, {JUDGMENT}") + " CROSS JOIN units u ON u.no=m.unit"
+        for row in self._streamed(f"{sql} WHERE {in_scope(scope)}{_IN_ORDER}", scope):
+            yield StoredUnit._make(row[:4]), row_judgment(row[4:])
+
+    def judged(self, scope: Scope) -> Iterator[tuple[int, int, int, JudgmentText]]:
+        sql = _JUDGED.format("j.unit, j.judge, j.repeat, j.status, j.reason, j.body")
+        rows = self._streamed(f"{sql} WHERE {in_scope(scope)}{_IN_ORDER}", scope)
+        for unit, judge, repeat, *text in rows:
+            yield unit, judge, repeat, JudgmentText._make(text)
+
+    def _streamed(self, sql: str, scope: Scope) -> Iterator[Any]:
+        with self._file.in_use():
+            cursor = self._reading.execute(sql, _values(scope))
+            while rows := cursor.fetchmany(PAGE_ROWS):
+                yield from rows
+
+    def of_unit(self, run: str, unit: StoredUnit) -> list[StoredJudgment]:
+        sql = (
+            f"SELECT {JUDGMENT} FROM judgments j WHERE j.judging={_JUDGING} AND j.unit=:unit"
+            " ORDER BY j.judge, j.repeat"
+        )
+        return [row_judgment(row) for row in self._rows(sql, {"run": run, "unit": unit.no})]
+
+    def known(self, judging: str, ident: str, body: str) -> list[StoredJudgment]:
+        rows = self._rows(_KNOWN, (judging, unit_digest(ident, body)))
+        return [row_judgment(row) for row in rows]
+
+    def counts(self, scope: Scope, judgments_per_unit: int) -> Counts:
+        counted = f"SELECT COUNT(*) FROM run_units m WHERE {in_scope(scope)}"
+        [(units,)] = self._rows(counted, _values(scope))
+        columns = "j.status, j.reason, COUNT(*), SUM(j.calls), SUM(j.reasks)"
+        grouped = f"{_JUDGED.format(columns)} WHERE {in_scope(scope)} GROUP BY j.status, j.reason"
+        rows = self._rows(grouped, _values(scope))
+        left_out = sum(number for status, _, number, *_ in rows if status == "left_out")
+        return Counts(
+            planned=units * judgments_per_unit - left_out,
+            verdicts=sum(number for status, _, number, *_ in rows if status == "verdict"),
+            failures={reason: number for _, reason, number, *_ in rows if reason is not None},
+            calls=sum(row[3] for row in rows),
+            reasks=sum(row[4] for row in rows),
+            left_out=left_out,
+            failed_calls={reason: calls for _, reason, _, calls, _ in rows if reason is not None},
+        )
+
+    def spent(self, run: str) -> Spent:
+        [(cost, unpriced, calls, input_tokens, output_tokens)] = self._rows(
+            "SELECT ifnull(SUM(cost), 0), SUM(cost IS NULL), COUNT(*),"
+            " ifnull(SUM(input_tokens), 0), ifnull(SUM(output_tokens), 0) FROM calls WHERE run=?",
+            (run,),
+        )
+        [(reserved,)] = self._rows(
+            "SELECT ifnull(SUM(amount), 0) FROM reservations WHERE run=?", (run,)
+        )
+        return Spent(cost, reserved, unpriced or 0, calls, input_tokens, output_tokens)
+
+    def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
+        with self._file.in_use():
+            return judgment_page(self._reading, run, browsed, request)
+
+    def call_page(
+        self, run: str, request: PageRequest, judge: str = "", text: str = ""
+    ) -> CallPage:
+        with self._file.in_use():
+            return call_page(self._reading, run, judge, text, request)
+
+    def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
+        marks = ",".join("?" * len(keys))
+        order = "ORDER BY aside IS NOT NULL DESC, no DESC"  # the one that answers comes last
+        sql = f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls WHERE key IN ({marks}) {order}"
+        return {call.call.key: call for call in map(ledger_call, self._rows(sql, tuple(keys)))}
+
+    def call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
+        sql = f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls WHERE no=? AND run=?"
+        for row in self._rows(sql, (no, run)):
+            call = ledger_call(row)
+            with self._file.in_use():
+                return call, unit_of_call(self._reading, run, call)
+        return None
+
+    def recent_calls(self, run: str, most: int) -> list[str]:
+        sql = "SELECT at FROM calls WHERE run=? ORDER BY no DESC LIMIT ?"
+        return [at for (at,) in self._rows(sql, (run, most))]
+
+    def is_claimed(self, run: str) -> bool:
+        return is_held(self._file.lock_of(run))
+
+    def state(self) -> int:
+        [(number,)] = self._rows("PRAGMA data_version")
+        return int(number)
+
+    def is_there(self) -> bool:
+        return self._file.is_there()
+
+    def verify(self) -> list[str]:
+        try:
+            return list(faults(self._reading))
+        except sqlite3.DatabaseError as error:
+            return [f"the file is damaged: {error}"]
+
+    def close(self) -> None:
+        self._reading.close()
+
+
+def _values(scope: Scope) -> dict[str, Any]:
+    values: dict[str, Any] = {"run": scope.run}
+    return values if scope.limit is None else values | {"limit": scope.limit}

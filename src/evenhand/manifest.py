@@ -1,0 +1,203 @@
+"""What a run records of itself: its judging, and what is to be concluded from it.
+
+A `JudgingRecord` is a judging as it is kept: everything that can change a verdict except the data.
+Its id is a hash of that, so that equal judgings share their judgments whatever the data. A
+`Manifest` is a judging and what a run says beside it. Their JSON is made and read here and nowhere
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from evenhand import jsontext
+from evenhand.exchange import Style
+
+CONTRACT = "contract1"
+"""The rules by which code reads replies and settles judgments. A change of them changes this word:
+the next run is then of another judging, and judges from the ledger, at no cost."""
+
+Rule = Literal["tie", "uncertain", "drop", "split"]
+"""What orders that name different winners come to, where judgments were made elsewhere."""
+
+
+class JudgeRecord(Struct, frozen=True, kw_only=True):
+    """A judge of a run: all of it that can change an answer, and what is said with its results."""
+
+    name: str
+    identity: Mapping[str, Any] = {}
+    style: Style = "full"
+    caveat: str = ""
+    repeats: int = 1
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Where judgments come from that were made elsewhere, and how they were read."""
+
+    shape: Literal["votes", "scores"]
+    version: int
+    """Of how rows are read."""
+    content: str
+    """A hash of what the files hold."""
+    map: Mapping[str, str] = {}
+    """New names of columns to old ones."""
+    key: tuple[str, ...] = ()
+    """The columns that tell units apart."""
+    on_conflict: Rule = "uncertain"
+
+
+class JudgingRecord(Struct, frozen=True, kw_only=True):
+    """Everything that can change a verdict except the data."""
+
+    protocol: str = ""
+    """The version of the protocol: a hash of its texts."""
+    texts: Mapping[str, str] = {}
+    """The files of the protocol by name; a store keeps each text once."""
+    language: str = "en"
+    rubric_json: Raw = Raw(b"null")
+    """The rubric of the suite as it was written: its spelling is part of the prompts."""
+    judges: tuple[JudgeRecord, ...] = ()
+    seed: int = 0
+    settings: Mapping[str, Any] = {}
+    """The settings that the kind has, and `use`: they are the kind's to read."""
+    source: Source | None = None
+    contract: str = CONTRACT
+
+    @property
+    def rubric(self) -> Any:
+        """The rubric of the suite; None where the units bring their own."""
+        return jsontext.parse(bytes(self.rubric_json).decode())
+
+    @property
+    def is_relay(self) -> bool:
+        """Whether all judges make one judgment together, a round each."""
+        return self.settings.get("panel") == "relay"
+
+    @property
+    def id(self) -> str:
+        """The hash of what can change a verdict: neither texts that the protocol's version stands
+        for, nor what is only said with a result."""
+        judges = [(judge.name, judge.identity, judge.repeats) for judge in self.judges]
+        parts = (self.contract, self.protocol, self.language, self.rubric_json, judges)
+        text = _sorted.encode((*parts, self.seed, self.settings, self.source))
+        return blake2b(text, digest_size=16, person=b"evenhand-judge-1").hexdigest()
+
+
+class Compare(Struct, frozen=True, kw_only=True):
+    """`[compare]`: the question that a run answers first."""
+
+    by: tuple[str, ...] = ()
+    baseline: str | None = None
+
+
+class Stopping(Struct, frozen=True, kw_only=True):
+    """`[stop]`: the comparison that ends a run once it is decided."""
+
+    until_decided: bool = True
+    alpha: float = 0.05
+    dimension: str = "overall"
+    variant: str | None = None
+    min_units: int = 1
+
+
+class GateRule(Struct, frozen=True, kw_only=True):
+    """`[gate]`: the conditions that a run is held to."""
+
+    dimension: tuple[str, ...] = ("overall",)
+    variant: str | None = None
+    candidate: str | None = None
+    judge: str | None = None
+    on_conflict: Rule | None = None
+    level: float = 0.95
+    better: bool = False
+    no_worse_than: float | None = None
+    min_mean: float | None = None
+    min_win_rate: float | None = None
+    max_critical_fails: int | None = None
+    max_failure_rate: float | None = None
+
+
+class Wave(Struct, frozen=True, kw_only=True):
+    """Units that a sequential test was about before others were added: the first so many of a
+    run, or all of it; and whether the last look was taken there."""
+
+    run: str
+    limit: int | None = None
+    looked: bool = False
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """Of judgments made elsewhere: the layout and the names of the files, and the criteria."""
+
+    kind: str
+    files: tuple[str, ...]
+    criteria: tuple[str, ...] = ()
+
+
+_NOT_TOLD = JudgingRecord()
+
+
+class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All that a run records of itself: its judging, and what it says beside it. No verdict hangs
+    on the latter, so the run's id does not."""
+
+    judging: JudgingRecord = _NOT_TOLD
+    protocol: str = ""
+    """The name of the protocol, as the suite has it."""
+    prompt: str | None = None
+    """The name of the file with a judge prompt of the user's own."""
+    evenhand: str = ""
+    """The version of the package."""
+    compare: Compare | None = None
+    stop: Stopping | None = None
+    gate: GateRule | None = None
+    imported: Imported | None = None
+    limit: int | None = None
+    """How many units the last start was about; None for all."""
+    waves: tuple[Wave, ...] = ()
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether the run was last started to end when its comparison is decided."""
+        return self.stop is not None and self.stop.until_decided
+
+
+_sorted = msgspec.json.Encoder(order="sorted")
+_manifests = msgspec.json.Decoder(Manifest)
+_judgings = msgspec.json.Decoder(JudgingRecord)
+
+
+def rubric_json(value: object) -> Raw:
+    """A rubric as a judging keeps it."""
+    return Raw(jsontext.dump(value).encode())
+
+
+def plain(record: Struct) -> dict[str, Any]:
+    """A record as JSON has it, for whoever prints it."""
+    value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+    return value
+
+
+def manifest_json(manifest: Manifest) -> bytes:
+    """A manifest as a store keeps it: without its judging, which many runs may share."""
+    return msgspec.json.encode(msgspec.structs.replace(manifest, judging=_NOT_TOLD))
+
+
+def read_manifest(text: bytes | str, judging: JudgingRecord) -> Manifest:
+    """The manifest of what `manifest_json` wrote, and its judging."""
+    return msgspec.structs.replace(_manifests.decode(text), judging=judging)
+
+
+def judging_json(judging: JudgingRecord, texts: Mapping[str, str]) -> bytes:
+    """A judging as a store keeps it, with what stands for its texts."""
+    return msgspec.json.encode(msgspec.structs.replace(judging, texts=texts))
+
+
+def read_judging(text: bytes | str) -> JudgingRecord:
+    """The judging of what `judging_json` wrote, with what stands for its texts."""
+    return _judgings.decode(text)

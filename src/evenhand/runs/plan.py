@@ -1,0 +1,151 @@
+"""A suite ready to be judged: what every part of a run needs of it, whoever made it ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import msgspec
+from pydantic import BaseModel
+
+from evenhand.engine.prices import PICO, Price
+from evenhand.engine.run import JudgeGroup
+from evenhand.errors import UsageError, quoted
+from evenhand.exchange import Judge
+from evenhand.files.protocols import judging_of
+from evenhand.judgment import bad_tries
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging, Kind
+from evenhand.kinds.shared.load import Protocol
+from evenhand.ledger.ports import IncomingUnit, StoredJudgment
+from evenhand.manifest import (
+    Compare,
+    GateRule,
+    JudgeRecord,
+    JudgingRecord,
+    Manifest,
+    Stopping,
+    rubric_json,
+)
+from evenhand.runs.recorded import judge_groups
+from evenhand.suite import JudgeSpec, Suite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A judge in a run: what the suite says of it, and the judge itself."""
+
+    spec: JudgeSpec
+    judge: Judge
+    price: Price | None
+
+    @property
+    def record(self) -> JudgeRecord:
+        """As the manifest keeps it."""
+        judge = self.judge
+        return JudgeRecord(
+            name=judge.name,
+            identity=dict(judge.identity),
+            style=judge.style,
+            caveat=judge.caveat,
+            repeats=self.spec.repeats,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A suite ready to be judged. Making one sends nothing and writes nothing."""
+
+    suite: Suite
+    protocol: Protocol
+    settings: Mapping[str, Any]
+    """Those that the kind has, and `use`."""
+    rubric: object
+    """The rubric of the suite; None if the units bring their own."""
+    seats: tuple[Seat, ...]
+    units: Callable[[Judging], Iterator[IncomingUnit]]
+    """The units of the data files, checked as they are read; raises DataError with file:line."""
+
+    @property
+    def name(self) -> str:
+        return self.suite.file.name
+
+    def _record(self) -> JudgingRecord:
+        file = self.suite.file
+        return JudgingRecord(
+            protocol=self.protocol.version,
+            texts=dict(self.protocol.texts),
+            language=file.language,
+            rubric_json=rubric_json(self.rubric),
+            judges=tuple(seat.record for seat in self.seats),
+            seed=file.seed,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Every hash that matters, and the texts to judge again without the suite's files."""
+        file = self.suite.file
+        return Manifest(
+            judging=self._record(),
+            protocol=self.protocol.name,
+            prompt=file.prompt,
+            evenhand=version("evenhand"),
+            compare=_record(file.compare, Compare),
+            stop=_record(file.stop, Stopping),
+            gate=_record(file.gate, GateRule),
+        )
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.protocol.kind]
+
+    @cached_property
+    def judging(self) -> Judging:
+        """What judges the units."""
+        return judging_of(self.protocol, self.manifest.judging)
+
+    def bad_tries(self, stored: StoredJudgment) -> tuple[str, ...]:
+        """The calls of a failure that are to be asked again."""
+        return bad_tries(self.kind.read_judgment(stored.text), stored.calls)
+
+    @property
+    def judge_groups(self) -> list[JudgeGroup]:
+        return judge_groups(self.manifest.judging)
+
+    @property
+    def judgments_per_unit(self) -> int:
+        return sum(group.repeats for group in self.judge_groups)
+
+    @property
+    def budget_cap(self) -> int | None:
+        """The budget in picodollars."""
+        budget = self.suite.file.limits.budget_usd
+        return None if budget is None else int(budget * PICO)
+
+    def know_prices(self) -> None:
+        """With a budget every price must be known; raises UsageError."""
+        for index, seat in enumerate(self.seats):
+            if seat.price is None:
+                raise UsageError(
+                    f"a budget is set, but the price of {quoted(seat.judge.name)} is not known",
+                    where=str(self.suite.path or ""),
+                    advice="Add to its [[judges]] entry, in dollars a million tokens:"
+                    f' price = {{ input = "0.40", output = "1.60" }}  (entry {index + 1})',
+                )
+
+    async def aclose(self) -> None:
+        """Give back what the judges hold."""
+        for seat in self.seats:
+            await seat.judge.close()
+
+
+T = TypeVar("T")
+
+
+def _record(part: BaseModel | None, record: type[T]) -> T | None:
+    """A table of the suite as the manifest keeps it."""
+    return None if part is None else msgspec.convert(part.model_dump(), record)

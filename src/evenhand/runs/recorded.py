@@ -1,0 +1,188 @@
+"""A run as the store remembers it, which needs no file of the suite any more; and the run that a
+command line names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from evenhand.engine.run import JudgeGroup, group_names
+from evenhand.errors import UsageError, quoted
+from evenhand.files.protocols import judging_of
+from evenhand.judgment import Judgment
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging, Kind
+from evenhand.kinds.shared.load import Protocol, load_protocol
+from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
+from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
+
+LATEST = "latest"
+_BEFORE = re.compile(r"(.+)~(\d+)")
+_LISTED = 5
+"""So many runs are listed where a name finds none, or several."""
+_SOURCE = ("on_conflict", "key", "content", "map")
+
+
+class Recorded:
+    """A run as the store remembers it."""
+
+    def __init__(self, row: RunRow, manifest: Manifest) -> None:
+        self.row, self.manifest = row, manifest
+
+    @property
+    def id(self) -> str:
+        return self.row.id
+
+    @property
+    def scope(self) -> Scope:
+        """All units of the run."""
+        return Scope(self.row.id)
+
+    @property
+    def judges(self) -> Sequence[JudgeRecord]:
+        return self.manifest.judging.judges
+
+    @property
+    def imported(self) -> bool:
+        """Whether its judgments were made elsewhere: then it has no protocol and no calls."""
+        return self.manifest.judging.source is not None
+
+    @property
+    def kind_name(self) -> str:
+        """Of which kind its judgments are."""
+        source = self.manifest.judging.source
+        if source is not None:
+            return {"votes": "pairwise", "scores": "rubric"}[source.shape]
+        return self.protocol.kind
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        return load_protocol(self.manifest.protocol, self.manifest.judging.texts)
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.kind_name]
+
+    @cached_property
+    def judging(self) -> Judging:
+        """What judged the units."""
+        return judging_of(self.protocol, self.manifest.judging)
+
+    def judgment(self, stored: StoredJudgment) -> Judgment:
+        """A judgment of the run as it was kept."""
+        return self.kind.read_judgment(stored.text)
+
+    @cached_property
+    def rubric(self) -> Any:
+        """The rubric of the suite; None where the units bring their own."""
+        return self.manifest.judging.rubric
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What was set, as it is printed."""
+        source = self.manifest.judging.source
+        if source is not None:
+            found = plain(source)
+            return {name: found[name] for name in _SOURCE}
+        return self.manifest.judging.settings
+
+    @property
+    def criteria(self) -> list[str]:
+        """Of pairs: by what they were compared."""
+        if self.manifest.imported is not None:
+            return list(self.manifest.imported.criteria)
+        return list(self.judging.dimensions)
+
+    def counts(self, archive: Archive, scope: Scope | None = None) -> Counts:
+        """How the run stands, or a part of it. Nobody knows what was planned of judgments made
+        elsewhere, so what came in is all there is."""
+        counts = archive.counts(scope or self.scope, self.judgments_per_unit)
+        if not self.imported:
+            return counts
+        return replace(counts, planned=counts.verdicts + sum(counts.failures.values()))
+
+    @cached_property
+    def judge_groups(self) -> list[JudgeGroup]:
+        return judge_groups(self.manifest.judging)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the judge_groups."""
+        return group_names(self.judge_groups)
+
+    @property
+    def judgments_per_unit(self) -> int:
+        return sum(group.repeats for group in self.judge_groups)
+
+
+def judge_groups(record: JudgingRecord) -> list[JudgeGroup]:
+    """Who judges each unit: every judge on its own, or all of them as one relay."""
+    judges = record.judges
+    groups: list[JudgeGroup] = []
+    turn = 0
+    for members in [list(judges)] if record.is_relay else [[judge] for judge in judges]:
+        group = JudgeGroup(
+            index=len(groups),
+            names=tuple(judge.name for judge in members),
+            styles=tuple(judge.style for judge in members),
+            caveat="\n".join(sorted({judge.caveat for judge in members} - {""})),
+            repeats=members[0].repeats,
+            turn=turn,
+        )
+        groups.append(group)
+        turn += group.repeats
+    return groups
+
+
+def recorded_run(archive: Archive, row: RunRow) -> Recorded:
+    """A run of the list of runs."""
+    return Recorded(row, archive.manifest(row.id))
+
+
+def find_run(archive: Archive, wanted: str) -> Recorded:
+    """The run that a command line names, see `named_run`; raises UsageError."""
+    return recorded_run(archive, named_run(archive.runs(), wanted))
+
+
+def named_run(runs: Sequence[RunRow], wanted: str) -> RunRow:
+    """Of runs, the one started last first: an id, a suite's name (its last run), `latest` (the one
+    started last) or a unique prefix of an id; `~1` behind it is the run of the same name before
+    it. Raises UsageError."""
+    if not runs:
+        raise UsageError("the store holds no run", advice="Judge something first: evenhand run")
+    found = _matching(runs, wanted)
+    if not found and (match := _BEFORE.fullmatch(wanted)):
+        found = _matching(runs, match[1])
+        if len(found) == 1:
+            return _before(runs, found[0], int(match[2]))
+    if len(found) == 1:
+        return found[0]
+    what = "several runs begin" if found else "no run begins"
+    called = "" if found else ", and none is called so"
+    raise UsageError(f"{what} with {quoted(wanted)}{called}", advice=_there_are(found or runs))
+
+
+def _matching(runs: Sequence[RunRow], wanted: str) -> Sequence[RunRow]:
+    if wanted == LATEST:
+        return runs[:1]
+    exact = [row for row in runs if row.id == wanted] or [row for row in runs if row.name == wanted]
+    return exact[:1] or [row for row in runs if row.id.startswith(wanted)]
+
+
+def _before(runs: Sequence[RunRow], row: RunRow, steps: int) -> RunRow:
+    same = [one for one in runs if one.name == row.name and one.starts <= row.starts]
+    if steps < len(same):
+        return same[steps]
+    raise UsageError(
+        f"there are no {steps} runs called {quoted(row.name)} before {row.id}",
+        advice=_there_are(same),
+    )
+
+
+def _there_are(rows: Sequence[RunRow]) -> str:
+    listed = ", ".join(f"{row.id} ({row.name})" for row in rows[:_LISTED])
+    more = f" and {len(rows) - _LISTED} more: evenhand runs" if len(rows) > _LISTED else ""
+    return f"There are: {listed}{more}"

@@ -1,0 +1,47 @@
+"""A store by its address: the one place that knows which databases there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evenhand.errors import StoreError, UsageError, quoted
+from evenhand.ledger.ports import Archive, Store
+
+MEMORY = "sqlite::memory:"
+"""The address of a store that vanishes when it is closed."""
+
+
+def open_store(url: str, folder: Path | None = None, *, must_exist: bool = False) -> Store:
+    """The store behind a URL such as `sqlite:evenhand.db`, made if there is none, unless it must
+    exist; raises StoreError."""
+    from evenhand.ledger.sqlite import sqlite_store
+
+    if url == MEMORY:
+        return sqlite_store(None)
+    return sqlite_store(_existing(url, folder) if must_exist else store_path(url, folder))
+
+
+def open_archive(url: str, folder: Path | None = None) -> Archive:
+    """What a store holds, for whoever only reads; raises StoreError if there is none."""
+    from evenhand.ledger.sqlite import sqlite_archive
+
+    return sqlite_archive(_existing(url, folder))
+
+
+def _existing(url: str, folder: Path | None) -> Path:
+    path = store_path(url, folder)
+    if not path.exists():
+        raise StoreError(
+            "there is no such store", where=str(path), advice="Judge something first: evenhand run"
+        )
+    return path
+
+
+def store_path(url: str, folder: Path | None = None) -> Path:
+    """The file of a store; raises UsageError for an address of an unknown kind."""
+    scheme, _, rest = url.partition(":")
+    if scheme != "sqlite" or not rest:
+        raise UsageError(
+            f"the store {quoted(url)} is not of a known kind", advice="Use sqlite:FILE."
+        )
+    return (folder or Path()) / rest.removeprefix("//")
