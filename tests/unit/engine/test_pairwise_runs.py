@@ -384,7 +384,7 @@ async def test_a_stop_in_mid_pair_leaves_it_pending_and_changes_nothing(tmp_path
 
 async def test_a_lost_second_pass_is_asked_alone_by_the_next_run(tmp_path: Path) -> None:
     async with p.Provider([p.comparing(p.by_number), p.failing(503)]) as provider:
-        write_pairs(tmp_path, 1, at(provider.url), limits={"call_seconds": 0.2})
+        write_pairs(tmp_path, 1, at(provider.url))
         first = await judged(tmp_path)
         assert first.counts.failures == {"transport": 1}
         provider.script = [p.comparing(p.by_number)]

@@ -71,7 +71,6 @@ def leaks(text: str, key: str = KEY) -> bool:
         echoing_key(200),
         failing(503),
         flooding(9),
-        never(),
         out_of_quota(),
         redirecting(f"http://elsewhere.test/?key={quote(KEY, safe='')}"),
         resetting(),
@@ -85,10 +84,16 @@ def leaks(text: str, key: str = KEY) -> bool:
 )
 async def test_no_error_shows_the_key(judge: MakeJudge, behaviour: Behaviour) -> None:
     async with Provider(behaviour) as provider:
-        asked = judge(provider.url, attempt_seconds=0.2)
         with pytest.raises((CallError, EvenhandError)) as raised:
-            await asked.answer(question())
+            await judge(provider.url).answer(question())
     assert provider.calls[0].key == KEY
+    assert not any(leaks(text) for text in everything_about(raised.value))
+
+
+async def test_an_answer_that_never_comes_shows_no_key(judge: MakeJudge) -> None:
+    async with Provider(never()) as provider:
+        with pytest.raises(CallError) as raised:
+            await judge(provider.url, attempt_seconds=0.2).answer(question())
     assert not any(leaks(text) for text in everything_about(raised.value))
 
 
