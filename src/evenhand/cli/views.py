@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand import jsontext
-from evenhand.engine.run import JudgeGroup
+from evenhand.engine.group import JudgeGroup
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.ledger.ports import Archive, Scope
 from evenhand.report.terminal.grades import grade_result, grade_table, grades_table, task_block

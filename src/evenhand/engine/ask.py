@@ -6,7 +6,8 @@ retry, not around it: every attempt is a request that counts against the minute 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evenhand.engine.attempt import Endpoint
@@ -20,7 +21,7 @@ from evenhand.engine.send import sending
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.exchange import Judge, Question
-from evenhand.ledger.ports import Ledger
+from evenhand.ledger.ports import Call, Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +71,25 @@ class CallPath:
             tally=self.tally,
             bound=self.bound,
         )
+
+
+def routed(endpoints: Sequence[Endpoint]) -> Endpoint:
+    """One endpoint to the judges of a group."""
+    if len(endpoints) == 1:
+        return endpoints[0]
+
+    async def ask(question: Question) -> Call:
+        return await endpoints[question.seat](question)
+
+    return ask
+
+
+def in_slots(endpoint: Endpoint, slots: int) -> Endpoint:
+    """The endpoint with so many questions at once: a unit may ask several."""
+    free = asyncio.Semaphore(slots)
+
+    async def ask(question: Question) -> Call:
+        async with free:
+            return await endpoint(question)
+
+    return ask

@@ -1,4 +1,4 @@
-"""Units to judgments: a pool of workers a judge, streaming, bounded, resumable.
+"""Units to judgments: a pool of workers per group, streaming, bounded, resumable.
 
 Which unit comes next is the schedule's matter; each worker settles one unit at a time. A unit whose
 question was not sent stays pending.
@@ -7,103 +7,25 @@ question was not sent stays pending.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter as Count
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
 
 from evenhand.engine.aside import one_aside
-from evenhand.engine.ask import CallPath
+from evenhand.engine.ask import CallPath, in_slots, routed
 from evenhand.engine.attempt import Endpoint
+from evenhand.engine.group import JudgeGroup
+from evenhand.engine.schedule import Schedule, Work
+from evenhand.engine.settle import Settled, settle
+from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.engine.together import together
 from evenhand.errors import NothingRecorded
-from evenhand.exchange import Ask, Question, Reply, Style
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, write_judgment
+from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Judging
-from evenhand.kinds.shared.asking import Aside, Asking, Together, at_once, in_turn
-from evenhand.ledger.ports import Call, Ledger, Scope, StoredJudgment, StoredUnit
-
-LOOK_SECONDS = 0.05
-"""How often a worker that is ahead of the others looks if it may go on."""
-
-Work = AsyncGenerator[tuple[int, StoredUnit], None]
-"""What a group has to judge: repeat and unit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeGroup:
-    """A judge of a run, or the judges of its relay: who they are, and their place in the run."""
-
-    index: int
-    names: tuple[str, ...]
-    styles: tuple[Style, ...]
-    caveat: str
-    repeats: int
-    turn: int
-    """How many judgments of each unit the judge_groups before this one make."""
-
-
-def group_names(judge_groups: Sequence[JudgeGroup]) -> list[str]:
-    """Who judges, a name each: a judge, or those of a relay in their order. Judges of one name
-    that differ in their parameters are counted."""
-    names: list[str] = []
-    seen: Count[str] = Count()
-    for name in (" > ".join(group.names) for group in judge_groups):
-        seen[name] += 1
-        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
-    return names
-
-
-class Schedule(Protocol):
-    """Which units are judged, in which order, and when it is enough."""
-
-    def work(self, group: JudgeGroup) -> Work:
-        """What a group has to judge, one after the other."""
-        ...
-
-    def is_early(self, unit: int) -> bool:
-        """Whether a unit must wait for others to end."""
-        ...
-
-    def is_wanted(self, unit: int) -> bool:
-        """Whether a unit is still to be judged."""
-        ...
-
-    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
-        """Hear how a judgment ended; None where there is none to be had."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Everything:
-    """All that is open, in the order of the file: read page by page, and never held."""
-
-    ledger: Ledger
-    scope: Scope
-
-    async def work(self, group: JudgeGroup) -> Work:
-        again = tuple(RETRIED_BY_NEXT_RUN)
-        for repeat in range(group.repeats):
-            after = 0
-            while units := await self.ledger.open_work(
-                self.scope, group.index, repeat, again, after
-            ):
-                for unit in units:
-                    yield repeat, unit
-                after = units[-1].position
-
-    def is_early(self, unit: int) -> bool:
-        return False
-
-    def is_wanted(self, unit: int) -> bool:
-        return True
-
-    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
-        """Nothing hangs on it."""
+from evenhand.kinds.shared.asking import Aside
+from evenhand.ledger.ports import Ledger, StoredUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,27 +36,15 @@ class Pool:
     call_paths: Sequence[CallPath]
     width: int
 
-
-def routed(endpoints: Sequence[Endpoint]) -> Endpoint:
-    """One endpoint to the judges of a group."""
-    if len(endpoints) == 1:
-        return endpoints[0]
-
-    async def ask(question: Question) -> Call:
-        return await endpoints[question.seat](question)
-
-    return ask
-
-
-def in_slots(endpoint: Endpoint, slots: int) -> Endpoint:
-    """The endpoint with so many questions at once: a unit may ask several."""
-    free = asyncio.Semaphore(slots)
-
-    async def ask(question: Question) -> Call:
-        async with free:
-            return await endpoint(question)
-
-    return ask
+    def endpoint(self) -> Endpoint:
+        """`ask` for the whole group, each judge with as many questions at once as it takes."""
+        slots = [path.judge.slots or self.width for path in self.call_paths]
+        return routed(
+            [
+                in_slots(path.endpoint(), min(self.width, most))
+                for path, most in zip(self.call_paths, slots, strict=True)
+            ]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,39 +59,29 @@ class Engine:
     stop: Stop
     tally: Tally
     aside: Aside = field(default_factory=one_aside)
+    _moved: Signal = field(default_factory=Signal)
 
     async def run(self) -> None:
         """Judge until the schedule is run or the stop is thrown; then everything is durable."""
         try:
-            async with AsyncExitStack() as ending, asyncio.TaskGroup() as group:
+            async with AsyncExitStack() as ending, asyncio.TaskGroup() as workers:
                 for pool in self.pools:
-                    endpoint = routed(
-                        [
-                            in_slots(
-                                path.endpoint(), min(pool.width, path.judge.slots or pool.width)
-                            )
-                            for path in pool.call_paths
-                        ]
-                    )
-                    work = await ending.enter_async_context(
-                        aclosing(self.schedule.work(pool.group))
-                    )
-                    turn = asyncio.Lock()
+                    work = aclosing(self.schedule.work(pool.group))
+                    units = _Queue(await ending.enter_async_context(work))
+                    endpoint = pool.endpoint()
                     for _ in range(pool.width):
-                        group.create_task(self._worker(pool.group, work, turn, endpoint))
+                        workers.create_task(self._worker(pool.group, units, endpoint))
         except* Exception as failed:
             raise failed.exceptions[0] from failed.exceptions[0].__cause__
         finally:
             await self.ledger.flush()
 
-    async def _worker(
-        self, group: JudgeGroup, work: Work, turn: asyncio.Lock, endpoint: Endpoint
-    ) -> None:
-        while (due := await _next(work, turn)) is not None:
+    async def _worker(self, group: JudgeGroup, units: _Queue, endpoint: Endpoint) -> None:
+        while (due := await units.next()) is not None:
             repeat, unit = due
             try:
                 while self.schedule.is_early(unit.no):
-                    await self.stop.sleep(LOOK_SECONDS)
+                    await self.stop.sleep(None, self._moved)
                 self.stop.check()
                 if self.schedule.is_wanted(unit.no):
                     settled = await settle(
@@ -193,7 +93,7 @@ class Engine:
             except Stopped:
                 return
             except NothingRecorded:
-                self.schedule.note(unit.no, group.index, repeat, None)
+                self._note(unit.no, group.index, repeat, None)
 
     async def _keep(self, settled: Settled) -> None:
         stored, judgment = settled
@@ -201,69 +101,21 @@ class Engine:
         self.tally.failures += judgment.status == "failure"
         self.tally.left_out += judgment.status == "left_out"
         await self.ledger.settle(self.run_id, stored)
-        self.schedule.note(stored.unit, stored.judge, stored.repeat, judgment)
+        self._note(stored.unit, stored.judge, stored.repeat, judgment)
+
+    def _note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
+        """Tell the schedule, and those who wait for it to move on."""
+        self.schedule.note(unit, judge, repeat, judgment)
+        self._moved.give()
 
 
-class Settled(NamedTuple):
-    """A unit's judgment, as the store keeps it and as it is."""
+class _Queue:
+    """What a group has to judge; the workers of a pool take it one at a time."""
 
-    stored: StoredJudgment
-    judgment: Judgment
+    def __init__(self, work: Work) -> None:
+        self._work, self._turn = work, asyncio.Lock()
 
-
-async def _next(work: Work, turn: asyncio.Lock) -> tuple[int, StoredUnit] | None:
-    """What is due next; the workers of a pool take it one at a time."""
-    async with turn:
-        return await anext(work, None)
-
-
-async def settle(
-    kind: Judging,
-    group: JudgeGroup,
-    repeat: int,
-    unit: StoredUnit,
-    endpoint: Endpoint,
-    tally: Tally,
-    together: Together = in_turn,
-    aside: Aside = at_once,
-) -> Settled:
-    """One unit's judgment, with the keys of the calls it rests on: conversation by conversation as
-    they were begun, whichever was answered first."""
-    conversations: dict[tuple[int, int, str], list[str]] = {}
-    reasks = 0
-
-    async def ask(question: Question) -> Reply:
-        nonlocal reasks
-        place = question.round, question.seat, question.order
-        keys = conversations.setdefault(place, [])
-        call = await endpoint(replace(question, repeat=repeat) if repeat else question)
-        keys.append(call.key)
-        reasks += question.reask > 0
-        tally.reasks += question.reask > 0
-        return call.reply
-
-    judgment = await kind.judge(unit.body, asking(group, repeat, ask, together, aside))
-    calls = tuple(chain.from_iterable(conversations.values()))
-    if group.caveat and calls:
-        judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
-    text = write_judgment(judgment, calls)
-    stored = StoredJudgment(unit.no, group.index, repeat, calls, reasks, text)
-    return Settled(stored, judgment)
-
-
-def asking(
-    group: JudgeGroup,
-    repeat: int,
-    ask: Ask,
-    together: Together = in_turn,
-    aside: Aside = at_once,
-) -> Asking:
-    """A group about to judge a unit."""
-    return Asking(
-        ask=ask,
-        together=together,
-        aside=aside,
-        judges=group.names,
-        styles=group.styles,
-        turn=group.turn + repeat,
-    )
+    async def next(self) -> tuple[int, StoredUnit] | None:
+        """Repeat and unit that are due next; None at the end."""
+        async with self._turn:
+            return await anext(self._work, None)

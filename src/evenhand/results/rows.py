@@ -11,7 +11,7 @@ import msgspec
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from evenhand.engine.run import JudgeGroup, group_names
+from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.judgment import Judgment, Verdict, VerdictValue
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind

@@ -15,7 +15,8 @@ from math import fsum
 
 import numpy as np
 
-from evenhand.engine.run import JudgeGroup, Work
+from evenhand.engine.group import JudgeGroup
+from evenhand.engine.schedule import Work
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds import KINDS

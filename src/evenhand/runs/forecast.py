@@ -8,8 +8,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import dollars, token_bounds, token_guess
-from evenhand.engine.run import Everything, JudgeGroup, Schedule, asking
+from evenhand.engine.schedule import Everything, Schedule
+from evenhand.engine.settle import asking
 from evenhand.engine.stop import Stopped
 from evenhand.errors import ProviderRefused
 from evenhand.exchange import Question, Reply

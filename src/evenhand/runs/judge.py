@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from evenhand.engine.ask import CallPath
+from evenhand.engine.ask import CallPath, routed
 from evenhand.engine.attempt import Endpoint
 from evenhand.engine.budget import Budget
+from evenhand.engine.group import JudgeGroup
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
 from evenhand.engine.retry import Patience
-from evenhand.engine.run import Engine, Everything, JudgeGroup, Pool, asking, routed, settle
+from evenhand.engine.run import Engine, Pool
+from evenhand.engine.schedule import Everything
+from evenhand.engine.settle import asking, settle
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import EvenhandError, StoppedEarly, StoreBusy, UsageError

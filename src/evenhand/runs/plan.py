@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 from pydantic import BaseModel
 
+from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import PICO, Price
-from evenhand.engine.run import JudgeGroup
 from evenhand.errors import UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.files.protocols import judging_of

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from evenhand.engine.run import JudgeGroup, group_names
+from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.errors import UsageError, quoted
 from evenhand.files.protocols import judging_of
 from evenhand.judgment import Judgment
