@@ -40,8 +40,8 @@ def topic(ident: object, *names: str) -> dict[str, Any]:
 def reply(slot: str) -> str:
     """A judge that prefers a slot, `A` being the one it saw first. A record has a verdict and no
     criteria, so the verdict is the only criterion."""
-    given = {"first_meets": True, "second_meets": True, "comment": "", "mark": MARKS[slot]}
-    return json.dumps({"criteria": {"overall": given}, "explanation": "", "winner": slot})
+    given = {"first_meets": True, "second_meets": True, "comment": "so", "mark": MARKS[slot]}
+    return json.dumps({"criteria": {"overall": given}, "explanation": "so", "winner": slot})
 
 
 def judged(

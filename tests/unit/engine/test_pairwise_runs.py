@@ -463,10 +463,10 @@ async def once(messages, schema, params):
     shown = messages[-1]["content"]
     if shown.index("A reply") < shown.index("An answer"):
         raise RuntimeError("no luck")
-    given = {"first_meets": True, "second_meets": True, "comment": "", "mark": "tie"}
+    given = {"first_meets": True, "second_meets": True, "comment": "so", "mark": "tie"}
     import json
     criteria = {f"C{i}": given for i in range(1, 6)}
-    return json.dumps({"criteria": criteria, "explanation": "", "winner": "tie"})
+    return json.dumps({"criteria": criteria, "explanation": "so", "winner": "tie"})
 """
     write_pairs(tmp_path, 2, {"model": "python/judge:once"}, judge=code)
     await judged(tmp_path)

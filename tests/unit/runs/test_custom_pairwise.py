@@ -52,7 +52,7 @@ JUDGE = (
 import json, re
 
 def said(marks, winner):
-    given = {"first_meets": True, "second_meets": True, "comment": ""}
+    given = {"first_meets": True, "second_meets": True, "comment": "so"}
     criteria = {c: {**given, "mark": mark} for c, mark in marks.items()}
     return json.dumps({"criteria": criteria, "explanation": "x", "winner": winner})
 
@@ -129,7 +129,7 @@ def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path: Pa
     other = evenhand("check", "--protocol", "pairwise", *files, cwd=tmp_path)
     assert (other.returncode, "v.txt:1" in other.stderr) == (3, True), other.stderr
     write_pairs(tmp_path, 1, judge("spoilt"), judge=JUDGE, protocol="recipes")
-    assert evenhand("run", cwd=tmp_path).returncode == 0
+    assert evenhand("run", cwd=tmp_path).returncode == 1
     (row,) = stored(tmp_path)
     assert "is not a mark. Choose one of: A+, B+, tie" in row["detail"]
 

@@ -240,7 +240,7 @@ def test_show_says_which_prompt_judged(tmp_path: Path) -> None:
     reply = {"scores": {}, "failure_tags": [], "notes": ""}
     code = f"async def good(messages, schema, params):\n    return {json.dumps(reply)!r}\n"
     write_suite(tmp_path, 1, judge=code, prompt="mine.md")
-    assert evenhand("run", cwd=tmp_path).returncode == 0
+    assert evenhand("run", cwd=tmp_path).returncode == 1
     about = json.loads(evenhand("show", "--json", cwd=tmp_path).stdout)
     assert about["prompt"] == "mine.md"
     lines = evenhand("show", cwd=tmp_path).stdout.splitlines()

@@ -12,9 +12,10 @@ from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
-from evenhand.kinds.pairwise.table import Ambiguous, TableReply, read_reply
+from evenhand.kinds.pairwise.table import Ambiguous, Broken, TableReply, UnreadCell, read_reply
 from evenhand.kinds.pairwise.verdict import CriterionReply, PairReply, PairVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.remarks import guesses_source
 from evenhand.kinds.shared.reply import Unreadable, read
 from evenhand.kinds.shared.words import Words
 
@@ -32,52 +33,57 @@ def check_reply(
     words: Words,
     finish: str = "stop",
     *,
+    topic: str = "",
     is_compact: bool = False,
     tables: bool = False,
+    elsewhere: bool = False,
 ) -> Checked[PairReply]:
     """Hold one reply to the contract. A compact form asks for marks alone; `tables` says that the
-    prompt asked for a verdict-table line."""
-    check = _Check(words, criteria, ("mark",) if is_compact or tables else _INNER)
+    prompt asked for a verdict-table line; a reply made `elsewhere` may be a line too, and an object
+    is then held to the whole form. What the topic speaks of is no guess at a source."""
+    inner = ("mark",) if is_compact or tables else _INNER
+    check = _Check(words, criteria, inner, topic, is_line=tables, has_reasons=not is_compact)
     if not check.is_whole(finish):
         return check.done(None)
     reading = read(text)
     if isinstance(reading, Unreadable):
         line = None if reading.code == "ambiguous" else _line(text, criteria)
-        if line is None and tables and reading.kind == "not_json":
+        if line is None and (tables or elsewhere) and reading.kind == "not_json":
             check.breach("not_in_form", "not_json")
         elif line is None:
             check.unreadable(reading)
-        return check.done(None if line is None else check.table(line, tables))
-    reply = check.reply(_asked_form(reading.value, criteria) if tables else reading.value)
+        return check.done(None if line is None else check.table(line, tables or elsewhere))
     if reading.wrapped:
         check.fix("unwrapped", "")
-        line = _line(text, criteria) if tables else None
-        if line is not None and not _agrees(line, reply):
-            check.breach("two_objects", "ambiguous")
+    reply = check.reply(_asked_form(reading.value, criteria) if tables else reading.value)
+    line = _line(text, criteria) if reading.wrapped and tables else None
+    if line is not None and not _agrees(line, reply):
+        check.breach("two_objects", "ambiguous")
     return check.done(reply)
 
 
-def _line(text: str | bytes, criteria: Sequence[str]) -> TableReply | Ambiguous | None:
+def _line(text: str | bytes, criteria: Sequence[str]) -> TableReply | Ambiguous | Broken | None:
     return read_reply(text, criteria) if isinstance(text, str) else None
 
 
-def _agrees(line: TableReply | Ambiguous, reply: PairReply) -> bool:
+def _agrees(line: TableReply | Ambiguous | Broken, reply: PairReply) -> bool:
     """Whether a table line beside an object says the same."""
-    if isinstance(line, Ambiguous):
+    if not isinstance(line, TableReply):
         return False
     return (line.winner, line.marks) == (reply.winner, reply.marks)
 
 
 def _asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:
     """A reply in the form of a settled verdict, or of a table's columns, in the form asked for."""
-    rest = {name: given for name, given in value.items() if name not in (*_SETTLED, *_BESIDE)}
+    rest = {name: part for name, part in value.items() if name not in (*_SETTLED, *_BESIDE)}
     marks = value.get("criteria", {c: rest.pop(c) for c in criteria if c in rest})
     if isinstance(marks, dict):
-        given = cast("dict[str, Any]", marks).items()
-        marks = {c: {"mark": one} if isinstance(one, str) else one for c, one in given}
-    said = {"explanation": value.get("explanation", value.get("notes", ""))}
+        cells = cast("dict[str, Any]", marks).items()
+        marks = {c: {"mark": cell} if isinstance(cell, str) else cell for c, cell in cells}
+    explanation = {"explanation": value["explanation"]} if "explanation" in value else {}
+    notes = {"notes": value["notes"]} if "notes" in value else {}
     winner = {"winner": value["winner"]} if "winner" in value else {}
-    return {"criteria": marks, **rest, **said, **winner}
+    return {"criteria": marks, **rest, **(explanation or notes), **winner}
 
 
 def check_verdict(
@@ -96,17 +102,50 @@ def check_verdict(
 
 
 class _Check(Inspection):
-    def __init__(self, words: Words, criteria: Sequence[str], inner: Sequence[str]) -> None:
+    def __init__(
+        self,
+        words: Words,
+        criteria: Sequence[str],
+        inner: Sequence[str],
+        topic: str = "",
+        *,
+        is_line: bool = False,
+        has_reasons: bool = False,
+    ) -> None:
         super().__init__(words)
-        self.criteria, self.inner = criteria, inner
+        self.criteria, self.inner, self.topic = criteria, inner, topic
+        self.is_line, self.has_reasons = is_line, has_reasons
 
     def reply(self, value: dict[str, Any]) -> PairReply:
         """The reply's object, every part of it there."""
-        self.keys(value, _ASKED, "")
-        explanation = value.get("explanation", "")
-        self.typed(explanation, str, "text", "explanation")
+        if "pair_id" in value:
+            # The judge never saw one.
+            self.fix("meta", "pair_id")
+        # Where the prompt asked for a line, notes stand for the explanation, and may be left out.
+        name = "notes" if self.is_line and "explanation" not in value else "explanation"
+        due = tuple(key for key in _ASKED if not (self.is_line and key == "explanation"))
+        self.keys(value, due, "", allowed=("pair_id", name))
+        explanation = value.get(name, "")
+        if self.typed(explanation, str, "text", name) and name != "notes" and name in value:
+            self._reason(explanation, name)
         criteria = self._criteria(value.get("criteria", {}))
-        return PairReply(criteria, explanation, self.one_of(value, "winner", WINNERS, ""))
+        reply = PairReply(criteria, explanation, self._choice(value, "winner", WINNERS, ""))
+        self._remarks(reply)
+        return reply
+
+    def _reason(self, text: str, path: str) -> None:
+        if self.has_reasons:
+            self.reason(text, path)
+
+    def _remarks(self, reply: PairReply) -> None:
+        """Flag what contradicts itself, and guesses at who wrote an answer."""
+        for name, criterion in reply.criteria.items():
+            if _is_against(criterion):
+                self.flags.append(f"mark_contradicts:{name}")
+        comments = [criterion.comment for criterion in reply.criteria.values()]
+        texts = [text for text in (reply.explanation, *comments) if isinstance(text, str)]
+        if guesses_source("\n".join(texts), self.topic):
+            self.flags.append("guesses_source")
 
     def beside(self, value: dict[str, Any]) -> None:
         """What a settled verdict may hold beside its winner and marks."""
@@ -146,16 +185,33 @@ class _Check(Inspection):
         shown = quoted(jsontext.dump(value[name]))[1:-1]
         self.problems.append(Problem(code, name, f"{name}: {shown} {why}."))
 
-    def table(self, line: TableReply | Ambiguous, tables: bool) -> PairReply | None:
+    def table(self, line: TableReply | Ambiguous | Broken, tables: bool) -> PairReply | None:
         """A verdict-table line in the place of the object."""
-        if isinstance(line, Ambiguous):
-            self.breach("two_objects", "ambiguous")
-            return None
         if not tables:
             self.breach("table_instead", "not_json")
-            return None
+        elif isinstance(line, Ambiguous):
+            self.breach("two_verdicts", "ambiguous")
+        elif isinstance(line, Broken):
+            for cell in line.cells:
+                self._unread(cell)
+        else:
+            return self._of_line(line)
+        return None
+
+    def _unread(self, cell: UnreadCell) -> None:
+        shown, allowed = jsontext.dump(cell.text), ", ".join(cell.allowed)
+        self.breach("cell_unknown", "out_of_range", cell.column, value=shown, allowed=allowed)
+
+    def _of_line(self, line: TableReply) -> PairReply:
+        for name, mark in line.marks.items():
+            if mark is None:
+                self.breach("cell_blank", "schema", name, allowed=", ".join(MARKS))
+        for name in line.mended:
+            self.fix("unwrapped", name)
         criteria = {c: CriterionReply(None, None, None, line.marks[c]) for c in self.criteria}
-        return PairReply(criteria, line.notes or "", line.winner)
+        reply = PairReply(criteria, line.notes or "", line.winner)
+        self._remarks(reply)
+        return reply
 
     def _criteria(self, value: object) -> dict[str, CriterionReply]:
         given = self.object_at(value, "criteria")
@@ -169,6 +225,7 @@ class _Check(Inspection):
         if given is None:
             return CriterionReply(None, None, None, None)
         if _is_whole(given):
+            self._reason(given["comment"], f"{path}.comment")
             return CriterionReply(**given)
         self.keys(given, self.inner, f"{path}.", allowed=_INNER)
         for name, kind, called in (
@@ -178,9 +235,21 @@ class _Check(Inspection):
         ):
             if name in given:
                 self.typed(given[name], kind, called, f"{path}.{name}")
-        mark = self.one_of(given, "mark", MARKS, f"{path}.")
+        if isinstance(given.get("comment"), str):
+            self._reason(given["comment"], f"{path}.comment")
+        mark = self._choice(given, "mark", MARKS, f"{path}.")
         first, second, comment = (given.get(name) for name in _INNER[:-1])
         return CriterionReply(first, second, comment, mark)
+
+    def _choice(self, value: dict[str, Any], name: str, allowed: Sequence[str], path: str) -> Any:
+        """The value under a name, which must be one of some, in whatever case."""
+        chosen = value.get(name)
+        spelled = chosen.strip().casefold() if isinstance(chosen, str) else None
+        for word in allowed:
+            if word.casefold() == spelled and word != chosen:
+                self.fix("unwrapped", f"{path}{name}")
+                return word
+        return self.one_of(value, name, allowed, path)
 
     def one_of(
         self,
@@ -201,6 +270,13 @@ class _Check(Inspection):
                 allowed=", ".join(allowed),
             )
         return given
+
+
+def _is_against(criterion: CriterionReply) -> bool:
+    """Whether a mark is not what its own yes and no say: the one that alone meets it is better."""
+    if criterion.first_meets is None or criterion.first_meets == criterion.second_meets:
+        return False
+    return criterion.mark != ("A+" if criterion.first_meets else "B+")
 
 
 def _is_texts(value: object) -> bool:

@@ -186,7 +186,7 @@ class PairwiseProtocol:
             size_of(shown.topic, *shown.texts, shown.extras),
         )
         conversations = await asking.together(
-            [partial(self._converse, question, asking) for question in questions]
+            [partial(self._converse, question, asking, shown.topic) for question in questions]
         )
         last: list[PairPass] = []
         failures: list[Failure] = []
@@ -237,7 +237,9 @@ class PairwiseProtocol:
         style: Style = "full",
         *,
         finish: str = "stop",
+        topic: str = "",
         tables: bool = False,
+        elsewhere: bool = False,
     ) -> Checked[PairReply]:
         """The contract applied to one reply; the output speaks of slots, not of candidates."""
         return check_reply(
@@ -245,7 +247,9 @@ class PairwiseProtocol:
             [criterion.id for criterion in self.criteria],
             self.words,
             finish,
+            topic=topic,
             is_compact=style == "compact",
+            elsewhere=elsewhere,
             tables=tables or self.tables or self.own is not None,
         )
 
@@ -286,12 +290,14 @@ class PairwiseProtocol:
         form = self.form
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
-    async def _converse(self, question: Question, asking: Asking) -> Conversation[PairReply]:
+    async def _converse(
+        self, question: Question, asking: Asking, topic: str
+    ) -> Conversation[PairReply]:
         style = asking.styles[question.seat]
         return await converse(
             asking,
             question,
-            lambda reply: self.check(reply.text, style, finish=reply.finish),
+            lambda reply: self.check(reply.text, style, finish=reply.finish, topic=topic),
             self.prompts[style],
             self.words,
             self.repairs,
@@ -308,7 +314,7 @@ class PairwiseProtocol:
             round=number,
             order=order,
             judge=judge,
-            flags=(),
+            flags=attempt.checked.flags,
             marks={},
         )
         reply = attempt.checked.value
@@ -319,17 +325,16 @@ class PairwiseProtocol:
         order = bare.order
         marks = {c: _TURNED_MARKS[order][mark] for c, mark in reply.marks.items()}
         named = _TURNED_WINNERS[order][reply.winner]
-        # A verdict-table line may bring a winner and no marks to derive one from.
-        winner = named if named and not any(marks.values()) else derived(marks, self.priority)
         decided = changed(
             bare,
-            winner=winner,
+            winner=derived(marks, self.priority),
             said=named,
             marks=marks,
             criteria={c: _comment(given, order) for c, given in reply.criteria.items()},
             explanation=reply.explanation,
         )
-        return changed(decided, flags=("self_contradiction",) * decided.contradicts_itself)
+        flags = ("self_contradiction",) * decided.contradicts_itself
+        return changed(decided, flags=(*flags, *bare.flags))
 
     def _verdict(
         self, pair: Pair, shown: Pair, rounds: Sequence[Round], passes: Sequence[PairPass]
@@ -350,10 +355,7 @@ class PairwiseProtocol:
             odds=odds or UNSET,
         )
         flags = [*self._flags(pair, shown, passes), *([] if passes else ["equal_text"])]
-        if any(one.contradicts_itself for both in rounds for one in both):
-            flags.append("self_contradiction")
-        if any(mark is None for one in last for mark in one.marks.values()):
-            flags.append("marks_missing")
+        flags += dict.fromkeys(flag for both in rounds for one in both for flag in one.flags)
         if odds and _margin(odds) < LOW_MARGIN:
             flags.append("low_margin")
         return Verdict(value=verdict, flags=tuple(flags), passes=tuple(passes))

@@ -5,8 +5,8 @@ A table that was written reads back exactly. Within a cell a backslash begins an
 line breaks, control characters, lone surrogates, and other white space at either end. White space
 around a cell is no part of it.
 
-A judge's reply is read leniently around the line and strictly within it: `read_reply` is total,
-takes linear time, and never guesses.
+A judge's reply is read leniently around the line, and within it in the words that prompts ask for:
+`read_reply` is total, takes linear time, and never guesses.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from evenhand.errors import quoted
+from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
 from evenhand.kinds.shared import reply
 from evenhand.limits import REPLY_BYTES
@@ -41,11 +42,28 @@ class TableReply:
     winner: Winner | None
     marks: Mapping[str, Mark | None]
     notes: str | None
+    mended: tuple[str, ...] = field(default=(), compare=False)
+    """The columns read from other words than the contract's own: `winner`, or a criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
     """A reply with different verdicts, or with one that can be read in two ways."""
+
+
+class UnreadCell(NamedTuple):
+    """A cell without a winner or mark: its column, what stands there, and what may."""
+
+    column: str
+    text: str
+    allowed: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A line that is a verdict but for some cells."""
+
+    cells: tuple[UnreadCell, ...]
 
 
 class TableError(ValueError):
@@ -167,29 +185,39 @@ def _cells(text: str) -> list[str]:
     return cells
 
 
-def read_reply(text: str, criteria: Sequence[str]) -> TableReply | Ambiguous | None:
+def read_reply(text: str, criteria: Sequence[str]) -> TableReply | Ambiguous | Broken | None:
     """The one verdict-table line of a judge's reply; None if there is nothing like it.
 
     Prose, header, fences, alignment rows, outer pipes and bold are stepped over, and a pair_id may
     stand in front. Several lines with equal winner and marks are one. A line with as many columns
-    as a verdict that holds anything else where a winner or a mark belongs is none, and beside one
-    that is, ambiguous.
+    as a verdict and some of its words that holds anything else where a winner or a mark belongs is
+    broken, and beside one that is whole, ambiguous.
     """
     spoken = reply.without_thinking(text) if len(text) <= REPLY_BYTES else None
-    found: list[TableReply] = []
-    broken = False
+    verdicts: list[TableReply] = []
+    broken: list[Broken] = []
     for row in (spoken or "").splitlines():
-        cells = _reply_cells(row) if "|" in row else []
+        cells = _reply_cells(row) if _has_bars(row) else []
         readings = _readings(cells, criteria)
-        found.extend(reading for reading in readings if not _same(reading, found[:1]))
-        broken = broken or (not readings and _resembles(cells, criteria))
-    if len(found) > 1 or (found and broken):
+        verdicts.extend(reading for reading in readings if not _same(reading, verdicts[:1]))
+        if not readings and (unread := _unread(cells, criteria)):
+            broken.append(unread)
+    if len(verdicts) > 1 or (verdicts and broken):
         return Ambiguous()
-    return found[0] if found else None
+    if verdicts:
+        return verdicts[0]
+    return broken[0] if broken else None
 
 
 def _same(reading: TableReply, first: Sequence[TableReply]) -> bool:
     return any((it.winner, it.marks) == (reading.winner, reading.marks) for it in first)
+
+
+_WIDE_BAR = re.compile("[｜│]")
+
+
+def _has_bars(row: str) -> bool:
+    return "|" in row or _WIDE_BAR.search(row) is not None
 
 
 _BULLET = re.compile(r"(?:>\s*+|[-*+•]\s++|\d{1,3}[.)]\s++)*+")
@@ -199,7 +227,7 @@ _DECOR = " \t\u00a0\u3000`*_"
 
 def _reply_cells(row: str) -> list[str]:
     """The cells of a line without what Markdown puts around it."""
-    bare = row.strip()
+    bare = (row if "|" in row else _WIDE_BAR.sub("|", row)).strip()
     bare = bare[cast("re.Match[str]", _BULLET.match(bare)).end() :].strip()
     if wrapped := _WRAPPED.fullmatch(bare):
         bare = wrapped[2].strip()
@@ -222,14 +250,21 @@ def _reading(cells: Sequence[str], criteria: Sequence[str], at: int) -> TableRep
     # Without a pair_id the winner cannot be missing: nothing would tell the line from others.
     if len(tidy) <= at or not (tidy[at] or at):
         return None
-    winner = _known(tidy[at], get_args(Winner))
-    given = [_known(mark, get_args(Mark)) for mark in tidy[at + 1 :]]
-    if "" in (winner, *given) or not _is_verdict(tidy, winner, given, criteria):
+    words = [_word(cell, allowed) for cell, allowed in _columns(tidy, at)]
+    if "" in words or not _is_verdict(tidy, words[0], words[1:], criteria):
         return None
-    marks = cast("list[Mark | None]", given + [None] * (len(criteria) - len(given)))
+    marks = cast("list[Mark | None]", words[1:] + [None] * (1 + len(criteria) - len(words)))
     notes = "|".join(cells[end:]).strip().replace("\\|", "|")
     named = dict(zip(criteria, marks, strict=True))
-    return TableReply(cast("Winner | None", winner), named, notes or None)
+    columns = zip(("winner", *criteria), words, tidy[at:], strict=False)
+    mended = tuple(name for name, word, cell in columns if (word or "") != cell)
+    return TableReply(cast("Winner | None", words[0]), named, notes or None, mended)
+
+
+def _columns(tidy: Sequence[str], at: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """The cells of winner and marks, each with the words that may stand in it."""
+    for number, cell in enumerate(tidy[at:]):
+        yield cell, get_args(Mark) if number else get_args(Winner)
 
 
 def _is_verdict(
@@ -242,13 +277,31 @@ def _is_verdict(
     return any(given) and not tidy[0].startswith(tuple(criteria))
 
 
-def _known(cell: str, words: Sequence[str]) -> str | None:
+def _word(cell: str, allowed: Sequence[str]) -> str | None:
     """The word in a cell: None if the cell is empty, nothing if it holds anything else."""
-    word = "tie" if cell.lower() == "tie" else cell
-    return word if word in words else "" if cell else None
+    if not cell:
+        return None
+    reading = read_cell(cell, allowed)
+    return reading.word if reading else ""
 
 
-def _resembles(cells: Sequence[str], criteria: Sequence[str]) -> bool:
-    """Whether a line that is no verdict has the columns of one, and a side's mark among them."""
-    tidy = {cell.strip(_DECOR) for cell in cells[: len(criteria) + 2]}
-    return len(cells) >= len(criteria) + 2 and not tidy.isdisjoint({"A+", "B+"})
+def _unread(cells: Sequence[str], criteria: Sequence[str]) -> Broken | None:
+    """The cells of a line that keep it from being a verdict; None if it has nothing of one: too
+    few columns, or no side's mark."""
+    columns = ("winner", *criteria)
+    best: list[UnreadCell] | None = None
+    for at in (1, 0):
+        tidy = [cell.strip(_DECOR) for cell in cells[at : at + len(columns)]]
+        if len(tidy) < len(columns) or not any(_is_side(cell) for cell in tidy[1:]):
+            continue
+        unread = [
+            UnreadCell(name, cell, allowed)
+            for name, (cell, allowed) in zip(columns, _columns(tidy, 0), strict=True)
+            if _word(cell, allowed) == ""
+        ]
+        best = unread if best is None or len(unread) < len(best) else best
+    return Broken(tuple(best)) if best else None
+
+
+def _is_side(cell: str) -> bool:
+    return (_word(cell, get_args(Mark)) or "tie") != "tie"

@@ -13,8 +13,9 @@ from evenhand.judgment import Evidence
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
-from evenhand.kinds.shared.evidence import SearchText
+from evenhand.kinds.shared.evidence import SearchText, Span, is_telling
 from evenhand.kinds.shared.raw import plain_number, raw_json
+from evenhand.kinds.shared.remarks import compares, guesses_source
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
@@ -48,12 +49,14 @@ def check_reply(
     *,
     exposed: bool = False,
     asked_meta: bool = False,
+    is_compact: bool = False,
     sources: Sources | None = None,
 ) -> Checked[RubricVerdict]:
     """Hold one reply to the contract. `asked_meta` says that the prompt demands a copy of meta,
-    `exposed` that the judge was shown it."""
+    `exposed` that the judge was shown it. A judge that fills a compact form need not give
+    reasons."""
     sources = sources or sources_of(sample, rubric)
-    check = _Check(sample, rubric, words, exposed, asked_meta, sources)
+    check = _Check(sample, rubric, words, exposed, asked_meta, is_compact, sources)
     value = check.object_in(text) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 
@@ -66,12 +69,13 @@ class _Check(Inspection):
         words: Words,
         exposed: bool,
         asked_meta: bool,
+        is_compact: bool,
         sources: Sources,
     ) -> None:
         super().__init__(words)
         self.sample, self.rubric = sample, rubric
         self.exposed, self.asked_meta = exposed, asked_meta
-        self.sources = sources
+        self.is_compact, self.sources = is_compact, sources
 
     def reply(self, value: dict[str, Any]) -> RubricVerdict:
         """The verdict that the reply's object gives, every part of it there."""
@@ -111,14 +115,30 @@ class _Check(Inspection):
             return None
         self.keys(given, _INNER, f"{path}.")
         rationale = given.get("rationale", "")
-        self.typed(rationale, str, "text", f"{path}.rationale")
+        if self.typed(rationale, str, "text", f"{path}.rationale") and "rationale" in given:
+            self._rationale(rationale, f"{path}.rationale", given.get("evidence") == [])
         quotes: tuple[str, ...] = ()
         score = None
         if "evidence" in given:
             quotes = self._quotes(dimension.id, given["evidence"], rationale, f"{path}.evidence")
         if "score" in given:
             score = self._band(dimension, given["score"], f"{path}.score")
+        if not quotes and score == max(dimension.scores):
+            self.flags.append(f"top_without_evidence:{dimension.id}")
         return None if score is None else DimensionScore(score, quotes, rationale)
+
+    def _rationale(self, text: str, path: str, has_no_quotes: bool) -> None:
+        # Without evidence it must hold the phrase, which is told where the evidence is missing.
+        if not self.is_compact and not has_no_quotes:
+            self.reason(text, path)
+        self._remarks(text)
+
+    def _remarks(self, text: str) -> None:
+        """Flag what a judge of one sample has no business to say."""
+        if compares(text, self.sample.question, self.sample.model_output):
+            self.flags.append("compares")
+        if guesses_source(text, self.sample.question):
+            self.flags.append("guesses_source")
 
     def _band(self, dimension: Dimension, score: object, path: str) -> int | float | None:
         if isinstance(score, bool) or not isinstance(score, int | float):
@@ -160,9 +180,9 @@ class _Check(Inspection):
             self.breach("evidence_blank", "schema", path, phrase=self.words.no_evidence)
             return ""
         place = self.sources.output.locate(sought)
-        if place is None:
+        kind = self._refusal(sought, place)
+        if place is None or kind:
             phrase = self.words.no_evidence
-            kind = self._nowhere(sought)
             self.breach(kind, "evidence_missing", path, quote=sought, phrase=phrase)
             return sought
         if place.match != "exact":
@@ -171,7 +191,19 @@ class _Check(Inspection):
         if place.end - place.start > EVIDENCE_CHARS:
             self.flags.append("long_evidence")
         self.evidence.append(Evidence(dimension, place.start, place.end, place.match))
+        return self._snapped(place)
+
+    def _snapped(self, place: Span) -> str:
         return self.sample.model_output[place.start : place.end]
+
+    def _refusal(self, quote: str, place: Span | None) -> str:
+        """Why a quote is no evidence; nothing where it is."""
+        if not any(map(str.isalnum, quote)):
+            return "evidence_slight"
+        if place is None:
+            return self._nowhere(quote)
+        is_evidence = is_telling(self._snapped(place), self.sample.model_output)
+        return "" if is_evidence else "evidence_slight"
 
     def _nowhere(self, quote: str) -> str:
         if self.sources.question.locate(quote):
@@ -197,4 +229,5 @@ class _Check(Inspection):
         notes = cast("str", value)
         if len(notes) > NOTES_CHARS:
             self.flags.append("long_notes")
+        self._remarks(notes)
         return notes

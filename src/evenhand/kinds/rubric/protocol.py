@@ -83,7 +83,9 @@ class RubricProtocol:
         conversation = await converse(
             asking,
             question,
-            lambda reply: self.check(reply.text, sample, finish=reply.finish, sources=sources),
+            lambda reply: self.check(
+                reply.text, sample, style, finish=reply.finish, sources=sources
+            ),
             self.prompts[style],
             self.words,
             self.repairs,
@@ -97,6 +99,7 @@ class RubricProtocol:
         self,
         text: str | bytes,
         sample: Sample,
+        style: Style = "full",
         *,
         finish: str = "stop",
         sources: Sources | None = None,
@@ -110,6 +113,7 @@ class RubricProtocol:
             finish,
             exposed=self.expose_meta,
             asked_meta=self.own is not None and self.own.says("meta"),
+            is_compact=style == "compact",
             sources=sources,
         )
 

@@ -2,7 +2,9 @@
 
 A quote is matched exactly first, then after NFC and white-space folding, then with quotation
 marks and ellipses unified. Whatever is found is a stretch of the original text: offsets are its
-code points, half-open, of the first occurrence.
+code points, half-open, of the first occurrence. Last, harmless changes are undone: quotation marks
+put around the quote, an ellipsis after it, spaces between CJK and other writing, punctuation of the
+other width; then it must stand at exactly one place.
 
 A text is folded once, however many quotes are sought in it, in time linear in its length.
 """
@@ -60,7 +62,19 @@ class SearchText:
             return Span(*place, "folded")
         if place := self.unified.locate(sought.unified.text.strip()):
             return Span(*place, "unified")
-        return None
+        core = _core(quote)
+        if not any(map(str.isalnum, core)):
+            return None
+        place = self.loosened.only(SearchText(core).loosened.text.strip())
+        return Span(*self._trimmed(*place), "unified") if place else None
+
+    def _trimmed(self, start: int, end: int) -> tuple[int, int]:
+        """A stretch without the white space that folding took away at its ends."""
+        while self.text[start].isspace():
+            start += 1
+        while self.text[end - 1].isspace():
+            end -= 1
+        return start, end
 
     @cached_property
     def folded(self) -> _Folding:
@@ -74,6 +88,14 @@ class SearchText:
         plain = "".join(_QUOTATION.sub('"', text[start:end]) for start, end in chunks(text))
         ellipses = (_Edit(*ellipsis.span(), "...") for ellipsis in matches(_ELLIPSIS, plain))
         return _Folding(plain, ellipses, self.folded)
+
+    @cached_property
+    def loosened(self) -> _Folding:
+        """The same with punctuation of one width, and no space between CJK and other writing."""
+        text = self.unified.text
+        spaces = (_Edit(*space.span(), "") for space in matches(_LOOSE_SPACE, text))
+        narrow = "".join(text[start:end].translate(_NARROW) for start, end in chunks(text))
+        return _Folding(narrow, spaces, self.unified)
 
 
 class _Edit(NamedTuple):
@@ -115,6 +137,14 @@ class _Folding:
             at = self.text.find(sought, self._after(at))
         return None
 
+    def only(self, sought: str) -> tuple[int, int] | None:
+        """The one stretch of the original text that is folded to `sought`; None if there are
+        several."""
+        place = self.locate(sought)
+        if place is None or self.text.find(sought, self.text.find(sought) + 1) >= 0:
+            return None
+        return place
+
     def original(self, at: int) -> int | None:
         """A place of the folded text in the original one; None in the middle of an edit."""
         number = bisect_right(self.starts, at) - 1
@@ -139,6 +169,36 @@ _ODD = re.compile(
 )
 _QUOTATION = re.compile("[\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇]")
 _ELLIPSIS = re.compile("[…⋯]")
+_CJK = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_LOOSE_SPACE = re.compile(rf"(?<=[{_CJK}]) (?=[^\s{_CJK}])|(?<=[^\s{_CJK}]) (?=[{_CJK}])")
+_NARROW = str.maketrans("，。、；：！？（）［］｛｝％～＝＋－／＜＞", ",.,;:!?()[]{}%~=+-/<>")
+_AROUND = re.compile(rf"(?:{_QUOTATION.pattern})(.*)(?:{_QUOTATION.pattern})", re.DOTALL)
+_TRAILING = re.compile(r"(?:…|⋯|\.{3})+\s*\Z")
+
+
+def _core(quote: str) -> str:
+    """A quote without the quotation marks around it, and without an ellipsis after it."""
+    core = quote.strip()
+    for _ in range(3):
+        if around := _AROUND.fullmatch(core):
+            core = around[1].strip()
+        core = _TRAILING.sub("", core).rstrip()
+    return core
+
+
+_CJK_LETTER = re.compile(f"[{_CJK}]")
+TELLING_LEAST = 4
+"""What a quote must weigh: a CJK character counts for two, any other but white space for one."""
+
+
+def is_telling(quote: str, text: str) -> bool:
+    """Whether a quote can show anything: it has a letter or digit, and 2 CJK or 4 other characters,
+    unless it is the whole of the text."""
+    bare = "".join(quote.split())
+    if not any(map(str.isalnum, bare)):
+        return False
+    weight = len(bare) + len(_CJK_LETTER.findall(bare[:TELLING_LEAST]))
+    return weight >= TELLING_LEAST or quote.strip() == text.strip()
 
 
 def _composed(text: str) -> Iterator[_Edit]:
@@ -187,7 +247,7 @@ def fragments(text: str) -> list[str]:
     """Sentences of `text`, long ones cut at clauses: quotes that are verbatim by construction."""
     different: dict[str, None] = {}
     for part in _parts(text):
-        if any(map(str.isalnum, part)):
+        if is_telling(part, text):
             different[part] = None
         if len(different) == FRAGMENTS_MOST:
             break

@@ -118,7 +118,9 @@ class _Check(Inspection):
         return [name for name in _ASKED if name not in known]
 
     def _restored(self, value: Mapping[str, Any], grade: Grade) -> None:
-        """Log what code put in the place of what the judge wrote."""
+        """Log what code put in the place of what the judge wrote, unless it is asked again."""
+        if self.problems:
+            return
         codes: dict[str, FixCode] = {"total_score": "total", "weights": "weights"}
         for name in (*_KNOWN, "inferred_task_type"):
             # 15.0 is the right sum of 10 and 5.

@@ -47,7 +47,9 @@ def test_a_good_reply_is_kept_as_it_is() -> None:
         (changed("criteria", "C3", "second_meets", to=1), "schema", "criteria.C3.second_meets"),
         (changed("criteria", "C3", "comment", to=["x"]), "schema", "criteria.C3.comment"),
         (changed("criteria", "C3", "mark", to="A"), "out_of_range", "criteria.C3.mark"),
-        (changed("criteria", "C3", "mark", to="a+"), "out_of_range", "criteria.C3.mark"),
+        (changed("criteria", "C3", "mark", to="A лучше"), "out_of_range", "criteria.C3.mark"),
+        (changed("criteria", "C3", "comment", to=" "), "schema", "criteria.C3.comment"),
+        (changed("explanation", to="\n"), "schema", "explanation"),
         (changed("criteria", "C3", "mark", to=1), "schema", "criteria.C3.mark"),
         (changed("criteria", "C3", "mark", to=["A+"]), "schema", "criteria.C3.mark"),
         (changed("criteria", "C3", "score", to=1), "schema", "criteria.C3.score"),
@@ -147,6 +149,81 @@ def test_equal_lines_are_one_and_different_ones_ambiguous() -> None:
     other = LINE.replace("A | A+", "B | B+")
     found = JUDGED.check(f"{TABLE}\nother | {other}", tables=True)
     assert [one.code for one in found.problems] == ["ambiguous"]
+
+
+def test_different_lines_are_told_that_one_is_wanted_for_the_order_shown() -> None:
+    turned = LINE.replace("A", "X").replace("B", "A").replace("X", "B")
+    [problem] = JUDGED.check(f"1 | {LINE}\n2 | {turned}", tables=True).problems
+    assert problem.code == "ambiguous"
+    assert "JSON" not in problem.message
+    assert "one line" in problem.message
+    assert "order" in problem.message
+
+
+def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named() -> None:
+    line = "p | А лучше | A+ (точнее) | ничья | B+ | tie | A+ | ок"
+    checked = JUDGED.check(line, tables=True)
+    assert checked.problems == ()
+    assert [(fix.code, fix.path) for fix in checked.fixes] == [
+        ("unwrapped", "winner"),
+        ("unwrapped", "C1"),
+        ("unwrapped", "C2"),
+    ]
+    [problem] = JUDGED.check(line.replace("B+", "так себе"), tables=True).problems
+    assert (problem.code, problem.path) == ("out_of_range", "C3")
+    assert all(part in problem.message for part in ("C3", "так себе", "A+, B+, tie"))
+
+
+def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not() -> None:
+    problems = JUDGED.check("p | A | A+ | | tie | | A+ | x", tables=True).problems
+    assert [(one.code, one.path) for one in problems] == [("schema", "C2"), ("schema", "C4")]
+    assert JUDGED.check("p | A | A+ | tie | tie | tie | A+ |", tables=True).problems == ()
+
+
+@pytest.mark.parametrize("mark", ["a+", " A+ ", "A+\n"])
+def test_case_and_white_space_of_a_mark_are_a_fix(mark: str) -> None:
+    checked = JUDGED.check(changed("criteria", "C3", "mark", to=mark))
+    assert checked.output == GOOD
+    assert [(fix.code, fix.path) for fix in checked.fixes] == [("unwrapped", "criteria.C3.mark")]
+
+
+def test_case_of_a_winner_is_a_fix_and_a_pair_id_is_replaced() -> None:
+    checked = JUDGED.check(changed("winner", to=" a "))
+    assert [(fix.code, fix.path) for fix in checked.fixes] == [("unwrapped", "winner")]
+    checked = JUDGED.check(changed("pair_id", to="p9"))
+    assert [(fix.code, fix.path) for fix in checked.fixes] == [("meta", "pair_id")]
+    assert checked.output == GOOD
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "mark", "is_flagged"),
+    [
+        (True, False, "B+", True),
+        (False, True, "A+", True),
+        (True, False, "tie", True),
+        (True, False, "A+", False),
+        (False, True, "B+", False),
+        (True, True, "B+", False),
+        (False, False, "A+", False),
+        (True, True, "tie", False),
+    ],
+)
+def test_a_mark_against_its_own_yes_and_no_is_flagged(
+    first: bool, second: bool, mark: str, is_flagged: bool
+) -> None:
+    value = json.loads(json.dumps(GOOD))
+    value["criteria"]["C2"] |= {"first_meets": first, "second_meets": second, "mark": mark}
+    checked = JUDGED.check(json.dumps(value))
+    assert checked.problems == ()
+    assert checked.flags == (("mark_contradicts:C2",) if is_flagged else ())
+
+
+def test_a_guessed_source_is_flagged_unless_the_topic_speaks_of_it() -> None:
+    text = changed("explanation", to="Ответ А написан GPT-4, это видно.")
+    assert JUDGED.check(text).flags == ("guesses_source",)
+    assert JUDGED.check(text, topic="Кто написал текст: GPT-4?").flags == ()
+    line = LINE.replace("the first is right", "looks like ChatGPT")
+    assert JUDGED.check(line, tables=True).flags == ("guesses_source",)
 
 
 def test_an_object_counts_before_a_table() -> None:

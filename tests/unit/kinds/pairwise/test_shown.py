@@ -26,10 +26,10 @@ class Ties:
     async def __call__(self, question: Question) -> Reply:
         mark = self.marks[len(self.asked) % len(self.marks)] if self.marks else "tie"
         self.asked.append(question)
-        given = {"first_meets": True, "second_meets": True, "comment": "", "mark": mark}
+        given = {"first_meets": True, "second_meets": True, "comment": "so", "mark": mark}
         criteria = {f"C{i}": given for i in range(1, 6)}
         winner = {"A+": "A", "B+": "B"}.get(mark, "tie")
-        reply = {"criteria": criteria, "explanation": "", "winner": winner}
+        reply = {"criteria": criteria, "explanation": "so", "winner": winner}
         return Reply(text=json.dumps(reply))
 
     @property

@@ -35,13 +35,17 @@ PLACEHOLDERS = {
     "prompts/compact": {"system": set(), "user": {*DATA}, "again": {"problems"}},
 }
 OWN = {"refused", "filtered", "truncated", "mark_unknown", "winner_unknown", "table_instead"}
+OWN |= {"two_verdicts", "cell_unknown", "cell_blank"}
 NEEDED = {
     "mark_unknown": {"path", "value", "allowed"},
     "winner_unknown": {"path", "value", "allowed"},
+    "cell_unknown": {"path", "value", "allowed"},
+    "cell_blank": {"path", "allowed"},
     "duplicate_key": {"value"},
     "key_missing": {"path"},
     "key_unknown": {"path"},
     "wrong_type": {"path", "allowed"},
+    "reason_blank": {"path"},
 }
 HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\r\t]")
 

@@ -176,7 +176,7 @@ def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
     ("text", "code"),
     [
         (f"x | {LINE}\ny | {LINE.replace('A |', 'B |', 1)}", "ambiguous"),
-        ("x | C | A+ | tie | B+ | tie | tie | n", "not_json"),
+        ("x | C | A+ | tie | B+ | tie | tie | n", "out_of_range"),
         (f"{pair_reply(MARKS, 'B')}\nx | {LINE}", "ambiguous"),
         (f"{pair_reply(MARKS, 'A')}\n{pair_reply(MARKS, 'B')}\nx | {LINE}", "ambiguous"),
         (f"{pair_reply(MARKS, 'A')}\nx | {LINE}\nx | {LINE.replace('A |', 'B |', 1)}", "ambiguous"),

@@ -1,0 +1,76 @@
+"""What a judge writes where a winner or a mark belongs, read in the words that prompts ask for.
+
+A cell is read only where one reading is left: a side or a tie, and nothing that takes it back.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_DECOR = " \t\u00a0\u3000`*_"
+_TICKS = re.compile("[`*]")
+
+# Cyrillic and Greek letters that look like the Latin ones, in lower case.
+_A, _B = "[aаα]", "[bвβ]"
+_TIE = (
+    r"tie[ds]?|draws?|equal|even|ничья|паритет|равны|равно|поровну|平局?|平手|持平|打平|不分上下"
+    r"|引き分け|引分け?|同等|互角"
+)
+_BETTER = (
+    r"(?:is |are )?(?:clearly |much )?better|wins?|(?:явно |намного )?(?:лучше|побеждает|сильнее)"
+    r"|更好|较好|更优|占优|胜出?|勝ち?|(?:の方)?が(?:良い|よい|優れる|優れている|上)|優位|優勢"
+)
+_CALLED = r"(?:candidate|answer|option|response|кандидат|ответ|вариант|候选|回答|答案|候補|案)\s*"
+_SIDE = rf"(?:{_CALLED})?(?:(?P<a>{_A})|(?P<b>{_B}))"
+_WINNER = re.compile(rf"(?P<tie>{_TIE})|{_SIDE}(?:\s*[:：-]?\s*(?:{_BETTER}))?")
+_MARK = re.compile(rf"(?P<tie>{_TIE})|{_SIDE}(?:\s*\+|\s*[:：-]?\s*(?:{_BETTER}))")
+_REMARK = re.compile(r"(?P<head>[^()]*+)\((?P<remark>[^()]*+)\)")
+# What a remark in brackets may not hold: another verdict.
+_OTHERWISE = re.compile(
+    rf"(?<!\w)(?:{_A}|{_B})\s*\+|(?<!\w)(?:or|или|либо)(?!\w)|或|または|若しくは"
+    rf"|(?<!\w)(?:{_TIE})(?!\w)"
+)
+
+
+LONGEST = 300
+"""No cell with a winner or a mark is longer, remark included."""
+
+
+class Cell(NamedTuple):
+    """A cell as it is read: the contract's own word, and whether the judge wrote another."""
+
+    word: str
+    is_mended: bool
+
+
+def read_cell(text: str, allowed: Sequence[str]) -> Cell | None:
+    """The one of the allowed words that a cell holds; None if it holds none, or more than one."""
+    bare = text.strip(_DECOR)
+    if bare in allowed or len(bare) > LONGEST:
+        return Cell(bare, False) if bare in allowed else None
+    plain = unicodedata.normalize("NFKC", _TICKS.sub("", bare)).casefold().strip().rstrip(".。!")
+    remarked = _REMARK.fullmatch(plain)
+    head = remarked["head"].strip(_DECOR) if remarked else plain
+    reading = (_MARK if "A+" in allowed else _WINNER).fullmatch(" ".join(head.split()))
+    if reading is None:
+        return None
+    word = _word(reading, allowed)
+    if remarked and not _is_harmless(remarked["remark"], word):
+        return None
+    return Cell(word, True) if word in allowed else None
+
+
+def _word(reading: re.Match[str], allowed: Sequence[str]) -> str:
+    if reading["tie"]:
+        return "tie"
+    return ("A" if reading["a"] else "B") + ("+" if "A+" in allowed else "")
+
+
+def _is_harmless(remark: str, word: str) -> bool:
+    """Whether a remark says nothing else than its cell; a tie may be said twice."""
+    if word == "tie" and re.fullmatch(_TIE, remark.strip()):
+        return True
+    return _OTHERWISE.search(remark) is None

@@ -1,0 +1,130 @@
+"""What a judge's reasons should not hold: a comparison with other samples or variants, and a guess
+at who wrote an answer. Found by patterns in four languages, and only ever a flag.
+
+What the judged texts themselves speak of is no such remark: an answer may compare variant A with
+variant B, or be about a model.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evenhand.kinds.disguise.families import MASK, masked
+
+_LETTER = r"(?-i:[A-Z])(?![A-Za-z0-9])|\d{1,3}(?![\d.,%])"
+
+_EN_THING = r"(?:variants?|samples?|versions?|outputs?|answers?|responses?|candidates?|models?)"
+_EN_OTHER = (
+    rf"(?P<other>(?:(?:other|previous|earlier|preceding)\s+{_EN_THING}"
+    rf"|{_EN_THING}\s+(?:{_LETTER})"
+    r"|baseline)(?!\s+(?:of|value|year|level|period|rate|scenario)\b))\b"
+)
+_EN_THAN = (
+    r"(?:better|worse|stronger|weaker|longer|shorter|clearer|(?:more|less)\s+\w{1,30})"
+    r"(?:\s+\w{1,20})?\s+than"
+)
+_ENGLISH = (
+    rf"\b(?:(?:compared|in\s+comparison|relative)\s+(?:to|with)|unlike|{_EN_THAN}|outperforms|beats"
+    rf"|surpasses)\s+(?:the\s+|all\s+|any\s+|those\s+of\s+)*{_EN_OTHER}"
+)
+
+_RU_THING = r"(?:вариант|верси|образц|ответ|вывод|модел|кандидат)\w{0,4}"
+_RU_OTHER = (
+    rf"(?P<other>(?:(?:друг|остальн|предыдущ|прошл)\w{{1,4}}\s+{_RU_THING}"
+    rf"|{_RU_THING}\s+(?:{_LETTER}|(?-i:[А-ЯЁ])(?!\w))"
+    r"|вариант(?:ом|ами|а|ов)|baseline|бейзлайн\w{0,3}|базов\w{1,4}\s+(?:вариант|верси|модел)\w{0,4}"
+    r"|(?-i:[AB])(?![A-Za-z0-9]))(?!\w))"
+)
+_RU_THAN = r"(?:лучше|хуже|сильнее|слабее|точнее|полнее|короче|длиннее|подробнее|понятнее)"
+_RUSSIAN = (
+    r"(?<!\w)(?:(?:по\s+сравнению|в\s+сравнении)\s+с|в\s+отличие\s+от"
+    rf"|{_RU_THAN}(?:,?\s+чем)?(?:\s+[ув])?|превосходит|уступает)\s+{_RU_OTHER}"
+)
+
+_ZH_THING = "(?:变体|版本|样本|方案|候选|回答|输出|模型)"
+_ZH_OTHER = (
+    rf"(?P<other>(?:其他|其它|上一个?|前一个?|另一个?){_ZH_THING}|{_ZH_THING}\s*(?:{_LETTER})"
+    r"|baseline|基线(?:版本|变体)?|(?-i:[A-Z])(?![A-Za-z0-9+]))"
+)
+_ZH_THAN = "相比于?|相较于?|比起|优于|劣于|不如|好于|胜过|逊于"
+_CHINESE = (
+    rf"(?:与|和|跟|同)\s*{_ZH_OTHER}\s*(?:相比|比较|对比|比起来)",
+    rf"(?:{_ZH_THAN})\s*{_ZH_OTHER}",
+)
+
+_JA_THING = "(?:サンプル|バリアント|バージョン|回答|出力|案|モデル|候補)"
+_JA_OTHER = (
+    rf"(?P<other>(?:他|別|前|もう一方)の{_JA_THING}|{_JA_THING}\s*(?:{_LETTER})"
+    r"|(?-i:[A-Z])\s*案|baseline|ベースライン|(?-i:[A-Z])(?![A-Za-z0-9+]))"
+)
+_JA_THAN = r"[とに]\s*(?:比べ|比較し)|よりも?\s*(?:優|劣|良|よ|悪|詳|正確|明確|長|短)"
+_JAPANESE = rf"{_JA_OTHER}\s*(?:{_JA_THAN})"
+
+_COMPARISONS = [
+    re.compile(pattern, re.IGNORECASE) for pattern in (_ENGLISH, _RUSSIAN, *_CHINESE, _JAPANESE)
+]
+
+
+def compares(text: str, *judged: str) -> bool:
+    """Whether a reason holds an answer against other samples or variants, of which the judged texts
+    say nothing."""
+    for pattern in _COMPARISONS:
+        for comparison in pattern.finditer(text):
+            if not any(_speaks_of(content, comparison["other"]) for content in judged):
+                return True
+    return False
+
+
+_INFLECTED = re.compile("[а-яё]", re.IGNORECASE)
+_STEM_CHARS = 6
+
+
+def _speaks_of(content: str, named: str) -> bool:
+    if _INFLECTED.search(named):
+        return all(_holds(content, word[:_STEM_CHARS]) for word in named.split())
+    return _holds(content, named)
+
+
+def _holds(content: str, named: str) -> bool:
+    if len(named) == 1:
+        return re.search(rf"(?<![A-Za-z0-9а-яё]){named}(?![A-Za-z0-9а-яё])", content) is not None
+    return "".join(named.casefold().split()) in "".join(content.casefold().split())
+
+
+_M = re.escape(MASK)
+_GUESSES = re.compile(
+    rf"(?:written|generated|produced|authored|composed)\s+by\s+(?:an?\s+|the\s+)?{_M}"
+    rf"|(?:looks?|sounds?|reads?|seems?|feels?)\s+(?:like|as\s+if)\s+(?:\w{{1,12}}\s+){{0,4}}{_M}"
+    rf"|(?:probably|likely|presumably|apparently|obviously)\s+(?:from\s+|by\s+|an?\s+)*{_M}"
+    rf"|(?:typical\s+(?:of|for)|in\s+the\s+style\s+of)\s+{_M}|{_M}(?:-like|-style|'s\s+style)"
+    rf"|(?:answer|response|candidate)\s+(?:a|b|1|2)\s+(?:is|was|comes\s+from)\s+{_M}"
+    rf"|(?:написан|сгенерирован|составлен|подготовлен)\w{{0,3}}\s+(?:\w{{1,12}}\s+){{0,2}}{_M}"
+    rf"|похож\w{{0,3}}\s+на\s+(?:\w{{1,12}}\s+)?{_M}|(?:стил\w{{1,3}}|почерк\w{{0,2}})\s+{_M}"
+    rf"|(?:видимо|вероятно|скорее\s+всего|наверное)[,\s]+(?:это\s+)?{_M}"
+    rf"|{_M}\s+(?:написал|сгенерировал)"
+    rf"|(?:像是?|似乎是|可能是|应该是|疑似|出自)\s*{_M}|由\s*{_M}\s*(?:生成|写|撰写|输出)"
+    rf"|{_M}\s*(?:生成的|写的|撰写的|的风格|的手笔)"
+    rf"|{_M}\s*(?:が|による|によって)\s*(?:書|生成|作成|出力)"
+    rf"|{_M}\s*(?:らしい|っぽい|のよう|の文体)|おそらく\s*{_M}",
+    re.IGNORECASE,
+)
+# Without one of these there is nothing to guess with: nearly always.
+_CUES = re.compile(
+    r"written|generated|produced|authored|composed|like|reads|probably|presumably|apparently"
+    r"|obviously|typical|style|\bis\b|\bwas\b|from|написа|сгенерир|составлен|подготовлен|похож|стил"
+    r"|почерк|видимо|вероятно|скорее|наверное|像|似乎|可能|应该|疑似|出自|生成|写|風|风|手笔|書|作成|出力"
+    r"|らしい|っぽい|よう|文体|おそらく",
+    re.IGNORECASE,
+)
+LONGEST = 8_000
+"""So much of a judge's reasons is looked at: more is no reason."""
+
+
+def guesses_source(text: str, topic: str = "") -> bool:
+    """Whether a reason guesses which model wrote an answer. A model that the topic names is what is
+    talked about."""
+    looked_at = text[:LONGEST]
+    if not _CUES.search(looked_at):
+        return False
+    hidden = masked(looked_at, but=topic)
+    return hidden != looked_at and _GUESSES.search(hidden) is not None
