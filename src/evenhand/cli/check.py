@@ -39,7 +39,7 @@ def check_command(
     expose_meta: bool,
     as_json: bool,
 ) -> int:
-    """Hold replies made elsewhere to the contract: a line a problem.
+    """Hold replies made elsewhere to the contract: a line per problem and per flag.
 
     REPLIES is a JSONL of {"unit", "reply"} with the raw text, or of output objects in the
     contract's own form; of pairs, also a verdict table (.txt). With --rubric alone, the rubric is
@@ -55,9 +55,11 @@ def check_command(
     else:
         for problem in found.problems:
             click.echo(f"{problem['unit']}: {problem['code']}: {problem['message']}")
+        for flagged in found.flags:
+            click.echo(f"{flagged['unit']}: flag: {flagged['flag']}")
         click.echo(
             f"{found.ok} of {found.units} keep the contract;"
-            f" {len(found.problems)} problems, {len(found.fixes)} fixes",
+            f" {len(found.problems)} problems, {len(found.fixes)} fixes, {len(found.flags)} flags",
             err=True,
         )
     return 1 if found.problems else 0

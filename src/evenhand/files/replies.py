@@ -40,6 +40,7 @@ class Findings:
     ok: int = 0
     problems: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     fixes: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    flags: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     def add(self, unit: str, checked: Checked[Any]) -> None:
         self.units += 1
@@ -49,6 +50,7 @@ class Findings:
             for one in checked.problems
         ]
         self.fixes += [{"unit": unit, "code": one.code, "path": one.path} for one in checked.fixes]
+        self.flags += [{"unit": unit, "flag": flag} for flag in dict.fromkeys(checked.flags)]
 
     def json(self) -> dict[str, Any]:
         return {
@@ -56,6 +58,7 @@ class Findings:
             "ok": self.ok,
             "problems": self.problems,
             "fixes": self.fixes,
+            "flags": self.flags,
         }
 
 
@@ -170,10 +173,11 @@ class _PairReplies:
         if raw is None and "pair_id" not in row.value:
             raise _neither(row)
         unit = raw[0] if raw else str(row.value["pair_id"])
-        spoken = self.kind.of(load_pair(self.units.body(unit, row.where)))
+        pair = load_pair(self.units.body(unit, row.where))
+        protocol = self.kind.of(pair)
         if raw is None:
-            return unit, spoken.check_verdict(row.value)
-        return unit, spoken.check(raw[1], finish=raw[2], tables=True)
+            return unit, protocol.check_verdict(row.value)
+        return unit, protocol.check_elsewhere(raw[1], pair, finish=raw[2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ def test_raw_replies_are_held_to_the_contract(check):
             {"unit": "b", "code": "unwrapped", "path": ""},
             {"unit": "b", "code": "tags", "path": "failure_tags"},
         ],
+        "flags": [],
     }
 
 

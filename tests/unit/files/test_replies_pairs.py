@@ -12,7 +12,7 @@ from evenhand.data.write import write, write_text
 from evenhand.errors import DataError, UsageError
 from evenhand.files.replies import Findings, check_file
 from evenhand.kinds.pairwise.table import header, line
-from tests.suites import CRITERIA, pairs, write_rows
+from tests.suites import CRITERIA, pair_reply, pairs, write_rows
 
 HEADER = header(CRITERIA)
 VERDICT: dict[str, Any] = {
@@ -146,3 +146,35 @@ def test_a_settled_verdict_that_breaks_the_contract(
 def test_a_settled_verdict_that_keeps_it(tmp_path: Path, change: dict[str, Any]) -> None:
     write_rows(tmp_path, [VERDICT | change], "v.jsonl")
     assert check(tmp_path, "v.jsonl").problems == []
+
+
+def test_flags_are_shown_and_a_line_is_taken_as_well(tmp_path: Path) -> None:
+    replies = [pair_reply("A+", winner="B"), pair_reply("tie"), f"x | {told('p2')[5:]}"]
+    rows = [{"unit": f"p{i}", "reply": reply} for i, reply in enumerate(replies)]
+    write_rows(tmp_path, rows, "r.jsonl")
+    found = check(tmp_path, "r.jsonl")
+    assert (found.ok, found.problems, found.fixes) == (3, [], [])
+    assert found.json()["flags"] == [{"unit": "p0", "flag": "self_contradiction"}]
+
+
+def test_an_object_is_held_to_what_a_run_demands(tmp_path: Path) -> None:
+    marks = {c: {"mark": "A+"} for c in CRITERIA}
+    bare = {"criteria": marks, "explanation": "", "winner": "A"}
+    write_rows(tmp_path, [{"unit": "p0", "reply": bare}], "r.jsonl")
+    paths = [problem["path"] for problem in check(tmp_path, "r.jsonl").problems]
+    assert paths[0] == "explanation"
+    assert set(paths[1:]) == {
+        f"criteria.{c}.{key}"
+        for c in CRITERIA
+        for key in ("first_meets", "second_meets", "comment")
+    }
+
+
+@pytest.mark.parametrize("language", ["ru", "zh", "ja"])
+def test_messages_are_in_english_whatever_the_language(tmp_path: Path, language: str) -> None:
+    spoilt = {"criteria": [], "explanation": 7, "winner": 1}
+    write_rows(tmp_path, pairs(1), "pairs.jsonl")
+    write_rows(tmp_path, [{"unit": "p0", "reply": spoilt}], "r.jsonl")
+    found = check_file("pairwise", language, None, tmp_path / "pairs.jsonl", tmp_path / "r.jsonl")
+    assert len(found.problems) == 3
+    assert all(problem["message"].isascii() for problem in found.problems)

@@ -238,8 +238,8 @@ class PairwiseProtocol:
         *,
         finish: str = "stop",
         topic: str = "",
-        tables: bool = False,
         elsewhere: bool = False,
+        tables: bool = False,
     ) -> Checked[PairReply]:
         """The contract applied to one reply; the output speaks of slots, not of candidates."""
         return check_reply(
@@ -252,6 +252,15 @@ class PairwiseProtocol:
             elsewhere=elsewhere,
             tables=tables or self.tables or self.own is not None,
         )
+
+    def check_elsewhere(self, text: str, pair: Pair, *, finish: str = "stop") -> Checked[PairReply]:
+        """The same for a reply made elsewhere, which may be a verdict-table line; flagged as the
+        pass of a run would be."""
+        checked = self.check(text, finish=finish, topic=pair.topic, elsewhere=True)
+        reply = checked.value
+        if reply is None or reply.winner in (None, derived(reply.marks, self.priority)):
+            return checked
+        return replace(checked, flags=("self_contradiction", *checked.flags))
 
     def check_verdict(self, value: dict[str, Any]) -> Checked[PairVerdict]:
         """The contract applied to a settled verdict made elsewhere."""

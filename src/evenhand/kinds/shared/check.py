@@ -103,7 +103,8 @@ class Inspection:
         """Whether a value is of a kind; `name` is what the words call it."""
         if isinstance(value, kind):
             return True
-        self.breach("wrong_type", "schema", path, allowed=self.words.types[name])
+        if len(self.problems) < PROBLEMS_KEPT:
+            self.problems.append(self.words.wrong_type(name, path))
         return False
 
     def reason(self, text: str, path: str) -> None:

@@ -116,6 +116,7 @@ class Protocol:
                 types=said["types"],
                 neutral=said.get("neutral", {}),
                 english=english["problems"],
+                english_types=english["types"],
                 phrases=dict(_phrases(said)),
             )
         except KeyError as key:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
 
@@ -21,6 +23,7 @@ class Words:
     neutral: Mapping[str, str]
     """A unit that nobody can judge."""
     english: Mapping[str, str]
+    english_types: Mapping[str, str]
     phrases: Mapping[str, str] = field(default_factory=dict)
     """What else a kind says, by name."""
 
@@ -44,6 +47,13 @@ class Words:
             message=self.english[kind].format_map(fields),
             told=self.problems[kind].format_map(fields),
         )
+
+    def wrong_type(self, name: str, path: str) -> Problem:
+        """A breach by a value of another type than the named one, of which each wording has its
+        own word."""
+        told = self.problem("wrong_type", "schema", path, allowed=self.types[name])
+        english = self.problem("wrong_type", "schema", path, allowed=self.english_types[name])
+        return replace(told, message=english.message)
 
     def complaint(self, problems: Iterable[Problem]) -> str:
         """The list of what is wrong, as the judge is told."""

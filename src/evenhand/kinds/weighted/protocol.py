@@ -8,7 +8,7 @@ total; the judge is asked for reasons and scores alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -137,7 +137,10 @@ class WeightedProtocol:
         decision, task = self.decided(answer), self.task(answer, "full")
         if isinstance(decision, Hit):
             task = task._replace(failed=self._reason(decision))
-        return check_reply(text, task, self.words, finish)
+        checked = check_reply(text, task, self.words, finish)
+        if checked.value is None or not checked.value.is_unsure:
+            return checked
+        return replace(checked, flags=(*checked.flags, "low_confidence"))
 
     def question(self, answer: Answer, style: Style) -> Question:
         """What the judge is asked about one answer."""
