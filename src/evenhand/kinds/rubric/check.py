@@ -123,7 +123,7 @@ class _Check(Inspection):
             quotes = self._quotes(dimension.id, given["evidence"], rationale, f"{path}.evidence")
         if "score" in given:
             score = self._band(dimension, given["score"], f"{path}.score")
-        if not quotes and score == max(dimension.scores):
+        if given.get("evidence") == [] and score == max(dimension.scores):
             self.flags.append(f"top_without_evidence:{dimension.id}")
         return None if score is None else DimensionScore(score, quotes, rationale)
 
