@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from evenhand.errors import ProviderRefused
+from evenhand.jsontext import canonical
 from evenhand.limits import REASK_CHARS
 
 Role = Literal["system", "user", "assistant"]
@@ -26,6 +28,25 @@ class Message:
     content: str
 
 
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """The JSON Schema of a reply. Many questions share one, so what is made of it is made once;
+    equal are those of equal text."""
+
+    value: Mapping[str, Any]
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its JSON text in the one form that a key is made of."""
+        return canonical(self.value).encode("utf-8", "surrogatepass")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One request to a judge, complete but for the judge's own parameters.
@@ -37,7 +58,7 @@ class Question:
     """
 
     messages: tuple[Message, ...]
-    schema: Mapping[str, Any] | None = None
+    schema: Schema | None = None
     neutral: tuple[Message, ...] | None = None
     unit: str = ""
     order: str = "12"
@@ -45,6 +66,11 @@ class Question:
     repeat: int = 0
     reask: int = 0
     seat: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many characters the conversation has."""
+        return sum(len(message.content) for message in self.messages)
 
     def again(self, reply: str, complaint: str) -> Question:
         """The same conversation, continued with what was wrong in `reply`.

@@ -29,6 +29,11 @@ from evenhand.limits import STORED_DEPTH
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 """The fast writer, for values whose numbers need no spelling kept."""
 
+canonical = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False
+).encode
+"""The writer of keys and hashes: equal objects are one text, whatever the order of their keys."""
+
 
 class DuplicateKey(ValueError):
     """A key of one object stands twice: which of its values is meant?"""

@@ -10,17 +10,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from evenhand.engine.aside import one_aside
 from evenhand.engine.attempt import Endpoint
 from evenhand.engine.breaker import Breaker
 from evenhand.engine.budget import Budget, budgeted
 from evenhand.engine.pace import Pace, paced
-from evenhand.engine.prices import Price, token_bounds
+from evenhand.engine.prices import Price
 from evenhand.engine.record import recorded
 from evenhand.engine.retry import Patience, retried
 from evenhand.engine.send import sending
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.exchange import Judge, Question
+from evenhand.kinds.shared.asking import Aside
 from evenhand.ledger.ports import Call, Ledger
 
 
@@ -39,7 +41,7 @@ class CallPath:
     max_tokens: int
     tally: Tally
     notice: Callable[[str], None] = lambda message: None
-    bound: Callable[[Question], int] = field(default_factory=token_bounds)
+    aside: Aside = field(default_factory=one_aside)
 
     def endpoint(self) -> Endpoint:
         """`ask` for this judge."""
@@ -69,7 +71,7 @@ class CallPath:
             run=self.run,
             ledger=self.ledger,
             tally=self.tally,
-            bound=self.bound,
+            aside=self.aside,
         )
 
 

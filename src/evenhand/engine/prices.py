@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from evenhand.exchange import Message, Question, Reply, Usage
-from evenhand.jsontext import compact
 from evenhand.limits import TOKENS_A_MESSAGE, TOKENS_MOST
 
 PICO = 10**12
@@ -50,21 +48,14 @@ class Price:
 FREE = Price(input=0, output=0, cached=0, long_input=0, long_output=0)
 
 
-def token_bounds() -> Callable[[Question], int]:
-    """The function from a question to the most tokens it can have: a byte-level tokenizer never
-    makes more than bytes.
+def token_bound(question: Question) -> int:
+    """The most tokens that a question can have: a byte-level tokenizer never makes more than bytes.
 
-    The schema counts, for providers put it into the prompt; the last one is measured once.
+    The schema counts, for providers put it into the prompt.
     """
-    last: list[Any] = [None, 0]
-
-    def bound(question: Question) -> int:
-        if question.schema is not last[0]:
-            last[:] = question.schema, len(compact(question.schema).encode())
-        turns = [message.content.encode() for message in question.messages]
-        return int(last[1]) + sum(map(len, turns)) + TOKENS_A_MESSAGE * len(turns)
-
-    return bound
+    schema = question.schema.data if question.schema else b""
+    turns = [len(message.content.encode()) for message in question.messages]
+    return len(schema) + sum(turns) + TOKENS_A_MESSAGE * len(turns)
 
 
 def believed(reply: Reply) -> Reply:

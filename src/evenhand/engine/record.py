@@ -4,13 +4,15 @@ before anybody uses it."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from functools import partial
 
 from evenhand.engine.attempt import Attempt, Endpoint, Layer
+from evenhand.engine.prices import token_bound
 from evenhand.engine.stop import Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import CallError, NothingRecorded
 from evenhand.exchange import Judge, Question
+from evenhand.kinds.shared.asking import Aside
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.ports import Call, Ledger
 
@@ -22,14 +24,14 @@ def recorded(
     run: str,
     ledger: Ledger,
     tally: Tally,
-    bound: Callable[[Question], int],
+    aside: Aside,
 ) -> Endpoint:
     """Ask the ledger first, and pay once for equal questions at once."""
     key_of = call_keys(judge.identity)
     under_way: dict[str, asyncio.Future[Call]] = {}
 
     async def ask(question: Question) -> Call:
-        key = key_of(question)
+        key = await aside(partial(key_of, question), question.size)
         if key in under_way:
             tally.cached += 1
             return await asyncio.shield(under_way[key])
@@ -54,7 +56,8 @@ def recorded(
             # A run that the ledger answers must still hear Ctrl-C and draw its progress.
             await asyncio.sleep(0)
             return call
-        attempt = Attempt(question, key, bound(question))
+        bound = await aside(partial(token_bound, question), question.size)
+        attempt = Attempt(question, key, bound)
         async with attempt:
             reply = await inner(attempt)
             call = Call(key, run, judge.name, reply, attempt.cost)

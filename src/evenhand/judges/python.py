@@ -74,12 +74,13 @@ class PythonJudge:
     async def answer(self, question: Question) -> Reply:
         """What the function returns, or JudgeCrashed with where it went wrong."""
         messages = [{"role": m.role, "content": m.content} for m in question.messages]
+        schema = question.schema.value if question.schema else None
         params = self._params(question)
         sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
         clock = asyncio.timeout(self._seconds)
         try:
             async with clock:
-                text = await self._called(messages, question.schema, params)
+                text = await self._called(messages, schema, params)
         except (CallError, EvenhandError):
             raise
         except Exception as error:
@@ -102,7 +103,8 @@ class PythonJudge:
         return await result if inspect.isawaitable(result) else result
 
     def _params(self, question: Question) -> dict[str, Any]:
-        temperature, seed = sampling(question, self._temperature, self._seed)
+        place = (question.round, question.repeat)
+        temperature, seed = sampling(*place, self._temperature, self._seed)
         return {
             "temperature": temperature,
             "max_tokens": self._max_tokens,

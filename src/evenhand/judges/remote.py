@@ -12,13 +12,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from yarl import URL
 
 from evenhand import limits
 from evenhand.errors import AskAgain, CallError, CallLost, KeyMissing, ProviderRefused
-from evenhand.exchange import Finish, Message, Question, Reply, Style, Usage
+from evenhand.exchange import Finish, Message, Question, Reply, Schema, Style, Usage
 from evenhand.jsontext import compact
 from evenhand.judges.address import address_of, first_set
 from evenhand.judges.complaint import Complaint, Recipient, carried, error_for, read_complaint
@@ -47,13 +48,10 @@ class Decoded(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The body after its messages, and what of temperature and seed is in it. Schema and dialect
-    are kept with it, so that their ids stay their own."""
+    """The body after its messages, and what of temperature and seed is in it."""
 
     text: str
     sampling: Mapping[str, float]
-    schema: Mapping[str, Any] | None
-    dialect: Dialect
 
 
 class RemoteJudge(ABC):
@@ -104,7 +102,8 @@ class RemoteJudge(ABC):
         )
         self._dialect = replace(dialect, logprobs=MOST_LOGPROBS) if scored else dialect
         self._proven = False
-        self._tails: dict[tuple[int, int, int, int], Tail] = {}
+        # Questions share their schema and their round.
+        self._tail = lru_cache(maxsize=TAILS_KEPT)(self._written_tail)
 
     @abstractmethod
     def _endpoint(self, base: URL) -> URL:
@@ -129,8 +128,9 @@ class RemoteJudge(ABC):
         if self.lacks:
             raise self.lacks
         dialect = self._dialect
-        answered = await self._client.post(self._body(question, dialect))
-        outcome = self._read(answered, self._tail(question, dialect))
+        tail = self._tail(question.schema, dialect, question.round, question.repeat)
+        answered = await self._client.post(self._body(question, tail))
+        outcome = self._read(answered, tail, question.schema)
         if isinstance(outcome, Reply):
             self._proven = True
             return outcome
@@ -151,27 +151,22 @@ class RemoteJudge(ABC):
             advice=f"Set {self._recipient.key_name} in the environment or in .env.",
         )
 
-    def _body(self, question: Question, dialect: Dialect) -> bytes:
-        text = self._turns(question.messages) + self._tail(question, dialect).text
+    def _body(self, question: Question, tail: Tail) -> bytes:
+        text = self._turns(question.messages) + tail.text
         # A lone surrogate has no UTF-8; what replaces it is its JSON escape.
         return text.encode("utf-8", "backslashreplace")
 
-    def _tail(self, question: Question, dialect: Dialect) -> Tail:
-        """The body after its messages, kept for questions that share schema and round."""
-        place = (id(question.schema), id(dialect), question.round, question.repeat)
-        tail = self._tails.get(place)
-        if tail is not None:
-            return tail
-        if len(self._tails) >= TAILS_KEPT:
-            self._tails.clear()
-        sampled = self._sampled(question, dialect)
-        text = "," + compact(self._settings(question.schema, sampled, dialect))[1:]
-        self._tails[place] = tail = Tail(text, sampled, question.schema, dialect)
-        return tail
+    def _written_tail(
+        self, schema: Schema | None, dialect: Dialect, number: int, repeat: int
+    ) -> Tail:
+        """The body after its messages, in a round of that number."""
+        sampled = self._sampled(number, repeat, dialect)
+        settings = self._settings(schema.value if schema else None, sampled, dialect)
+        return Tail("," + compact(settings)[1:], sampled)
 
-    def _sampled(self, question: Question, dialect: Dialect) -> dict[str, float]:
+    def _sampled(self, number: int, repeat: int, dialect: Dialect) -> dict[str, float]:
         """What of temperature and seed is sent."""
-        temperature, seed = sampling(question, self._temperature, self._seed)
+        temperature, seed = sampling(number, repeat, self._temperature, self._seed)
         sampled: dict[str, float] = {}
         if temperature is not None and dialect.temperature:
             sampled["temperature"] = temperature
@@ -179,7 +174,9 @@ class RemoteJudge(ABC):
             sampled["seed"] = seed
         return sampled
 
-    def _read(self, answered: Answered, tail: Tail) -> Reply | Complaint | CallLost:
+    def _read(
+        self, answered: Answered, tail: Tail, schema: Schema | None
+    ) -> Reply | Complaint | CallLost:
         """The reply, what the provider complains about, or what its nonsense amounts to: a value,
         so that no frame that holds the raw body, and maybe a key in it, is in a traceback."""
         scrub = self._client.scrub
@@ -200,7 +197,7 @@ class RemoteJudge(ABC):
             finish=decoded.finish,
             usage=decoded.usage,
             model=storable(scrub(decoded.model)),
-            odds=odds(text, decoded.tokens, tail.schema) if finished else {},
+            odds=odds(text, decoded.tokens, schema.value if schema else None) if finished else {},
             sampling=tail.sampling,
         )
 

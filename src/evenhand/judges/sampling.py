@@ -3,8 +3,6 @@ a reply can be kept. Pure functions: the same question always gives the same par
 
 from __future__ import annotations
 
-from evenhand.exchange import Question
-
 # A later round must be able to come out differently.
 LATER_ROUNDS_TEMPERATURE = 0.7
 # Keeps the seeds of repeats and rounds apart; there are never so many rounds.
@@ -12,13 +10,14 @@ SEEDS_A_REPEAT = 1000
 
 
 def sampling(
-    question: Question, temperature: float | None, seed: int | None
+    number: int, repeat: int, temperature: float | None, seed: int | None
 ) -> tuple[float | None, int | None]:
-    """Temperature and seed of one question: raised, and new, from the second round on."""
-    if temperature is not None and question.round > 1:
+    """Temperature and seed of a question in the round of that number: raised, and new, from the
+    second round on."""
+    if temperature is not None and number > 1:
         temperature = max(temperature, LATER_ROUNDS_TEMPERATURE)
     if seed is not None:
-        seed += SEEDS_A_REPEAT * question.repeat + question.round - 1
+        seed += SEEDS_A_REPEAT * repeat + number - 1
     return temperature, seed
 
 

@@ -17,36 +17,29 @@ which candidate a file names first, which structured-output mode the endpoint ac
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
 from evenhand.exchange import Question
+from evenhand.jsontext import canonical
 
 CALL_TAG = "call2-blake2b:"
-
-canonical = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False
-).encode
 
 
 def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
     """The function from a question to its key, for the judge with this identity.
 
-    The judge's part and the last schema seen are encoded once, not once per call: schemas are
-    shared by all samples under one rubric.
+    The judge's part is encoded once, not once per call, and so is a schema that questions share.
     """
     opening = _framed(canonical(dict(identity)))
     by_unit = bool(identity.get("by_unit"))
-    last: list[Any] = [None, _framed("null")]
 
     def key(question: Question) -> str:
-        if question.schema is not last[0]:
-            last[:] = question.schema, _framed(canonical(question.schema))
+        schema = question.schema.data if question.schema else b"null"
         numbers = (question.round, question.repeat, question.reask)
         place = (question.unit, question.order) if by_unit else ("", "")
-        parts = [opening, last[1], *(_framed(str(number)) for number in numbers)]
+        parts = [opening, _framed_bytes(schema), *(_framed(str(number)) for number in numbers)]
         parts += map(_framed, place)
         for message in question.messages:
             parts += (_framed(message.role), _framed(message.content))
@@ -57,7 +50,10 @@ def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
 
 def _framed(text: str) -> bytes:
     """A text that cannot run into the next one."""
-    data = text.encode("utf-8", "surrogatepass")
+    return _framed_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def _framed_bytes(data: bytes) -> bytes:
     return b"%d:%b," % (len(data), data)
 
 

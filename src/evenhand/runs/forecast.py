@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.engine.group import JudgeGroup
-from evenhand.engine.prices import dollars, token_bounds, token_guess
+from evenhand.engine.prices import dollars, token_bound, token_guess
 from evenhand.engine.schedule import Everything, Schedule
 from evenhand.engine.settle import asking
 from evenhand.engine.stop import Stopped
@@ -131,7 +131,6 @@ class _Lookahead:
         self._tries = 1 + plan.suite.file.settings.repairs
         judges = [(seat, call_keys(seat.judge.identity)) for seat in plan.seats]
         self._seated = list(seated(plan.judge_groups, judges))
-        self._bound = token_bounds()
 
     async def add_all(
         self,
@@ -254,7 +253,7 @@ class _Lookahead:
         found, calls = self.found, len(tries) * times
         found.calls_most += calls
         found.output_tokens_most += calls * max(seat.spec.max_tokens for seat, _ in ways)
-        costs = [_dearest(seat, self._bound(question), tries) for seat, question in ways]
+        costs = [_dearest(seat, token_bound(question), tries) for seat, question in ways]
         known = [cost for cost in costs if cost is not None]
         if calls and len(known) < len(costs):
             found.cost_least = found.cost_most = None

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.engine.budget import Budget
-from evenhand.engine.prices import token_bounds
+from evenhand.engine.prices import token_bound
 from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted, StoppedEarly, StoreError
 from evenhand.exchange import Question, Reply, Usage
@@ -46,7 +46,7 @@ class Scene:
     """The most that a call may cost, once one was asked."""
 
     async def at_once(self, question: Question) -> Reply:
-        self.most = PER_TOKEN * (token_bounds()(question) + 300)
+        self.most = PER_TOKEN * (token_bound(question) + 300)
         return good_reply(question, USED)
 
     async def never(self, question: Question) -> Reply:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.engine.prices import token_bounds
+from evenhand.engine.prices import token_bound
 from evenhand.errors import CallLost, CallRejected, StoppedEarly, StoreError, UsageError
-from evenhand.exchange import Message, Question, Reply, Usage
+from evenhand.exchange import Message, Question, Reply, Schema, Usage
 from evenhand.ledger.sqlite.ledger import SqliteLedger
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
@@ -28,7 +28,6 @@ class Costly:
 
     def __init__(self, seed: int, most: int) -> None:
         self.tokens, self._random, self._most = 0, random.Random(seed), most
-        self._bound = token_bounds()
 
     async def __call__(self, question: Question) -> Reply:
         for _ in range(self._random.randrange(5)):
@@ -36,7 +35,7 @@ class Costly:
         fate = self._random.random()
         if fate < 0.1:
             raise CallRejected("filtered", "no")
-        used, written = self._bound(question), self._most
+        used, written = token_bound(question), self._most
         if fate < 0.5:
             used, written = used // 10, written // 10
         self.tokens += used + written
@@ -118,10 +117,11 @@ async def test_a_store_that_fails_leaves_nobody_waiting_for_money(
 
 
 def test_the_bound_counts_bytes_of_messages_and_schema() -> None:
-    bound = token_bounds()
     turn = Message("user", "оценка")
-    assert bound(Question(messages=(turn,))) == 12 + 16
-    assert bound(Question(messages=(turn,), schema={"type": "object"})) == 12 + 16 + 17
+    assert token_bound(Question(messages=(turn,))) == 12 + 16
+    assert (
+        token_bound(Question(messages=(turn,), schema=Schema({"type": "object"}))) == 12 + 16 + 17
+    )
 
 
 async def test_calls_from_before_a_price_was_known_count_against_a_later_budget(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import AskAgain
-from evenhand.exchange import Judge, Message, Question, Reply
+from evenhand.exchange import Judge, Message, Question, Reply, Schema
 from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
 from evenhand.judges.openai import OpenAIJudge
 
@@ -40,7 +40,8 @@ MakeJudge = Callable[..., OpenAIJudge]
 def question(prompt: str = "Judge this.", **rest: Any) -> Question:
     messages = (Message("system", "You judge."), Message("user", prompt))
     asked: dict[str, Any] = {"schema": SCHEMA, "unit": "u1", **rest}
-    return Question(messages=messages, **asked)
+    schema = asked.pop("schema")
+    return Question(messages=messages, schema=None if schema is None else Schema(schema), **asked)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from evenhand.exchange import Message, Question
+from evenhand.exchange import Message, Question, Schema
 from evenhand.ledger.keys import call_keys, unit_digest
 from evenhand.manifest import (
     Compare,
@@ -29,7 +29,7 @@ from tests.suites import at, prepared, write_suite
 IDENTITY: dict[str, Any] = {"provider": "openai", "base_url": "http://a/v1", "model": "m"}
 QUESTION = Question(
     messages=(Message("system", "You judge."), Message("user", "Оцени.")),
-    schema={"type": "object"},
+    schema=Schema({"type": "object"}),
     unit="u1",
 )
 
@@ -50,7 +50,7 @@ def test_the_canonical_form_is_pinned() -> None:
         {"messages": (Message("user", "You judge."), QUESTION.messages[1])},
         {"messages": QUESTION.messages[1:]},
         {"schema": None},
-        {"schema": {"type": "array"}},
+        {"schema": Schema({"type": "array"})},
         {"round": 2},
         {"repeat": 1},
         {"reask": 1},
@@ -82,7 +82,8 @@ def test_unit_and_order_count_for_judges_that_answer_by_them(changed: dict[str, 
 
 def test_equal_schemas_have_equal_keys_whichever_came_before() -> None:
     key_of = call_keys(IDENTITY)
-    keys = [key_of(replace(QUESTION, schema=s)) for s in ({"a": 1}, None, {"a": 1}, {"b": 1})]
+    schemas = [Schema({"a": 1}), None, Schema({"a": 1}), Schema({"b": 1})]
+    keys = [key_of(replace(QUESTION, schema=schema)) for schema in schemas]
     assert keys[0] == keys[2]
     assert len(set(keys)) == 3
     assert keys[1] == call_keys(IDENTITY)(replace(QUESTION, schema=None))

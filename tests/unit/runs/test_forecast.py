@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.engine.prices import token_bounds
+from evenhand.engine.prices import token_bound
 from evenhand.errors import DataError
 from evenhand.kinds.shared.asking import Asking
 from evenhand.limits import MAX_ROUNDS, REPAIRS
@@ -139,7 +139,7 @@ async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: 
     (unit,) = ready.units(ready.judging)
     opened = ready.judging.opening(unit.body, Asking(ask=ready.seats[0].judge.answer))
     grown = sum(256 * reask for reask in range(TRIES))
-    sent = sum(TRIES * token_bounds()(question) + grown for question in opened)
+    sent = sum(TRIES * token_bound(question) + grown for question in opened)
     assert found.cost_most == rounds * (sent + 2 * 2 * TRIES * 256) * 10**6
 
 

@@ -135,7 +135,8 @@ class EmbeddedJudge:
         }
 
     def _request(self, question: Question) -> dict[str, Any]:
-        temperature, seed = sampling(question, self._temperature, self._seed)
+        place = (question.round, question.repeat)
+        temperature, seed = sampling(*place, self._temperature, self._seed)
         return {
             "temperature": temperature,
             "seed": seed,
@@ -143,7 +144,7 @@ class EmbeddedJudge:
             "drawn": question.round > 1,
             "messages": [asdict(message) for message in question.messages],
             "neutral": [asdict(message) for message in question.neutral or ()],
-            "schema": question.schema,
+            "schema": question.schema.value if question.schema else None,
         }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from evenhand import jsontext
+from evenhand.exchange import Schema
 from evenhand.kinds.shared.load import Protocol, ProtocolError
 from evenhand.kinds.shared.schemas import object_of
 from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST
@@ -33,7 +34,7 @@ class Form:
     rule: str
     """How the winner follows from the marks."""
     shape: str
-    schema: dict[str, Any]
+    schema: Schema
 
 
 def form_of(
@@ -44,7 +45,7 @@ def form_of(
     shape = {"criteria": {c.id: given for c in criteria}, "explanation": "...", "winner": "tie"}
     listed = "\n".join(f"- {c.id}: {c.text}" for c in criteria)
     rule = "\n".join(_rule(criteria, priority, phrases))
-    return Form(listed, rule, jsontext.dump(shape), _full_schema(criteria))
+    return Form(listed, rule, jsontext.dump(shape), Schema(_full_schema(criteria)))
 
 
 def _rule(

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, cast
 from msgspec import UNSET
 from msgspec.structs import replace as changed
 
-from evenhand.exchange import Message, Question, Reply, Style
+from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
 from evenhand.kinds.disguise.families import family, gives_itself_away, masked
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
@@ -266,14 +266,15 @@ class PairwiseProtocol:
         """The contract applied to a settled verdict made elsewhere."""
         return check_verdict(value, [criterion.id for criterion in self.criteria], self.words)
 
-    def _schema(self, pair: Pair, texts: tuple[str, str], style: Style) -> dict[str, Any] | None:
+    def _schema(self, pair: Pair, texts: tuple[str, str], style: Style) -> Schema | None:
         """None where the prompt may ask for another form than ours; a judge that fills a form by
         probabilities always needs one."""
         if style == "compact":
             leading = self.priority[0] if self.priority else self.criteria[0].id
             beside = extra_blocks(pair.extras, self.use).values()
             topic = "\n".join((*beside, pair.topic))
-            return compact_schema(self.criteria, leading, topic, texts, self.words.phrases)
+            say = self.words.phrases
+            return Schema(compact_schema(self.criteria, leading, topic, texts, say))
         return None if self.tables or self.own else self.form.schema
 
     def _messages(self, pair: Pair, texts: tuple[str, str], style: Style) -> tuple[Message, ...]:

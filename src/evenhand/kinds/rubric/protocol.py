@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
-from evenhand.exchange import Message, Question, Reply, Style
+from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.rubric.check import TAGS, Sources, check_reply, sources_of
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
@@ -49,16 +49,16 @@ ALIASES = {"answer": "model_output", "output": "model_output"}
 
 
 class Form(NamedTuple):
-    """What every question under one rubric shares, made once. It holds its rubric, so that the
-    rubric's id stays its own."""
+    """What every question under one rubric shares."""
 
-    rubric: Rubric
     shape: str
-    schema: dict[str, Any]
-    neutral: tuple[Message, ...] | None
+    schema: Schema
 
 
-FORMS_KEPT = 64
+@lru_cache(maxsize=64)
+def form_of(rubric: Rubric) -> Form:
+    """The form of a reply under a rubric: rows often repeat one rubric."""
+    return Form(jsontext.dump(_shape(rubric, None)), Schema(_full_schema(rubric, None)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,6 @@ class RubricProtocol:
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
     own: OwnPrompt | None = None
-    forms: dict[tuple[int, Style], Form] = field(default_factory=dict[Any, "Form"], compare=False)
 
     async def judge(self, sample: Sample, asking: Asking) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
@@ -127,37 +126,27 @@ class RubricProtocol:
     def question(self, sample: Sample, rubric: Rubric, style: Style) -> Question:
         """What the judge is asked about one sample."""
         prompt = self.prompts[style]
-        form = self._form(prompt, rubric, style)
-        shape, schema = form.shape, form.schema
+        shape, schema = form_of(rubric)
+        neutral = self._neutral(prompt, rubric, style) if style == "compact" else None
         if self.expose_meta:
             shape = jsontext.dump(_shape(rubric, sample.meta))
-            schema = _full_schema(rubric, dict(sample.meta))
+            schema = Schema(_full_schema(rubric, dict(sample.meta)))
         if style == "compact":
             quotes = fragments(sample.model_output)
             meta = dict(sample.meta) if self.expose_meta else None
-            schema = _compact_schema(rubric, quotes, self.words.no_evidence, meta)
+            schema = Schema(_compact_schema(rubric, quotes, self.words.no_evidence, meta))
         return Question(
             messages=self._messages(prompt, sample, rubric, shape, style),
             schema=None if self.own and style == "full" else schema,
-            neutral=form.neutral,
+            neutral=neutral,
             unit=sample.id,
         )
 
-    def _form(self, prompt: Prompt, rubric: Rubric, style: Style) -> Form:
-        known = self.forms.get((id(rubric), style))
-        if known is not None:
-            return known
-        if len(self.forms) >= FORMS_KEPT:
-            self.forms.clear()
-        shape = jsontext.dump(_shape(rubric, None))
-        neutral = None
-        if style == "compact":
-            unknown = self.words.neutral
-            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
-            neutral = self._messages(prompt, blank, rubric, shape, style)
-        form = Form(rubric, shape, _full_schema(rubric, None), neutral)
-        self.forms[id(rubric), style] = form
-        return form
+    def _neutral(self, prompt: Prompt, rubric: Rubric, style: Style) -> tuple[Message, ...]:
+        """The prompt about nothing."""
+        unknown = self.words.neutral
+        blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
+        return self._messages(prompt, blank, rubric, form_of(rubric).shape, style)
 
     def _messages(
         self, prompt: Prompt, sample: Sample, rubric: Rubric, shape: str, style: Style

@@ -59,6 +59,9 @@ class Rubric:
     value: Mapping[str, Any] = field(compare=False)
     """As it was given."""
 
+    def __hash__(self) -> int:
+        return hash(self.text)
+
 
 @lru_cache(maxsize=64)
 def parse_rubric(text: str) -> Rubric:

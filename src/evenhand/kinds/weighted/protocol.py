@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.errors import quoted
-from evenhand.exchange import Message, Question, Style
+from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.judgment import Failure, Judgment, Verdict
 from evenhand.kinds.shared.asking import Asking, converse
 from evenhand.kinds.shared.check import Checked
@@ -52,7 +52,7 @@ class Form(NamedTuple):
 
     types: str
     shape: str
-    schema: dict[str, Any]
+    schema: Schema
     neutral: tuple[Message, ...] | None
 
 
@@ -157,7 +157,8 @@ class WeightedProtocol:
         if place not in self.forms:
             make = compact_schema_of if style == "compact" else schema_of
             shape = jsontext.dump(shape_of(self.dimensions))
-            form = Form(self._types(given), shape, make(self.dimensions, self.types, given), None)
+            schema = Schema(make(self.dimensions, self.types, given))
+            form = Form(self._types(given), shape, schema, None)
             if style == "compact":
                 form = form._replace(neutral=self._neutral(form, style))
             self.forms[place] = form

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand import limits
 from evenhand.errors import CallRejected, JudgeCrashed, ProviderRefused, UsageError
-from evenhand.exchange import Message, Question
+from evenhand.exchange import Message, Question, Schema
 from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.embedded import judge as module
 from evenhand.judges.embedded import open_embedded
@@ -34,7 +34,7 @@ for line in sys.stdin:
     tell(reply={**REPLY, "text": json.dumps([os.getpid(), asked])})
 """
 )
-QUESTION = Question(messages=(Message("user", "hello"),), schema={"const": 1})
+QUESTION = Question(messages=(Message("user", "hello"),), schema=Schema({"const": 1}))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from evenhand.errors import CallRejected, ProviderRefused
-from evenhand.exchange import Message, Question
+from evenhand.exchange import Message, Question, Schema
 from evenhand.judges.embedded import fetch, models, open_embedded
 from evenhand.judges.embedded.options import likeliest
 from evenhand.judges.embedded.runtime import Runtime, Sampling, Threads
@@ -52,7 +52,9 @@ def question(answer):
         },
     }
     return Question(
-        messages=about("Where is Paris?", answer), schema=schema, neutral=about("N/A", "N/A")
+        messages=about("Where is Paris?", answer),
+        schema=Schema(schema),
+        neutral=about("N/A", "N/A"),
     )
 
 
@@ -68,7 +70,7 @@ def comparison(first, second, number=1):
             "winner": {"enum": ["A", "B", "tie"], "x-versus": versus},
         },
     }
-    return Question(messages=(Message("user", text),), schema=schema, round=number)
+    return Question(messages=(Message("user", text),), schema=Schema(schema), round=number)
 
 
 async def answers(questions, **options):

@@ -351,7 +351,7 @@ async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> N
     assert [one.judge for one in judgment.passes] == [
         name for name in ("one", "two", "three", "one") for _ in "12"
     ]
-    compact = ["x-versus" in json.dumps(one.schema) for one in judge.asked]
+    compact = ["x-versus" in json.dumps(one.schema.value) for one in judge.asked]
     assert compact == [False, False, True, True, False, False, False, False]
 
 
@@ -492,7 +492,7 @@ async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stan
     await protocol().judge(PAIR, asking(judge, styles=("compact",)))
     for one in judge.asked:
         assert one.schema is not None
-        asked = one.schema["properties"]
+        asked = one.schema.value["properties"]
         marks = {
             c: given["properties"]["mark"] for c, given in asked["criteria"]["properties"].items()
         }

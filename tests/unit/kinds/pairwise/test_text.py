@@ -158,7 +158,7 @@ def test_a_small_model_is_asked_one_thing_and_cannot_contradict_the_rule(languag
     judged = protocol(language)
     (question, _) = judged.questions(PAIR, Asking(ask=_nobody, styles=("compact",)))
     assert question.schema is not None
-    form = question.schema["properties"]
+    form = question.schema.value["properties"]
     marks = {c: one["properties"]["mark"] for c, one in form["criteria"]["properties"].items()}
     assert marks.pop("C1")["x-versus"] == form["winner"]["x-versus"]
     assert all(mark == {"const": "tie"} for mark in marks.values())

@@ -171,13 +171,13 @@ async def test_an_exposed_meta_is_shown_as_it_is_spelled_and_asked_back(language
     text = prompt(ask.asked[0])
     assert f"\n{jsontext.dump(META)}\n[[/meta " in text
     assert judged.words.copy_meta in text
-    assert next(iter(ask.asked[0].schema["properties"])) == "meta"
+    assert next(iter(ask.asked[0].schema.value["properties"])) == "meta"
 
 
 def test_the_schema_of_an_exposed_meta_takes_its_copy_whatever_is_in_it():
     meta = {"list": ["a", 1, "b", None], "same": [1, 2], "none": [], "t": True, "deep": {"x": 1.5}}
     question = asked(sample=replace(SAMPLE, meta=meta), expose_meta=True)
-    found = question.schema["properties"]["meta"]["properties"]
+    found = question.schema.value["properties"]["meta"]["properties"]
     kinds = [{"type": "string"}, {"type": "integer"}, {"type": "null"}]
     assert found["list"]["items"] == {"anyOf": kinds}
     assert found["same"]["items"] == {"type": "integer"}
@@ -187,10 +187,10 @@ def test_the_schema_of_an_exposed_meta_takes_its_copy_whatever_is_in_it():
 
 
 def test_a_judge_that_fills_a_form_need_not_copy_an_exposed_meta_itself():
-    schema = asked(style="compact", expose_meta=True).schema
+    schema = asked(style="compact", expose_meta=True).schema.value
     assert schema["properties"]["meta"] == {"const": META}
     assert schema["required"] == ["meta", "scores", "failure_tags", "notes"]
-    assert "meta" not in asked(style="compact").schema["properties"]
+    assert "meta" not in asked(style="compact").schema.value["properties"]
 
 
 EXTRAS = {"reference": "the truth", "context": "the source", "messages": [{"role": "user"}]}
@@ -231,7 +231,7 @@ def test_no_output_closes_its_fence(output, style):
 
 
 def test_the_schema_asks_for_evidence_then_rationale_then_score():
-    schema = asked().schema
+    schema = asked().schema.value
     assert list(schema["properties"]) == schema["required"] == ["scores", "failure_tags", "notes"]
     inner = schema["properties"]["scores"]["properties"]["brief"]
     assert list(inner["properties"]) == inner["required"] == ["evidence", "rationale", "score"]
@@ -250,14 +250,14 @@ def test_many_rubrics_do_not_mix_up_their_schemas():
     for number in range(200):
         value = json.loads(RUBRIC_TEXT.replace('"correct"', f'"d{number}"'))
         question = judged.question(SAMPLE, build_rubric(value), "full")
-        assert next(iter(question.schema["properties"]["scores"]["properties"])) == f"d{number}"
-    assert len(judged.forms) <= 64
+        scores = question.schema.value["properties"]["scores"]["properties"]
+        assert next(iter(scores)) == f"d{number}"
 
 
 @pytest.mark.parametrize("language", PHRASES)
 def test_a_judge_that_fills_a_form_chooses_among_quotes_and_bands(language):
     question = asked(language, style="compact")
-    inner = question.schema["properties"]["scores"]["properties"]["correct"]["properties"]
+    inner = question.schema.value["properties"]["scores"]["properties"]["correct"]["properties"]
     quotes = inner["evidence"]["items"]["enum"]
     assert quotes
     assert all(quote in SAMPLE.model_output for quote in quotes)
@@ -268,7 +268,7 @@ def test_a_judge_that_fills_a_form_chooses_among_quotes_and_bands(language):
 @pytest.mark.parametrize("language", PHRASES)
 def test_a_form_about_nothing_admits_that_there_is_no_evidence(language):
     question = asked(language, replace(SAMPLE, model_output=" \n"), "compact")
-    inner = question.schema["properties"]["scores"]["properties"]["correct"]["properties"]
+    inner = question.schema.value["properties"]["scores"]["properties"]["correct"]["properties"]
     assert (inner["evidence"], inner["rationale"]) == ({"const": []}, {"const": PHRASES[language]})
 
 

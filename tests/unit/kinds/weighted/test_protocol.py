@@ -168,24 +168,24 @@ def test_the_maxima_stand_in_the_prompt_by_the_type(language: str) -> None:
         assert all(str(most) in text for most in weights.values())
         schema = judged.question(under(FACT.replace("fact", name, 1)), "full").schema
         assert schema is not None
-        assert schema["properties"]["inferred_task_type"] == {"type": "null"}
+        assert schema.value["properties"]["inferred_task_type"] == {"type": "null"}
     text = prompt(judged.question(under(PLAIN), "full"))
     assert all(name in text for name in WEIGHTS)
     schema = judged.question(under(PLAIN), "full").schema
     assert schema is not None
-    assert schema["properties"]["inferred_task_type"]["enum"] == list(WEIGHTS)
+    assert schema.value["properties"]["inferred_task_type"]["enum"] == list(WEIGHTS)
 
 
 def test_a_form_offers_steps_of_each_weight_and_the_check_rescales_them() -> None:
     judged = protocol()
     given = judged.question(ANSWER, "compact").schema
     assert given is not None
-    steps = given["properties"]["score"]["properties"]
+    steps = given.value["properties"]["score"]["properties"]
     assert steps[DIMENSIONS[0]]["enum"] == [0, 15, 30, 45, 60]
     open_type = under(PLAIN)
     offered = judged.question(open_type, "compact").schema
     assert offered is not None
-    assert offered["properties"]["score"]["properties"] == steps
+    assert offered.value["properties"]["score"]["properties"] == steps
     text = said(60, 15, 5, inferred_task_type="creative")
     checked = judged.check(text, open_type, "compact")
     assert checked.output is not None
