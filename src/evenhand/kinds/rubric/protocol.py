@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
@@ -72,6 +72,11 @@ class RubricProtocol:
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
     own: OwnPrompt | None = None
+    tags: str = field(init=False, compare=False)
+    """The failure tags as a judge is told of them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tags", _tag_lines(self.words.phrases))
 
     async def judge(self, sample: Sample, asking: Asking) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
@@ -170,7 +175,7 @@ class RubricProtocol:
         values = fenced(texts | extras)
         values["model_output"] = values[output]
         values["extras"] = "\n".join(values[name] for name in extras)
-        values |= {"shape": shape, "tags": _tag_lines(self.words.phrases)}
+        values |= {"shape": shape, "tags": self.tags}
         if self.expose_meta:
             values["extras"] += f"\n{self.words.copy_meta}"
         return values
