@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NoReturn, cast
 
@@ -93,27 +93,22 @@ def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
     if text.count("{") + text.count("[") > depth and _is_deeper(text, depth):
         raise TooDeep(depth)
     try:
-        value, end = decoder.raw_decode(text, _blank_end(text, 0))
+        value, end = decoder.raw_decode(text, _blanks(text, 0).end())
     except json.JSONDecodeError as error:
         if _breaks_off(text, error.pos):
             raise Truncated(error.msg, text, error.pos) from None
         raise
     except RecursionError:
         raise TooDeep(depth) from None
-    end = _blank_end(text, end)
-    if end < len(text):
+    if end < len(text) and (end := _blanks(text, end).end()) < len(text):
         raise json.JSONDecodeError("Extra data", text, end)
     return value
 
 
-_BLANK = re.compile(r"[ \t\n\r]*+")
+_blanks = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[ \t\n\r]*+").match)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NO_BRACKET = re.compile(r"[^\[\]{}]++")
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
-
-
-def _blank_end(text: str, at: int) -> int:
-    return cast("re.Match[str]", _BLANK.match(text, at)).end()
 
 
 def _brackets(text: str) -> str:
