@@ -208,15 +208,15 @@ def _spelled_out(value: Any, depth: int) -> str:
         raise TooDeep(STORED_DEPTH)
     if isinstance(value, Mapping):
         members = cast("Mapping[str, Any]", value).items()
-        inner = [f"{compact(str(name))}:{_spelled_out(one, depth - 1)}" for name, one in members]
+        inner = [f"{compact(str(key))}:{_spelled_out(item, depth - 1)}" for key, item in members]
         return "{" + ",".join(inner) + "}"
     items = cast("Sequence[Any]", value)
     return "[" + ",".join([_spelled_out(item, depth - 1) for item in items]) + "]"
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Equal as JSON: key order and the spelling of numbers count."""
-    return dump(one) == dump(other)
+    return dump(first) == dump(second)
 
 
 def _number(text: str) -> float | Spelled:
@@ -260,8 +260,8 @@ _SPACE = re.compile(r"[\s,:]*")
 
 def _skip(text: str, at: int) -> int:
     """Past white space and the marks between values."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
 
 
 def find_line(text: str, path: tuple[str | int, ...]) -> int | None:

@@ -19,7 +19,7 @@ from itertools import chain, starmap
 from operator import attrgetter
 from typing import Literal, NamedTuple, cast
 
-from evenhand.kinds.disguise import introductions as said
+from evenhand.kinds.disguise import introductions
 from evenhand.kinds.disguise.family_table import FAMILIES
 from evenhand.kinds.shared.scan import chunks, matches, search
 
@@ -49,12 +49,12 @@ def family(name: str) -> str | None:
     if provider in _NO_MODEL:
         return None
     # What these serve is anyone's model, so their name says nothing about it.
-    told = rest if rest and provider in _ANY_MODEL else parts
+    names = rest if rest and provider in _ANY_MODEL else parts
     is_model = bool(rest) and provider in _MODELS_OWN
     owners, words = _owners(), _id_words()
     counted = {key: words[key] for key in words if is_model or owners[key].search(low)}
-    found = (_family_of(part, (_ids(), counted)) for part in reversed(told))
-    return next(filter(None, found), None)
+    families = (_family_of(part, (_ids(), counted)) for part in reversed(names))
+    return next(filter(None, families), None)
 
 
 @cache
@@ -78,13 +78,13 @@ def _whole(words: str) -> re.Pattern[str]:
 
 def _family_of(part: str, patterns: Sequence[Mapping[str, re.Pattern[str]]]) -> str | None:
     """The base named last, else the fine-tune named last."""
-    found = [
-        (key not in _TUNED, named.start(), key)
-        for each in patterns
-        for key, pattern in each.items()
-        for named in pattern.finditer(part)
+    places = [
+        (key not in _TUNED, name.start(), key)
+        for by_family in patterns
+        for key, pattern in by_family.items()
+        for name in pattern.finditer(part)
     ]
-    return max(found)[2] if found else None
+    return max(places)[2] if places else None
 
 
 def masked(text: str, *, but: str = "") -> str:
@@ -92,17 +92,17 @@ def masked(text: str, *, but: str = "") -> str:
 
     Whatever family `but` (the topic) names is what is talked about, and stays.
     """
-    kept = _naming(but).spoken_of()
+    topic = _naming(but).spoken_of()
     # What the first pass masks may show the second that a firm stands for the maker of a model.
-    return _masked_once(_masked_once(text, kept), kept)
+    return _masked_once(_masked_once(text, topic), topic)
 
 
-def _masked_once(text: str, kept: frozenset[str]) -> str:
+def _masked_once(text: str, topic: frozenset[str]) -> str:
     naming = _naming(text)
     pieces, at = [], 0
     for mention in naming.mentions:
-        is_kept = mention.family in kept or mention.text in kept
-        if is_kept or not naming.is_given(mention):
+        is_topic = mention.family in topic or mention.text in topic
+        if is_topic or not naming.is_given(mention):
             continue
         start, end = naming.original(mention)
         pieces += [text[at:start], MASK]
@@ -172,12 +172,12 @@ def _candidate() -> re.Pattern[str]:
     words is found many times faster than groups; `_mention` then says whose it is."""
     spaced: dict[str, list[str]] = {}
     dense: list[str] = []
-    for one in chain.from_iterable(map(_alternatives, _patterns().values())):
-        if re.match(f"[{_LETTER}]", next(char for char in one if char.isalpha())):
-            is_sure = one[0].isalpha() and one[1:2] not in ("?", "{")
-            spaced.setdefault(one[0] if is_sure else "", []).append(one[1:] if is_sure else one)
+    for word in chain.from_iterable(map(_alternatives, _patterns().values())):
+        if re.match(f"[{_LETTER}]", next(char for char in word if char.isalpha())):
+            is_sure = word[0].isalpha() and word[1:2] not in ("?", "{")
+            spaced.setdefault(word[0] if is_sure else "", []).append(word[1:] if is_sure else word)
         else:
-            dense.append(one)
+            dense.append(word)
     by_letter = "|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in spaced.items())
     firsts = "".join(sorted(set(re.findall(r"[\u3041-\u9fff]", "".join(dense)))))
     free = f"(?<![{_LETTER}])(?=[{_LETTER}])(?:{by_letter})"
@@ -206,9 +206,9 @@ class _Naming:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.shown, self.odd = _folded(text)
-        shown = (self.shown[start:end] for start, end in chunks(self.shown))
-        self.low = "".join(_lower(chunk).translate(_PLAINER) for chunk in shown)
+        self.folded, self.odd = _folded(text)
+        parts = (self.folded[start:end] for start, end in chunks(self.folded))
+        self.low = "".join(_lower(part).translate(_PLAINER) for part in parts)
         self.mentions = tuple(self._find())
 
     def _find(self) -> Iterator[_Mention]:
@@ -255,17 +255,17 @@ class _Naming:
             return False
         form, run = self._introduced.get(mention.start, ("", ""))
         if mention.kind == "words":
-            return said.is_called(self.low, mention.end, form, run)
-        if mention.kind == "bare" and said.ARTICLE.search(run):  # a Gemini, by the stars
+            return introductions.is_called(self.low, mention.end, form, run)
+        if mention.kind == "bare" and introductions.ARTICLE.search(run):  # a Gemini, by the stars
             return False
         if mention.kind in ("names", "bare"):
-            return said.is_name(self.low, mention.start, mention.end, form, run)
-        is_self = said.is_maker(self.low, mention.start, mention.end, form, run)
+            return introductions.is_name(self.low, mention.start, mention.end, form, run)
+        is_self = introductions.is_maker(self.low, mention.start, mention.end, form, run)
         return is_self and not (form == "as" and self._is_about_next(mention))
 
     def _is_person(self, mention: _Mention) -> bool:
         """Claude Monet, Алиса Селезнёва."""
-        return said.SURNAME.match(self.shown, mention.end) is not None
+        return introductions.SURNAME.match(self.folded, mention.end) is not None
 
     def _is_about_next(self, mention: _Mention) -> bool:
         """`As a model made by OpenAI, GPT-4 can ...`"""
@@ -273,11 +273,11 @@ class _Naming:
         if following is None or following.kind not in ("names", "bare"):
             return False
         between = self.low[mention.end : following.start]
-        return said.BEFORE_SUBJECT.fullmatch(between) is not None
+        return introductions.BEFORE_SUBJECT.fullmatch(between) is not None
 
     def _is_maker(self, mention: _Mention) -> bool:
         is_by = mention.start in self._made_by
-        return is_by or said.MAKES.match(self.low, mention.end) is not None
+        return is_by or introductions.MAKES.match(self.low, mention.end) is not None
 
     @cached_property
     def _next(self) -> dict[_Mention, _Mention]:
@@ -286,29 +286,29 @@ class _Naming:
     @cached_property
     def _introduced(self) -> dict[int, tuple[str, str]]:
         """Where an introduction ends: its form, and its words."""
-        introductions = matches(said.INTRODUCTION, self.low)
-        return {each.end(): (cast("str", each.lastgroup), each[0]) for each in introductions}
+        forms = matches(introductions.INTRODUCTION, self.low)
+        return {each.end(): (cast("str", each.lastgroup), each[0]) for each in forms}
 
     @cached_property
     def _made_by(self) -> frozenset[int]:
-        return frozenset(each.end() for each in matches(said.MADE_BY, self.low))
+        return frozenset(each.end() for each in matches(introductions.MADE_BY, self.low))
 
     @cached_property
     def _beside(self) -> frozenset[_Mention]:
         """Makers and names of one family that stand beside each other."""
-        found: set[_Mention] = set()
-        for one, other in self._next.items():
-            firms = [each.kind in ("makers", "firms") for each in (one, other)]
-            gap = self.low[one.end : min(other.start, one.end + 16)]
-            joint = said.OWNS if firms[0] else said.OWNED
-            is_near = one.family == other.family and other.start - one.end < 16
+        neighbours: set[_Mention] = set()
+        for mention, following in self._next.items():
+            firms = [each.kind in ("makers", "firms") for each in (mention, following)]
+            gap = self.low[mention.end : min(following.start, mention.end + 16)]
+            joint = introductions.OWNS if firms[0] else introductions.OWNED
+            is_near = following.start - mention.end < 16 and mention.family == following.family
             if is_near and firms[0] != firms[1] and joint.fullmatch(gap):
-                found |= {one, other}
-        return frozenset(found)
+                neighbours |= {mention, following}
+        return frozenset(neighbours)
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        return tuple(each.start() for each in matches(said.SENTENCE_END, self.low))
+        return tuple(each.start() for each in matches(introductions.SENTENCE_END, self.low))
 
     def _sentence(self, mention: _Mention) -> int:
         return bisect_left(self._ends, mention.start)
@@ -316,7 +316,7 @@ class _Naming:
     @cached_property
     def _about_models(self) -> frozenset[int]:
         """The sentences that speak of a model."""
-        models = matches(said.MODEL, self.low)
+        models = matches(introductions.MODEL, self.low)
         return frozenset(bisect_left(self._ends, each.start()) for each in models)
 
 
@@ -361,14 +361,14 @@ def _fold(stretch: str) -> str:
 
 def _letters(text: str) -> tuple[str, list[tuple[int, int]]]:
     """NFKC letter by letter without hidden characters, and where each letter came from."""
-    shown: list[str] = []
+    letters: list[str] = []
     spans: list[tuple[int, int]] = []
-    for found in _CLUSTER.finditer(text):
-        if found[0] not in _HIDDEN:
-            folded = unicodedata.normalize("NFKC", found[0])
-            shown.append(folded)
-            spans += [found.span()] * len(folded)
-    return "".join(shown), spans
+    for cluster in _CLUSTER.finditer(text):
+        if cluster[0] not in _HIDDEN:
+            folded = unicodedata.normalize("NFKC", cluster[0])
+            letters.append(folded)
+            spans += [cluster.span()] * len(folded)
+    return "".join(letters), spans
 
 
 def _lower(text: str) -> str:

@@ -227,15 +227,15 @@ def is_maker(low: str, start: int, end: int, form: str, run: str) -> bool:
         before = low[max(0, start - 2) : start].rstrip(" ")
         is_first = start == 0 or before[-1:] in ("。", "\n", "!", "?")
         return is_first and _JA_MADE.match(low, end) is not None
-    own = _OWN.match(low, end)
+    owned = _OWN.match(low, end)
     if form == "am":
-        return bool(_BY_END.search(run) or own or _ZH_MADE.match(low, end))
+        return bool(_BY_END.search(run) or owned or _ZH_MADE.match(low, end))
     if _BY_END.search(run) and MODEL.search(run):
         return not _OTHER.match(low, end)
     if _RUSSIAN_MODEL.search(run):
         return _YA_NEXT.match(low, end) is not None
-    is_chinese = own is not None and not own[0].isascii()
-    return own is not None and (is_chinese or _GOES_ON.match(low, own.end()) is not None)
+    is_chinese = owned is not None and not owned[0].isascii()
+    return owned is not None and (is_chinese or _GOES_ON.match(low, owned.end()) is not None)
 
 
 _CALLED = re.compile(

@@ -78,8 +78,8 @@ def shown_extras(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, Any
 
 def extra_blocks(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, str]:
     """The same as texts, by the name of their block."""
-    found = shown_extras(extras, use).items()
-    return {_BLOCKS[name]: jsontext.as_text(value) for name, value in found}
+    shown = shown_extras(extras, use)
+    return {_BLOCKS[name]: jsontext.as_text(value) for name, value in shown.items()}
 
 
 def _spoken(value: Any) -> Any:
@@ -88,10 +88,10 @@ def _spoken(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     return [
-        {name: one[name] for name in ("role", "content") if name in one}
-        if isinstance(one, dict)
-        else one
-        for one in value
+        {name: message[name] for name in ("role", "content") if name in message}
+        if isinstance(message, dict)
+        else message
+        for message in value
     ]
 
 

@@ -32,7 +32,7 @@ CODES: dict[str, Reason] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Readable:
     """One object; `wrapped` if something stood around it."""
 
     value: dict[str, Any]
@@ -51,7 +51,7 @@ class Unreadable:
         return CODES[self.kind]
 
 
-def read(reply: str | bytes) -> Found | Unreadable:
+def read(reply: str | bytes) -> Readable | Unreadable:
     """The one JSON object in a reply, or why there is none."""
     text = _text(reply)
     if isinstance(text, Unreadable):
@@ -61,10 +61,10 @@ def read(reply: str | bytes) -> Found | Unreadable:
         return Unreadable("empty")
     if whole := _whole(bare, wrapped=False):
         return whole
-    spoken = bare if bare[0] == "{" else without_thinking(bare)
-    if spoken is None:
+    answer = bare if bare[0] == "{" else without_thinking(bare)
+    if answer is None:
         return Unreadable("truncated")
-    return _whole(_unfenced(spoken), wrapped=True) or _among(spoken)
+    return _whole(_unfenced(answer), wrapped=True) or _among(answer)
 
 
 def _text(reply: str | bytes) -> str | Unreadable:
@@ -79,11 +79,11 @@ def _text(reply: str | bytes) -> str | Unreadable:
     return reply
 
 
-def _whole(text: str, *, wrapped: bool) -> Found | Unreadable | None:
+def _whole(text: str, *, wrapped: bool) -> Readable | Unreadable | None:
     """What a text that is JSON from its first letter on holds; None if it is not."""
     value = _decode(text) if text[:1] in ("{", "[") else None
     if isinstance(value, dict):
-        return Found(cast("dict[str, Any]", value), wrapped)
+        return Readable(cast("dict[str, Any]", value), wrapped)
     if isinstance(value, list):
         return Unreadable("not_object")
     return value if isinstance(value, Unreadable) and value.kind == "truncated" else None
@@ -119,21 +119,20 @@ def without_thinking(text: str) -> str | None:
     return text[end:]
 
 
-def _among(text: str) -> Found | Unreadable:
+def _among(text: str) -> Readable | Unreadable:
     """The one object among prose, fences and other braces."""
-    found: dict[str, dict[str, Any]] = {}
+    objects: dict[str, dict[str, Any]] = {}
     broken: list[Unreadable] = []
     for region in _regions(text):
         value = _decode(region)
         if isinstance(value, dict):
-            known = cast("dict[str, Any]", value)
-            found[jsontext.dump(known)] = known
+            objects[jsontext.dump(value)] = cast("dict[str, Any]", value)
         elif isinstance(value, Unreadable) and _JSON_LIKE.match(region):
             broken.append(value)
-    if len(found) > 1 or (found and broken):
+    if len(objects) > 1 or (objects and broken):
         return Unreadable("two_objects")
-    if found:
-        return Found(next(iter(found.values())), wrapped=True)
+    if objects:
+        return Readable(next(iter(objects.values())), wrapped=True)
     if broken:
         return broken[0]
     return Unreadable("refused" if _refuses(text) else "not_json")

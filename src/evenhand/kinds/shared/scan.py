@@ -23,24 +23,24 @@ def search(pattern: re.Pattern[str], text: str, at: int = 0) -> re.Match[str] | 
     """As `pattern.search(text, at)`."""
     while len(text) - at > CHUNK_CHARS + REACH_CHARS:
         end = at + CHUNK_CHARS
-        found = pattern.search(text, at, end + REACH_CHARS)
-        if found is None or found.start() >= end:
+        match = pattern.search(text, at, end + REACH_CHARS)
+        if match is None or match.start() >= end:
             at = end
-        elif found.end() <= end:
-            return found
-        elif whole := pattern.match(text, found.start()):
+        elif match.end() <= end:
+            return match
+        elif whole := pattern.match(text, match.start()):
             return whole
         else:
-            at = found.start() + 1
+            at = match.start() + 1
     return pattern.search(text, at)
 
 
 def matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """As `pattern.finditer(text)`, for a pattern that matches no empty stretch."""
     at = 0
-    while found := search(pattern, text, at):
-        yield found
-        at = found.end()
+    while match := search(pattern, text, at):
+        yield match
+        at = match.end()
 
 
 def chunks(text: str) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.kinds.shared.reply import Found, read
+from evenhand.kinds.shared.reply import Readable, read
 from evenhand.report.html.page import Words, marked, visible
 from evenhand.stats.pairwise import majority
 
@@ -388,7 +388,7 @@ def _odds(given: Mapping[str, float], say: Words) -> str:
 def _criteria(reply: str) -> Mapping[str, Mapping[str, Any]]:
     """What a reply says to each criterion, as far as it can be read."""
     found = read(reply) if reply else None
-    value: Any = found.value if isinstance(found, Found) else {}
+    value: Any = found.value if isinstance(found, Readable) else {}
     criteria = value.get("criteria")
     if not isinstance(criteria, Mapping):
         return {}

@@ -390,7 +390,7 @@ def folded(text):
 @given(st.lists(st.sampled_from(ODD), max_size=12).map("".join) | st.text(st.characters()))
 def test_folding_odd_stretches_alone_is_folding_every_letter(text):
     plainer = str.maketrans("‐‑−’，：；！？（）", "---',:;!?()")
-    assert _Naming(text).shown.translate(plainer) == folded(text).translate(plainer)
+    assert _Naming(text).folded.translate(plainer) == folded(text).translate(plainer)
 
 
 @given(st.lists(st.sampled_from(ODD), max_size=8).map("".join), st.sampled_from(["", " ", "."]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.reply import CODES, Found, Unreadable, read
+from evenhand.kinds.shared.reply import CODES, Readable, Unreadable, read
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 OBJECTS = st.dictionaries(
@@ -59,8 +59,8 @@ def test_any_text_and_any_bytes_are_read(reply):
 )
 def test_hostile_texts_are_read_in_linear_time(reply):
     """Each would take minutes if the time were the square of the length."""
-    assert isinstance(read(reply), Found | Unreadable)
-    assert isinstance(read(f"So: {reply}"), Found | Unreadable)
+    assert isinstance(read(reply), Readable | Unreadable)
+    assert isinstance(read(f"So: {reply}"), Readable | Unreadable)
 
 
 WRAPPINGS = {
@@ -92,13 +92,13 @@ WRAPPINGS = {
 def test_the_one_object_is_found_whatever_stands_around_it(name, value):
     before, after = WRAPPINGS[name].split("¤")
     wrapped = name not in {"bare", "white space", "byte order mark"}
-    assert read(before + json.dumps(value, ensure_ascii=False) + after) == Found(value, wrapped)
+    assert read(before + json.dumps(value, ensure_ascii=False) + after) == Readable(value, wrapped)
 
 
 @given(OBJECTS)
 def test_the_same_object_twice_is_one(value):
     first, second = json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)
-    assert read(f"{first}\nAgain:\n{second}") == Found(value, wrapped=True)
+    assert read(f"{first}\nAgain:\n{second}") == Readable(value, wrapped=True)
 
 
 @given(OBJECTS, OBJECTS)
@@ -180,12 +180,12 @@ def test_the_key_that_stands_twice_is_named(reply, about):
 
 @pytest.mark.parametrize("depth", [1, 63])
 def test_what_the_contract_could_nest_is_not_too_deep(depth):
-    assert isinstance(read('{"a":' * depth + "1" + "}" * depth), Found)
+    assert isinstance(read('{"a":' * depth + "1" + "}" * depth), Readable)
 
 
 def test_an_apology_inside_an_object_is_no_refusal():
-    assert read('{"a":"I am sorry"}') == Found({"a": "I am sorry"}, wrapped=False)
+    assert read('{"a":"I am sorry"}') == Readable({"a": "I am sorry"}, wrapped=False)
 
 
 def test_a_pair_of_surrogates_is_one_character():
-    assert read('{"a":"\\ud834\\udd1e"}') == Found({"a": "𝄞"}, wrapped=False)
+    assert read('{"a":"\\ud834\\udd1e"}') == Readable({"a": "𝄞"}, wrapped=False)
