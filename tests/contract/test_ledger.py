@@ -159,6 +159,24 @@ async def test_a_reservation_survives_without_an_orderly_end(opened: Open, ledge
     beside.close()
 
 
+async def test_tokens_of_calls_without_a_price_are_the_most_they_can_be(
+    store: Store, ledger: Ledger
+) -> None:
+    """What the provider counted, and else the bound that was recorded."""
+    bound = Usage(input_tokens=1000, output_tokens=300)
+    usages = [Usage(input_tokens=7, output_tokens=3), Usage(input_tokens=9), Usage()]
+    for number, usage in enumerate(usages):
+        unpriced = Call(key(number), "run1", "judge", Reply(text="r", usage=usage), None, bound)
+        await ledger.record(unpriced)
+        assert await ledger.find(key(number)) == unpriced
+    await ledger.record(call(9))
+    spent = store.archive.spent("run1")
+    assert (spent.unpriced, spent.calls) == (3, 4)
+    assert (spent.input_tokens, spent.output_tokens) == (7 + 9 + 7, 3 + 3)
+    assert spent.unpriced_input_tokens == 7 + 9 + 1000
+    assert spent.unpriced_output_tokens == 3 + 300 + 300
+
+
 async def test_spent_sums_what_the_run_paid(store: Store, ledger: Ledger) -> None:
     for number, cost in enumerate([5, None, 7]):
         await ledger.record(call(number, cost=cost))

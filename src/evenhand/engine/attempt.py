@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Question, Reply, Usage
 from evenhand.ledger.ports import Call
 
+NO_TOKENS = Usage()
 GiveBack = Callable[[BaseException | None], Awaitable[None]]
 """Gives back what an attempt held; called with what ended it, if not a reply that is durable."""
 
@@ -34,6 +35,8 @@ class Attempt:
     """The name of its money in the store; empty where none is reserved there."""
     cost: int | None = None
     """What the reply cost, in picodollars; None where the price is not known."""
+    most: Usage = NO_TOKENS
+    """How many tokens it can have taken, where neither a price nor a full count is known."""
     _holdings: list[GiveBack] = field(default_factory=list[GiveBack])
 
     def hold(self, give_back: GiveBack) -> None:

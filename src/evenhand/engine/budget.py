@@ -12,7 +12,7 @@ from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import AskAgain, CallLost, CallRejected, EvenhandError, StoppedEarly
-from evenhand.exchange import Reply
+from evenhand.exchange import Reply, Usage
 from evenhand.ledger.ports import Ledger
 
 ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
@@ -71,7 +71,14 @@ def budgeted(
             attempt.reservation = os.urandom(6).hex()
             await ledger.reserve(run, attempt.key, attempt.reservation, most)
         reply = await inner(attempt)
-        attempt.cost = cost_of(reply, most)
+        if price is None:
+            tally.unpriced += 1
+            attempt.most = _bound(reply.usage, attempt.prompt_tokens, max_tokens)
+        else:
+            cost = price.cost(reply.usage)
+            # Without a count from the provider, it is the most that it can have been.
+            attempt.cost = most if cost is None else cost
+            tally.cost += attempt.cost
         return reply
 
     async def give_back(attempt: Attempt, most: int, error: BaseException | None) -> None:
@@ -85,17 +92,14 @@ def budgeted(
             budget.spend(most, 0)
             await ledger.release(attempt.key, attempt.reservation)
 
-    def cost_of(reply: Reply, most: int) -> int | None:
-        """The price of a reply; without a count from the provider, the most it can have been."""
-        if price is None:
-            tally.unpriced += 1
-            return None
-        cost = price.cost(reply.usage)
-        cost = most if cost is None else cost
-        tally.cost += cost
-        return cost
-
     return pay
+
+
+def _bound(usage: Usage, prompt_tokens: int, max_tokens: int) -> Usage:
+    """The most tokens of a reply whose usage is not fully known; nothing of one whose is."""
+    if usage.input_tokens is not None and usage.output_tokens is not None:
+        return Usage()
+    return Usage(input_tokens=prompt_tokens, output_tokens=max_tokens)
 
 
 def _may_be_billed(attempt: Attempt, error: BaseException | None) -> bool:

@@ -60,7 +60,7 @@ def recorded(
         attempt = Attempt(question, key, bound)
         async with attempt:
             reply = await inner(attempt)
-            call = Call(key, run, judge.name, reply, attempt.cost)
+            call = Call(key, run, judge.name, reply, attempt.cost, attempt.most)
             await ledger.record(call, attempt.reservation)
         return call
 

@@ -15,24 +15,25 @@ from evenhand.ledger.ports import Call, StoredJudgment
 
 CALL_COLUMNS = (
     "key, run, judge, reply, finish, model, odds, sampling,"
-    " input_tokens, output_tokens, cached_tokens, cost"
+    " input_tokens, output_tokens, cached_tokens, cost, input_most, output_most"
 )
 
 
 def call_row(call: Call, at: str) -> tuple[Any, ...]:
     """The columns of `calls`, the digest of the reply and the time last."""
-    reply, usage = call.reply, call.reply.usage
+    reply, usage, most = call.reply, call.reply.usage, call.most
     odds, sampling = (jsontext.compact(it) if it else "" for it in (reply.odds, reply.sampling))
     return (
         *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds, sampling),
         *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
+        *(most.input_tokens, most.output_tokens),
         *(digest(reply.text), at),
     )
 
 
 def row_call(row: tuple[Any, ...]) -> Call:
     """The call of a row of CALL_COLUMNS."""
-    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row
+    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row[:-2]
     reply = Reply(
         text=text,
         finish=finish,
@@ -41,7 +42,8 @@ def row_call(row: tuple[Any, ...]) -> Call:
         odds=jsontext.parse(odds) if odds else {},
         sampling=jsontext.parse(sampling) if sampling else {},
     )
-    return Call(key, run, judge, reply, cost)
+    most = Usage(input_tokens=row[-2], output_tokens=row[-1])
+    return Call(key, run, judge, reply, cost, most)
 
 
 def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:

@@ -13,19 +13,21 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from evenhand.exchange import Reply
+from evenhand.exchange import Reply, Usage
 from evenhand.judgment import JudgmentText
 from evenhand.manifest import Manifest
 
 
 class Call(NamedTuple):
-    """One reply with its key, who paid, and the price in picodollars (None: unknown)."""
+    """One reply with its key, who paid, and the price in picodollars (None: unknown). `most` is how
+    many tokens it can have taken where there is neither a price nor a full count of them."""
 
     key: str
     run: str
     judge: str
     reply: Reply
     cost: int | None
+    most: Usage = Usage()
 
 
 class IncomingUnit(NamedTuple):
@@ -106,7 +108,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run has cost: picodollars of known prices, open reservations, tokens."""
+    """What a run has cost: picodollars of known prices, open reservations, tokens; and the most
+    tokens that the calls without a price can have taken."""
 
     cost: int
     reserved: int
@@ -114,6 +117,8 @@ class Spent:
     calls: int
     input_tokens: int
     output_tokens: int
+    unpriced_input_tokens: int = 0
+    unpriced_output_tokens: int = 0
 
 
 class Cursor(NamedTuple):

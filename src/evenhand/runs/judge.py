@@ -293,9 +293,9 @@ def _width(concurrency: int, seated: Sequence[CallPath]) -> int:
 
 def _used(plan: Plan, spent: Spent) -> int:
     """What a run has used of its budget. Calls from before their price was known count as the most
-    that the run's tokens can have cost."""
-    prices = [seat.price for seat in plan.seats if seat.price and spent.unpriced]
-    bounds = [price.bound(spent.input_tokens, spent.output_tokens) for price in prices]
+    that they can have cost."""
+    tokens = spent.unpriced_input_tokens, spent.unpriced_output_tokens
+    bounds = [seat.price.bound(*tokens) for seat in plan.seats if seat.price]
     return spent.cost + spent.reserved + max(bounds, default=0)
 
 

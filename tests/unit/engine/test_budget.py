@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -136,3 +137,35 @@ async def test_calls_from_before_a_price_was_known_count_against_a_later_budget(
         second = await judged(tmp_path)
     assert second.tally.sent == 0
     assert isinstance(second.stopped, StoppedEarly)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        (Usage(), lambda prompt: prompt + 300),
+        (Usage(input_tokens=50), lambda prompt: 50 + 300),
+        (Usage(input_tokens=50, output_tokens=10), lambda prompt: 50 + 10),
+    ],
+    ids=["unknown", "half known", "known"],
+)
+@pytest.mark.parametrize("enough", [True, False])
+async def test_calls_without_a_price_or_a_count_are_the_most_they_can_have_cost(
+    tmp_path: Path, usage: Usage, counted: Callable[[int], int], enough: bool
+) -> None:
+    """Two calls from before a price was set; then money for them and one more, to the token."""
+    prompts: list[int] = []
+
+    async def answer(question: Question) -> Reply:
+        prompts.append(token_bound(question))
+        return good_reply(question, usage)
+
+    unpriced = {"model": "openai/no-such-model", "max_tokens": 300}
+    write_suite(tmp_path, 3, unpriced)
+    first = await judged(seated(prepared(tmp_path), Scripted(answer)), limit=2)
+    assert (first.spent.unpriced, len(prompts)) == (2, 2)
+    tokens = sum(map(counted, prompts)) + prompts[0] + 300
+    budget = PER_TOKEN * (tokens if enough else tokens - 1)
+    write_suite(tmp_path, 3, unpriced | {"price": PRICE}, limits={"budget_usd": str(budget)})
+    second = await judged(seated(prepared(tmp_path), Scripted(answer)))
+    assert second.tally.sent == enough
+    assert (second.stopped is None) is enough

@@ -89,6 +89,14 @@ def bound(name: str, values: Sequence[str]) -> str:
     return ",".join(f":{name}{place}" for place in range(len(values)))
 
 
+_UNPRICED = "ifnull(SUM(ifnull({0}_tokens, {0}_most)) FILTER (WHERE cost IS NULL), 0)"
+_SPENT = (
+    "SELECT ifnull(SUM(cost), 0), COUNT(*) - COUNT(cost), COUNT(*), ifnull(SUM(input_tokens), 0),"
+    f" ifnull(SUM(output_tokens), 0), {_UNPRICED.format('input')}, {_UNPRICED.format('output')}"
+    " FROM calls WHERE run=?"
+)
+
+
 class SqliteArchive:
     """An archive in one file."""
 
@@ -206,15 +214,11 @@ class SqliteArchive:
         )
 
     def spent(self, run: str) -> Spent:
-        [(cost, unpriced, calls, input_tokens, output_tokens)] = self._rows(
-            "SELECT ifnull(SUM(cost), 0), SUM(cost IS NULL), COUNT(*),"
-            " ifnull(SUM(input_tokens), 0), ifnull(SUM(output_tokens), 0) FROM calls WHERE run=?",
-            (run,),
-        )
+        [(cost, unpriced, calls, *tokens)] = self._rows(_SPENT, (run,))
         [(reserved,)] = self._rows(
             "SELECT ifnull(SUM(amount), 0) FROM reservations WHERE run=?", (run,)
         )
-        return Spent(cost, reserved, unpriced or 0, calls, input_tokens, output_tokens)
+        return Spent(cost, reserved, unpriced, calls, *tokens)
 
     def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
         with self._file.in_use():

@@ -22,7 +22,7 @@ from evenhand.limits import BUSY_MILLISECONDS, LOG_BYTES, LOOKS_PER_CHECK, PAGE_
 from evenhand.manifest import JudgingRecord, Manifest, judging_json, manifest_json
 
 _RUN = "SELECT no FROM runs WHERE id=?"
-_RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _FIND = f"SELECT {CALL_COLUMNS} FROM calls WHERE key=? AND aside IS NULL ORDER BY no LIMIT 1"
 _SETTLE = "INSERT OR REPLACE INTO judgments VALUES (?,?,?,?,?,?,?,?,?)"
 _RESERVE = "INSERT OR REPLACE INTO reservations VALUES (?,?,?,?)"

@@ -78,6 +78,8 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             output_tokens INTEGER,
             cached_tokens INTEGER NOT NULL,
             cost INTEGER,
+            input_most INTEGER,
+            output_most INTEGER,
             digest TEXT NOT NULL,
             at TEXT NOT NULL,
             aside TEXT
