@@ -124,11 +124,10 @@ class GateRule(Struct, frozen=True, kw_only=True):
 
 class Wave(Struct, frozen=True, kw_only=True):
     """Units that a sequential test was about before others were added: the first so many of a
-    run, or all of it; and whether the last look was taken there."""
+    run, or all of it."""
 
     run: str
     limit: int | None = None
-    looked: bool = False
 
 
 class Imported(Struct, frozen=True, kw_only=True):

@@ -329,7 +329,7 @@ async def test_a_manifest_comes_back_whole(store: Store, ledger: Ledger) -> None
         compare=Compare(by=("model",), baseline="m"),
         stop=Stopping(alpha=0.1),
         limit=7,
-        waves=(Wave(run="r", looked=True),),
+        waves=(Wave(run="r", limit=3),),
     )
     scope = await begun(ledger, units_of(1), manifest=manifest)
     found = store.archive.manifest(scope.run)

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import fsum
 
-import numpy as np
-
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.schedule import Work
 from evenhand.errors import UsageError, quoted
@@ -34,7 +32,7 @@ from evenhand.runs.question import (
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.variants import chosen
 from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
-from evenhand.stats.decision.sequential import Betting, at_the_end, interval
+from evenhand.stats.decision.sequential import Betting
 
 AHEAD = 8
 """So many questions are under way before the first has ended, and one more for each that has."""
@@ -50,9 +48,6 @@ class Duel:
     questions: Sequence[Question]
     waiting: list[int]
     """Of each question, how many judgments have not ended."""
-    ends: Sequence[int]
-    """After how many questions a last look is taken: where the run ended before units were added,
-    and at its end."""
     betting: Betting
     values: list[float] = field(default_factory=list[float])
     entered: int = 0
@@ -65,28 +60,20 @@ class Duel:
     def is_open(self) -> bool:
         return self.outcome == "not enough evidence" and self.entered < len(self.questions)
 
-    @property
-    def looks(self) -> int:
-        """How many last looks were taken."""
-        on_the_way = self.betting.outcome != "not enough evidence"
-        return 0 if on_the_way else sum(end <= self.entered for end in self.ends)
-
     def advance(self, value_of: Callable[[Question], float | None]) -> None:
         """Take in the questions that have ended, up to the first that has not."""
         while self.is_open and not self.waiting[self.entered]:
             question = self.questions[self.entered]
             self.entered += 1
             value = value_of(question)
+            self.betting.add(value)
             if value is None:
                 self.skipped += 1
             else:
                 self.values.append(value)
                 self.units += len(question.units)
-                self.betting.add(value)
             if self.units >= self.min_units:
                 self.outcome = self.betting.outcome
-            if self.entered in self.ends and self.outcome == "not enough evidence":
-                self.outcome = at_the_end(np.array(self.values), self.alpha, self.looks - 1)
 
 
 class UntilDecided:
@@ -108,7 +95,7 @@ class UntilDecided:
         self._measure = deciding_measure(judging, archive.units(scope), self._stop.dimension)
         self._plan = _planned(archive, scope, manifest, kind.measure)
         waves = [
-            ({unit.no for unit in archive.units(Scope(wave.run, wave.limit))}, wave.looked)
+            {unit.no for unit in archive.units(Scope(wave.run, wave.limit))}
             for wave in manifest.waves
         ]
         draw = _Draw(manifest.judging.seed, waves)
@@ -145,8 +132,7 @@ class UntilDecided:
                 min_units=self._stop.min_units,
                 questions=questions,
                 waiting=[each * len(one.units) for one in questions],
-                ends=draw.ends(questions),
-                betting=Betting(alpha),
+                betting=Betting(alpha, draw.ends(questions)),
             )
             made.append(duel)
         return made
@@ -160,11 +146,6 @@ class UntilDecided:
     def is_decided(self) -> bool:
         """Whether every comparison has come to an end."""
         return all(duel.outcome != "not enough evidence" for duel in self._duels)
-
-    @property
-    def has_looked(self) -> bool:
-        """Whether a last look was taken at all units that there are."""
-        return any(duel.looks and duel.entered == len(duel.questions) for duel in self._duels)
 
     async def work(self, group: JudgeGroup) -> Work:
         for units in self._order:
@@ -231,11 +212,10 @@ class UntilDecided:
         return [self._decision(duel) for duel in self._duels]
 
     def _decision(self, duel: Duel) -> Decision:
-        values, looks = np.array(duel.values), duel.looks
-        ends = interval(values, duel.alpha, looks - 1 if looks else None)
-        known = [*ends, float(values.mean())] if len(values) else [*ends, 0.5]
+        estimate = _mean(duel.values)
+        figures = [*duel.betting.interval(), 0.5 if estimate is None else estimate]
         if not self._is_pairs:
-            known = [(2 * one - 1) * self._measure.span for one in known]
+            figures = [(2 * figure - 1) * self._measure.span for figure in figures]
         begun = {no for no, _, _ in self._ended}
         units = {no for one in duel.questions for no in one.units}
         return Decision(
@@ -251,10 +231,10 @@ class UntilDecided:
             of_questions=len(duel.questions),
             skipped=duel.skipped,
             measure="win_rate" if self._is_pairs else "difference",
-            estimate=known[2] if len(values) else None,
-            low=known[0],
-            high=known[1],
-            at_end=looks > 0,
+            estimate=None if estimate is None else figures[2],
+            low=figures[0],
+            high=figures[1],
+            at_end=duel.betting.at_end,
         )
 
     def result(self) -> SequentialTest:
@@ -303,9 +283,9 @@ def _planned(
 
 class _Draw:
     """The order of questions: drawn from the seed and their names, those that came later last. A
-    wave is the numbers of units, and whether the last look was taken there."""
+    wave is the numbers of the units that there were before others were added."""
 
-    def __init__(self, seed: int, waves: Sequence[tuple[set[int], bool]]) -> None:
+    def __init__(self, seed: int, waves: Sequence[set[int]]) -> None:
         self._seed, self._waves = seed, waves
 
     def place(self, question: Question) -> tuple[int, bytes]:
@@ -313,7 +293,7 @@ class _Draw:
         return self._wave(question), lot.digest()
 
     def _wave(self, question: Question) -> int:
-        return sum(not units.issuperset(question.units) for units, _ in self._waves)
+        return sum(not units.issuperset(question.units) for units in self._waves)
 
     def order(self, questions: Sequence[Question]) -> list[tuple[int, ...]]:
         """The units of all questions, those of a question together and each unit once."""
@@ -326,12 +306,11 @@ class _Draw:
         return [tuple(units) for units in gathered.values() if units]
 
     def ends(self, questions: Sequence[Question]) -> list[int]:
-        """After how many of these questions in order a last look is taken."""
-        ends = {len(questions)}
-        for number, (_, looked) in enumerate(self._waves):
-            if looked:
-                ends.add(sum(self._wave(one) <= number for one in questions))
-        return sorted(ends - {0})
+        """After how many of these questions in order the plan ends: where it ended before others
+        were added, and at the end of all."""
+        waves = [self._wave(question) for question in questions]
+        planned = (sum(wave <= last for wave in waves) for last in range(len(self._waves)))
+        return [*planned, len(questions)]
 
 
 def schedule(
@@ -366,25 +345,29 @@ def stored_decision(archive: Archive, recorded: Recorded) -> SequentialTest | No
 
 def _stored_schedule(archive: Archive, recorded: Recorded) -> UntilDecided:
     """The schedule of a run's last start, and how far it has got."""
+    stored = _schedule_of(archive, recorded)
+    stored.replay(again=False)
+    return stored
+
+
+def _schedule_of(archive: Archive, recorded: Recorded) -> UntilDecided:
+    """The schedule of a run's last start before anything was judged; raises UsageError where what
+    it was to decide was no comparison."""
     manifest = recorded.manifest
     scope = Scope(recorded.id, manifest.limit)
-    found = UntilDecided(archive, scope, recorded.judging, recorded.judge_groups, manifest)
-    found.replay(again=False)
-    return found
+    return UntilDecided(archive, scope, recorded.judging, recorded.judge_groups, manifest)
 
 
 def waves(archive: Archive, recorded: Recorded) -> tuple[Wave, ...]:
     """What must be remembered when the last run of a suite is started again, perhaps with more
-    units: those that are added come after all others, and each last look is paid for."""
+    units: those that are added come after all others, and bets on those that were there go on as
+    they were made."""
     manifest = recorded.manifest
-    known = manifest.waves
     if not manifest.is_sequential:
-        return known
+        return manifest.waves
     try:
-        looked = _stored_schedule(archive, recorded).has_looked
-    except UsageError:  # the comparison it was to decide was none
-        return known
-    last = (recorded.id, manifest.limit)
-    looked = looked or any(wave.looked for wave in known if (wave.run, wave.limit) == last)
-    others = tuple(wave for wave in known if (wave.run, wave.limit) != last)
-    return (*others, Wave(run=recorded.id, limit=manifest.limit, looked=looked))
+        _schedule_of(archive, recorded)
+    except UsageError:
+        return manifest.waves
+    last = Wave(run=recorded.id, limit=manifest.limit)
+    return (*(wave for wave in manifest.waves if wave != last), last)

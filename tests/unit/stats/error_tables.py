@@ -13,8 +13,9 @@ import numpy as np
 
 from evenhand.stats.comparison.means import mean_difference
 from evenhand.stats.decision.bounded import chance_at_most
+from evenhand.stats.decision.sequential import decisions
 from evenhand.stats.tables import Floats
-from tests.unit.stats.laws import HARMLESS, WORSE, Law
+from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law
 
 SIZES = (20, 60, 300)
 ALPHA = 0.025
@@ -80,7 +81,67 @@ def gate_tables(rounds: int) -> None:
     table("No difference", ["law", "margin", *before, *now], power())
 
 
-TABLES: dict[str, Callable[[int], None]] = {"gate": gate_tables}
+def flips(differences: Floats, seed: int = 0) -> Floats:
+    """Two-sided p of the sign-flip test, of each row: as `compare` samples it, for many at once."""
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (999, differences.shape[1]))
+    seen = np.abs(differences.sum(axis=1))[:, None]
+    hits = (np.abs(differences @ signs.T) >= seen * (1 - 1e-9)).sum(axis=1)
+    return np.asarray((hits + 1) / 1000)
+
+
+def best_bets(law: Law, questions: int, goal: float = 40.0, points: int = 2000) -> float:
+    """How often the best way to bet reaches the goal in so many questions, if the law is known.
+
+    By going back from the end: from each amount of money the share that makes it likeliest. The law
+    is that of 41 equal parts of a large sample, amounts are on a grid of logarithms.
+    """
+    drawn = np.sort(law.sample(np.random.default_rng(0), (1, 41 * 5000))[0]).reshape(41, -1)
+    values, chances = np.unique(np.round(drawn.mean(axis=1), 3), return_counts=True)
+    if np.unique(drawn).size < 20:
+        values, chances = np.unique(drawn, return_counts=True)
+    chances = chances / chances.sum()
+    amounts = np.linspace(-np.log(goal) - 5, 0, points)
+    likely = (amounts >= 0).astype(float)
+    shares = np.concatenate([np.linspace(0, 0.9, 46), np.linspace(0.91, 0.999, 10)])
+    for _ in range(questions):
+        best = likely
+        for share in shares:
+            after = amounts[:, None] + np.log1p(share * values)
+            reached = np.interp(after, amounts, likely, left=0.0, right=1.0)
+            best = np.maximum(best, (reached * chances).sum(axis=1))
+        likely = best
+    return float(np.interp(-np.log(goal), amounts, likely))
+
+
+def stopping_tables(rounds: int) -> None:
+    """What `run --until-decided` wrongly decides, and how often and how soon it rightly does."""
+
+    def errors() -> Iterator[list[str]]:
+        for name, law in EQUAL.items():
+            sides = [decisions((1 + samples(law, n, rounds)) / 2, 0.05)[0] for n in SIZES]
+            yield [name, *(percent(float(np.mean(side != 0))) for side in sides)]
+
+    def power() -> Iterator[list[str]]:
+        for name, law in CLEAR.items():
+            for questions in (30, 60, 100):
+                drawn = samples(law, questions, rounds)
+                sides, after = decisions((1 + drawn) / 2, 0.05)
+                yield [
+                    name,
+                    str(questions),
+                    percent(float(np.mean((flips(drawn) <= 0.05) & (drawn.mean(axis=1) > 0)))),
+                    percent(float(np.mean(sides > 0))),
+                    percent(best_bets(law, questions)),
+                    percent(min(1.0, ALPHA * (1 + law.mean) ** questions)),
+                    f"{after.mean():.0f}",
+                ]
+
+    table("No difference", ["law", *(f"n = {n}" for n in SIZES)], errors())
+    columns = ["law", "questions", "fixed test", "until decided", "best bets", "any test", "used"]
+    table("A difference of 0.6 standard deviations", columns, power())
+
+
+TABLES: dict[str, Callable[[int], None]] = {"gate": gate_tables, "stopping": stopping_tables}
 
 
 def main(names: list[str], rounds: int = 2000) -> None:

@@ -163,3 +163,14 @@ HARMLESS = {
     "95 % ties": ties(0.025, 0.025),
 }
 """The variant is as good as the baseline, and a gate with a margin ought to let it pass."""
+HIGHER = np.array([0.03, 0.09, 0.21, 0.33, 0.34])
+CLEAR = {
+    "Likert": paired(HIGHER, EVEN),
+    "normal, sd 0.3": normal(0.18, 0.3),
+    "normal, sd 0.2": normal(0.12, 0.2),
+    "normal, sd 0.15": normal(0.09, 0.15),
+    "normal, sd 0.1": normal(0.06, 0.1),
+    "normal, sd 0.05": normal(0.03, 0.05),
+    "wins and losses": ties(0.757, 0.243),
+}
+"""The variant is better, by 0.6 standard deviations of the differences."""

@@ -25,7 +25,6 @@ def _comparison(decision: Decision) -> list[str]:
     variant, baseline = safe(decision.variant), safe(decision.baseline)
     dimension = "" if decision.dimension == "overall" else f" on {safe(decision.dimension)}"
     words = _WORDS.get(decision.outcome)
-    look = "at the last look, " if words and decision.at_end else ""
     headline = (
         f"Decided: {variant} {words} {baseline}{dimension}"
         if words
@@ -34,7 +33,7 @@ def _comparison(decision: Decision) -> list[str]:
     counted = f"{decision.questions} of {decision.of_questions} questions"
     return [
         f"{headline},",
-        f"  {look}after {counted} ({decision.units} of {decision.of} units)",
+        f"  after {counted} ({decision.units} of {decision.of} units)",
         f"  {_interval(decision)}",
     ]
 

@@ -32,7 +32,7 @@ class Decision:
     low: float
     high: float
     at_end: bool
-    """Whether it took the last look, at all units."""
+    """Whether all questions that were planned have entered."""
 
     @property
     def is_open(self) -> bool:

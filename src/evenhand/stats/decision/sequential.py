@@ -1,174 +1,192 @@
 """Deciding while the values come in: a test that may be looked at after every one of them.
 
-The values lie in [0, 1], and the question is on which side of one half their mean is. Half of alpha
-is spent on the way: on each side a gambler bets on every next value, at odds that are fair if the
-mean is one half, and it is decided when one of them owns 4/alpha times the first stake
-(Waudby-Smith and Ramdas 2024; stakes are a mixture, as in Cover's universal portfolio). That holds
-for every distribution on [0, 1], however often it is looked at. The other half is kept for a last
-look when all planned values are there: Gaffke's (2005) test of the mean of bounded values, which is
-the exact binomial test for wins and losses.
+The values lie in [0, 1], and the question is on which side of one half their mean is. On each side
+a gambler bets on every next value, at odds that are fair if the mean is one half, and it is decided
+when one of them owns 2/alpha times the first stake.
+
+**Why the error is at most alpha.** Before a value x comes, the gambler who says that the mean is
+above m has fixed a share s of the money, 0 <= s < 1, from the values before it alone. The value
+multiplies the money by 1 + s (x - m)/m. That is never below 0, since x >= 0; and if the mean of x,
+given what came before, is at most m, then it is at most 1 in the mean. So the money is a
+nonnegative supermartingale, and by Ville's inequality it ever reaches 2/alpha times the first stake
+with a probability of at most alpha/2, whatever the law of the values, however often one looks, and
+however the shares are found. Two gamblers, one on each side, err with at most alpha together.
+
+**How the share is found** decides only how soon it ends. It is the larger of two. One is what time
+asks for: to multiply the money by k in the n values that are left, whose spread about m is d, takes
+a share of sqrt(2 ln k / n) m/d or so at every step, reckoned anew each time (Voracek and Orabona
+2025). It makes the test nearly as sharp, when the planned values end, as one that looks only then.
+The other is what grows money fastest if the mean is one standard error nearer to m than it seems
+(Kelly 1956; Waudby-Smith and Ramdas 2024): it ends early where the difference is clear. A twentieth
+of the money is kept back: if values are added to those that were planned, the same part of that is
+staked anew.
+
+No test of bounded values that may be looked at any time can be much sharper: among all ways to bet,
+whoever even knew the law of the values would decide hardly more often (see docs/stopping.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.special import ndtr
 
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
 
-ON_THE_WAY = 0.5
-FIRST_LAST_LOOK = 0.4
-"""Shares of alpha. Values that are added later allow one more last look, at a fifth of the one
-before: all of them together come to the other half."""
-
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(32)
-SHARES: Floats = (_POINTS + 1) / 2
-"""Which part of the most that could be lost a gambler puts at stake: a uniform mixture, in as many
-points as serve for millions of values."""
-PRIOR: Floats = _WEIGHTS / 2
-HALVINGS, CHUNK = 30, 128
-
-
-def last_look(alpha: float, earlier: int = 0) -> float:
-    """The part of alpha that a last look spends after so many earlier ones."""
-    return float(alpha * FIRST_LAST_LOOK * 5.0**-earlier)
+KEPT_BACK = 0.05
+"""Which part of the money waits for values that may be added later."""
+MOST = 0.99
+"""The greatest share of the money that is bet."""
+PACE = 0.9
+"""Which part of the share that time asks for is bet: the square root is somewhat more than the
+quantile of the normal law that it stands for. Found by simulation, as are the next two."""
+CAUTION = 0.3
+"""The first share is at most 1 less this, the second at most 1 less its square, and so on: nothing
+is known of the values yet."""
+SPREAD = 0.25
+"""What the spread of values is taken to be before there are any; it counts as much as one value."""
+NULLS: Floats = np.arange(1, 2000) / 2000
+"""The means that an interval tries. One half is among them, so that the interval and the outcome
+agree."""
 
 
 class Gambler:
     """Bets that the mean of values in [0, 1] is above `null`, one of (0, 1) or an array of them.
 
-    While it is not, the wealth, 1 at first, reaches w with a probability of at most 1/w, ever.
+    While it is not, the money, 1 at first, reaches `goal` with a probability of at most 1/goal,
+    ever. Whoever has it bets no more.
     """
 
-    def __init__(self, null: float | Floats = 0.5) -> None:
-        self._null = np.asarray(null)[..., None]
-        self._stakes = SHARES / self._null
-        self._wealth = np.broadcast_to(PRIOR, self._stakes.shape)
+    def __init__(self, goal: float, null: float | Floats = 0.5) -> None:
+        self._goal, self._null = goal, np.asarray(null)
+        self._staked: Floats = np.full(self._null.shape, 1 - KEPT_BACK)
+        self._kept = KEPT_BACK
+        self._count = 0
+        self._sum: Floats = np.zeros(self._null.shape)
+        self._squares: Floats = (SPREAD / self._null) ** 2
 
-    def bet(self, value: float | Floats) -> Floats:
-        """What the gambler owns after one more value; with an array of values, of one run each."""
-        won = np.asarray(value)[..., None] - self._null
-        with np.errstate(over="ignore", under="ignore"):  # lost or decided long ago
-            self._wealth = self._wealth * (1 + self._stakes * won)
-            return np.asarray(self._wealth.sum(axis=-1))
+    @property
+    def money(self) -> Floats:
+        return self._staked + self._kept
 
-    def most(self, values: Floats) -> Floats:
-        """The most that the gambler owned at any time, value by value."""
-        most = self._wealth.sum(axis=-1)
-        for first in range(0, len(values), CHUNK):
-            won = values[first : first + CHUNK].reshape(-1, *[1] * self._stakes.ndim) - self._null
-            grown = 1 + self._stakes * won
-            with np.errstate(over="ignore", under="ignore"):
-                grown[0] *= self._wealth
-                ways = np.cumprod(grown, axis=0)
-                most = np.maximum(most, ways.sum(axis=-1).max(axis=0))
-            self._wealth = ways[-1]
-        return np.asarray(most)
+    def bet(self, value: float | Floats, left: int) -> Floats:
+        """What the gambler owns after one more value; `left` are to come before the plan ends,
+        this one among them. With an array of values, of one run each."""
+        gain = (np.asarray(value) - self._null) / self._null
+        self._staked = self._staked * (1 + self._share(left) * gain)
+        self._count += 1
+        self._sum = self._sum + gain
+        self._squares = self._squares + gain**2
+        return self.money
+
+    def stake_anew(self) -> None:
+        """Values are added to those that were planned: stake what was kept back for them."""
+        self._staked = self._staked + self._kept * (1 - KEPT_BACK)
+        self._kept *= KEPT_BACK
+
+    def _share(self, left: int) -> Floats:
+        """Which part of the staked money is bet on the next value."""
+        known = self._count + 1
+        second_moment = self._squares / known
+        spread = np.sqrt(second_moment)
+        missing = (self._goal - self._kept) / np.maximum(self._staked, 1e-300)
+        in_time = PACE * np.sqrt(2 * np.log(np.maximum(missing, 1.0)) / left) / spread
+        growing = (self._sum / known - spread / np.sqrt(known)) / second_moment
+        most = min(MOST, 1 - CAUTION**known)
+        share = np.clip(np.maximum(in_time, growing), 0.0, most)
+        return np.where(self.money >= self._goal, 0.0, share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bet:
+    """A value, how many were to come with it, and whether it is the first that was added."""
+
+    value: float
+    left: int
+    anew: bool
 
 
 class Betting:
-    """The test on the way, value by value: two gamblers, one on each side."""
+    """The test, question by question: two gamblers, one on each side.
 
-    def __init__(self, alpha: float) -> None:
-        self._goal = 2 / (ON_THE_WAY * alpha)
-        self._up, self._down = Gambler(), Gambler()
+    `ends` says after how many questions the plan ends: the last is that of all there are, and those
+    before it are where the plan ended before questions were added.
+    """
+
+    def __init__(self, alpha: float, ends: Sequence[int]) -> None:
+        self._goal, self._ends = 2 / alpha, tuple(sorted({end for end in ends if end > 0}))
+        self._up, self._down = Gambler(self._goal), Gambler(self._goal)
+        self._bets: list[_Bet] = []
+        self._entered = self._passed = 0
+        self._anew = False
         self.outcome: Outcome = "not enough evidence"
 
-    def add(self, value: float) -> None:
-        """One more value; the first outcome stays."""
-        if not 0 <= value <= 1:
+    @property
+    def at_end(self) -> bool:
+        """Whether every question that was planned has entered."""
+        return self._entered == max(self._ends, default=0)
+
+    def add(self, value: float | None) -> None:
+        """One more question with its value, None where it has none; the first outcome stays."""
+        if value is not None and not 0 <= value <= 1:
             raise ValueError(f"{value} is not in [0, 1]")
-        up, down = float(self._up.bet(value)), float(self._down.bet(1 - value))
+        while self._entered >= self._ends[self._passed]:
+            self._passed += 1
+            self._anew = True
+        left = self._ends[self._passed] - self._entered
+        self._entered += 1
+        if value is not None:
+            self._bet(_Bet(value, left, self._anew))
+            self._anew = False
+
+    def _bet(self, bet: _Bet) -> None:
+        self._bets.append(bet)
+        up, down = _play(self._up, bet), _play(self._down, bet, turned=True)
         if self.outcome == "not enough evidence" and max(up, down) >= self._goal:
             self.outcome = "better" if up >= down else "worse"
+
+    def interval(self) -> tuple[float, float]:
+        """The means that were not refuted, at however many looks: a confidence sequence.
+
+        A mean is refuted when the gambler who bets against it and all that are lower reaches the
+        goal, and so do those against each lower one that is tried. The true mean is so with a
+        probability of at most alpha/2 on either side, ever. An end that is not one of the scale is
+        refuted itself.
+        """
+        low, high = self._refuted(turned=False), 1 - self._refuted(turned=True)
+        # One time in 1/alpha the truth is refuted, and then everything may be.
+        return min(low, high), max(low, high)
+
+    def _refuted(self, *, turned: bool) -> float:
+        gambler = Gambler(self._goal, NULLS)
+        for bet in self._bets:
+            _play(gambler, bet, turned=turned)
+        standing = np.flatnonzero(gambler.money < self._goal)
+        first = int(standing[0]) if standing.size else NULLS.size
+        return float(NULLS[first - 1]) if first else 0.0
+
+
+def _play(gambler: Gambler, bet: _Bet, *, turned: bool = False) -> float:
+    """One bet, of the gambler on the other side where it is turned."""
+    if bet.anew:
+        gambler.stake_anew()
+    return float(gambler.bet(1 - bet.value if turned else bet.value, bet.left).max())
 
 
 def decisions(runs: Floats, alpha: float) -> tuple[Ints, Ints]:
     """For each row, as one sequence with its end: 1 better, -1 worse or 0, and after how many
-    values. What `Betting` and `at_the_end` say, for many sequences at once."""
+    values. What `Betting` says, for many sequences at once."""
     rows, length = runs.shape
     sides, after = np.zeros(rows, np.int64), np.full(rows, length)
-    up, down = Gambler(np.full(rows, 0.5)), Gambler(np.full(rows, 0.5))
-    for number, values in enumerate(runs.T, 1):
-        gained, lost = up.bet(values), down.bet(1 - values)
-        new = (sides == 0) & (np.maximum(gained, lost) >= 2 / (ON_THE_WAY * alpha))
-        sides[new], after[new] = np.where(gained >= lost, 1, -1)[new], number
-    left = np.nonzero(sides == 0)[0]
-    if length and len(left):
-        leaning = np.where(runs[left].mean(axis=1) < 0.5, -1, 1)
-        values = np.where(leaning[:, None] < 0, 1 - runs[left], runs[left])
-        sides[left] = np.where(p_above(values) <= last_look(alpha) / 2, leaning, 0)
+    goal = 2 / alpha
+    up, down = Gambler(goal, np.full(rows, 0.5)), Gambler(goal, np.full(rows, 0.5))
+    for number, values in enumerate(runs.T):
+        gained, lost = (
+            gambler.bet(column, length - number)
+            for gambler, column in ((up, values), (down, 1 - values))
+        )
+        new = (sides == 0) & (np.maximum(gained, lost) >= goal)
+        sides[new], after[new] = np.where(gained >= lost, 1, -1)[new], number + 1
     return sides, after
-
-
-def p_above(values: Floats, null: float = 0.5) -> Floats:
-    """Gaffke's p for "the mean is at most `null`", of each row: how likely the mean, with weights
-    drawn at random for the values and for one more value of 0, is at most `null`.
-
-    With exponential weights that is the chance that a weighted sum is not positive, by the
-    saddlepoint approximation of Lugannani and Rice (within 3 % from five values on).
-    """
-    rows = np.atleast_2d(values)
-    gaps = np.concatenate([rows - null, np.full((len(rows), 1), -null)], axis=1)
-    highest = gaps.max(axis=1, keepdims=True)
-    hopeless = highest[:, 0] <= 0
-    highest[hopeless] = 1.0
-    point = _saddle(gaps, 1 / gaps.min(axis=1, keepdims=True), 1 / highest)
-    room = 1 - point * gaps
-    log_moment = -np.log(room).sum(axis=1)
-    spread = np.sqrt(((gaps / room) ** 2).sum(axis=1))
-    root = np.sign(point[:, 0]) * np.sqrt(np.maximum(0, -2 * log_moment))
-    far = np.abs(root) > 1e-4
-    root, lean = np.where(far, root, 1), np.where(far, point[:, 0] * spread, 1)
-    density = np.exp(-(root**2) / 2) / np.sqrt(2 * np.pi)
-    p = np.where(far, ndtr(root) + density * (1 / root - 1 / lean), 0.5)
-    return np.asarray(np.where(hopeless, 1.0, np.clip(p, 0, 1)))
-
-
-def _saddle(gaps: Floats, low: Floats, high: Floats) -> Floats:
-    """Where the derivative of the cumulants' generating function is 0, between its two poles."""
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        rising = (gaps / (1 - middle * gaps)).sum(axis=1, keepdims=True) > 0
-        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
-    return (low + high) / 2
-
-
-def at_the_end(values: Floats, alpha: float, earlier: int = 0) -> Outcome:
-    """The last look, when all planned values are there."""
-    level = last_look(alpha, earlier) / 2
-    if not len(values):
-        return "not enough evidence"
-    if p_above(values)[0] <= level:
-        return "better"
-    return "worse" if p_above(1 - values)[0] <= level else "not enough evidence"
-
-
-def interval(values: Floats, alpha: float, looked: int | None = None) -> tuple[float, float]:
-    """All means that the test has not refuted, at however many looks; sharper where the values have
-    had their last look, after `looked` earlier ones."""
-    low, high = _refuted_below(values, alpha, looked), 1 - _refuted_below(1 - values, alpha, looked)
-    # One time in 1/alpha the truth is refuted, and then everything may be.
-    return min(low, high), max(low, high)
-
-
-def _refuted_below(values: Floats, alpha: float, looked: int | None) -> float:
-    """Up to which mean all are refuted; the higher, the harder."""
-    low, high = _refuted_on_the_way(values, 2 / (ON_THE_WAY * alpha)), 1.0
-    if looked is None or not len(values):
-        return low
-    level = last_look(alpha, looked) / 2
-    for _ in range(HALVINGS // 2):
-        middle = (low + high) / 2
-        low, high = (middle, high) if p_above(values, middle)[0] <= level else (low, middle)
-    return low
-
-
-def _refuted_on_the_way(values: Floats, goal: float) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(3):
-        nulls = np.linspace(low, high, 34)[1:-1]
-        refuted = int((Gambler(nulls).most(values) >= goal).sum())
-        low, high = [low, *nulls.tolist(), high][refuted : refuted + 2]
-    return low
