@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from evenhand.stats.comparison.lopsided import is_lopsided, undoing_share
 from evenhand.stats.comparison.means import mean_difference
 from evenhand.stats.decision.bounded import chance_at_most
 from evenhand.stats.decision.sequential import decisions
@@ -141,7 +142,54 @@ def stopping_tables(rounds: int) -> None:
     table("A difference of 0.6 standard deviations", columns, power())
 
 
-TABLES: dict[str, Callable[[int], None]] = {"gate": gate_tables, "stopping": stopping_tables}
+def is_flagged(gaps: Floats) -> bool:
+    """Whether `compare` says of these differences that its test may err, if it decides."""
+    undone = undoing_share(float(gaps.mean()), 1.0, gaps.size, 0.95) is not None
+    return undone or is_lopsided(gaps)
+
+
+def coverage(gaps: Floats, truth: float) -> float:
+    """How often the interval of `compare` holds the truth."""
+    questions, hits = np.arange(gaps.shape[1]), 0
+    for row in gaps:
+        estimate = mean_difference(row, questions, (-1.0, 1.0))
+        assert estimate.low is not None and estimate.high is not None
+        hits += estimate.low - 1e-12 <= truth <= estimate.high + 1e-12
+    return hits / len(gaps)
+
+
+def compare_tables(rounds: int) -> None:
+    """What `compare` wrongly decides where means are equal, how much of it is flagged, and how
+    often its interval holds the truth."""
+
+    def errors() -> Iterator[list[str]]:
+        for name, law in EQUAL.items():
+            said, told = list[str](), list[str]()
+            for questions in SIZES:
+                drawn = samples(law, questions, rounds)
+                wrong = drawn[flips(drawn) <= 0.05]
+                better = float((wrong.mean(axis=1) > 0).sum()) / rounds
+                said += [f"{percent(better)} / {percent(len(wrong) / rounds - better)}"]
+                share = np.mean([is_flagged(row) for row in wrong]) if len(wrong) else None
+                told += ["-" if share is None else percent(float(share))]
+            yield [name, *said, *told]
+
+    def held() -> Iterator[list[str]]:
+        for name, law in WORSE.items():
+            shares = (coverage(samples(law, n, rounds), law.mean) for n in SIZES)
+            yield [name, *(f"{100 * share:.1f} %" for share in shares)]
+
+    said = [f"better / worse, n = {n}" for n in SIZES]
+    flagged = [f"flagged, n = {n}" for n in SIZES]
+    table("Equal means", ["law", *said, *flagged], errors())
+    table("95 % intervals", ["law", *(f"n = {n}" for n in SIZES)], held())
+
+
+TABLES: dict[str, Callable[[int], None]] = {
+    "compare": compare_tables,
+    "gate": gate_tables,
+    "stopping": stopping_tables,
+}
 
 
 def main(names: list[str], rounds: int = 2000) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import floor
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def score_notes(found: Comparison, scores: Scores, made: Layout, base: int) -> l
         notes.append(UNKNOWN_SCALE)
     if any(row.n for row in found.rows) and not any(_is_whole(row) for row in found.rows):
         notes.append("No judgment has a score on every dimension, so there is no overall figure.")
-    return [*notes, *_missing(found), *_fragile(found)]
+    return [*notes, *_missing(found), *_fragile(found), *_hidden(found)]
 
 
 def _is_whole(row: Row) -> bool:
@@ -49,7 +50,7 @@ def vote_notes(found: Comparison, votes: Votes, rows: Bools) -> list[str]:
     if itself := int((votes.first == votes.second).sum()):
         are = "is" if itself == 1 else "are"
         notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
-    return [*notes, *_few(found), *_missing(found), *_fragile(found)]
+    return [*notes, *_few(found), *_missing(found), *_fragile(found), *_hidden(found)]
 
 
 def _verdicts(number: int) -> str:
@@ -127,6 +128,16 @@ def _reasons(row: Row) -> Iterator[str]:
             "The test tells the two apart, but the interval holds 0, since it leaves room for what"
             " was not seen"
         )
+    if row.lopsided:
+        yield (
+            "Few large differences stand against many small ones, and the test, which takes"
+            " differences to be as likely up as down, may err more often than it says"
+        )
+    if row.narrow and not _is_undone(row):
+        yield (
+            "So few questions need not show a rare breakdown, and one could carry the difference"
+            " out of its interval, which goes by what was seen"
+        )
     if row.difference == 0:
         yield "No difference was observed, so no number of units that would decide can be named"
 
@@ -163,3 +174,23 @@ def _fragile(found: Comparison) -> Iterator[str]:
 def _turns(row: Row) -> bool:
     assert row.bounds is not None and row.difference is not None
     return bool(np.sign(row.bounds[0 if row.difference > 0 else 1]) != np.sign(row.difference))
+
+
+def _is_undone(row: Row) -> bool:
+    return row.outcome != "not enough evidence" and row.undone_by is not None
+
+
+def _hidden(comparison: Comparison) -> Iterator[str]:
+    """What is decided, and would be undone by breakdowns that the questions need not have shown."""
+    undone = [row for row in comparison.rows if _is_undone(row)]
+    for row in undone[:SHOWN]:
+        share = row.undone_by or 1.0
+        rare = "won it all" if row.outcome == "worse" else "lost it all"
+        yield (
+            f"The test finds {quoted(row.variant)} {row.outcome} on {quoted(row.dimension)}. It"
+            f" would not be if it {rare}, one end of the scale against the other, on 1 question in"
+            f" {floor(1 / share)}; {row.clusters} questions show none of these with a chance of"
+            f" {100 * (1 - share) ** row.clusters:.0f} %."
+        )
+    if len(undone) > SHOWN:
+        yield f"So it is with {len(undone) - SHOWN} more rows."

@@ -53,6 +53,15 @@ class Row:
     of a run that was to stop early, which these figures only describe."""
     bounds: tuple[float, float] | None
     """The least and the greatest difference that missing judgments could make of it."""
+    lopsided: bool = False
+    """Whether few large differences stand against many small ones, so that the test may err more
+    often than it says."""
+    undone_by: float | None = None
+    """The share of questions lost or won altogether that would undo the difference, where the
+    sample need not have shown any of them."""
+    narrow: bool = False
+    """Whether what the sample need not have shown could carry the difference out of its
+    interval."""
 
     def json(self) -> dict[str, Any]:
         return asdict(self) | {"bounds": list(self.bounds) if self.bounds else None}

@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.errors import UsageError
 from evenhand.stats.comparison.comparison import Row
 from evenhand.stats.comparison.holm import holm
+from evenhand.stats.comparison.lopsided import is_lopsided, is_narrow, undoing_share
 from evenhand.stats.comparison.means import Estimate, mean, mean_difference
 from evenhand.stats.comparison.paired import SignTest, sign_flip, sign_flip_bound
 from evenhand.stats.comparison.power import units_needed
@@ -45,11 +46,13 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
     with np.errstate(over="ignore", invalid="ignore"):  # such figures are left out
         gaps = shared.ours - shared.theirs
     gap = mean_difference(gaps, shared.cluster, (low - high, high - low), level)
-    test = SignTest(None, True)
+    test, lopsided, undone_by = SignTest(None, True), False, None
     if gap.value is not None:
         sums, sizes = _summed(shared.cluster, gaps)
         test = sign_flip(sums, seed)
         gap = _agreeing(gap, test, sums, sizes, 1 - level)
+        lopsided = is_lopsided(sums)
+        undone_by = undoing_share(float(gaps.mean()), high - low, gap.clusters, level)
     return Row(
         dimension=shared.dimension,
         variant=shared.variant,
@@ -74,6 +77,9 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
         outcome="not enough evidence",
         units_needed=None,
         bounds=shared.bounds,
+        lopsided=lopsided,
+        undone_by=undone_by,
+        narrow=is_narrow(gap, high - low, level),
     )
 
 
