@@ -32,9 +32,9 @@ from evenhand.judges.embedded.options import log_odds
 from evenhand.judges.embedded.prose import grammar, read
 from evenhand.judges.embedded.runtime import Runtime, Sampling
 from evenhand.judges.embedded.walk import Choice, choices, corrected, decided
+from evenhand.kinds import load_protocol
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.rubric import Rubric, build_rubric
-from evenhand.kinds.shared.load import load_protocol
 from evenhand.units import Sample
 
 HERE = Path(__file__).parent

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from evenhand.errors import DataError, StoreBusy, UsageError, quoted
-from evenhand.files.protocols import find_protocol, task_types
-from evenhand.files.rubrics import is_task_file, read_rubric_file, read_task_file
+from evenhand.files.protocols import find_protocol
+from evenhand.files.rubrics import read_rubric
 from evenhand.judgment import Judgment
+from evenhand.kinds import KINDS
 from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.ports import Archive, Changes, IncomingUnit, Store
 from evenhand.results.rows import full_rows
@@ -53,7 +54,7 @@ async def score_async(
     file, the same question is never paid for twice. `options` say how it is carried out, e.g. from
     a budget that several questions share. A failure is a value: see `.status`.
     """
-    value = rubric if isinstance(rubric, Mapping) else read_rubric_file(Path(rubric))
+    value = rubric if isinstance(rubric, Mapping) else _rubric_file(Path(rubric), "rubric")
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
     file = _file("rubric", language, judge, judge_settings)
     return await _judged(_one_unit(file, row), store, options)
@@ -106,11 +107,16 @@ async def grade_async(
     `rubric` is the Markdown itself or the path of a .md or .toml file; the rest is as for
     `score_async`. `.output["total_score"]` is the grade.
     """
-    if isinstance(rubric, Path) or is_task_file(rubric):
-        rubric = read_task_file(Path(rubric), task_types(find_protocol("weighted")))
+    form = KINDS["weighted"].rubric_form
+    if isinstance(rubric, Path) or (form and form.is_file(rubric)):
+        rubric = _rubric_file(Path(rubric), "weighted")
     row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": rubric}
     file = _file("weighted", language, judge, judge_settings)
     return await _judged(_one_unit(file, row), store, options)
+
+
+def _rubric_file(path: Path, protocol: str) -> Any:
+    return read_rubric(path, find_protocol(protocol))
 
 
 async def _judged(plan: Plan, store: str, options: Options | None) -> Judgment:

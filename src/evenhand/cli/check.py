@@ -7,13 +7,11 @@ from pathlib import Path
 import click
 
 from evenhand.cli.common import json_option, print_json
-from evenhand.files.protocols import find_protocol, task_types
+from evenhand.files.protocols import find_protocol
 from evenhand.files.replies import check_file
-from evenhand.files.rubrics import read_rubric_file, read_task_file
-from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.files.rubrics import read_rubric
+from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import Protocol
-from evenhand.kinds.weighted.tasks.read import understood
-from evenhand.kinds.weighted.unit import task_rubric
 
 
 @click.command("check")
@@ -66,38 +64,24 @@ def check_command(
 
 
 def _check_rubric(protocol: str, path: Path, as_json: bool) -> int:
-    found = find_protocol(protocol)
-    if found.kind == "weighted" or path.suffix in (".md", ".markdown"):
-        return _check_task_rubric(found if found.kind == "weighted" else None, path, as_json)
-    rubric = build_rubric(read_rubric_file(path))
+    """What was understood of a rubric."""
+    loaded = _taking(find_protocol(protocol), path)
+    form = KINDS[loaded.kind].rubric_form
+    rubric = read_rubric(path, loaded)
+    assert form is not None, "a rubric was read by a kind that has none"
+    parts = form.understood(rubric, loaded)
     if as_json:
-        dimensions = [{"id": d.id, "name": d.name, "scores": d.scores} for d in rubric.dimensions]
-        print_json({"ok": True, "dimensions": dimensions})
+        print_json({"ok": True, **parts.json})
     else:
-        click.echo(rubric.text)
+        click.echo("\n".join(parts.lines))
     return 0
 
 
-def _check_task_rubric(protocol: Protocol | None, path: Path, as_json: bool) -> int:
-    """What was understood of a task's rubric."""
-    types = task_types(protocol or find_protocol("weighted"))
-    found = understood(task_rubric(read_task_file(path, types), types))
-    if as_json:
-        print_json({"ok": True, **found})
-        return 0
-    click.echo(f"task_type: {found['task_type'] or 'not given; the judge infers it'}")
-    click.echo(f"critical-fail conditions for the judge: {len(found['critical'])}")
-    for one in found["critical"]:
-        click.echo(f"  - {one}")
-    click.echo(f"critical-fail conditions for code: {len(found['conditions'])}")
-    for one in found["conditions"]:
-        what = one.get("pattern", one.get("limit"))
-        shown = f"/{what}/{one['flags']}" if "pattern" in one else what
-        click.echo(f"  - {one['kind']}: {shown}  (line {one['line']})")
-    click.echo("facts for the grader:" if found["facts"] else "facts for the grader: none")
-    for line in (found["facts"] or "").splitlines():
-        click.echo(f"  {line}")
-    click.echo("points to add and deduct:")
-    for line in found["points"].strip().splitlines():
-        click.echo(f"  {line}")
-    return 0
+def _taking(protocol: Protocol, path: Path) -> Protocol:
+    """The protocol, or where its rubrics are of another form, the one built in that takes the
+    file."""
+    for loaded in (protocol, *map(find_protocol, KINDS)):
+        form = KINDS[loaded.kind].rubric_form
+        if form and path.suffix.lower() in form.endings:
+            return loaded
+    return protocol

@@ -17,7 +17,8 @@ from evenhand.cli.watch import Watcher
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
-from evenhand.kinds.shared.load import KINDS, LANGUAGES
+from evenhand.kinds import KINDS
+from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.ledger.ports import Archive, Store
 from evenhand.report.terminal.tables import console, outcome_lines, safe
 from evenhand.results.rows import full_row
@@ -52,7 +53,7 @@ HONEST = {
 @click.command("demo")
 @click.option("--language", type=click.Choice(LANGUAGES), default="en", show_default=True)
 @click.option("--all", "every", is_flag=True, help="All four languages.")
-@click.option("--protocol", type=click.Choice(KINDS), help="One protocol; otherwise all of them.")
+@click.option("--protocol", type=click.Choice(list(KINDS)), help="One; otherwise all of them.")
 @click.option("--small", is_flag=True, help="The 135M model: quick to fetch, judges badly.")
 @click.option("--yes", is_flag=True, help="Fetch the model without asking.")
 @click.option("--store", metavar="URL", help="Keep the results, e.g. sqlite:demo.db.")

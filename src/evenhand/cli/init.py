@@ -8,12 +8,13 @@ import click
 
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
-from evenhand.kinds.shared.load import KINDS, LANGUAGES
+from evenhand.kinds import KINDS
+from evenhand.kinds.shared.load import LANGUAGES
 
 
 @click.command("init")
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option("--protocol", type=click.Choice(KINDS), default="rubric", show_default=True)
+@click.option("--protocol", type=click.Choice(list(KINDS)), default="rubric", show_default=True)
 @click.option("--language", type=click.Choice(LANGUAGES), default="en", show_default=True)
 def init_command(directory: Path, protocol: str, language: str) -> None:
     """Make a suite with example data in DIR that runs as it is, with the embedded judge.

@@ -6,6 +6,8 @@ from importlib import resources
 from typing import Any
 
 from evenhand import jsontext
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import ExampleSuite
 
 SUITE = """\
 # What is judged, by whom, and how. Every key: docs/suite.md, or your editor with the schema.
@@ -28,33 +30,35 @@ url = "sqlite:evenhand.db"
 """
 
 
-DATA = {
-    "pairwise": 'data = ["pairs.jsonl"]\n',
-    "weighted": 'data = ["answers.jsonl"]\n',
-    "rubric": 'data = ["samples.jsonl"]\nrubric = "rubric.json"\n',
-}
-
-
-QUESTION = {
-    "pairwise": "",
-    "weighted": '[compare]                       # evenhand compare\nby = "model"\n\n',
-    "rubric": '[compare]                       # evenhand compare\nby = "prompt_variant"\n'
-    'baseline = "v1"\n\n',
-}
-
-
 def example_files(protocol: str, language: str) -> dict[str, str]:
     """The files of a bundled suite, by name."""
-    folder = resources.files("evenhand.examples") / protocol / language
+    folder, example = resources.files("evenhand.examples") / protocol / language, _example(protocol)
     suite = SUITE.format(
         name=f"example-{protocol}-{language}",
         protocol=protocol,
         language=language,
-        data=DATA[protocol],
-        question=QUESTION[protocol],
+        data=_data(example),
+        question=_question(example),
     )
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
     return {"evenhand.toml": suite} | dict(sorted(texts.items()))
+
+
+def _example(protocol: str) -> ExampleSuite:
+    return KINDS[protocol].example
+
+
+def _data(example: ExampleSuite) -> str:
+    rubric = f'rubric = "{example.rubric}"\n' if example.rubric else ""
+    return f'data = ["{example.data}"]\n{rubric}'
+
+
+def _question(example: ExampleSuite) -> str:
+    """What the suite is compared by."""
+    if example.by is None:
+        return ""
+    baseline = f'baseline = "{example.baseline}"\n' if example.baseline else ""
+    return f'[compare]                       # evenhand compare\nby = "{example.by}"\n{baseline}\n'
 
 
 def example_rows(protocol: str, language: str) -> tuple[list[dict[str, Any]], object]:

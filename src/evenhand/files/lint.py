@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol
-from evenhand.files.rubrics import read_rubric_file
-from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
-from evenhand.kinds.rubric.rubric import build_rubric
-from evenhand.kinds.shared.load import MAY, Protocol, ProtocolError, placeholder_faults
+from evenhand.files.rubrics import read_rubric
+from evenhand.kinds import KINDS
+from evenhand.kinds.shared.load import Protocol, ProtocolError, placeholder_faults
 from evenhand.kinds.shared.render import Prompt
-from evenhand.kinds.weighted.form import read_dimensions, read_types
 
 _BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")
 """What stands beside the prompt of a language."""
@@ -34,7 +32,7 @@ def lint(name: str, folder: Path | None = None) -> list[Finding]:
     findings = [*_languages(protocol), *_placeholders(protocol), *_tables(protocol)]
     root = (folder or Path()) / name
     if root.is_dir():
-        findings += _bands(root)
+        findings += _rubrics(protocol, root)
     return list(dict.fromkeys(findings))
 
 
@@ -47,7 +45,7 @@ def _languages(protocol: Protocol) -> Iterator[Finding]:
         beside = _BESIDE.fullmatch(file)
         if beside and beside[1] not in spoken:
             yield Finding(f"prompts/{beside[1]}.md", f"missing: there is {file}")
-    for table in ("criteria", "dimensions", "types"):
+    for table in protocol.form.tables:
         for row in _rows(protocol, table):
             texts = {key for key in row if re.fullmatch("[a-z]{2,3}", key) and key != "id"}
             for language in sorted(spoken - texts):
@@ -75,53 +73,34 @@ def _placeholders(protocol: Protocol) -> Iterator[Finding]:
             yield Finding(file, str(error))
             continue
         used[file] = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
-        for fault in placeholder_faults(protocol.kind, prompt):
+        for fault in placeholder_faults(protocol.form, protocol.kind, prompt):
             yield Finding(file, fault)
     everywhere = frozenset[str]().union(*used.values())
     for file, names in used.items():
-        for name in sorted((everywhere & MAY[protocol.kind]) - names):
+        for name in sorted((everywhere & protocol.form.may) - names):
             yield Finding(file, f"{{{{{name}}}}} is missing here and used in another language")
 
 
 def _tables(protocol: Protocol) -> Iterator[Finding]:
     """What cannot be read of protocol.toml and the words: priorities, weights, ..."""
-
-    def pairwise(language: str) -> None:
-        read_priority(protocol, read_criteria(protocol, language))
-        read_max_rounds(protocol)
-
-    def weighted(language: str) -> None:
-        read_types(protocol, language, read_dimensions(protocol, language))
-
-    readers: dict[str, Callable[[str], None]] = {"pairwise": pairwise, "weighted": weighted}
+    kind = KINDS[protocol.kind]
     for language in protocol.languages:
-        for reading in (readers.get(protocol.kind), protocol.words):
+        for reading in (partial(kind.check_protocol, protocol), protocol.words):
             try:
-                if reading is not None:
-                    reading(language)
+                reading(language)
             except ProtocolError as error:
                 yield Finding(error.file, str(error))
 
 
-def _bands(root: Path) -> Iterator[Finding]:
-    """Rubrics beside the protocol whose bands skip a score."""
-    for path in sorted([*root.glob("*.json"), *root.glob("rubric*.toml")]):
+def _rubrics(protocol: Protocol, root: Path) -> Iterator[Finding]:
+    """Rubrics beside the protocol that cannot be read, or may have forgotten something."""
+    form = KINDS[protocol.kind].rubric_form
+    patterns = form.beside if form else ()
+    for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
         try:
-            rubric = build_rubric(read_rubric_file(path))
+            rubric = read_rubric(path, protocol)
         except UsageError as error:
             yield Finding(path.name, str(error))
             continue
-        for dimension in rubric.dimensions:
-            for low, high in _gaps(sorted(dimension.scores)):
-                yield Finding(
-                    path.name, f"{dimension.id}: nothing stands between {low:g} and {high:g}"
-                )
-
-
-def _gaps(scores: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Where the scores go further than their usual step."""
-    steps = [(high - low, low, high) for low, high in itertools.pairwise(scores)]
-    usual = min((step for step, _, _ in steps), default=0)
-    for step, low, high in steps:
-        if step > usual:
-            yield low, high
+        for doubt in form.doubts(rubric) if form else ():
+            yield Finding(path.name, doubt)

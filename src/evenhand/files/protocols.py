@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
-from evenhand.kinds import KINDS
+from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Terms
 from evenhand.kinds.shared.load import (
     AGAIN,
@@ -16,9 +16,7 @@ from evenhand.kinds.shared.load import (
     Protocol,
     ProtocolError,
     kind_named,
-    load_protocol,
 )
-from evenhand.kinds.weighted.form import read_dimensions, read_types
 from evenhand.manifest import JudgingRecord
 
 
@@ -52,16 +50,6 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
     )
 
 
-def task_types(protocol: Protocol) -> tuple[str, ...]:
-    """The types of task that a rubric under a weighted protocol may name; raises UsageError."""
-    try:
-        language = next(iter(protocol.languages), "en")
-        dimensions = read_dimensions(protocol, language)
-        return tuple(one.id for one in read_types(protocol, language, dimensions))
-    except ProtocolError as error:
-        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
-
-
 def builtin_protocols() -> list[str]:
     """The names of the protocols that come with the package."""
     folder = resources.files("evenhand.kinds") / "builtin"
@@ -86,7 +74,7 @@ def find_protocol(
             )
     texts = _folder_texts(root, name)
     try:
-        kind = kind_named(texts)
+        kind = kind_named(texts, KINDS)
         words = _words(kind, is_own=not is_builtin)
         again = {AGAIN: protocol_texts(kind)["prompts/en.md"]} if own else {}
         return load_protocol(name, {**words, **texts, **again, **(own or {})})
@@ -110,7 +98,7 @@ def _words(kind: str, *, is_own: bool) -> dict[str, str]:
     """What all kinds say alike; for a protocol of the user's own, also what its kind says."""
     root = resources.files("evenhand.kinds")
     found = dict(_texts(root / "common", "words/common/"))
-    if is_own:
+    if is_own and (root / "builtin" / kind).is_dir():
         found |= _texts(root / "builtin" / kind / "words", "words/kind/")
     return found
 

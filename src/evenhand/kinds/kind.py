@@ -6,14 +6,17 @@ is a kind made ready with a protocol and settings: it reads rows and judges unit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.load import Protocol as LoadedProtocol
+from evenhand.kinds.shared.load import ProtocolForm
+from evenhand.kinds.shared.rubric_form import RubricForm
 from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
 
 
@@ -73,6 +76,65 @@ class Judging(Protocol):
         """The judgment of a unit in its stored text."""
         ...
 
+    def unit_keys(self, body: str) -> Sequence[str]:
+        """By what an output object may name the unit: its id, or what of it the contract
+        repeats."""
+        ...
+
+    def output_key(self, output: Mapping[str, Any]) -> str | None:
+        """What an output object names its unit by; None where it is not of the contract's form.
+        Raises RowError."""
+        ...
+
+    def check_elsewhere(self, body: str, text: str, finish: str) -> Checked[Any]:
+        """The contract applied to a raw reply made elsewhere about a unit."""
+        ...
+
+    def check_output(self, body: str, output: dict[str, Any]) -> Checked[Any]:
+        """The contract applied to an output object made elsewhere."""
+        ...
+
+
+class TableLine(NamedTuple):
+    """A line of a verdict table: its number, counted from one, the unit, and its output object."""
+
+    number: int
+    unit: str
+    output: dict[str, Any]
+
+
+class VerdictTable(Protocol):
+    """The verdicts of a run as a text, one line per unit."""
+
+    def header(self, dimensions: Sequence[str]) -> str:
+        """The first line."""
+        ...
+
+    def line(self, unit: str, winner: str, marks: Sequence[str], notes: str) -> str:
+        """One unit, without its line break."""
+        ...
+
+    def read(self, lines: Iterable[str], dimensions: Sequence[str]) -> Iterator[TableLine]:
+        """The lines of a table that was written; raises TableError."""
+        ...
+
+
+class TableError(ValueError):
+    """A line of a verdict table that is wrong."""
+
+    def __init__(self, line_number: int, message: str) -> None:
+        super().__init__(f"line {line_number}: {message}")
+        self.line_number, self.message = line_number, message
+
+
+class ExampleSuite(NamedTuple):
+    """The bundled suite of a kind: the names of its files, and what it compares by."""
+
+    data: str
+    rubric: str | None = None
+    by: str | None = None
+    baseline: str | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
@@ -106,12 +168,36 @@ class Kind(Protocol):
         ...
 
     @property
+    def form(self) -> ProtocolForm:
+        """What its protocols have in common."""
+        ...
+
+    @property
+    def rubric_form(self) -> RubricForm | None:
+        """How the rubric of a suite or a row is read; None where there is none to bring."""
+        ...
+
+    @property
+    def table(self) -> VerdictTable | None:
+        """How its verdicts are written as a table; None where they are not."""
+        ...
+
+    @property
+    def example(self) -> ExampleSuite:
+        """Its bundled suite."""
+        ...
+
+    @property
     def measure(self) -> Scoring | Voting:
         """What statistics take of its units and judgments."""
         ...
 
     def judging(self, protocol: LoadedProtocol, terms: Terms) -> Judging:
         """The kind made ready; raises ProtocolError."""
+        ...
+
+    def check_protocol(self, protocol: LoadedProtocol, language: str) -> None:
+        """Read what a protocol says in its tables; raises ProtocolError."""
         ...
 
     def read_judgment(self, text: JudgmentText) -> Judgment:

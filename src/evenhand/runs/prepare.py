@@ -14,15 +14,13 @@ from evenhand.files.protocols import (
     find_protocol,
     own_prompt,
     spoken_beside,
-    task_types,
 )
-from evenhand.files.rubrics import read_rubric_file, read_task_file, with_task_text
+from evenhand.files.rubrics import read_rubric, with_rubric_text
 from evenhand.judges import JudgeOptions, Provider, split_name
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
-from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.plan import Plan, Seat
 from evenhand.suite import JudgeSpec, Settings, Suite
@@ -47,7 +45,7 @@ def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], No
         settings=_settings(suite, protocol.kind),
         rubric=_read_rubric(suite, protocol),
         seats=tuple(_seat(suite, spec, environ, notify) for spec in suite.file.judges),
-        units=lambda judging: _units(suite, judging),
+        units=lambda judging: _units(suite, protocol, judging),
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
@@ -77,16 +75,15 @@ def _seat(
     return Seat(spec=spec, judge=judge, price=_price(spec, provider, model))
 
 
-def _units(suite: Suite, judging: Judging) -> Iterator[IncomingUnit]:
+def _units(suite: Suite, protocol: Protocol, judging: Judging) -> Iterator[IncomingUnit]:
     """The units of the data files, checked; raises DataError with file:line."""
     from evenhand.data.read import rows
 
     for name in suite.file.data:
+        folder = suite.resolve(name).parent
         for row in rows(suite.resolve(name), suite.file.columns):
-            value: Mapping[str, Any] = row.value
-            if isinstance(judging, WeightedJudging):
-                # The rubric of a row may be the name of a file beside its own.
-                value = with_task_text(value, suite.resolve(name).parent, judging.types)
+            # The rubric of a row may be the name of a file beside its own.
+            value = with_rubric_text(row.value, folder, protocol)
             try:
                 units = judging.read(value)
             except RowError as error:
@@ -114,16 +111,13 @@ def _read_rubric(suite: Suite, protocol: Protocol) -> object:
     name = suite.file.rubric
     if name is None:
         return None
-    if protocol.kind == "pairwise":
+    if KINDS[protocol.kind].rubric_form is None:
         raise UsageError(
-            "a pairwise suite has no rubric",
+            f"a {protocol.kind} suite has no rubric",
             where=str(suite.path or ""),
             advice="Take the key out; criteria stand in the protocol.",
         )
-    path = suite.resolve(name)
-    if protocol.kind == "weighted":
-        return read_task_file(path, task_types(protocol))
-    return read_rubric_file(path)
+    return read_rubric(suite.resolve(name), protocol)
 
 
 def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:

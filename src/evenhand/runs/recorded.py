@@ -13,9 +13,9 @@ from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.errors import UsageError, quoted
 from evenhand.files.protocols import judging_of
 from evenhand.judgment import Judgment
-from evenhand.kinds import KINDS
+from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Kind
-from evenhand.kinds.shared.load import Protocol, load_protocol
+from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
 

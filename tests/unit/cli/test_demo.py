@@ -7,7 +7,7 @@ import pytest
 from evenhand.cli.common import resume_advice
 from evenhand.cli.demo import SMALL, remark
 from evenhand.judges.embedded import models
-from evenhand.kinds.shared.load import KINDS
+from evenhand.kinds import KINDS
 from evenhand.runs.stores import MEMORY
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.cli.main import COMMANDS
 from evenhand.judges import PROVIDERS
-from evenhand.kinds.shared.load import KINDS
+from evenhand.kinds import KINDS
 from tests.suites import RUBRIC, evenhand, samples, write_rows, write_suite
 from tests.unit.cli.conftest import CallCommand
 

@@ -10,7 +10,7 @@ import pytest
 from evenhand.errors import UsageError
 from evenhand.files.lint import Finding, lint
 from evenhand.files.protocols import protocol_texts
-from evenhand.kinds.shared.load import KINDS
+from evenhand.kinds import KINDS
 from tests.suites import RUBRIC
 
 

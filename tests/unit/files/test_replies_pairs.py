@@ -123,6 +123,9 @@ def test_an_unknown_ending_tells_of_tables_too(tmp_path: Path) -> None:
         ({"rounds": 1.5}, "rounds", "schema"),
         ({"rounds": True}, "rounds", "schema"),
         ({"repeat": "0"}, "repeat", "schema"),
+        ({"preference": 1.5}, "preference", "schema"),
+        ({"preference": "1"}, "preference", "schema"),
+        ({"criteria": dict.fromkeys(CRITERIA[1:], "tie")}, "criteria.C1", "schema"),
     ],
 )
 def test_a_settled_verdict_that_breaks_the_contract(
@@ -141,6 +144,8 @@ def test_a_settled_verdict_that_breaks_the_contract(
         {"winner": "uncertain", "settled": "uncertain", "rounds": 3},
         {"settled": "resolved", "unstable": []},
         {"winner": "tie", "rounds": 0},
+        {"settled": "one_order", "preference": 0.25},
+        {"criteria": {}, "unstable": []},
     ],
 )
 def test_a_settled_verdict_that_keeps_it(tmp_path: Path, change: dict[str, Any]) -> None:

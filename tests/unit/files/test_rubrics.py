@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError, UsageError
-from evenhand.files.rubrics import is_task_file, read_rubric_file, read_task_file, with_task_text
+from evenhand.files.protocols import find_protocol
+from evenhand.files.rubrics import read_rubric, with_rubric_text
+from evenhand.kinds import KINDS
 from evenhand.kinds.weighted.unit import task_rubric
 from tests.suites import RUBRIC, TASK
 
 TYPES = ("fact", "creative", "speculative")
+WEIGHTED, RUBRICS = find_protocol("weighted"), find_protocol("rubric")
 TOML = 'task_type = "fact"\npoints = "+60 if it is right"\ncritical_fail = ["It lies."]\n'
 
 
@@ -27,7 +30,7 @@ def written(folder: Path, name: str, text: str | bytes) -> Path:
     [("task.md", TASK), ("task.markdown", TASK), ("task.toml", TOML), ("b.md", "\ufeff" + TASK)],
 )
 def test_a_task_rubric_is_read_by_its_ending(tmp_path: Path, name: str, text: str) -> None:
-    rubric = task_rubric(read_task_file(written(tmp_path, name, text), TYPES), TYPES)
+    rubric = task_rubric(read_rubric(written(tmp_path, name, text), WEIGHTED), TYPES)
     assert (rubric.task_type, rubric.critical) == ("fact", ("It lies.",))
 
 
@@ -62,17 +65,17 @@ WRONG: dict[str, tuple[str, str | bytes, str]] = {
 def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, name: str) -> None:
     file, text, said = WRONG[name]
     with pytest.raises(UsageError) as error:
-        read_task_file(written(tmp_path, file, text), TYPES)
+        read_rubric(written(tmp_path, file, text), WEIGHTED)
     assert str(error.value).startswith(f"{tmp_path}/{said}")
     with pytest.raises(UsageError, match="cannot be read"):
-        read_task_file(tmp_path / "none.md", TYPES)
+        read_rubric(tmp_path / "none.md", WEIGHTED)
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path, "a.md", TASK)
-    assert read_task_file(path, TYPES) == TASK
+    assert read_rubric(path, WEIGHTED) == TASK
     written(tmp_path, "a.md", TASK + "- more\n")
-    assert read_task_file(path, TYPES) == TASK + "- more\n"
+    assert read_rubric(path, WEIGHTED) == TASK + "- more\n"
 
 
 @pytest.mark.parametrize(
@@ -89,36 +92,37 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     ],
 )
 def test_what_counts_as_the_name_of_a_file(rubric: object, is_file: bool) -> None:
-    assert is_task_file(rubric) is is_file
+    form = KINDS["weighted"].rubric_form
+    assert form is not None and form.is_file(rubric) is is_file
 
 
 def test_a_row_names_a_file_beside_its_own(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     written(tmp_path, "sub/task.md", TASK)
     row = {"rubric": "sub/task.md", "answer": "x"}
-    assert with_task_text(row, tmp_path, TYPES) == {"rubric": TASK, "answer": "x"}
+    assert with_rubric_text(row, tmp_path, WEIGHTED) == {"rubric": TASK, "answer": "x"}
     for other in ({"rubric": TASK}, {"answer": "x"}, {"rubric": None}):
-        assert with_task_text(other, tmp_path, TYPES) == other
+        assert with_rubric_text(other, tmp_path, WEIGHTED) == other
 
 
 def test_what_is_wrong_with_a_rows_file_is_wrong_data(tmp_path: Path) -> None:
     written(tmp_path, "a.md", "\n\ntask_type: poetry\n")
     with pytest.raises(DataError, match=r"a\.md:3: unknown task_type"):
-        with_task_text({"rubric": "a.md"}, tmp_path, TYPES)
+        with_rubric_text({"rubric": "a.md"}, tmp_path, WEIGHTED)
     with pytest.raises(DataError, match=r"none\.md: the rubric cannot be read"):
-        with_task_text({"rubric": "none.md"}, tmp_path, TYPES)
+        with_rubric_text({"rubric": "none.md"}, tmp_path, WEIGHTED)
 
 
 def test_a_rubric_of_dimensions_is_json_or_toml(tmp_path: Path) -> None:
-    assert read_rubric_file(written(tmp_path, "r.json", json.dumps(RUBRIC))) == RUBRIC
+    assert read_rubric(written(tmp_path, "r.json", json.dumps(RUBRIC)), RUBRICS) == RUBRIC
     bad = json.dumps(RUBRIC, indent=1).replace('"score": 3', '"score": "3"', 1)
     line = bad[: bad.index('"score": "3"')].count("\n") + 1
     with pytest.raises(UsageError, match=rf"r\.json:{line}: a band's score must be a number"):
-        read_rubric_file(written(tmp_path, "r.json", bad))
+        read_rubric(written(tmp_path, "r.json", bad), RUBRICS)
 
 
 @pytest.mark.parametrize("ending", ["json", "toml"])
 def test_a_rubric_that_nests_without_end_is_refused(tmp_path: Path, ending: str) -> None:
     deep = ("deep = " if ending == "toml" else "") + "[" * 10**5
     with pytest.raises(UsageError, match=f"not {ending.upper()}: nested "):
-        read_rubric_file(written(tmp_path, f"r.{ending}", deep))
+        read_rubric(written(tmp_path, f"r.{ending}", deep), RUBRICS)

@@ -13,7 +13,7 @@ from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import Ambiguous, Broken, TableReply, UnreadCell, read_reply
-from evenhand.kinds.pairwise.verdict import CriterionReply, PairReply, PairVerdict
+from evenhand.kinds.pairwise.verdict import SETTLINGS, CriterionReply, PairReply, PairVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.remarks import guesses_source
 from evenhand.kinds.shared.reply import Unreadable, read
@@ -21,9 +21,8 @@ from evenhand.kinds.shared.words import Words
 
 _ASKED = ("criteria", "explanation", "winner")
 _INNER = ("first_meets", "second_meets", "comment", "mark")
-_HOW = ("stable", "resolved", "uncertain")
 _SETTLED = ("pair_id", "winner", "criteria")
-_VERDICT = ("candidates", "settled", "rounds", "unstable", "notes", "meta", "odds")
+_VERDICT = ("candidates", "settled", "rounds", "unstable", "notes", "meta", "odds", "preference")
 _BESIDE = (*_VERDICT, "judge", "repeat")
 
 
@@ -95,7 +94,8 @@ def check_verdict(
     check.one_of(value, "winner", (*WINNERS, "uncertain"), "")
     check.beside(value)
     marks = check.object_at(value.get("criteria", {}), "criteria") or {}
-    check.keys(marks, criteria, "criteria.")
+    # Votes made elsewhere name a winner and need not say by what.
+    check.keys(marks, criteria if marks else (), "criteria.")
     for name in marks:
         check.one_of(marks, name, MARKS, "criteria.", kind="mark_unknown")
     return check.done(None)
@@ -163,6 +163,8 @@ class _Check(Inspection):
         for name in ("rounds", "repeat"):
             if not _is_count(value.get(name, 0)):
                 self.wrong(name, value, "must be a whole number, 0 or more")
+        if not _is_share(value.get("preference", 0)):
+            self.wrong("preference", value, "must be a number from 0 to 1")
         if not self._is_some_criteria(value.get("unstable", [])):
             self.wrong("unstable", value, f"must be a list of some of {', '.join(self.criteria)}")
         self._settled(value)
@@ -175,8 +177,8 @@ class _Check(Inspection):
             return
         settled, winner = value["settled"], value.get("winner")
         code: Reason = "out_of_range" if isinstance(settled, str) else "schema"
-        if settled not in _HOW:
-            self.wrong("settled", value, f"must be one of: {', '.join(_HOW)}", code)
+        if settled not in SETTLINGS:
+            self.wrong("settled", value, f"must be one of: {', '.join(SETTLINGS)}", code)
         elif "winner" in value and (settled == "uncertain") != (winner == "uncertain"):
             self.wrong("settled", value, f"contradicts the winner {jsontext.dump(winner)}", code)
 
@@ -281,6 +283,10 @@ def _is_against(criterion: CriterionReply) -> bool:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _is_count(value: object) -> bool:

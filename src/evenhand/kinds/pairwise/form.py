@@ -146,3 +146,10 @@ def read_max_rounds(protocol: Protocol) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_ROUNDS_MOST:
         raise ProtocolError(_FILE, f"max_rounds must be a number from 1 to {MAX_ROUNDS_MOST}")
     return given
+
+
+def asks_for_table(protocol: Protocol) -> bool:
+    """Whether the prompts ask for a verdict-table line; raises ProtocolError."""
+    if protocol.given.get("reply", "table") != "table":
+        raise ProtocolError(_FILE, 'reply can only be "table"; leave it out for JSON')
+    return "reply" in protocol.given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -12,7 +12,9 @@ from evenhand.judgment import Judgment
 from evenhand.kinds.kind import UnitText
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import is_one_text, load_pair, pair_text, read_pairs
+from evenhand.kinds.pairwise.verdict import PairReply, PairVerdict
 from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.rows import check_language
 from evenhand.measures import Ends
 from evenhand.units import Pair
@@ -55,6 +57,25 @@ class PairwiseJudging:
     async def judge(self, body: str, asking: Asking) -> Judgment:
         pair = await asking.aside(partial(load_pair, body), len(body))
         return await self.of(pair).judge(pair, asking)
+
+    def unit_keys(self, body: str) -> Sequence[str]:
+        """Its id; and of several pairs on one topic the one that names its candidates, as an import
+        of votes makes it."""
+        pair = load_pair(body)
+        low, high = sorted((pair.first.id, pair.second.id))
+        return [pair.id, f"{pair.row}#{low}-{high}"]
+
+    def output_key(self, output: Mapping[str, Any]) -> str | None:
+        """The id of the pair."""
+        return str(output["pair_id"]) if "pair_id" in output else None
+
+    def check_elsewhere(self, body: str, text: str, finish: str) -> Checked[PairReply]:
+        pair = load_pair(body)
+        return self.of(pair).check_elsewhere(text, pair, finish=finish)
+
+    def check_output(self, body: str, output: dict[str, Any]) -> Checked[PairVerdict]:
+        """A settled verdict, which has no replies any more."""
+        return self.of(load_pair(body)).check_verdict(output)
 
     def of(self, pair: Pair) -> PairwiseProtocol:
         """The protocol in the pair's own language, else the suite's."""

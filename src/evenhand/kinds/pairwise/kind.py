@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.kind import Terms, Voting
-from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
+from evenhand.kinds.kind import ExampleSuite, Terms, Voting
+from evenhand.kinds.pairwise.form import (
+    asks_for_table,
+    read_criteria,
+    read_max_rounds,
+    read_priority,
+)
 from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.pairwise.measure import voted, voted_unit
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.table import PairTable
 from evenhand.kinds.pairwise.verdict import READER
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.load import Protocol, ProtocolForm
 from evenhand.limits import REPAIRS
 
 
@@ -28,6 +34,15 @@ class PairwiseKind:
         "panel": "each",
     }
     measure = Voting(voted_unit, voted)
+    form = ProtocolForm(
+        keys=("criteria", "priority", "max_rounds", "reply"),
+        tables=("criteria",),
+        must=frozenset({"topic", "candidate_1", "candidate_2"}),
+        may=frozenset({"criteria", "rule", "extras", "shape"}),
+    )
+    rubric_form = None
+    table = PairTable()
+    example = ExampleSuite("pairs.jsonl")
 
     def judging(self, protocol: Protocol, terms: Terms) -> PairwiseJudging:
         languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}
@@ -46,9 +61,14 @@ class PairwiseKind:
             blind=settings["blind"],
             no_self_judging=settings["no_self_judging"],
             seed=terms.seed,
-            tables=protocol.given.get("reply") == "table",
+            tables=asks_for_table(protocol),
             own=protocol.own,
         )
+
+    def check_protocol(self, protocol: Protocol, language: str) -> None:
+        read_priority(protocol, read_criteria(protocol, language))
+        read_max_rounds(protocol)
+        asks_for_table(protocol)
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)

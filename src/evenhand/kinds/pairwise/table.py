@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast, get_args
 
 from evenhand.errors import quoted
+from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
 from evenhand.kinds.shared import reply
@@ -66,14 +67,6 @@ class Broken:
     cells: tuple[UnreadCell, ...]
 
 
-class TableError(ValueError):
-    """A line of a verdict table that is wrong."""
-
-    def __init__(self, line_number: int, message: str) -> None:
-        super().__init__(f"line {line_number}: {message}")
-        self.line_number, self.message = line_number, message
-
-
 def header(criteria: Sequence[str]) -> str:
     """The first line of a table."""
     if len(set(criteria)) < len(criteria):
@@ -92,7 +85,7 @@ def read_table(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
     """The rows of a table, whose first line is its header; blank lines are stepped over.
 
     Raises TableError at a line that is wrong, and if the header has other criteria than those
-    given.
+    given; it may have none, as where votes made elsewhere name a winner and no marks.
     """
     found: list[str] | None = None
     for number, text in enumerate(lines, 1):
@@ -107,13 +100,29 @@ def read_table(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
         raise TableError(1, "the table is empty; its first line must be the header")
 
 
+class PairTable:
+    """The verdict table of pairs, as the registry has it."""
+
+    def header(self, dimensions: Sequence[str]) -> str:
+        return header(dimensions)
+
+    def line(self, unit: str, winner: str, marks: Sequence[str], notes: str) -> str:
+        return line(unit, winner, marks, notes)
+
+    def read(self, lines: Iterable[str], dimensions: Sequence[str]) -> Iterator[TableLine]:
+        """The lines with the output objects they stand for."""
+        for row in read_table(lines, dimensions):
+            output = {"pair_id": row.pair_id, "winner": row.winner, "notes": row.notes}
+            yield TableLine(row.line_number, row.pair_id, output | {"criteria": dict(row.marks)})
+
+
 def _criteria(cells: list[str], expected: Sequence[str] | None, number: int) -> list[str]:
     if len(cells) < 3 or cells[:2] != ["pair_id", "winner"] or cells[-1] != "notes":
         raise TableError(number, "no header; expected pair_id | winner | criteria | notes")
     found = cells[2:-1]
     if len(set(found)) < len(found):
         raise TableError(number, "a criterion stands twice in the header")
-    if expected is not None and found != list(expected):
+    if expected is not None and found and found != list(expected):
         shown = quoted(", ".join(found))
         raise TableError(number, f"criteria {shown}; expected {quoted(', '.join(expected))}")
     return found

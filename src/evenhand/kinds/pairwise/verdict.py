@@ -4,7 +4,7 @@ file: `A` is the first of them, whatever the order in which a judge saw them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec import field as stored
@@ -19,6 +19,7 @@ Order = Literal["12", "21"]
 Outcome = Literal["A", "B", "tie", "uncertain"]
 Settling = Literal["stable", "resolved", "uncertain", "one_order"]
 """How a pair was settled; `one_order` is of a judgment made elsewhere in one order alone."""
+SETTLINGS: tuple[str, ...] = get_args(Settling)
 
 
 class CriterionReply(Struct, frozen=True):

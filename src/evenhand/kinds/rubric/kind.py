@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.kind import Scoring, Terms
+from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
 from evenhand.kinds.rubric.check import TAGS
 from evenhand.kinds.rubric.judging import RubricJudging
 from evenhand.kinds.rubric.measure import scored, scored_unit
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds.rubric.rubric_form import BandsForm
 from evenhand.kinds.rubric.verdict import READER
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.load import Protocol, ProtocolForm
 from evenhand.limits import REPAIRS
 
 
@@ -23,6 +24,14 @@ class RubricKind:
     name = "rubric"
     settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
     measure = Scoring(scored_unit, scored, TAGS)
+    form = ProtocolForm(
+        keys=("no_evidence",),
+        must=frozenset({"question", "model_output", "rubric"}),
+        may=frozenset({"tags", "extras", "shape"}),
+    )
+    rubric_form = BandsForm()
+    table = None
+    example = ExampleSuite("samples.jsonl", "rubric.json", "prompt_variant", "v1")
 
     def judging(self, protocol: Protocol, terms: Terms) -> RubricJudging:
         rubric = None if terms.rubric is None else build_rubric(terms.rubric)
@@ -39,6 +48,9 @@ class RubricKind:
             for language in terms.languages
         }
         return RubricJudging(languages, terms.language)
+
+    def check_protocol(self, protocol: Protocol, language: str) -> None:
+        """There are no tables."""
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -22,7 +22,6 @@ from evenhand.kinds.shared.render import Prompt, Template
 from evenhand.kinds.shared.words import Words
 
 LANGUAGES = ("ru", "zh", "ja", "en")
-KINDS = ("pairwise", "rubric", "weighted")
 OWN = "own.md"
 """A judge prompt of the user's own, among the texts of a protocol."""
 AGAIN = "own.again.md"
@@ -40,11 +39,26 @@ class ProtocolError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolForm:
+    """What the protocols of one kind have in common."""
+
+    keys: tuple[str, ...] = ()
+    """What `protocol.toml` may say beside `kind` and `about`."""
+    tables: tuple[str, ...] = ()
+    """Those of them that are tables of rows, each with an id and a text in every language."""
+    must: frozenset[str]
+    """What a prompt must insert, or the judge would not see it."""
+    may: frozenset[str] = frozenset()
+    """What else it may insert."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
     """The texts of one protocol, parsed as far as they do not depend on a language."""
 
     name: str
     kind: str
+    form: ProtocolForm
     about: str
     texts: Mapping[str, str]
     given: Mapping[str, Any]
@@ -95,7 +109,7 @@ class Protocol:
             prompt = Prompt.parse(self.texts[file])
         except ValueError as error:
             raise ProtocolError(file, str(error)) from None
-        for fault in placeholder_faults(self.kind, prompt):
+        for fault in placeholder_faults(self.form, self.kind, prompt):
             raise ProtocolError(file, fault)
         return prompt
 
@@ -172,64 +186,40 @@ def parse_toml(file: str, text: str) -> dict[str, Any]:
         raise ProtocolError(file, "not TOML: nested too deeply") from None
 
 
-def kind_named(texts: Mapping[str, str]) -> str:
-    """The kind that a protocol says it is of; raises ProtocolError."""
+def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
+    """The kind that a protocol says it is of, one of those there are; raises ProtocolError."""
     if "protocol.toml" not in texts:
         raise ProtocolError("protocol.toml", "the folder has no protocol.toml")
     kind = parse_toml("protocol.toml", texts["protocol.toml"]).get("kind")
-    if kind not in KINDS:
-        raise ProtocolError("protocol.toml", f"kind must be one of {', '.join(KINDS)}")
+    if kind not in kinds:
+        raise ProtocolError("protocol.toml", f"kind must be one of {', '.join(kinds)}")
     return str(kind)
 
 
-def load_protocol(name: str, texts: Mapping[str, str]) -> Protocol:
-    """The protocol of these texts; raises ProtocolError."""
-    kind = kind_named(texts)
+def protocol_of(name: str, kind: str, form: ProtocolForm, texts: Mapping[str, str]) -> Protocol:
+    """The protocol of these texts, which are of a kind and have its form; raises ProtocolError."""
     given = parse_toml("protocol.toml", texts["protocol.toml"])
     about = str(given.get("about", ""))
-    _check_keys(kind, given)
-    return Protocol(name=name, kind=kind, about=about, texts=texts, given=given)
+    _check_keys(form, given)
+    return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=given)
 
 
-_EVERY = ("kind", "about")
-KEYS: dict[str, tuple[str, ...]] = {
-    "pairwise": (*_EVERY, "criteria", "priority", "max_rounds", "reply"),
-    "rubric": (*_EVERY, "no_evidence"),
-    "weighted": (*_EVERY, "dimensions", "types"),
-}
-"""What `protocol.toml` may say, by kind."""
-
-
-def _check_keys(kind: str, given: Mapping[str, Any]) -> None:
+def _check_keys(form: ProtocolForm, given: Mapping[str, Any]) -> None:
     """Refuse what a protocol of the kind does not have: mistyped, it would go unheard."""
+    known = ("kind", "about", *form.keys)
     for name in given:
-        if name not in KEYS[kind]:
-            near = nearest(name, KEYS[kind])
-            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(KEYS[kind])}"
+        if name not in known:
+            near = nearest(name, known)
+            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(known)}"
             raise ProtocolError("protocol.toml", f'unknown key "{name}"; {meant}')
-    if given.get("reply", "table") != "table":
-        raise ProtocolError("protocol.toml", 'reply can only be "table"; leave it out for JSON')
 
 
-MUST: dict[str, frozenset[str]] = {
-    "pairwise": frozenset({"topic", "candidate_1", "candidate_2"}),
-    "rubric": frozenset({"question", "model_output", "rubric"}),
-    "weighted": frozenset({"prompt", "answer", "rubric"}),
-}
-"""What a prompt of each kind must insert, or the judge would not see it."""
-MAY: dict[str, frozenset[str]] = {
-    "pairwise": frozenset({"criteria", "rule", "extras", "shape"}),
-    "rubric": frozenset({"tags", "extras", "shape"}),
-    "weighted": frozenset({"critical", "facts", "extras", "types", "shape"}),
-}
-
-
-def placeholder_faults(kind: str, prompt: Prompt) -> Iterator[str]:
+def placeholder_faults(form: ProtocolForm, kind: str, prompt: Prompt) -> Iterator[str]:
     """What a prompt inserts too little, or that nothing fills."""
     used = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
-    for name in sorted(MUST[kind] - used):
+    for name in sorted(form.must - used):
         yield f"{{{{{name}}}}} is missing: the judge would not see it"
-    for name in sorted(used - MUST[kind] - MAY[kind]):
+    for name in sorted(used - form.must - form.may):
         yield f"{{{{{name}}}}} is no placeholder of the kind {kind}"
     if "problems" not in prompt.again.names:
         yield "{{problems}} is missing in the section again"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from evenhand import jsontext
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import UnitText
 from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.rows import check_language
 from evenhand.kinds.weighted.protocol import WeightedProtocol
 from evenhand.kinds.weighted.unit import answer_text, load_answer, read_answer
+from evenhand.kinds.weighted.verdict import Grade
 from evenhand.measures import Ends
 from evenhand.units import Answer
 
@@ -59,6 +62,20 @@ class WeightedJudging:
     async def judge(self, body: str, asking: Asking) -> Judgment:
         answer = await asking.aside(partial(load_answer, body), len(body))
         return await self.of(answer).judge(answer, asking)
+
+    def unit_keys(self, body: str) -> Sequence[str]:
+        return [load_answer(body).task_name]
+
+    def output_key(self, output: Mapping[str, Any]) -> str | None:
+        """The name of the task."""
+        return str(output["task_name"]) if "task_name" in output else None
+
+    def check_elsewhere(self, body: str, text: str, finish: str) -> Checked[Grade]:
+        answer = load_answer(body)
+        return self.of(answer).check_elsewhere(text, answer, finish=finish)
+
+    def check_output(self, body: str, output: dict[str, Any]) -> Checked[Grade]:
+        return self.check_elsewhere(body, jsontext.dump(output), "stop")
 
     def of(self, answer: Answer) -> WeightedProtocol:
         """The protocol in the answer's own language, else the suite's."""

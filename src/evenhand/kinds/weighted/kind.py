@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.kind import Scoring, Terms
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
+from evenhand.kinds.shared.load import Protocol, ProtocolForm
 from evenhand.kinds.weighted.form import read_dimensions, read_types
 from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.kinds.weighted.measure import scored, scored_unit
 from evenhand.kinds.weighted.protocol import WeightedProtocol
+from evenhand.kinds.weighted.rubric_form import TaskForm
 from evenhand.kinds.weighted.verdict import READER
 from evenhand.limits import REPAIRS
 
@@ -22,6 +23,15 @@ class WeightedKind:
     name = "weighted"
     settings: Mapping[str, Any] = {"repairs": REPAIRS}
     measure = Scoring(scored_unit, scored)
+    form = ProtocolForm(
+        keys=("dimensions", "types"),
+        tables=("dimensions", "types"),
+        must=frozenset({"prompt", "answer", "rubric"}),
+        may=frozenset({"critical", "facts", "extras", "types", "shape"}),
+    )
+    rubric_form = TaskForm()
+    table = None
+    example = ExampleSuite("answers.jsonl", by="model")
 
     def judging(self, protocol: Protocol, terms: Terms) -> WeightedJudging:
         languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}
@@ -39,6 +49,9 @@ class WeightedKind:
             use=tuple(terms.settings["use"]),
             own=protocol.own,
         )
+
+    def check_protocol(self, protocol: Protocol, language: str) -> None:
+        read_types(protocol, language, read_dimensions(protocol, language))
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evenhand.files.protocols import find_protocol
-from evenhand.kinds.shared.load import LANGUAGES, ProtocolError, load_protocol
+from evenhand.kinds import load_protocol
+from evenhand.kinds.shared.load import LANGUAGES, ProtocolError
 
 TEXTS = dict(find_protocol("rubric").texts)
 

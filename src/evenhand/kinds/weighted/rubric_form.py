@@ -1,0 +1,67 @@
+"""Rubrics of tasks, as Markdown or TOML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
+from evenhand.kinds.weighted.form import read_dimensions, read_types
+from evenhand.kinds.weighted.tasks.read import TaskRubricError, understood
+from evenhand.kinds.weighted.unit import TOML_MARK, task_rubric
+
+# One word with an ending is a file's name, be it mistyped; a rubric says more.
+_FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
+
+
+class TaskForm:
+    """The rubric of a task: its type, conditions, facts, and points to add and deduct."""
+
+    endings = (".md", ".markdown", ".toml")
+    about = "a task's rubric is Markdown or TOML"
+    beside = ()
+
+    def parse(self, text: str, ending: str, protocol: Protocol) -> str:
+        marked = TOML_MARK + text if ending == ".toml" else text
+        try:
+            task_rubric(marked, task_types(protocol))
+        except TaskRubricError as error:
+            raise RubricTextError(str(error), line=error.line) from None
+        return marked
+
+    def is_file(self, rubric: object) -> bool:
+        if not isinstance(rubric, str) or "\n" in rubric:
+            return False
+        return rubric.lower().endswith(self.endings) or _FILE.fullmatch(rubric) is not None
+
+    def doubts(self, rubric: Any) -> Iterator[str]:
+        """None: whatever is no condition and no fact is a point to add or deduct."""
+        return iter(())
+
+    def understood(self, rubric: Any, protocol: Protocol) -> Understood:
+        parts = understood(task_rubric(rubric, task_types(protocol)))
+        return Understood(parts, list(_lines(parts)))
+
+
+def task_types(protocol: Protocol) -> tuple[str, ...]:
+    """The types of task that a rubric may name; raises ProtocolError."""
+    language = next(iter(protocol.languages), "en")
+    dimensions = read_dimensions(protocol, language)
+    return tuple(task_type.id for task_type in read_types(protocol, language, dimensions))
+
+
+def _lines(parts: Mapping[str, Any]) -> Iterator[str]:
+    yield f"task_type: {parts['task_type'] or 'not given; the judge infers it'}"
+    yield f"critical-fail conditions for the judge: {len(parts['critical'])}"
+    yield from (f"  - {condition}" for condition in parts["critical"])
+    yield f"critical-fail conditions for code: {len(parts['conditions'])}"
+    for condition in parts["conditions"]:
+        what = condition.get("pattern", condition.get("limit"))
+        shown = f"/{what}/{condition['flags']}" if "pattern" in condition else what
+        yield f"  - {condition['kind']}: {shown}  (line {condition['line']})"
+    yield "facts for the grader:" if parts["facts"] else "facts for the grader: none"
+    yield from (f"  {line}" for line in (parts["facts"] or "").splitlines())
+    yield "points to add and deduct:"
+    yield from (f"  {line}" for line in parts["points"].strip().splitlines())
