@@ -17,13 +17,11 @@ from msgspec import Raw, Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Style
+from evenhand.measures import Rule
 
 CONTRACT = "contract1"
 """The rules by which code reads replies and settles judgments. A change of them changes this word:
 the next run is then of another judging, and judges from the ledger, at no cost."""
-
-Rule = Literal["tie", "uncertain", "drop", "split"]
-"""What orders that name different winners come to, where judgments were made elsewhere."""
 
 
 class JudgeRecord(Struct, frozen=True, kw_only=True):

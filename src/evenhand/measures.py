@@ -4,8 +4,11 @@ between two. A kind makes these of its units and verdicts; statistics know no ki
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+Rule = Literal["tie", "uncertain", "drop", "split"]
+"""What two orders that name different winners come to, where no later round settled it: a tie;
+`uncertain`, half a win to each; nothing; or the mean of what the orders say."""
 Ends = Mapping[str, tuple[float, float]]
 """The lowest and the highest score of each dimension, as far as they are given."""
 

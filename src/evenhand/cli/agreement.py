@@ -20,9 +20,9 @@ from evenhand.report.terminal.tables import console
 from evenhand.runs.recorded import Recorded, find_run
 
 if TYPE_CHECKING:
+    from evenhand.measures import Rule
     from evenhand.stats.agreement.figures import Ties
     from evenhand.stats.agreement.table import Agreement
-    from evenhand.stats.tables import Rule
 
 
 @click.command("agreement")

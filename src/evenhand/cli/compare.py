@@ -17,7 +17,7 @@ from evenhand.cli.common import (
 from evenhand.report.terminal.tables import console
 
 if TYPE_CHECKING:
-    from evenhand.stats.tables import Rule
+    from evenhand.measures import Rule
 
 
 @click.command("compare")

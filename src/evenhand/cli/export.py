@@ -86,7 +86,8 @@ def _rows(
 ) -> Iterator[Mapping[str, Any]]:
     if fronts:
         _only_pairs(run, "a front")
-        return ({"pair_id": row, **asdict(one)} for row, one in fronts_of(store, run).items())
+        topics = fronts_of(store, run, run.rule)
+        return ({"pair_id": topic, **asdict(front)} for topic, front in topics.items())
     made = full_rows if full else contract_objects
     return made(store, run, _is_unsure) if only else made(store, run)
 

@@ -20,7 +20,7 @@ from evenhand.cli.common import (
     wait,
 )
 from evenhand.data.foreign import LAYOUTS
-from evenhand.manifest import Rule
+from evenhand.measures import Rule
 from evenhand.report.terminal.tables import console, cut, safe
 from evenhand.runs.imports import Imported, Options, import_files
 

@@ -79,7 +79,7 @@ def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -
 def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
     about, view, scope = _overview(store, run), VIEWS[run.kind_name], run.scope
     if as_json:
-        print_json(about | view.json(store, scope, run.judge_groups))
+        print_json(about | view.json(store, scope, run.judge_groups, run.rule))
         return
     out = console()
     for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
@@ -96,7 +96,7 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
         f"{'planned':17} {about['planned']} = {about['verdicts']} verdicts"
         f" + {failed} failures + {about['pending']} pending{left_out}\n"
     )
-    for shown in view.figures(store, scope, run.judge_groups):
+    for shown in view.figures(store, scope, run.judge_groups, run.rule):
         out.print(shown)
     out.print()
     _print_units(out, store, run)
@@ -168,7 +168,7 @@ def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
     for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
         _print_judgment(out, run, stored_unit.body, row, trace)
     if len(judged) > 1 and run.kind_name == "pairwise":
-        (pair,) = judged_pairs(store, run.scope, run.judge_groups, unit)
+        (pair,) = judged_pairs(store, run.scope, run.judge_groups, "uncertain", unit)
         _heading(out, f"{unit}  by majority: {panel_winner(pair)}")
 
 

@@ -12,6 +12,7 @@ from evenhand import jsontext
 from evenhand.engine.group import JudgeGroup
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.ledger.ports import Archive, Scope
+from evenhand.measures import Rule
 from evenhand.report.terminal.grades import grade_result, grade_table, grades_table, task_block
 from evenhand.report.terminal.pairs import (
     figures_table,
@@ -30,13 +31,21 @@ class View(Protocol):
     """What commands show of one kind."""
 
     def figures(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> Iterator[RenderableType]:
         """What the judgments of a scope come to."""
         ...
 
     def json(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> dict[str, Any]:
         """The same for `--json`."""
         ...
@@ -52,13 +61,21 @@ class View(Protocol):
 
 class RubricView:
     def figures(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> Iterator[RenderableType]:
         if scores := score_values(store, scope):
             yield scores_table(scores)
 
     def json(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> dict[str, Any]:
         return {}
 
@@ -76,9 +93,13 @@ class RubricView:
 
 class PairwiseView:
     def figures(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> Iterator[RenderableType]:
-        found = figures_of_pairs(store, scope, judge_groups)
+        found = figures_of_pairs(store, scope, judge_groups, rule)
         if found.standings:
             yield standings_table(found)
             yield ""
@@ -91,9 +112,13 @@ class PairwiseView:
             yield fronts_table(found)
 
     def json(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> dict[str, Any]:
-        return {"pairwise": figures_of_pairs(store, scope, judge_groups).json()}
+        return {"pairwise": figures_of_pairs(store, scope, judge_groups, rule).json()}
 
     def result(self, output: Mapping[str, Any]) -> Text:
         return pair_result(output)
@@ -110,7 +135,11 @@ class PairwiseView:
 
 class WeightedView:
     def figures(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> Iterator[RenderableType]:
         if found := grades(store, scope):
             yield grades_table(found)
@@ -118,7 +147,11 @@ class WeightedView:
                 yield "\nlow confidence: list them with export --only low-confidence"
 
     def json(
-        self, store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+        self,
+        store: Archive,
+        scope: Scope,
+        judge_groups: Sequence[JudgeGroup],
+        rule: Rule = "uncertain",
     ) -> dict[str, Any]:
         every = [grade for group in grades(store, scope).values() for grade in group]
         return {

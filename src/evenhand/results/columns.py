@@ -11,9 +11,10 @@ import numpy as np
 
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.ledger.ports import Archive
-from evenhand.measures import Ends, PassVote, Scored, Voted, VotedUnit
+from evenhand.measures import Ends, Rule, Scored, Voted, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
+from evenhand.stats.pairwise import preferred, under
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -25,14 +26,12 @@ from evenhand.stats.tables import (
     Floats,
     Ints,
     Passes,
-    Rule,
     Scores,
     Votes,
 )
 
 _MARKS = {"A+": FIRST, "B+": SECOND, "tie": TIE}
 _WINNERS = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN, None: NONE}
-_PREFERRED = {FIRST: 0.0, SECOND: 1.0, TIE: 0.5, UNCERTAIN: 0.5, NONE: np.nan}
 
 
 def score_table(store: Archive, recorded: Recorded) -> Scores:
@@ -150,9 +149,8 @@ class _ScoreRows:
 
 def vote_table(store: Archive, recorded: Recorded, rule: Rule | None = None) -> Votes:
     """The votes of a run of pairs. Without a rule for conflicts the run's own holds."""
-    source = recorded.manifest.judging.source
-    used = rule or (source.on_conflict if source else "uncertain")
-    measure, scope, rows = recorded.kind.measure, recorded.scope, _VoteRows(used)
+    measure, scope = recorded.kind.measure, recorded.scope
+    rows = _VoteRows(rule or recorded.rule)
     assert isinstance(measure, Voting), f"the kind {recorded.kind_name} has no votes"
     bodies = store.units(scope)
     for no, group in groupby(store.judged(scope), key=lambda row: row[0]):
@@ -198,23 +196,21 @@ class _VoteRows:
         )
 
     def add(self, judge: int, repeat: int, vote: Voted) -> None:
-        row, outcome = len(self._preferences), _WINNERS[vote.winner]
-        preference = _PREFERRED[outcome] if vote.preference is None else vote.preference
+        row, is_conflict = len(self._preferences), vote.winner == "uncertain"
+        vote = under(self._rule, vote)
         for name, mark in vote.marks.items():
             rows, marks = self._marks.setdefault(name, (array("q"), array("q")))
             rows.append(row)
             marks.append(_MARKS[mark])
-        self._conflicts.append(outcome == UNCERTAIN)
-        if outcome == UNCERTAIN:
-            outcome, preference = _under(self._rule, vote.passes)
-        self._places.extend((*self._pair.places, judge, repeat, outcome))
+        self._conflicts.append(is_conflict)
+        self._places.extend((*self._pair.places, judge, repeat, _WINNERS[vote.winner]))
         self._lengths.extend(self._pair.lengths)
-        self._preferences.append(preference)
+        self._preferences.append(_known(preferred(vote)))
         self._columns.add(self._pair.fields)
         for one in vote.passes if vote.is_order_known else ():
             if one.winner is not None and one.round == 1:
                 self._passes.extend((row, one.order == "21", _WINNERS[one.winner]))
-                self._preferred.append(_preferred(one))
+                self._preferred.append(_known(preferred(one)))
 
     def table(self, judges: tuple[str, ...]) -> Votes:
         places = np.array(self._places, dtype=np.int64).reshape(-1, 7)
@@ -252,23 +248,5 @@ class _VoteRows:
         )
 
 
-def _preferred(one: PassVote) -> float:
-    """How far a pass prefers the second candidate."""
-    return _PREFERRED[_WINNERS[one.winner]] if one.preference is None else one.preference
-
-
-def _under(rule: Rule, passes: Sequence[PassVote]) -> tuple[int, float]:
-    """What orders that contradict each other come to."""
-    if rule == "drop":
-        return NONE, np.nan
-    if rule == "tie":
-        return TIE, 0.5
-    decided = [one for one in passes if one.winner is not None]
-    if rule == "uncertain" or not decided:
-        return UNCERTAIN, 0.5
-    last = [one for one in decided if one.round == decided[-1].round]
-    mean = sum(map(_preferred, last)) / len(last)
-    if mean == 0.5:
-        # Two orders that name different winners call nobody equal.
-        return (TIE if any(one.winner == "tie" for one in last) else UNCERTAIN), mean
-    return (SECOND if mean > 0.5 else FIRST), mean
+def _known(preference: float | None) -> float:
+    return np.nan if preference is None else preference

@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.ports import Archive
 from evenhand.manifest import Compare
+from evenhand.measures import Rule
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.rows import fronts_of
 from evenhand.runs.early_stop import stored_decision
@@ -19,7 +20,7 @@ from evenhand.stats.comparison.compare import compare_scores, compare_votes
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
-from evenhand.stats.tables import Rule, Votes
+from evenhand.stats.tables import Votes
 
 FRONT_VOTES = 200_000
 """Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
@@ -139,7 +140,7 @@ def ranked(
     votes = vote_table(store, run, rule)
     options = Options(**given, seed=run.manifest.judging.seed if seed is None else seed)
     # A table of votes does not say which candidates a topic has, so these are read again.
-    fronts = fronts_of(store, run) if _has_fronts(votes) else {}
+    fronts = fronts_of(store, run, rule or run.rule) if _has_fronts(votes) else {}
     return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)
 
 

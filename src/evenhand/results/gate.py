@@ -11,6 +11,7 @@ from typing import Any
 from evenhand.errors import UsageError
 from evenhand.ledger.ports import Archive
 from evenhand.manifest import plain
+from evenhand.measures import Rule
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
 from evenhand.runs.early_stop import stored_decision
@@ -31,7 +32,6 @@ from evenhand.stats.decision.gate import (
     gate_votes,
     said,
 )
-from evenhand.stats.tables import Rule
 
 STOPPED = (
     "This run was to stop once its comparison was decided. That comparison is taken from the"

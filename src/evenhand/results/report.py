@@ -302,7 +302,9 @@ class _OfPairs(_Of):
 
     def report(self) -> Report:
         votes = vote_table(self.store, self.recorded)
-        figures = figures_of_pairs(self.store, self.scope, self.recorded.judge_groups)
+        figures = figures_of_pairs(
+            self.store, self.scope, self.recorded.judge_groups, self.recorded.rule
+        )
         found, board = self._comparison(votes), leaderboard(votes, Options(seed=self.seed)).board
         return Report(
             **self.facts(self._number(votes)),

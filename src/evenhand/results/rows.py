@@ -24,6 +24,7 @@ from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
+from evenhand.measures import Rule
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import (
     Front,
@@ -32,6 +33,7 @@ from evenhand.stats.pairwise import (
     pair_figures,
     panel_marks,
     panel_winner,
+    under,
 )
 
 
@@ -90,12 +92,13 @@ def judged_pairs(
     store: Archive,
     scope: Scope,
     judge_groups: Sequence[JudgeGroup],
+    rule: Rule,
     unit: str | None = None,
     sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[Judged]:
-    """Every pair of a scope with all its judgments; one of them, if it is named. `sizes` are those
-    of the rows, for whoever needs them."""
-    for _, _, pair in _judged_pairs(store, scope, judge_groups, unit, sizes):
+    """Every pair of a scope with all its judgments under the rule for conflicts; one of them, if it
+    is named. `sizes` are those of the rows, for whoever needs them."""
+    for _, _, pair in _judged_pairs(store, scope, judge_groups, rule, unit, sizes):
         yield pair
 
 
@@ -103,6 +106,7 @@ def _judged_pairs(
     store: Archive,
     scope: Scope,
     judge_groups: Sequence[JudgeGroup],
+    rule: Rule,
     unit: str | None = None,
     sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[tuple[str, list[Judgment], Judged]]:
@@ -113,7 +117,7 @@ def _judged_pairs(
         units, kept = zip(*group, strict=True)
         pair, judgments = load_pair(units[0].body), [PAIRS.read(stored.text) for stored in kept]
         votes = [
-            (names[stored.judge], voted(judgment))
+            (names[stored.judge], under(rule, voted(judgment)))
             for stored, judgment in zip(kept, judgments, strict=True)
         ]
         candidates, size = (pair.first.id, pair.second.id), sizes.get(pair.row, 2)
@@ -121,10 +125,10 @@ def _judged_pairs(
 
 
 def figures_of_pairs(
-    store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup]
+    store: Archive, scope: Scope, judge_groups: Sequence[JudgeGroup], rule: Rule = "uncertain"
 ) -> PairFigures:
-    """Wins, consistency and fronts of a scope of pairs."""
-    pairs = judged_pairs(store, scope, judge_groups, sizes=row_sizes(store, scope.run))
+    """Wins, consistency and fronts of a scope of pairs, under the rule for conflicts."""
+    pairs = judged_pairs(store, scope, judge_groups, rule, sizes=row_sizes(store, scope.run))
     return pair_figures(pairs, by_judge=len(judge_groups) > 1)
 
 
@@ -132,7 +136,7 @@ def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:
     """The verdict table, one line a pair: what the majority says where several judged it."""
     criteria, scope = recorded.criteria, recorded.scope
     yield header(criteria)
-    for name, judgments, pair in _judged_pairs(store, scope, recorded.judge_groups):
+    for name, judgments, pair in _judged_pairs(store, scope, recorded.judge_groups, "uncertain"):
         values = [one.value for one in judgments if isinstance(one, Verdict)]
         verdicts = [value for value in values if isinstance(value, PairVerdict)]
         if verdicts:
@@ -140,9 +144,9 @@ def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:
             yield line(name, panel_winner(pair), panel_marks(pair, criteria), notes)
 
 
-def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
+def fronts_of(store: Archive, recorded: Recorded, rule: Rule) -> dict[str, Front]:
     """The fronts of every topic with more than two candidates."""
-    return figures_of_pairs(store, recorded.scope, recorded.judge_groups).fronts
+    return figures_of_pairs(store, recorded.scope, recorded.judge_groups, rule).fronts
 
 
 def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, str]:

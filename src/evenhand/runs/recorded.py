@@ -18,6 +18,7 @@ from evenhand.kinds.kind import Judging, Kind
 from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
+from evenhand.measures import Rule
 
 LATEST = "latest"
 _BEFORE = re.compile(r"(.+)~(\d+)")
@@ -70,6 +71,12 @@ class Recorded:
     def judging(self) -> Judging:
         """What judged the units."""
         return judging_of(self.protocol, self.manifest.judging)
+
+    @property
+    def rule(self) -> Rule:
+        """What orders of a pair that contradict each other come to, where nobody says otherwise."""
+        source = self.manifest.judging.source
+        return source.on_conflict if source else "uncertain"
 
     def judgment(self, stored: StoredJudgment) -> Judgment:
         """A judgment of the run as it was kept."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from evenhand.measures import PassVote, Voted
+from evenhand.measures import PassVote, Rule, Voted
 from evenhand.stats.fronts import pareto, schwartz
 from evenhand.stats.proportion import Proportion, clustered
 
@@ -36,6 +36,37 @@ class Judged(NamedTuple):
         return [vote for _, vote in self.judgments if vote.winner is not None]
 
 
+_PREFERRED = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5}
+
+
+def preferred(vote: Voted | PassVote) -> float | None:
+    """How far a vote or a pass prefers the second candidate; None where it says nothing."""
+    if vote.preference is not None or vote.winner is None:
+        return vote.preference
+    return _PREFERRED[vote.winner]
+
+
+def under(rule: Rule, vote: Voted) -> Voted:
+    """A vote under the rule for orders that contradict each other: nothing is changed by it but
+    what no round brought together."""
+    if vote.winner != "uncertain" or rule == "uncertain":
+        return vote
+    if rule == "drop":
+        return vote._replace(winner=None, preference=None)
+    if rule == "tie":
+        return vote._replace(winner="tie", preference=None)
+    decided = [one for one in vote.passes if one.winner is not None]
+    if not decided:
+        return vote
+    last = [one for one in decided if one.round == decided[-1].round]
+    mean = sum(preferred(one) or 0.0 for one in last) / len(last)
+    winner = "B" if mean > 0.5 else "A"
+    if mean == 0.5:
+        # Two orders that name different winners call nobody equal.
+        winner = "tie" if any(one.winner == "tie" for one in last) else "uncertain"
+    return vote._replace(winner=winner, preference=mean)
+
+
 def majority(votes: Sequence[str], otherwise: str) -> str:
     """What more than half of the votes say."""
     for vote, number in Counter(votes).items():
@@ -46,7 +77,7 @@ def majority(votes: Sequence[str], otherwise: str) -> str:
 
 @dataclass(slots=True)
 class Standing:
-    """How one candidate fared, over all panel verdicts of its pairs."""
+    """How one candidate fared in its pairs, each counted once, by the verdict of the panel."""
 
     wins: int = 0
     losses: int = 0
@@ -164,6 +195,8 @@ class _Counts:
             self.topics.setdefault(pair.row, []).append(pair)
 
     def _stand(self, candidates: tuple[str, str], winner: str) -> None:
+        if candidates[0] == candidates[1]:
+            return  # a candidate against itself says nothing of candidates
         for side, name in zip("AB", candidates, strict=True):
             standing = self.figures.standings.setdefault(name, Standing())
             standing.wins += winner == side
@@ -178,7 +211,7 @@ class _Counts:
             decided_passes = [one for one in vote.passes if one.winner is not None]
             figures.passes += len(decided_passes)
             figures.self_contradictions += sum(one.contradicts_itself for one in decided_passes)
-            for first, second in _first_round(decided_passes):
+            for first, second in _first_round(decided_passes if vote.is_order_known else []):
                 rounds += 1
                 agreeing += first.winner == second.winner
                 figures.contradictions.update(

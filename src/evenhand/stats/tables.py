@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import UsageError, nearest, quoted
+from evenhand.measures import Rule
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Rule = Literal["tie", "uncertain", "drop", "split"]
-"""What two orders that name different winners come to, where no later round settled it: a tie;
-`uncertain`, half a win to each; nothing; or the mean of what the orders say."""
 
 FIRST, SECOND, TIE, UNCERTAIN, NONE = 0, 1, 2, 3, -1
 """Outcomes of a vote: which candidate is better. NONE is a failure, or a conflict that was dropped.

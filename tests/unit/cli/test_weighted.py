@@ -217,7 +217,7 @@ def test_an_output_object_of_which_task_is_not_plain(call: CallCommand, tmp_path
     write_rows(tmp_path, [row["output"]], "replies.jsonl")
     files = ("--units", "units.jsonl", "--replies", "replies.jsonl")
     said = call("check", "--protocol", "weighted", *files)
-    assert (said.code, '2 units are of the task "t0"' in said.err) == (3, True)
+    assert (said.code, '2 units are called "t0"' in said.err) == (3, True)
 
 
 def test_check_a_rubric_shows_what_was_understood(call: CallCommand, tmp_path: Path) -> None:

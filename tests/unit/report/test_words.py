@@ -15,9 +15,9 @@ import evenhand
 from evenhand.data.foreign import arena_hard, fastchat
 from evenhand.data.foreign.found import ORDER_UNKNOWN
 from evenhand.judgment import FixCode, Reason
+from evenhand.measures import Rule
 from evenhand.report.html.page import LANGUAGES, words
 from evenhand.results.report import FACETS
-from evenhand.stats.tables import Rule
 
 _GIVEN = re.compile(r'(?<!\w\[)"([a-z_]+)(?:"(?!:)|:\{)')
 """A string of a line about flags: no key of a dict, and only what is before a colon."""

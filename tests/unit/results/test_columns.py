@@ -14,13 +14,14 @@ import pytest
 
 from evenhand.errors import UsageError
 from evenhand.ledger.ports import Archive
-from evenhand.measures import PassVote
-from evenhand.results.columns import _under, score_table, vote_table
+from evenhand.measures import PassVote, Voted
+from evenhand.results.columns import score_table, vote_table
 from evenhand.runs.imports import import_files
 from evenhand.runs.judge import judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
+from evenhand.stats.pairwise import preferred, under
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, field_named
 from evenhand.suite import load_suite
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
@@ -126,13 +127,17 @@ def test_orders_that_never_agree_come_under_the_rule(
 def test_split_is_the_mean_and_a_tie_only_if_an_order_says_so(
     said: Any, outcome: int, preference: float
 ) -> None:
-    passes = [
+    passes = tuple(
         PassVote(1, order, one)
         if isinstance(one, str)
         else PassVote(1, order, one[0], preference=one[1])
         for order, one in zip(("12", "21"), said, strict=True)
-    ]
-    assert _under("split", passes) == (outcome, preference)
+    )
+    vote = under("split", Voted("uncertain", passes=passes))
+    assert (CODES[vote.winner], preferred(vote)) == (outcome, preference)
+
+
+CODES = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN}
 
 
 def test_candidates_of_one_topic_share_it_and_a_failure_has_no_outcome(tmp_path: Path) -> None:

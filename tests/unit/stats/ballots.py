@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from evenhand.measures import Rule
 from evenhand.stats.ranking.duels import Duels
-from evenhand.stats.tables import Field, Passes, Rule, Votes
+from evenhand.stats.tables import Field, Passes, Votes
 
 OUTCOMES = {">": (0, 0.0), "<": (1, 1.0), "=": (2, 0.5), "?": (3, 0.5), "": (-1, np.nan)}
 Ballot = tuple[Any, str, str, str | float]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import evalica
 import numpy as np
@@ -11,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from evenhand.measures import Voted
+from evenhand.stats.pairwise import Judged, panel_winner
 from evenhand.stats.ranking.elo import elo
-from evenhand.stats.ranking.winrates import matrix, share, tallies, win_rates
-from tests.unit.stats.ballots import drawn, duels, ints
+from evenhand.stats.ranking.winrates import matrix, panel, share, tallies, win_rates
+from evenhand.stats.tables import FIRST, SECOND, TIE, UNCERTAIN
+from tests.unit.stats.ballots import ballots, drawn, duels, ints
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 
@@ -148,3 +152,34 @@ def test_tallies_are_counted(rows):
         assert found.ties[one] == sum(o == 2 for o, _ in mine)
         assert found.uncertain[one] == sum(o == 3 for o, _ in mine)
         assert found.missing[one] == sum(o == -1 for o, _ in mine)
+
+
+SIGNS = {"A": ">", "B": "<", "tie": "=", "uncertain": "?", None: ""}
+CODES = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN}
+repeats = st.lists(st.sampled_from(list(SIGNS)), min_size=1, max_size=4)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("jkl"), repeats, min_size=1), max_size=5))
+def test_many_panels_decide_as_one_does(panels):
+    rows = [
+        (pair, judge, winner)
+        for pair, judges in enumerate(panels)
+        for judge, winners in judges.items()
+        for winner in winners
+    ]
+    votes = ballots(
+        [(pair, f"a{pair}", f"b{pair}", SIGNS[winner]) for pair, _, winner in rows],
+        judges=[judge for _, judge, _ in rows],
+    )
+    votes = replace(votes, pair=ints(pair for pair, *_ in rows))
+    first, second, outcome = panel(votes, votes.outcome, UNCERTAIN)
+    expected = {}
+    for pair, judges in enumerate(panels):
+        given = [(judge, Voted(winner)) for judge, all_ in judges.items() for winner in all_]
+        judged = Judged(str(pair), (1, 2), 2, (f"a{pair}", f"b{pair}"), given)
+        if judged.verdicts:
+            expected[f"a{pair}", f"b{pair}"] = CODES[panel_winner(judged)]
+    names = votes.candidates
+    places = zip(first.tolist(), second.tolist(), strict=True)
+    met = [(names[one], names[other]) for one, other in places]
+    assert dict(zip(met, outcome.tolist(), strict=True)) == expected

@@ -58,9 +58,9 @@ def _lines(parts: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"  - {condition}" for condition in parts["critical"])
     yield f"critical-fail conditions for code: {len(parts['conditions'])}"
     for condition in parts["conditions"]:
-        what = condition.get("pattern", condition.get("limit"))
-        shown = f"/{what}/{condition['flags']}" if "pattern" in condition else what
-        yield f"  - {condition['kind']}: {shown}  (line {condition['line']})"
+        pattern = condition.get("pattern")
+        what = condition["limit"] if pattern is None else f"/{pattern}/{condition['flags']}"
+        yield f"  - {condition['kind']}: {what}  (line {condition['line']})"
     yield "facts for the grader:" if parts["facts"] else "facts for the grader: none"
     yield from (f"  {line}" for line in (parts["facts"] or "").splitlines())
     yield "points to add and deduct:"

@@ -291,17 +291,11 @@ class _Charts:
                 str(one.n),
                 say.percent(one.win_rate),
                 say.percents(one.low, one.high),
-                str(one.wins),
-                str(one.losses),
-                str(one.ties),
-                str(one.uncertain),
             ]
             for one in self.report.standings
         ]
-        head = ["candidate", "n", "win_rate", "interval", "wins", "losses"]
-        figure = self._figure("standings", chart, head, rows, more=len(known) - len(values))
-        extra = [say.gloss("verdict", code) for code in ("tie", "uncertain")]
-        yield _with_head(figure, [*figure.head, *extra])
+        head = ["candidate", "n", "win_rate", "interval"]
+        yield self._figure("standings", chart, head, rows, more=len(known) - len(values))
 
     def outcomes(self) -> Iterator[Figure]:
         say, found = self.say, self.report.standings

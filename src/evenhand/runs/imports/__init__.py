@@ -21,7 +21,8 @@ from evenhand.errors import DataError, UsageError, quoted
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import IncomingUnit, Store
 from evenhand.manifest import Imported as Facts
-from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Rule, Source
+from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
+from evenhand.measures import Rule
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows

@@ -15,8 +15,8 @@ from evenhand.stats.ranking.duels import Duels, Ties, sample_of, shown
 from evenhand.stats.ranking.elo import elo
 from evenhand.stats.ranking.length import length_controlled
 from evenhand.stats.ranking.places import ranks
-from evenhand.stats.ranking.winrates import Matrix, matrix, tallies, win_rates
-from evenhand.stats.tables import NONE, Bools, Floats, Ints, Votes
+from evenhand.stats.ranking.winrates import Matrix, matrix, panel, tallies, win_rates
+from evenhand.stats.tables import NONE, UNCERTAIN, Bools, Floats, Ints, Votes
 
 Scale = Literal["log", "elo"]
 ELO = 400 / log(10)
@@ -60,11 +60,14 @@ class Row:
     """Within its set; `rank_low` is the best that it may be."""
     rank_low: int | None = None
     rank_high: int | None = None
+    pairs: int
+    """Pairs with a verdict of the panel: wins, losses, ties and uncertain add up to it."""
     wins: int
     losses: int
     ties: int
     uncertain: int
     failed: int
+    """Of votes, as `dropped`."""
     dropped: int
     se: float | None
     points: float
@@ -116,6 +119,8 @@ class Said:
     outcome: Ints
     preference: Floats
     duels: Duels
+    undecided: int = UNCERTAIN
+    """What a panel without a majority says."""
 
 
 def board(said: Said, options: Options) -> Board:
@@ -142,7 +147,9 @@ def plain_board(said: Said, level: float) -> Board:
     apart, size = votes.first != votes.second, len(votes.candidates)
     none = said.outcome == NONE
     dropped = none & votes.conflict & (votes.rule == "drop")
-    counted = tallies(size, votes.first[apart], votes.second[apart], said.outcome[apart])
+    verdicts = panel(votes, np.where(apart, said.outcome, NONE), said.undecided)
+    counted = tallies(size, *verdicts)
+    missing = tallies(size, votes.first[apart], votes.second[apart], said.outcome[apart]).missing
     lost = tallies(size, votes.first[dropped], votes.second[dropped], said.outcome[dropped]).missing
     met, shares = matrix(duels), win_rates(duels, level)
     rows: list[Row] = []
@@ -155,11 +162,12 @@ def plain_board(said: Said, level: float) -> Board:
                 win_rate=one.value if one else None,
                 low=one.low if one else None,
                 high=one.high if one else None,
+                pairs=int(counted.total[place]),
                 wins=int(counted.wins[place]),
                 losses=int(counted.losses[place]),
                 ties=int(counted.ties[place]),
                 uncertain=int(counted.uncertain[place]),
-                failed=int(counted.missing[place] - lost[place]),
+                failed=int(missing[place] - lost[place]),
                 dropped=int(lost[place]),
                 se=one.error if one else None,
                 points=float(met.points[place].sum()),

@@ -18,6 +18,7 @@ from evenhand.stats.tables import (
     NONE,
     SECOND,
     TIE,
+    UNCERTAIN,
     Bools,
     Field,
     Floats,
@@ -96,7 +97,7 @@ def _proportion(name: str, found: Proportion) -> dict[str, Any]:
 
 def _rates(found: Board) -> dict[str, Any]:
     """What is known of a criterion: no ratings."""
-    kept = ("candidate", "n", "win_rate", "low", "high", "wins", "losses", "ties", "se")
+    kept = ("candidate", "n", "win_rate", "low", "high", "pairs", "wins", "losses", "ties", "se")
     rows = [{name: getattr(row, name) for name in kept} for row in found.rows]
     return {"n": found.n, "rows": rows}
 
@@ -167,7 +168,8 @@ def _said(votes: Votes, criterion: str | None) -> Said:
         preference = np.full(len(outcome), np.nan)
         for mark, value in ((FIRST, 0.0), (SECOND, 1.0), (TIE, 0.5)):
             preference[outcome == mark] = value
-    return Said(votes, outcome, preference, voted(votes, outcome, preference))
+    undecided = UNCERTAIN if criterion is None else TIE
+    return Said(votes, outcome, preference, voted(votes, outcome, preference), undecided)
 
 
 def _levels(votes: Votes, criterion: str | None, by: str, options: Options) -> dict[str, Board]:

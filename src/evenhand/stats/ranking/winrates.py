@@ -14,7 +14,9 @@ from scipy.stats import t
 
 from evenhand.stats.proportion import bounds_of_one, wilson_bounds
 from evenhand.stats.ranking.duels import Duels
-from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints
+from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints, Votes
+
+_CODES = 1 + max(FIRST, SECOND, TIE, UNCERTAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,27 @@ def win_rates(duels: Duels, level: float) -> list[Share | None]:
     return [share(won[at], topic[at], level) if at.start < at.stop else None for at in spans]
 
 
+def panel(votes: Votes, outcome: Ints, otherwise: int) -> tuple[Ints, Ints, Ints]:
+    """First candidate, second candidate and outcome of every pair that has a verdict: what more
+    than half of its judges say, each by more than half of its repeats, and `otherwise` without such
+    a majority. The same as `stats.pairwise.panel_winner` says of one pair."""
+    known = outcome != NONE
+    judge_of_pair = votes.pair[known] * max(len(votes.judges), 1) + votes.judge[known]
+    places, group = np.unique(judge_of_pair, return_inverse=True)
+    settled = _majorities(group, outcome[known], len(places), otherwise)
+    pairs, group = np.unique(places // max(len(votes.judges), 1), return_inverse=True)
+    _, at = np.unique(votes.pair, return_index=True)
+    rows = at[np.searchsorted(np.unique(votes.pair), pairs)]
+    return votes.first[rows], votes.second[rows], _majorities(group, settled, len(pairs), otherwise)
+
+
+def _majorities(group: Ints, codes: Ints, size: int, otherwise: int) -> Ints:
+    """Of each group, the code that more than half of its members have."""
+    counts = np.bincount(group * _CODES + codes, minlength=size * _CODES).reshape(size, _CODES)
+    is_clear = 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)
+    return np.where(is_clear, counts.argmax(axis=1), otherwise)
+
+
 @dataclass(frozen=True, slots=True)
 class Tallies:
     """How often each candidate won, lost, tied, was uncertain, and had no verdict."""
@@ -71,6 +94,11 @@ class Tallies:
     ties: Ints
     uncertain: Ints
     missing: Ints
+
+    @property
+    def total(self) -> Ints:
+        """Of those with a verdict."""
+        return np.asarray(self.wins + self.losses + self.ties + self.uncertain)
 
 
 def tallies(size: int, first: Ints, second: Ints, outcome: Ints) -> Tallies:
