@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,13 @@ from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE
 from tests.suites import TASK, write_answers, write_pairs, write_suite
+from tests.waiting import PATIENCE
 
 __all__ = ["chromium", "open_page"]
 Open = Callable[..., Any]
-STRINGS = [one for one in HOSTILE if one.strip()]
+STRINGS = [text for text in HOSTILE if text.strip()]
+NAMES = [*STRINGS[:8], *(text for text in STRINGS if "\x1b" in text or "\x00" in text)][:12]
+"""For what is drawn in pictures: markup, and characters that cannot be drawn."""
 _TAGS = """
 html head meta title link style body a header div h1 h2 h3 h4 span nav ul li label select option
 main section p dl dt dd svg g rect path line text tspan circle code details summary figure
@@ -109,7 +112,7 @@ def pairs_suite(folder: Path) -> Path:
         {"pair_id": f"{i} {one}", "topic": one, "meta": {"area": one}}
         | {
             "candidates": [
-                {"id": _of(i % 8), "text": f"{one} longer"},
+                {"id": NAMES[i % len(NAMES)], "text": f"{one} longer"},
                 {"id": "plain", "text": one},
             ]
         }
@@ -152,18 +155,18 @@ def imported(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("hostile")
-    made: dict[str, Path] = {}
+    reports: dict[str, Path] = {}
     for kind, write in SUITES.items():
         with opened(judge(write(root / kind))) as (store, run):
-            made[kind] = _written(root / f"{kind}.html", store, run)
+            reports[kind] = _written(root / f"{kind}.html", store, run)
     store = open_store("sqlite:imported.db", root)
     try:
         asyncio.run(import_files(store, [imported(root / "votes")], "votes"))
         run = find_run(store.archive, "latest")
-        made["imported"] = _written(root / "imported.html", store.archive, run)
+        reports["imported"] = _written(root / "imported.html", store.archive, run)
     finally:
         store.close()
-    return made
+    return reports
 
 
 def _written(path: Path, store: Archive, run: Recorded) -> Path:
@@ -218,39 +221,50 @@ OPEN_ALL = """() => {
 }"""
 
 
+PICTURE_FAILED = """() => new Promise((done) => {
+  const picture = new Image();
+  picture.onerror = () => requestAnimationFrame(() => setTimeout(done));
+  picture.src = 'data:image/png,none';
+})"""
+"""Waits until a picture that cannot be shown has said so: all that came before it has, too."""
+
+
 @pytest.mark.parametrize("kind", [*SUITES, "imported"])
 def test_nothing_runs_and_nothing_leaves(
     files: dict[str, Path], open_page: Open, kind: str
 ) -> None:
     page = open_page(files[kind], bypass_csp=True)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
     number = page.evaluate(OPEN_ALL)
     assert number >= (100 if kind == "imported" else 200)
-    page.wait_for_timeout(200)
+    page.evaluate(PICTURE_FAILED)
     assert not page.struck and not page.faults
-    assert not [url for url in asked if HOST in url]
-    plain = open_page(files[kind], bypass_csp=True, java_script_enabled=False)
-    plain.wait_for_timeout(100)
+    assert not [url for url in urls if HOST in url]
+    plain = open_page(files[kind], bypass_csp=True, java_script_enabled=False, wait="networkidle")
     assert not plain.faults
 
 
-def _units(page: Any) -> Iterator[str]:
-    while True:
-        yield from page.locator("button.open").all_text_contents()
-        if page.locator("#next").is_disabled():
-            return
-        page.click("#next")
+ALL_UNITS = """() => {
+  const names = [];
+  for (;;) {
+    names.push(...[...document.querySelectorAll('button.open')].map((one) => one.textContent));
+    const next = document.getElementById('next');
+    if (next.disabled) return names;
+    next.click();
+  }
+}"""
 
 
 @pytest.mark.parametrize("kind", SUITES)
 def test_every_string_is_shown_to_the_letter(
     files: dict[str, Path], open_page: Open, kind: str
 ) -> None:
-    found = list(_units(open_page(files[kind], bypass_csp=True)))
-    assert len(STRINGS) >= 200 and len(found) == len(STRINGS)
-    for i, one in enumerate(STRINGS):
-        assert any(visible(f"{i} {one}").strip() in name for name in found), one
+    names = open_page(files[kind], bypass_csp=True).evaluate(ALL_UNITS)
+    assert len(STRINGS) >= 200 and len(names) == len(STRINGS)
+    for i, text in enumerate(STRINGS):
+        expected = visible(f"{i} {text}").strip()
+        assert any(expected in name for name in names), text
 
 
 def test_the_policy_stops_what_would_slip_through(
@@ -265,18 +279,18 @@ def test_the_policy_stops_what_would_slip_through(
     )
     slipped.write_text(text.replace("<main>", f"<main>{injected}", 1), encoding="utf-8")
     page = chromium.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
     struck: list[Any] = []
-    asked: list[str] = []
+    urls: list[str] = []
     stopped: list[tuple[str, str]] = []
-    page.expose_function("struck", lambda *said: struck.append(said))
+    page.expose_function("struck", lambda *values: struck.append(values))
     page.on("requestfailed", lambda request: stopped.append((request.url, request.failure)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(slipped.as_uri())
-    page.wait_for_timeout(200)
+    page.on("request", lambda request: urls.append(request.url))
+    page.goto(slipped.as_uri(), wait_until="networkidle")
     assert page.locator("button.open").count() == 50  # our own script still runs
     page.close()
     assert not struck and stopped
-    left = set(asked) - {url for url, why in stopped if why == "csp"}
+    left = set(urls) - {url for url, why in stopped if why == "csp"}
     assert left <= {slipped.as_uri(), "data:,"}
 
 
