@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from evenhand.cli.main import main
 from evenhand.exchange import Question, Reply, Style, Usage
 from evenhand.results.rows import full_rows
 from evenhand.runs.judge import Options, Summary, judge_run
@@ -19,6 +26,7 @@ from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive, open_store
 from evenhand.suite import load_suite
+from tests.waiting import PATIENCE
 
 EVENHAND = str(Path(sys.executable).with_name("evenhand"))
 GOOD = {"model": "python/judge:good"}
@@ -303,16 +311,52 @@ def stored(folder: Path, run: str = "latest") -> list[Mapping[str, Any]]:
 def evenhand(
     *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command as a user calls it."""
+    """The command as a user calls it, in a process of its own."""
     return subprocess.run(
         [EVENHAND, *arguments],
         cwd=cwd,
         env=environment(env),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
+
+
+def evenhand_here(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same without a process of its own, for tests of what a command says and does: its `main`
+    in a thread of this one, which may have an event loop."""
+    ended: Future[subprocess.CompletedProcess[str]] = Future()
+
+    def work() -> None:
+        try:
+            ended.set_result(_main(arguments, cwd, environment(env)))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    # A daemon: a command that does not end must fail its test, not hold up all others.
+    threading.Thread(target=work, daemon=True).start()
+    return ended.result(PATIENCE)
+
+
+def _main(
+    arguments: Sequence[str], cwd: Path, environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name in os.environ.keys() - environ.keys():
+            patch.delenv(name)
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "argv", ["evenhand", *arguments])
+        patch.chdir(cwd)
+        with pytest.raises(SystemExit) as left:
+            main()
+    code = left.value.code
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:

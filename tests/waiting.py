@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds after which a state will not come any more: far beyond what any machine needs."""
 _PAUSE = 0.02
 

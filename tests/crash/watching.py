@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
+import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-LOOKS = 24_000
+from tests.waiting import PATIENCE
 
 
 def counts(url: str) -> dict[str, Any]:
@@ -23,14 +24,15 @@ def counts(url: str) -> dict[str, Any]:
 
 def until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> bool:
     """Look again and again until it is `seen`; False where the process ended before."""
-    for _ in range(LOOKS):
-        if seen():
-            return True
+    end = time.monotonic() + PATIENCE
+    while not seen():
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.005)
             return False
-    process.kill()
-    raise AssertionError("it never happened")
+        if time.monotonic() > end:
+            process.kill()
+            raise AssertionError("it never happened")
+    return True
 
 
 def kept(folder: Path) -> dict[str, str]:
@@ -48,7 +50,7 @@ def kept(folder: Path) -> dict[str, str]:
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """The exit code and what was said."""
-    said, told = process.communicate(timeout=120)
+    said, told = process.communicate(timeout=PATIENCE)
     return process.returncode, said, told
 
 

@@ -12,6 +12,7 @@ from evenhand.results import pages
 from evenhand.web.guard import BODY_BYTES, HEADERS, Door
 from tests.suites import write_suite
 from tests.unit.web.serving import TOKEN, Site, judge_all, served
+from tests.waiting import PATIENCE
 
 PAGES = ["/", "/runs/latest", "/api/runs", "/static/view.js", "/nowhere", "/api/nowhere"]
 
@@ -37,7 +38,7 @@ def closed(store: Path) -> Iterator[Site]:
 
 def raw(site: Site, request: str) -> str:
     """What the server says to the very bytes of a request."""
-    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as line:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE) as line:
         line.sendall(request.encode("latin-1"))
         said = b""
         while part := line.recv(65536):

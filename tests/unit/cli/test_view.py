@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import socket
@@ -11,13 +12,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.suites import evenhand, judged, started, write_suite
+from tests.suites import evenhand, evenhand_here, judged, started, write_suite
+from tests.waiting import PATIENCE
 
 
-@pytest.fixture
-async def folder(tmp_path: Path) -> Path:
-    await judged(write_suite(tmp_path, 2))
-    return tmp_path
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a judged suite; no test here changes what is in its store."""
+    suite = write_suite(tmp_path_factory.mktemp("viewed"), 2)
+    asyncio.run(judged(suite))
+    return suite
 
 
 def told(view: subprocess.Popen[str]) -> tuple[str, str]:
@@ -29,40 +33,38 @@ def told(view: subprocess.Popen[str]) -> tuple[str, str]:
     return address[0], token
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_at_a_free_port_until_it_is_stopped(folder: Path, how: signal.Signals) -> None:
+def serves_until(how: signal.Signals, folder: Path) -> str:
+    """The token of a server that answers until it gets a signal."""
     view = started("view", "--no-open", cwd=folder)
     address, token = told(view)
     base = address.partition("#")[0]
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", base)
     assert address.endswith(f"#token={token}")
     assert len(token) >= 32
-    assert httpx.get(base).status_code == 200
-    assert httpx.get(f"{base}api/runs").json()["runs"][0]["verdicts"] == 2
-    settle = f"{base}api/runs/latest/settle"
-    assert httpx.post(settle).status_code == 401
-    assert httpx.post(settle, headers={"x-evenhand-token": token}).status_code == 200
+    with httpx.Client(base_url=base, timeout=PATIENCE) as reader:
+        assert reader.get("").status_code == 200
+        assert reader.get("api/runs").json()["runs"][0]["verdicts"] == 2
+        settle = "api/runs/latest/settle"
+        assert reader.post(settle).status_code == 401
+        assert reader.post(settle, headers={"x-evenhand-token": token}).status_code == 200
     view.send_signal(how)
-    _, errors = view.communicate(timeout=60)
+    _, errors = view.communicate(timeout=PATIENCE)
     assert view.returncode == (0 if how is signal.SIGINT else -signal.SIGTERM)
     assert "Traceback" not in errors
     with pytest.raises(httpx.ConnectError):
         httpx.get(base)
+    return token
 
 
-def test_every_start_has_a_token_of_its_own(folder: Path) -> None:
-    tokens = set()
-    for _ in range(2):
-        view = started("view", "--no-open", cwd=folder)
-        tokens.add(told(view)[1])
-        view.terminate()
-        view.communicate(timeout=60)
-    assert len(tokens) == 2
+def test_it_serves_at_a_free_port_until_it_is_stopped_each_time_with_another_token(
+    folder: Path,
+) -> None:
+    assert serves_until(signal.SIGINT, folder) != serves_until(signal.SIGTERM, folder)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_elsewhere_than_on_loopback_it_needs_a_token(folder: Path, host: str) -> None:
-    done = evenhand("view", "--no-open", "--host", host, cwd=folder)
+    done = evenhand_here("view", "--no-open", "--host", host, cwd=folder)
     assert done.returncode == 2
     assert "--token" in done.stderr
 
@@ -75,13 +77,13 @@ def test_bound_elsewhere_every_request_needs_the_token(folder: Path) -> None:
     assert address.endswith("?token=so-it-is-said-here")
     base = address.partition("?")[0].replace("0.0.0.0", "127.0.0.1")
     try:
-        assert httpx.get(base).status_code == 401
-        with httpx.Client(follow_redirects=True) as reader:
+        assert httpx.get(base, timeout=PATIENCE).status_code == 401
+        with httpx.Client(follow_redirects=True, timeout=PATIENCE) as reader:
             assert reader.get(f"{base}?token=so-it-is-said-here").status_code == 200
             assert reader.get(base).status_code == 200
     finally:
         view.terminate()
-        view.communicate(timeout=60)
+        view.communicate(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
@@ -92,7 +94,7 @@ def test_bound_elsewhere_every_request_needs_the_token(folder: Path) -> None:
 def test_a_token_that_is_short_or_cannot_be_sent_is_refused(
     folder: Path, host: str, token: str
 ) -> None:
-    done = evenhand("view", "--no-open", "--host", host, "--token", token, cwd=folder)
+    done = evenhand_here("view", "--no-open", "--host", host, "--token", token, cwd=folder)
     assert done.returncode == 2
     assert "16 or more" in done.stderr
     assert ("leave it out and one is made" in " ".join(done.stderr.split())) == (host[0] == "1")
@@ -109,7 +111,7 @@ def test_a_port_that_is_taken_is_said(folder: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = evenhand("view", "--no-open", "--port", port, cwd=folder)
+        done = evenhand_here("view", "--no-open", "--port", port, cwd=folder)
     assert done.returncode == 2
     assert f"port {port}" in done.stderr
     assert "Name another port" in done.stderr

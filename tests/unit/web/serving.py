@@ -91,14 +91,18 @@ def served(
     bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
     door = Door(host=host, port=port, token=TOKEN, closed=closed)
-    url = f"sqlite:{store}"
-    app = make_app(lambda: open_store(url, must_exist=True), door, "the store", patience)
+    app = make_app(
+        lambda: open_store(f"sqlite:{store}", must_exist=True), door, "the store", patience
+    )
     server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
-            yield Site(f"http://127.0.0.1:{port}", port, client)
+        # No connection is used twice: the server closes idle ones, maybe while a request is sent.
+        once = httpx.Limits(max_keepalive_connections=0)
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=PATIENCE, limits=once) as client:
+            yield Site(url, port, client)
     finally:
         server.should_exit = True
         thread.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.unit.web.serving import TOKEN, Site, fill, served
+from tests.unit.web.serving import TOKEN, Site, served
+from tests.waiting import PATIENCE
 
 CHECKS = [
     not_a_server_error,
@@ -25,10 +27,12 @@ CHECKS = [
 ]
 
 
-def test_every_answer_is_as_described(tmp_path: Path) -> None:
-    with served(fill(tmp_path)) as site:
-        schema = schemathesis.openapi.from_url(f"{site.url}/api/openapi.json")
-        operations = [found.ok() for found in schema.get_all_operations()]
+def test_every_answer_is_as_described(filled: Path, tmp_path: Path) -> None:
+    store = Path(shutil.copy(filled, tmp_path))  # it is settled
+    with served(store) as site:
+        address = f"{site.url}/api/openapi.json"
+        schema = schemathesis.openapi.from_url(address, wait_for_schema=PATIENCE)
+        operations = [operation.ok() for operation in schema.get_all_operations()]
         assert len(operations) >= 12
         for operation in operations:
             hold_to(operation)
@@ -47,7 +51,7 @@ def hold_to(operation: Any) -> None:
         # A run that is there, as often as not, so that what lies behind it is reached.
         if "run" in case.path_parameters and len(str(case.path_parameters["run"])) % 2:
             case.path_parameters["run"] = "latest"
-        answer = case.call(headers={"x-evenhand-token": TOKEN})
+        answer = case.call(headers={"x-evenhand-token": TOKEN}, timeout=PATIENCE)
         case.validate_response(answer, checks=CHECKS)
         if answer.status_code >= 400:
             assert answer.json().keys() == {"error", "advice"}
