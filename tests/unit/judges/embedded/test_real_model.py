@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -13,7 +14,8 @@ from evenhand.errors import CallRejected, ProviderRefused
 from evenhand.exchange import Message, Question, Schema
 from evenhand.judges.embedded import fetch, models, open_embedded
 from evenhand.judges.embedded.options import likeliest
-from evenhand.judges.embedded.runtime import Runtime, Sampling, Threads
+from evenhand.judges.embedded.runtime import STRIDE, Runtime, Sampling, Threads
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.model
 NAME = "smollm2-135m"
@@ -26,15 +28,24 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def runtime(model):
-    return Runtime(model, Threads(1, 1), lambda: None)
+def beats():
+    """A sign of life for every request to the model."""
+    return []
 
 
-@pytest.fixture
-def own_priors(model, tmp_path, monkeypatch):
-    """A cache of priors that is empty, the model where it is."""
-    monkeypatch.setenv("EVENHAND_MODELS", str(model.parent.parent))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+@pytest.fixture(scope="module")
+def runtime(model, beats):
+    return Runtime(model, Threads(1, 1), lambda: beats.append("alive"))
+
+
+@pytest.fixture(scope="module")
+def own_priors(model, tmp_path_factory):
+    """A cache of priors that begins empty, the model where it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVENHAND_MODELS", str(model.parent.parent))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("priors")))
+        patch.setenv("EVENHAND_EMBEDDED_THREADS", "1")
+        yield
 
 
 def question(answer):
@@ -76,48 +87,53 @@ def comparison(first, second, number=1):
 async def answers(questions, **options):
     judge = open_embedded(f"embedded/{NAME}", **options)
     try:
-        return [await judge.answer(one) for one in questions]
+        return [await judge.answer(question) for question in questions]
     finally:
         await judge.close()
 
 
-async def test_a_reply_has_the_schemas_shape_and_its_odds_are_probabilities(own_priors):
-    (reply,) = await answers([question("Paris is in France. It is big.")])
-    said = json.loads(reply.text)
-    assert list(said) == ["evidence", "rationale", "score"]
-    assert said["evidence"][0] in ("Paris is in France", "It is big.")
-    assert said["score"] in (1, 5, 10)
-    assert len(said["rationale"]) <= 60
-    assert max(reply.odds["score"], key=reply.odds["score"].get) == str(said["score"])
+QUESTIONS = [question("Paris is in France. It is big."), question("On the Moon. " * 9)]
 
 
-async def test_the_same_question_gets_the_same_reply_in_any_order_and_process(own_priors):
-    asked = [question("It is in France."), question("On the Moon. " * 9), question("Paris? Yes.")]
-    one = await answers(asked)
-    other = await answers([*reversed(asked), asked[1]])
-    assert one == [other[2], other[1], other[0]]
-    assert other[3] == other[1]
+@pytest.fixture(scope="module")
+def replies(own_priors):
+    """What one process says, by one thread, to the questions and to the first of them again."""
+    return asyncio.run(answers([*QUESTIONS, QUESTIONS[0]]))
+
+
+def test_a_reply_has_the_schemas_shape_and_its_odds_are_probabilities(replies):
+    value = json.loads(replies[0].text)
+    assert list(value) == ["evidence", "rationale", "score"]
+    assert value["evidence"][0] in ("Paris is in France", "It is big.")
+    assert value["score"] in (1, 5, 10)
+    assert len(value["rationale"]) <= 60
+    odds = replies[0].odds["score"]
+    assert max(odds, key=odds.get) == str(value["score"])
+
+
+async def test_the_same_question_gets_the_same_reply_in_any_order_process_and_number_of_threads(
+    replies, monkeypatch
+):
+    assert replies[2] == replies[0]
+    monkeypatch.setenv("EVENHAND_EMBEDDED_THREADS", "2")
+    assert await answers(QUESTIONS[::-1]) == replies[1::-1]
 
 
 async def test_a_comparison_is_the_same_in_any_order_and_process_and_a_later_round_is_drawn(
-    own_priors,
+    own_priors, long
 ):
     texts = ("In France.", "On the Moon, 龘😀.")
-    asked = [comparison(*texts), comparison(*texts[::-1])]
-    asked += [comparison(*texts, number=number) for number in range(2, 12)]
-    one = await answers(asked)
-    assert await answers(asked[::-1]) == one[::-1]
-    first, *later = (json.loads(reply.text)["winner"] for reply in (one[0], *one[2:]))
+    rounds = range(2, 12) if long else range(2, 4)
+    questions = [comparison(*texts), comparison(*texts[::-1])]
+    questions += [comparison(*texts, number=number) for number in rounds]
+    replies = await answers(questions)
+    again = range(len(questions))[::-1] if long else (3, 0)
+    assert await answers([questions[i] for i in again]) == [replies[i] for i in again]
+    first, *later = (json.loads(reply.text)["winner"] for reply in (replies[0], *replies[2:]))
     assert len({first, *later}) > 1
-    assert max(one[0].odds["winner"], key=one[0].odds["winner"].get) == f'"{first}"'
-    assert [reply.sampling["temperature"] for reply in one] == [0.0, 0.0, *[0.7] * 10]
-
-
-async def test_the_number_of_threads_does_not_change_a_reply(own_priors, monkeypatch):
-    monkeypatch.setenv("EVENHAND_EMBEDDED_THREADS", "1")
-    one = await answers([question("It is in France.")])
-    monkeypatch.setenv("EVENHAND_EMBEDDED_THREADS", "2")
-    assert await answers([question("It is in France.")]) == one
+    assert max(replies[0].odds["winner"], key=replies[0].odds["winner"].get) == f'"{first}"'
+    temperatures = [reply.sampling["temperature"] for reply in replies]
+    assert temperatures == [0.0, 0.0, *[0.7] * len(rounds)]
 
 
 async def test_a_prompt_longer_than_the_context_is_rejected(own_priors):
@@ -148,22 +164,33 @@ def test_any_text_can_be_judged(runtime, text):
     assert likeliest(session, "[", ['"龘', '"😀😃 x', '"😀😄 y', f'"{text}']) in range(4)
 
 
-def test_a_prompt_longer_than_one_stride_is_read_in_pieces_to_the_same_end(runtime):
-    long = [Message("user", "One word after the other. " * 185)]
-    first, second = (runtime.session(long, Sampling()).following(()) for _ in range(2))
-    assert first == second
+def test_a_prompt_longer_than_one_stride_is_read_in_pieces_to_the_same_end(
+    runtime, beats, monkeypatch, long
+):
+    stride, sentences = (STRIDE, 185) if long else (64, 30)
+    monkeypatch.setattr("evenhand.judges.embedded.runtime.STRIDE", stride)
+    prompt = [Message("user", "One word after the other. " * sentences)]
+    candidates = []
+    for _ in range(2):
+        session = runtime.session(prompt, Sampling())
+        pieces = math.ceil(len(session.prompt) / stride)
+        assert pieces > 1
+        beats.clear()
+        candidates.append(session.following(()))
+        assert len(beats) == pieces + 1
+    assert candidates[0] == candidates[1]
 
 
-async def test_a_template_that_is_no_template_is_never_run(model, own_priors, tmp_path):
+async def test_a_template_that_is_no_template_is_never_run(model, replies, tmp_path):
     data = model.read_bytes()
     start = data.index(b"{% for message in messages %}")
     broken = b"{{ raise_exception('run') }}{%"
     hostile = tmp_path / "hostile.gguf"
     hostile.write_bytes(data[:start] + broken + data[start + len(broken) :])
     judge = open_embedded(f"embedded/{hostile}")
-    reply = await judge.answer(question("It is in France."))
+    reply = await judge.answer(QUESTIONS[0])
     await judge.close()
-    assert (await answers([question("It is in France.")]))[0].text == reply.text
+    assert reply.text == replies[0].text
 
 
 async def test_a_file_that_is_no_model_is_told(own_priors, tmp_path):
@@ -195,7 +222,7 @@ async def test_a_killed_parent_leaves_no_child(own_priors):
     parent.communicate()
     gone = asyncio.Event()
     asyncio.get_running_loop().add_reader(watched, gone.set)
-    await asyncio.wait_for(gone.wait(), 60)
+    await asyncio.wait_for(gone.wait(), PATIENCE)
     asyncio.get_running_loop().remove_reader(watched)
     os.close(watched)
 
