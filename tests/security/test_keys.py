@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from tests import provider as p
-from tests.suites import at, evenhand, judged, write_suite
+from tests.suites import at, evenhand, evenhand_here, judged, write_suite
 
 KEY = "sk-proj-Zq8/w+3NfakeKEYfake0123456789"
 ENV = {"OPENAI_API_KEY": KEY}
@@ -86,7 +86,7 @@ def test_no_command_writes_the_key(tmp_path: Path, behaviour: str) -> None:
             ["export", "--full", "-o", "-"],
         ]
         for command in commands:
-            done = evenhand(*command, cwd=tmp_path)
+            done = evenhand_here(*command, cwd=tmp_path)
             assert done.returncode in (0, 4), done.stderr
             spotless(done.stdout + done.stderr)
     (tmp_path / ".env").unlink()

@@ -10,7 +10,7 @@ import pytest
 from tests import provider as p
 from tests.suites import (
     at,
-    evenhand,
+    evenhand_here,
     pair_row,
     pairs,
     stored,
@@ -60,7 +60,7 @@ async def test_bad_data_is_told_with_file_and_line_and_nothing_is_sent(
 async def _run(folder: Path) -> Any:
     import asyncio
 
-    return await asyncio.to_thread(evenhand, "run", cwd=folder)
+    return await asyncio.to_thread(evenhand_here, "run", cwd=folder)
 
 
 @pytest.mark.parametrize(

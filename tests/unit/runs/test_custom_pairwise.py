@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests import provider as p
-from tests.suites import at, evenhand, judged, pairs, stored, write_pairs
+from tests.suites import at, evenhand_here, judged, pairs, stored, write_pairs
 
 PROTOCOL = """
 kind = "pairwise"
@@ -116,20 +116,20 @@ async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path: Path) -> 
 def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path: Path) -> None:
     folder_of(tmp_path)
     write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
-    assert evenhand("run", cwd=tmp_path).returncode == 0
-    assert evenhand("export", "latest", "-o", "v.txt", cwd=tmp_path).returncode == 0
+    assert evenhand_here("run", cwd=tmp_path).returncode == 0
+    assert evenhand_here("export", "latest", "-o", "v.txt", cwd=tmp_path).returncode == 0
     assert (tmp_path / "v.txt").read_text().splitlines() == [
         "pair_id | winner | taste | safety | cost | notes",
         "p0 | A | B+ | A+ | B+ | x",
         "p1 | A | B+ | A+ | B+ | x",
     ]
     files = ("--units", "pairs.jsonl", "--replies", "v.txt")
-    checked = evenhand("check", "--protocol", "recipes", *files, cwd=tmp_path)
+    checked = evenhand_here("check", "--protocol", "recipes", *files, cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
-    other = evenhand("check", "--protocol", "pairwise", *files, cwd=tmp_path)
+    other = evenhand_here("check", "--protocol", "pairwise", *files, cwd=tmp_path)
     assert (other.returncode, "v.txt:1" in other.stderr) == (3, True), other.stderr
     write_pairs(tmp_path, 1, judge("spoilt"), judge=JUDGE, protocol="recipes")
-    assert evenhand("run", cwd=tmp_path).returncode == 1
+    assert evenhand_here("run", cwd=tmp_path).returncode == 1  # nothing was judged
     (row,) = stored(tmp_path)
     assert "is not a mark. Choose one of: A+, B+, tie" in row["detail"]
 
@@ -139,10 +139,10 @@ def test_a_run_needs_its_folder_no_more(tmp_path: Path) -> None:
 
     folder_of(tmp_path)
     write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
-    evenhand("run", cwd=tmp_path)
+    evenhand_here("run", cwd=tmp_path)
     before = stored(tmp_path)
     shutil.rmtree(tmp_path / "recipes")
-    settled = evenhand("settle", "latest", "--json", cwd=tmp_path)
+    settled = evenhand_here("settle", "latest", "--json", cwd=tmp_path)
     assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 2)
     assert stored(tmp_path) == before
 
@@ -174,7 +174,7 @@ async def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(
     folder_of(tmp_path, text)
     async with p.Provider(p.comparing(p.by_number)) as provider:
         write_pairs(tmp_path, 2, at(provider.url), protocol="recipes")
-        done = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
         assert provider.calls == []
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert said in done.stderr
@@ -188,9 +188,9 @@ async def test_a_language_it_does_not_speak_is_refused(tmp_path: Path) -> None:
     rows[1]["language"] = "ja"
     async with p.Provider(p.comparing(p.by_number)) as provider:
         write_pairs(tmp_path, rows, at(provider.url), protocol="recipes")
-        in_data = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        in_data = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
         write_pairs(tmp_path, 2, at(provider.url), protocol="recipes", language="ja")
-        in_suite = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        in_suite = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
         assert provider.calls == []
     assert (in_data.returncode, "pairs.jsonl:2" in in_data.stderr) == (3, True), in_data.stderr
     assert (in_suite.returncode, "It speaks en" in in_suite.stderr) == (2, True), in_suite.stderr

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests import provider as p
-from tests.suites import TASK, answers, at, evenhand, judged, stored, write_answers
+from tests.suites import TASK, answers, at, evenhand_here, judged, stored, write_answers
 
 PROTOCOL = """
 kind = "weighted"
@@ -103,11 +103,11 @@ def test_a_run_needs_its_folder_and_rubrics_no_more(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "soup.md").write_text(SOUP)
     write_answers(tmp_path, rows("soup.md"), protocol="recipes")
-    assert evenhand("run", cwd=tmp_path).returncode == 0
+    assert evenhand_here("run", cwd=tmp_path).returncode == 0
     before = stored(tmp_path)
     shutil.rmtree(tmp_path / "recipes")
     (tmp_path / "soup.md").unlink()
-    settled = evenhand("settle", "latest", "--json", cwd=tmp_path)
+    settled = evenhand_here("settle", "latest", "--json", cwd=tmp_path)
     assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 1), settled.stderr
     assert stored(tmp_path) == before
 
@@ -186,7 +186,7 @@ async def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
     (tmp_path / "rubric.json").write_text('{"dimensions": []}')
     async with p.Provider(p.valid()) as provider:
         write_answers(tmp_path, data, at(provider.url), **given)
-        done = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
         assert provider.calls == []
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert said in done.stderr
@@ -213,7 +213,7 @@ def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(
     rubric = None if file is None else file.removeprefix("data/") or TASK
     write_answers(tmp_path, rows(rubric), **given | {"data": ["data/answers.jsonl"]})
     (tmp_path / "answers.jsonl").rename(data / "answers.jsonl")
-    done = evenhand("run", "--json", cwd=tmp_path)
+    done = evenhand_here("run", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert stored(tmp_path)[0]["output"]["task_type"] == "fact"
 

@@ -18,7 +18,7 @@ from evenhand.runs.stores import open_archive
 from tests.suites import (
     PAIR_JUDGE,
     at,
-    evenhand,
+    evenhand_here,
     judged,
     pair_row,
     pairs,
@@ -186,12 +186,12 @@ async def test_ids_that_repeat_are_told_as_by_a_run(tmp_path: Path, is_stored: b
 def test_the_printed_forecast_says_what_it_counts(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs", 3, judge("first"), judge=PAIR_JUDGE)
     write_suite(tmp_path / "samples", 3)
-    assert evenhand("run", "pairs", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
-    told = evenhand("run", "pairs", "--dry-run", cwd=tmp_path).stdout
+    assert evenhand_here("run", "pairs", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
+    told = evenhand_here("run", "pairs", "--dry-run", cwd=tmp_path).stdout
     assert "3 judgments planned, 1 of them done\n6 calls in the ledger\n" in told
     assert "4 calls to send, at most 36 with every re-ask and later round\n" in told
-    told = evenhand("run", "samples", "--dry-run", cwd=tmp_path).stdout
+    told = evenhand_here("run", "samples", "--dry-run", cwd=tmp_path).stdout
     assert "3 judgments planned, 0 of them done\n0 calls in the ledger\n" in told
     assert "3 calls to send, at most 9 with every re-ask\n" in told
-    as_json = json.loads(evenhand("run", "pairs", "--dry-run", "--json", cwd=tmp_path).stdout)
+    as_json = json.loads(evenhand_here("run", "pairs", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)

@@ -16,7 +16,7 @@ from evenhand.judges.embedded import fetch
 from tests import provider as p
 from tests.suites import (
     at,
-    evenhand,
+    evenhand_here,
     judged,
     pairs,
     prepared,
@@ -184,13 +184,22 @@ async def test_a_chinese_prompt_that_inserts_everything(tmp_path: Path) -> None:
     assert by_unit["zh-wudeng/model-a"]["output"]["inferred_task_type"] == "speculative"
 
 
+SHORT_PROMPTS = {
+    "pairwise": "Welcher Text ist besser?\n\nNr | Sieger | C1 | C2 | C3 | C4 | C5 | Begründung\n",
+    "rubric": "点検してください。\n{{ Rubric }}\n",
+    "weighted": "{{Task_Specific_Rubric}}\n{{ prompt }}\n{{ANSWER}}\n",
+}
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("kind", PROMPTS)
-def test_the_embedded_judge_runs_them_too(tmp_path: Path, kind: str) -> None:
+def test_the_embedded_judge_runs_them_too(tmp_path: Path, kind: str, long: bool) -> None:
     fetch.get("smollm2-135m")
     place = example(kind, tmp_path)
+    if not long:  # a model reads a short prompt in half the time
+        (place / PROMPTS[kind]).write_text(SHORT_PROMPTS[kind], encoding="utf-8")
     judge = ("--judge", "embedded/smollm2-135m", "--limit", "1")
-    done = evenhand("run", *judge, "--json", cwd=place)
+    done = evenhand_here("run", *judge, "--json", cwd=place)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert (summary["planned"], summary["verdicts"], summary["reasks"]) == (1, 1, 0)
@@ -204,7 +213,7 @@ def test_the_embedded_judge_runs_them_too(tmp_path: Path, kind: str) -> None:
     )
     rubric = ("--rubric", "rubric.toml") if kind == "rubric" else ()
     files = ("--units", "unit.jsonl", "--replies", "reply.jsonl", *rubric)
-    checked = evenhand("check", "--protocol", kind, *files, cwd=place)
+    checked = evenhand_here("check", "--protocol", kind, *files, cwd=place)
     assert checked.returncode == 0, checked.stdout
 
 
@@ -240,15 +249,15 @@ def test_show_says_which_prompt_judged(tmp_path: Path) -> None:
     reply = {"scores": {}, "failure_tags": [], "notes": ""}
     code = f"async def good(messages, schema, params):\n    return {json.dumps(reply)!r}\n"
     write_suite(tmp_path, 1, judge=code, prompt="mine.md")
-    assert evenhand("run", cwd=tmp_path).returncode == 1
-    about = json.loads(evenhand("show", "--json", cwd=tmp_path).stdout)
+    assert evenhand_here("run", cwd=tmp_path).returncode == 1  # nothing was judged
+    about = json.loads(evenhand_here("show", "--json", cwd=tmp_path).stdout)
     assert about["prompt"] == "mine.md"
-    lines = evenhand("show", cwd=tmp_path).stdout.splitlines()
+    lines = evenhand_here("show", cwd=tmp_path).stdout.splitlines()
     assert f"{'prompt':17} mine.md {about['protocol_version']}" in lines
     write_suite(tmp_path, 1)
-    assert evenhand("run", cwd=tmp_path).returncode == 0
-    assert json.loads(evenhand("show", "--json", cwd=tmp_path).stdout)["prompt"] is None
-    assert "prompt   " not in evenhand("show", cwd=tmp_path).stdout
+    assert evenhand_here("run", cwd=tmp_path).returncode == 0
+    assert json.loads(evenhand_here("show", "--json", cwd=tmp_path).stdout)["prompt"] is None
+    assert "prompt   " not in evenhand_here("show", cwd=tmp_path).stdout
 
 
 BAD = {
@@ -270,7 +279,7 @@ async def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(
         (tmp_path / "mine.md").write_bytes(content)
     async with p.Provider(p.valid()) as provider:
         write(tmp_path, 1, at(provider.url), prompt="mine.md")
-        done = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
         assert provider.calls == []
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert said in done.stderr
@@ -300,7 +309,7 @@ async def test_a_protocol_folder_that_cannot_be_used_is_told_and_nothing_is_sent
     (tmp_path / "empty").mkdir()
     async with p.Provider(p.valid()) as provider:
         write_suite(tmp_path, 1, at(provider.url), protocol=protocol)
-        done = await asyncio.to_thread(evenhand, "run", cwd=tmp_path)
+        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
         assert provider.calls == []
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert said in done.stderr
