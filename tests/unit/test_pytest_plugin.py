@@ -46,11 +46,13 @@ def write(pytester: pytest.Pytester, tests: str, **ini: str) -> None:
     )
 
 
-def ran(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """A run without whatever other plugins are installed here."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        return pytester.runpytest_subprocess("-p", "evenhand", "-p", "asyncio", *arguments)
+def ran(pytester: pytest.Pytester, *arguments: str, apart: bool = False) -> pytest.RunResult:
+    """A run without whatever other plugins are installed here; in a process of its own where it
+    stands `apart`."""
+    run = pytester.runpytest_subprocess if apart else pytester.runpytest_inprocess
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        return run("-p", "evenhand", "-p", "asyncio", *arguments)
 
 
 def remote(url: str, **more: Any) -> str:
@@ -336,7 +338,7 @@ def pytest_collection_finish(session):
     with child() as url:
         tests = "def test_scored(evenhand): evenhand.score('Q?', 'An answer.', **REMOTE)"
         write(pytester, remote(url) + tests)
-        found = ran(pytester, "--collect-only", "-s")
+        found = ran(pytester, "--collect-only", "-s", apart=True)
         assert calls(url) == 0
     found.stdout.fnmatch_lines(["loaded evenhand evenhand.pytest_plugin"])
     found.stdout.no_fnmatch_line("evenhand: *")
@@ -353,7 +355,7 @@ def test_those_who_do_not_use_it_load_nothing_of_it() -> None:
 
 def test_tests_without_a_judgment_end_as_ever(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_one(): pass\n\ndef test_two(evenhand): pass")
-    found = ran(pytester)
+    found = ran(pytester, apart=True)
     found.assert_outcomes(passed=2)
     found.stdout.no_fnmatch_line("evenhand: *")
     assert not list(pytester.path.glob("**/store.db"))
