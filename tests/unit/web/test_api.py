@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,6 @@ def pages(site: Site, path: str, key: str, *, back: bool = False) -> list[list[A
 
 
 def test_runs_are_listed_as_the_command_lists_them(site: Site, filled: Path) -> None:
-    import json
-
     done = evenhand("runs", "--json", "--store", f"sqlite:{filled}", cwd=filled.parent)
     told = json.loads(done.stdout)["runs"]
     listed = site.json("/api/runs")["runs"]
@@ -71,9 +70,9 @@ def test_pages_hold_every_judgment_once_and_in_order(
     else:
         found = [row for page in pages(site, path, "judgments") for row in page]
     store = open_archive(f"sqlite:{filled}")
-    told = list(full_rows(store, find_run(store, run)))
+    rows = json.loads(json.dumps(list(full_rows(store, find_run(store, run)))))
     store.close()
-    assert [one for one in found if one["status"] != "pending"] == told
+    assert [one for one in found if one["status"] != "pending"] == rows
     waiting = [one["unit"] for one in found if one["status"] == "pending"]
     assert waiting == ([f"u{i}" for i in range(5, 10)] if name == "waiting" else [])
 
