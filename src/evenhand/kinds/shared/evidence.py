@@ -173,7 +173,6 @@ _CJK = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LOOSE_SPACE = re.compile(rf"(?<=[{_CJK}]) (?=[^\s{_CJK}])|(?<=[^\s{_CJK}]) (?=[{_CJK}])")
 _NARROW = str.maketrans("，。、；：！？（）［］｛｝％～＝＋－／＜＞", ",.,;:!?()[]{}%~=+-/<>")
 _AROUND = re.compile(rf"(?:{_QUOTATION.pattern})(.*)(?:{_QUOTATION.pattern})", re.DOTALL)
-_TRAILING = re.compile(r"(?:…|⋯|\.{3})+\s*\Z")
 
 
 def _core(quote: str) -> str:
@@ -182,8 +181,17 @@ def _core(quote: str) -> str:
     for _ in range(3):
         if around := _AROUND.fullmatch(core):
             core = around[1].strip()
-        core = _TRAILING.sub("", core).rstrip()
+        core = _unended(core)
     return core
+
+
+def _unended(text: str) -> str:
+    """A text without the ellipses at its end: from there, for a pattern would try every dot of a
+    long row as the beginning of the last."""
+    end = len(text)
+    while text.endswith(("…", "⋯", "..."), 0, end):
+        end -= 3 if text[end - 1] == "." else 1
+    return text[:end].rstrip()
 
 
 _CJK_LETTER = re.compile(f"[{_CJK}]")

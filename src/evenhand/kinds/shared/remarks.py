@@ -8,6 +8,7 @@ variant B, or be about a model.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from evenhand.kinds.disguise.families import MASK, masked
 
@@ -68,27 +69,42 @@ _COMPARISONS = [
 def compares(text: str, *judged: str) -> bool:
     """Whether a reason holds an answer against other samples or variants, of which the judged texts
     say nothing."""
-    for pattern in _COMPARISONS:
-        for comparison in pattern.finditer(text):
-            if not any(_speaks_of(content, comparison["other"]) for content in judged):
-                return True
-    return False
+    others = {each["other"] for pattern in _COMPARISONS for each in pattern.finditer(text)}
+    if not others:
+        return False
+    contents = [_Content(content) for content in judged]
+    return any(not any(content.speaks_of(other) for content in contents) for other in others)
 
 
 _INFLECTED = re.compile("[а-яё]", re.IGNORECASE)
 _STEM_CHARS = 6
 
 
-def _speaks_of(content: str, named: str) -> bool:
-    if _INFLECTED.search(named):
-        return all(_holds(content, word[:_STEM_CHARS]) for word in named.split())
-    return _holds(content, named)
+class _Content:
+    """A judged text, in which others than itself may be named."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def speaks_of(self, name: str) -> bool:
+        """Whether the text names another, white space and case aside."""
+        if _INFLECTED.search(name):
+            return all(self._holds(word[:_STEM_CHARS]) for word in name.split())
+        return self._holds(name)
+
+    def _holds(self, name: str) -> bool:
+        if len(name) == 1:
+            alone = rf"(?<![A-Za-z0-9а-яё]){name}(?![A-Za-z0-9а-яё])"
+            return re.search(alone, self.text) is not None
+        return _joined(name) in self._words
+
+    @cached_property
+    def _words(self) -> str:
+        return _joined(self.text)
 
 
-def _holds(content: str, named: str) -> bool:
-    if len(named) == 1:
-        return re.search(rf"(?<![A-Za-z0-9а-яё]){named}(?![A-Za-z0-9а-яё])", content) is not None
-    return "".join(named.casefold().split()) in "".join(content.casefold().split())
+def _joined(text: str) -> str:
+    return "".join(text.casefold().split())
 
 
 _M = re.escape(MASK)

@@ -177,6 +177,17 @@ def test_four_times_the_text_is_far_from_sixteen_times_the_work(monkeypatch, nam
     assert more_letters <= 6 * letters
 
 
+@pytest.mark.parametrize("row", ["…", "...", "⋯ ", '"', "“”"])
+def test_a_quote_of_endless_marks_is_stripped_in_linear_time(row):
+    """In the square of the time it would take hours."""
+    text = SearchText("nothing of it here")
+    for after in ("", "x"):
+        few, many = (
+            calls_of(text.locate, f"quote {row * number}{after}") for number in (25_000, 100_000)
+        )
+        assert many < 6 * few
+
+
 def test_places_that_cut_something_are_not_tried_without_end():
     text = SearchText("…" * 20_000)
     assert text.locate("." * 10_001) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.kinds.shared.remarks import compares, guesses_source
+from tests.work import calls_of
 
 COMPARES = [
     "与 A 相比，步骤更完整",
@@ -131,3 +132,9 @@ def test_long_reasons_are_searched_in_linear_time(text: str) -> None:
     """Each would take minutes if the time were the square of the length."""
     compares(text, "")
     guesses_source(text)
+
+
+def test_a_judged_text_is_gone_through_once_for_all_comparisons() -> None:
+    judged = "It is better than other samples. " * 100
+    assert not compares("Better than other samples. " * 500, judged)
+    assert calls_of(compares, "Better than other samples. " * 500, judged) < 100
