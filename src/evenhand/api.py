@@ -240,11 +240,16 @@ def _listed(by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 async def run_async(
-    suite: str | Path = "evenhand.toml", *, limit: int | None = None, **overrides: Any
+    suite: str | Path = "evenhand.toml",
+    *,
+    limit: int | None = None,
+    allow_outside: bool = False,
+    **overrides: Any,
 ) -> Run:
-    """Judge what is open of a suite. `overrides` are keys of the suite file, e.g. `seed=3`."""
-    plan = _prepared(Path(suite), overrides)
-    url, folder = plan.suite.file.store.url, plan.suite.folder
+    """Judge what is open of a suite. `overrides` are keys of the suite file, e.g. `seed=3`. What
+    the file names must lie in its folder, unless `allow_outside`."""
+    plan = _prepared(Path(suite), overrides, allow_outside=allow_outside)
+    url, folder = plan.suite.store_url, plan.suite.folder
     store = open_store(url, folder)
     try:
         return Run(
@@ -258,9 +263,10 @@ def _unheard(changes: Changes) -> None:
     """They stand in the summary of the run."""
 
 
-def _prepared(path: Path, overrides: Mapping[str, Any]) -> Plan:
+def _prepared(path: Path, overrides: Mapping[str, Any], *, allow_outside: bool) -> Plan:
     environ = environment(path if path.is_dir() else path.parent)
-    return prepare(load_suite(path, environ, overrides), environ, lambda said: None)
+    suite = load_suite(path, environ, overrides, allow_outside=allow_outside)
+    return prepare(suite, environ, lambda said: None)
 
 
 def prefer(topic: str, first: str, second: str, **settings: Any) -> Judgment:

@@ -13,6 +13,13 @@ STORED_DEPTH = JSON_DEPTH + 32
 # Where a brace in prose never closes, the reader starts again after it; bounded, it stays linear.
 READER_RESTARTS = 8
 
+# A suite, rubric, prompt or file of a protocol: texts that a person wrote.
+TEXT_FILE_BYTES = 8 * 1024 * 1024
+# Recorded replies are read as a whole.
+REPLAY_BYTES = 1024**3
+# Files of a protocol, and folders in folders of it: a dozen and two.
+PROTOCOL_FILES, PROTOCOL_DEPTH = 256, 8
+
 # One row of input: a book fits, a binary file mistaken for JSONL does not.
 LINE_BYTES = 32 * 1024 * 1024
 # An archive of judgments unpacks to a few gigabytes at most; beyond that it is a bomb.

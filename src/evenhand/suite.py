@@ -5,19 +5,21 @@ Command line beats environment (`EVENHAND_...`) beats file beats default.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evenhand import limits
 from evenhand.errors import UsageError, nearest, quoted
+from evenhand.folders import is_within, read_text
 
 Loc = tuple[str | int, ...]
 FILE = "evenhand.toml"
@@ -160,20 +162,70 @@ class SuiteFile(_Part):
     columns: dict[str, str] = {}
 
 
+class Located(NamedTuple):
+    """A file that a suite names, and the folder it must lie in; None where it may lie anywhere."""
+
+    path: Path
+    root: Path | None
+
+
 class Suite:
-    """A suite and the folder its paths are relative to."""
+    """A suite and the folder its paths are relative to.
 
-    def __init__(self, file: SuiteFile, folder: Path, path: Path | None = None) -> None:
+    `given` are the keys that the user set, on the command line or in the environment; only what
+    these name may lie outside of the folder. Without a file, all of it is the user's.
+    """
+
+    def __init__(
+        self,
+        file: SuiteFile,
+        folder: Path,
+        path: Path | None = None,
+        given: Collection[str] = (),
+        *,
+        allow_outside: bool = False,
+    ) -> None:
         self.file, self.folder, self.path = file, folder, path
+        self._given, self._allow_outside = given, allow_outside or path is None
 
-    def resolve(self, name: str) -> Path:
-        return self.folder / name
+    def located(self, key: str, name: str) -> Located:
+        """Where a file lies that a key of the suite names; raises UsageError for one outside of the
+        folder that the user has not named."""
+        path = self.folder / name
+        if self._allow_outside or key in self._given:
+            return Located(path, None)
+        if not is_within(path, self.folder):
+            flag = "--store" if key == "store" else "--allow-outside"
+            raise UsageError(
+                f"{key}: {quoted(name)} leads out of the suite's folder",
+                where=self._where(key),
+                advice=f"Put it into the folder; or, if you trust this suite, run it with {flag}.",
+            )
+        return Located(path, self.folder)
+
+    @property
+    def store_url(self) -> str:
+        """The store; raises UsageError where the file says that it lies outside of the folder."""
+        url = self.file.store.url
+        scheme, _, name = url.partition(":")
+        if scheme == "sqlite" and name != ":memory:":
+            self.located("store", name.removeprefix("//"))
+        return url
+
+    def _where(self, key: str) -> str:
+        line = find_line(_text(self.path), (key,)) if self.path else None
+        return f"{self.path}:{line}" if line else str(self.path or "")
 
 
 def load_suite(
-    path: Path, environment: Mapping[str, str], overrides: Mapping[str, Any] | None = None
+    path: Path,
+    environment: Mapping[str, str],
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    allow_outside: bool = False,
 ) -> Suite:
-    """Read a suite file, or the one in a folder; raises UsageError with file:line."""
+    """Read a suite file, or the one in a folder; raises UsageError with file:line. What it names
+    must lie in its folder, unless overrides or the real environment name it."""
     path = path / FILE if path.is_dir() else path
     text = _text(path)
     try:
@@ -186,7 +238,11 @@ def load_suite(
     _merge(given, environ)
     _merge(given, overrides)
     try:
-        return Suite(SuiteFile.model_validate(given), path.parent, path)
+        file = SuiteFile.model_validate(given)
+        # What `.env` says lies in the folder too, and may be as much a stranger's as the suite.
+        set_by_user = {name: value for name, value in environment.items() if name in os.environ}
+        keys = overrides.keys() | _from_environment(set_by_user).keys()
+        return Suite(file, path.parent, path, keys, allow_outside=allow_outside)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if _holds(overrides, first["loc"]):
@@ -200,15 +256,12 @@ def load_suite(
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not path.exists():
         raise UsageError(
             f"there is no suite file {quoted(path)}",
             advice="Make one with: evenhand init",
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the suite cannot be read: {error}", where=str(path)) from None
+        )
+    return read_text(path, "the suite")
 
 
 def _toml_where(path: Path, message: str) -> str:

@@ -50,7 +50,7 @@ def archive_at(url: str | None) -> Archive:
 def store_here() -> str:
     """The store of the suite in this folder, else the default."""
     if Path(FILE).exists():
-        return load_suite(Path(FILE), environment()).file.store.url
+        return load_suite(Path(FILE), environment()).store_url
     return StoreSpec().url
 
 

@@ -91,12 +91,13 @@ def _suite(environ: dict[str, str]) -> Iterator[Finding]:
     try:
         suite = load_suite(Path(FILE), environ)
         yield "suite", "ok", f"{FILE}: {suite.file.name}"
-        if not Path(suite.file.store.url.partition(":")[2]).exists():
-            yield "store", "absent", f"{suite.file.store.url}: not made yet"
+        url = suite.store_url
+        if not Path(url.partition(":")[2]).exists():
+            yield "store", "absent", f"{url}: not made yet"
             return
-        store = open_archive(suite.file.store.url, suite.folder)
+        store = open_archive(url, suite.folder)
         try:
-            yield "store", "ok", f"{suite.file.store.url}: {len(store.runs())} runs"
+            yield "store", "ok", f"{url}: {len(store.runs())} runs"
         finally:
             store.close()
     except EvenhandError as error:

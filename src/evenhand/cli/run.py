@@ -30,6 +30,7 @@ from evenhand.suite import FILE, load_suite
 @click.option("--limit", type=click.IntRange(min=1), help="Judge the first N units only.")
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and price range; send nothing.")
 @click.option("--store", metavar="URL", help="Keep the results here, e.g. sqlite:evenhand.db.")
+@click.option("--allow-outside", is_flag=True, help="Read files outside of the suite's folder too.")
 @click.option("--retry-failures", is_flag=True, help="Judge failed units again, whatever failed.")
 @click.option(
     "--until-decided/--to-the-end",
@@ -44,6 +45,7 @@ def run_command(
     limit: int | None,
     dry_run: bool,
     store: str | None,
+    allow_outside: bool,
     retry_failures: bool,
     until_decided: bool | None,
     as_json: bool,
@@ -67,8 +69,9 @@ def run_command(
         overrides["stop"] = {"until_decided": until_decided}
     if judges:
         overrides["judges"] = judge_overrides(suite, environ, judges)
-    plan = prepare(load_suite(suite, environ, overrides), environ, notice)
-    url, place = plan.suite.file.store.url, Path() if store else folder
+    loaded = load_suite(suite, environ, overrides, allow_outside=allow_outside)
+    plan = prepare(loaded, environ, notice)
+    url, place = plan.suite.store_url, Path() if store else folder
     if dry_run:
         return _dry(plan, url, place, limit, retry_failures, as_json)
     opened = open_store(url, place)

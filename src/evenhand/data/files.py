@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from evenhand.errors import UsageError, nearest, quoted
+from evenhand.folders import open_plain
 
 Format = Literal["jsonl", "json", "csv", "parquet"]
 
@@ -87,10 +88,10 @@ def require_folder(folder: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Generator[io.BufferedReader]:
-    """The bytes of a file, unpacked where its name says gzip."""
+def opened(path: Path, root: Path | None = None) -> Generator[io.BufferedReader]:
+    """The bytes of a plain file, unpacked where its name says gzip; with a root, of one in it."""
     try:
-        file = path.open("rb")
+        file = cast("io.BufferedReader", open_plain(path, root))
     except OSError as error:
         raise UsageError(f"{quoted(path)} cannot be opened: {error.strerror}") from None
     with file:

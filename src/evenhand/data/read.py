@@ -43,24 +43,27 @@ class Row:
 
 
 def rows(
-    path: Path, columns: Mapping[str, str] = _NO_COLUMNS, read: Parse = parse
+    path: Path,
+    columns: Mapping[str, str] = _NO_COLUMNS,
+    read: Parse = parse,
+    root: Path | None = None,
 ) -> Iterator[Row]:
     """The rows of a file. `columns` maps a target name to the source it is moved from, both dotted.
 
     A mapped value replaces a field that already has the target's name; unmapped fields stay. `read`
-    says how strictly JSON is read.
+    says how strictly JSON is read. With a root, the file must lie in that folder.
     """
     kind = format_of(path)
     require_file(path)
     if kind == "parquet":
         require_pyarrow()
-    return _moved(path, Moves(columns), read) if columns else _plain(path, read)
+    return _moved(path, Moves(columns), read, root) if columns else _plain(path, read, root)
 
 
-def _moved(path: Path, moves: Moves, read: Parse) -> Iterator[Row]:
+def _moved(path: Path, moves: Moves, read: Parse, root: Path | None) -> Iterator[Row]:
     # As a rule the first row has every source, and this look ahead ends with it.
-    moves.require_sources((row.value for row in _plain(path, read)), str(path))
-    for row in _plain(path, read):
+    moves.require_sources((row.value for row in _plain(path, read, root)), str(path))
+    for row in _plain(path, read, root):
         moves.apply(row.value, row.where)
         yield row
 
@@ -76,9 +79,9 @@ def members(
             yield keys, Row(value, f"{path}:{line}")
 
 
-def _plain(path: Path, read: Parse) -> Iterator[Row]:
+def _plain(path: Path, read: Parse, root: Path | None) -> Iterator[Row]:
     name, row = str(path), None
-    with _readable(path) as file:
+    with _readable(path, root) as file:
         for value, line in _READERS[format_of(path)](file, name, read):
             row = Row(value, f"{name}:{line}")
             yield row
@@ -87,10 +90,10 @@ def _plain(path: Path, read: Parse) -> Iterator[Row]:
 
 
 @contextmanager
-def _readable(path: Path) -> Generator[BufferedReader]:
+def _readable(path: Path, root: Path | None = None) -> Generator[BufferedReader]:
     """The bytes of a file; what goes wrong while they are read is said in its words."""
     try:
-        with opened(path) as file:
+        with opened(path, root) as file:
             yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise _bad_gzip(error, str(path)) from None

@@ -98,7 +98,7 @@ def _rubrics(protocol: Protocol, root: Path) -> Iterator[Finding]:
     patterns = form.beside if form else ()
     for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
         try:
-            rubric = read_rubric(path, protocol)
+            rubric = read_rubric(path, protocol, root)
         except UsageError as error:
             yield Finding(path.name, str(error))
             continue

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
+from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Terms
 from evenhand.kinds.shared.load import (
@@ -17,6 +18,7 @@ from evenhand.kinds.shared.load import (
     ProtocolError,
     kind_named,
 )
+from evenhand.limits import PROTOCOL_DEPTH, PROTOCOL_FILES
 from evenhand.manifest import JudgingRecord
 
 
@@ -72,7 +74,7 @@ def find_protocol(
                 f"no protocol is called {quoted(name)}",
                 advice=f"Built in: {known}. Otherwise name a folder with a protocol.toml.",
             )
-    texts = _folder_texts(root, name)
+    texts = dict(_texts(root)) if is_builtin else dict(_folder_texts(root))
     try:
         kind = kind_named(texts, KINDS)
         words = _words(kind, is_own=not is_builtin)
@@ -82,11 +84,28 @@ def find_protocol(
         raise UsageError(str(error), where=f"{name}/{error.file}") from None
 
 
-def _folder_texts(root: Any, name: str) -> dict[str, str]:
+def _folder_texts(root: Path) -> Iterator[tuple[str, str]]:
+    """The files of a protocol that is not ours: none that lies elsewhere, none without end."""
+    for number, path in enumerate(_files(root, 0), 1):
+        if number > PROTOCOL_FILES:
+            raise UsageError(f"a protocol of more than {PROTOCOL_FILES} files", where=str(root))
+        yield path.relative_to(root).as_posix(), read_text(path, "a file of the protocol", root)
+
+
+def _files(folder: Path, depth: int) -> Iterator[Path]:
+    if depth > PROTOCOL_DEPTH:
+        raise UsageError(
+            f"a protocol with more than {PROTOCOL_DEPTH} folders in folders", where=str(folder)
+        )
     try:
-        return dict(_texts(root))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"a file of the protocol cannot be read: {error}", where=name) from None
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"the protocol cannot be read: {error}", where=str(folder)) from None
+    for entry in entries:
+        if entry.is_dir():
+            yield from _files(entry, depth + 1)
+        elif entry.name.endswith((".toml", ".md")):
+            yield entry
 
 
 def protocol_texts(name: str) -> dict[str, str]:
@@ -112,12 +131,10 @@ def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
             yield name, entry.read_text(encoding="utf-8")
 
 
-def own_prompt(path: Path) -> dict[str, str]:
-    """A judge prompt of the user's own as a text of its protocol; raises UsageError."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the prompt cannot be read: {error}", where=str(path)) from None
+def own_prompt(path: Path, root: Path | None = None) -> dict[str, str]:
+    """A judge prompt of the user's own as a text of its protocol; raises UsageError. With a root,
+    it must lie in that folder."""
+    text = read_text(path, "the prompt", root)
     if not text.strip():
         raise UsageError("the prompt is empty", where=str(path))
     return {OWN: text}

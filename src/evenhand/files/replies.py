@@ -89,7 +89,7 @@ class _Units:
         self._ids: dict[str, list[str]] = {}
         for row in rows(path):
             try:
-                units = judging.read(with_rubric_text(row.value, path.parent, protocol))
+                units = judging.read(with_rubric_text(row, path, protocol))
             except RowError as error:
                 raise DataError(str(error), where=row.where) from None
             for unit in units:

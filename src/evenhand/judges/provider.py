@@ -66,6 +66,8 @@ class Provider:
     """Whether it can tell log-probabilities."""
     needs_model: bool = True
     """Whether a name must say which model; else the provider's name alone is one."""
+    file_ending: str | None = None
+    """Models whose names end so are files of the user's; with an empty one all are."""
     package: str = ""
     """The module that must be installed, and the extra that brings it."""
     extra: str = ""
@@ -78,6 +80,10 @@ class Provider:
     @property
     def is_installed(self) -> bool:
         return not self.package or find_spec(self.package) is not None
+
+    def is_file(self, model: str) -> bool:
+        """Whether a model is named by its file."""
+        return self.file_ending is not None and model.endswith(self.file_ending)
 
     def open(self, options: JudgeOptions, model: str) -> Judge:
         """The judge of a model; raises UsageError where this provider has none of the kind."""

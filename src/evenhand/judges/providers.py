@@ -30,7 +30,7 @@ def _google(provider: Provider, options: JudgeOptions, model: str) -> Judge:
 def _embedded(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     from evenhand.judges.embedded.judge import open_embedded
 
-    name = f"embedded/{options.folder / model}" if model.endswith(".gguf") else options.name
+    name = f"embedded/{options.folder / model}" if provider.is_file(model) else options.name
     return open_embedded(
         name,
         temperature=options.temperature,
@@ -66,6 +66,7 @@ _RECORDS = (
         opener=_embedded,
         is_billed=False,
         needs_model=False,
+        file_ending=".gguf",
         package="xllamacpp",
         extra="embedded",
     ),
@@ -132,7 +133,13 @@ _RECORDS = (
             version_names=("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"),
         ),
     ),
-    Provider(name="replay", opener=_replay, is_billed=False, has_probabilities=False),
+    Provider(
+        name="replay",
+        opener=_replay,
+        is_billed=False,
+        has_probabilities=False,
+        file_ending="",
+    ),
     Provider(name="python", opener=_python, is_billed=False, has_probabilities=False),
 )
 PROVIDERS: Final = {provider.name: provider for provider in _RECORDS}

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 from evenhand import limits
 from evenhand.errors import DataError, NothingRecorded, ProviderRefused, quoted
 from evenhand.exchange import Question, Reply, Style
+from evenhand.folders import read_plain
 from evenhand.jsontext import dump, parse
 from evenhand.judges.sampling import storable
 
@@ -70,7 +71,7 @@ class ReplayJudge:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path, most=limits.REPLAY_BYTES)
     except OSError as error:
         raise DataError(
             f"the recorded replies cannot be read: {error.strerror}",

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from evenhand.engine.prices import FREE, Price, given_price, listed_price
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.files.protocols import (
+    builtin_protocols,
     find_protocol,
     own_prompt,
     spoken_beside,
 )
 from evenhand.files.rubrics import read_rubric, with_rubric_text
+from evenhand.folders import read_text
 from evenhand.judges import JudgeOptions, Provider, split_name
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging
@@ -23,21 +26,28 @@ from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.plan import Plan, Seat
-from evenhand.suite import JudgeSpec, Settings, Suite
+from evenhand.suite import JudgeSpec, Located, Settings, Suite
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
     """The environment over `.env` of the folder: what is really set wins."""
     from dotenv import dotenv_values
 
-    found = dotenv_values((folder or Path.cwd()) / ".env")
-    return {k: v for k, v in found.items() if v is not None} | dict(os.environ)
+    path = (folder or Path.cwd()) / ".env"
+    # A folder of that name is somebody's virtual environment.
+    text = read_text(path, "the file") if path.exists() and not path.is_dir() else ""
+    values = dotenv_values(stream=StringIO(text))
+    return {name: value for name, value in values.items() if value is not None} | dict(os.environ)
 
 
 def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], None]) -> Plan:
     """A suite ready to be judged; raises UsageError. Nothing is sent or written."""
-    own = suite.file.prompt and own_prompt(suite.resolve(suite.file.prompt))
-    protocol = find_protocol(suite.file.protocol, suite.folder, own or None)
+    data = [suite.located("data", name) for name in suite.file.data]
+    prompt = suite.file.prompt
+    own = own_prompt(*suite.located("prompt", prompt)) if prompt else None
+    if suite.file.protocol not in builtin_protocols():
+        suite.located("protocol", suite.file.protocol)
+    protocol = find_protocol(suite.file.protocol, suite.folder, own)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
     plan = Plan(
         suite=suite,
@@ -45,7 +55,7 @@ def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], No
         settings=_settings(suite, protocol.kind),
         rubric=_read_rubric(suite, protocol),
         seats=tuple(_seat(suite, spec, environ, notify) for spec in suite.file.judges),
-        units=lambda judging: _units(suite, protocol, judging),
+        units=lambda judging: _units(suite, data, protocol, judging),
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
@@ -59,6 +69,8 @@ def _seat(
     suite: Suite, spec: JudgeSpec, environ: Mapping[str, str], notify: Callable[[str], None]
 ) -> Seat:
     provider, model = split_name(spec.model)
+    if provider.is_file(model):
+        suite.located("judges", model)
     options = JudgeOptions(
         name=spec.model,
         base_url=spec.base_url,
@@ -75,15 +87,16 @@ def _seat(
     return Seat(spec=spec, judge=judge, price=_price(spec, provider, model))
 
 
-def _units(suite: Suite, protocol: Protocol, judging: Judging) -> Iterator[IncomingUnit]:
+def _units(
+    suite: Suite, data: Sequence[Located], protocol: Protocol, judging: Judging
+) -> Iterator[IncomingUnit]:
     """The units of the data files, checked; raises DataError with file:line."""
     from evenhand.data.read import rows
 
-    for name in suite.file.data:
-        folder = suite.resolve(name).parent
-        for row in rows(suite.resolve(name), suite.file.columns):
+    for path, root in data:
+        for row in rows(path, suite.file.columns, root=root):
             # The rubric of a row may be the name of a file beside its own.
-            value = with_rubric_text(row.value, folder, protocol)
+            value = with_rubric_text(row, path, protocol, suite.folder)
             try:
                 units = judging.read(value)
             except RowError as error:
@@ -117,7 +130,8 @@ def _read_rubric(suite: Suite, protocol: Protocol) -> object:
             where=str(suite.path or ""),
             advice="Take the key out; criteria stand in the protocol.",
         )
-    return read_rubric(suite.resolve(name), protocol)
+    path, root = suite.located("rubric", name)
+    return read_rubric(path, protocol, root)
 
 
 def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.data.read import Row
 from evenhand.errors import DataError, UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, with_rubric_text
@@ -99,18 +100,19 @@ def test_what_counts_as_the_name_of_a_file(rubric: object, is_file: bool) -> Non
 def test_a_row_names_a_file_beside_its_own(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     written(tmp_path, "sub/task.md", TASK)
-    row = {"rubric": "sub/task.md", "answer": "x"}
-    assert with_rubric_text(row, tmp_path, WEIGHTED) == {"rubric": TASK, "answer": "x"}
-    for other in ({"rubric": TASK}, {"answer": "x"}, {"rubric": None}):
-        assert with_rubric_text(other, tmp_path, WEIGHTED) == other
+    row = Row({"rubric": "sub/task.md", "answer": "x"}, "data.jsonl:1")
+    data = tmp_path / "data.jsonl"
+    assert with_rubric_text(row, data, WEIGHTED) == {"rubric": TASK, "answer": "x"}
+    for value in ({"rubric": TASK}, {"answer": "x"}, {"rubric": None}):
+        assert with_rubric_text(Row(value, "data.jsonl:1"), data, WEIGHTED) == value
 
 
 def test_what_is_wrong_with_a_rows_file_is_wrong_data(tmp_path: Path) -> None:
     written(tmp_path, "a.md", "\n\ntask_type: poetry\n")
     with pytest.raises(DataError, match=r"a\.md:3: unknown task_type"):
-        with_rubric_text({"rubric": "a.md"}, tmp_path, WEIGHTED)
+        with_rubric_text(Row({"rubric": "a.md"}, "d:1"), tmp_path / "d", WEIGHTED)
     with pytest.raises(DataError, match=r"none\.md: the rubric cannot be read"):
-        with_rubric_text({"rubric": "none.md"}, tmp_path, WEIGHTED)
+        with_rubric_text(Row({"rubric": "none.md"}, "d:1"), tmp_path / "d", WEIGHTED)
 
 
 def test_a_rubric_of_dimensions_is_json_or_toml(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ async def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(
     [
         ("none", 'no protocol is called "none"'),
         ("empty", "empty/protocol.toml: the folder has no protocol.toml"),
-        ("foreign", "foreign: a file of the protocol cannot be read"),
+        ("foreign", "foreign/protocol.toml: a file of the protocol cannot be read"),
         ("unkind", "unkind/protocol.toml: kind must be one of pairwise, rubric, weighted"),
         ("mute", 'the protocol mute has no prompt in "en"'),
     ],

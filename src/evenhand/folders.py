@@ -1,0 +1,69 @@
+"""Files that someone else may have named: opened only where they are plain, lie within the folder
+they may lie in, and are no larger than such a file is.
+
+What lies where is asked of the file that was opened, not of its name: a link that is changed in
+between leads nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO
+
+from evenhand.errors import UsageError, quoted
+from evenhand.limits import TEXT_FILE_BYTES
+
+
+def is_within(path: Path, root: Path) -> bool:
+    """Whether a path stays in a folder, whatever `..` and links it goes through; it need not be
+    there."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def open_plain(path: Path, root: Path | None = None) -> BinaryIO:
+    """A plain file, open for reading; with a root, one that lies in it. Raises UsageError for any
+    other, and OSError where it cannot be opened."""
+    # A pipe would be waited for without end.
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    file = os.fdopen(number, "rb")
+    try:
+        found = os.fstat(number)
+        if not S_ISREG(found.st_mode):
+            raise UsageError("this is no plain file", where=str(path))
+        if root is not None:
+            real = Path(os.path.realpath(path))
+            is_it = os.path.samestat(real.lstat(), found)
+            if not is_it or not real.is_relative_to(os.path.realpath(root)):
+                raise outside(path, root)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def outside(path: Path, root: Path) -> UsageError:
+    """The error for a file that does not lie where it may."""
+    return UsageError(
+        f"{quoted(path)} leads out of the folder {quoted(root)}",
+        advice="Put the file into that folder.",
+    )
+
+
+def read_plain(path: Path, root: Path | None = None, most: int = TEXT_FILE_BYTES) -> bytes:
+    """All of a plain file that is no larger than `most` bytes; raises as `open_plain` does."""
+    with open_plain(path, root) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        size = f"{most / 1024**2:g} MB"
+        raise UsageError(f"the file is larger than {size}, which no such file is", where=str(path))
+    return data
+
+
+def read_text(path: Path, what: str, root: Path | None = None) -> str:
+    """The text of a file, called `what` where it cannot be read; raises UsageError."""
+    try:
+        return read_plain(path, root).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{what} cannot be read: {error}", where=str(path)) from None
