@@ -1,0 +1,296 @@
+"""Every kind, every command that reads, every way a run comes to be, odd but legal units: no crash,
+figures that add up, and the same numbers from every command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.matrix.conftest import Place
+from tests.unit.web.serving import served
+
+FINE = (0, 1, 7)
+"""Exit codes of a command that did what it was asked: done, not met, not enough evidence."""
+
+
+def full_rows(place: Place) -> list[dict[str, Any]]:
+    """Everything the run holds, as `export --full` has it."""
+    said = place.call("export", "-o", "-", "--full")
+    assert said.code == 0, said.err
+    return [json.loads(line) for line in said.out.splitlines()]
+
+
+def counted(rows: Sequence[Mapping[str, Any]]) -> tuple[int, dict[str, int], int]:
+    """Verdicts, failures by reason, and what judges were left out of."""
+    statuses = Counter(row["status"] for row in rows)
+    reasons = Counter(row["reason"] for row in rows if row["status"] == "failure")
+    return statuses["verdict"], dict(sorted(reasons.items())), statuses["left_out"]
+
+
+def numbers(summary: Mapping[str, Any]) -> tuple[int, dict[str, int], int]:
+    failures: dict[str, int] = summary["failures"]
+    total = summary["verdicts"] + sum(failures.values()) + summary["pending"]
+    assert summary["planned"] == total
+    return summary["verdicts"], failures, summary["left_out"]
+
+
+def test_every_summary_counts_what_the_export_holds(place: Place) -> None:
+    expected = counted(full_rows(place))
+    assert expected[0] or place.world.origin == "failed"
+    assert numbers(place.call("show", "--json").json) == expected
+    (listed,) = place.call("runs", "--json").json["runs"]
+    assert numbers(listed) == expected
+    with served(place.folder / "evenhand.db") as site:
+        (found,) = site.json("/api/runs")["runs"]
+        assert numbers(found) == expected
+    if place.world.origin != "imported":
+        again = place.call("run", "--json")
+        assert again.code in (0, 1, 5), again.err
+        assert numbers(again.json) == expected and again.json["calls"] == 0
+
+
+def test_settling_from_stored_replies_changes_nothing(place: Place) -> None:
+    before = full_rows(place)
+    said = place.call("settle", "--json")
+    if place.world.origin == "imported":
+        assert said.code == 2
+    else:
+        assert said.code in FINE, said.err
+        assert numbers(said.json) == counted(before)
+    assert full_rows(place) == before
+
+
+def test_every_unit_can_be_shown(place: Place) -> None:
+    for unit in {row["unit"] for row in full_rows(place)}:
+        for form in ((), ("--json",)):
+            said = place.call("show", "latest", unit, *form)
+            assert said.code == 0, said.err
+            assert said.out.strip()
+    assert place.call("show").code == 0
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet", "txt"])
+@pytest.mark.parametrize("full", [False, True], ids=["contract", "full"])
+def test_exports_hold_every_verdict(place: Place, ending: str, full: bool) -> None:
+    target = place.folder / f"out.{ending}"
+    said = place.call("export", "-o", str(target), *(["--full"] if full else []))
+    if ending == "txt" and (place.world.kind != "pairwise" or full):
+        assert said.code == 2
+        return
+    assert said.code == 0, said.err
+    rows = full_rows(place)
+    verdicts = [row for row in rows if row["status"] == "verdict"]
+    if ending == "txt":
+        lines = [line for line in target.read_text(encoding="utf-8").splitlines() if line.strip()]
+        assert len(lines) - 1 == len({row["unit"] for row in verdicts})
+        return
+    assert written(target) == len(rows if full else verdicts)
+
+
+def written(path: Path) -> int:
+    """How many rows a file holds."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        return int(pyarrow.parquet.read_table(path).num_rows)
+    text = path.read_text(encoding="utf-8-sig")
+    if path.suffix == ".json":
+        return len(json.loads(text))
+    if path.suffix == ".csv":
+        return max(0, len(list(csv.reader(text.splitlines(keepends=True)))) - 1)
+    return len(text.splitlines())
+
+
+def test_what_is_exported_keeps_the_contract(place: Place) -> None:
+    if place.world.kind != "pairwise" and place.world.origin == "imported":
+        pytest.skip("imported scores name no texts that evidence could be looked for in")
+    target = place.folder / "out.jsonl"
+    place.call("export", "-o", str(target))
+    if place.world.kind == "weighted":  # several answers to one task are told apart by their unit
+        target.write_text(
+            "".join(
+                json.dumps({"unit": row["unit"], "reply": json.dumps(row["output"])}) + "\n"
+                for row in full_rows(place)
+                if row["output"]
+            )
+        )
+    units = place.folder / "units.jsonl"
+    if place.world.origin == "imported":
+        units.write_text(imported_units(place))
+    else:
+        units = next(
+            file
+            for file in place.folder.glob("*.jsonl")
+            if file.stem in ("samples", "pairs", "answers")
+        )
+    more = ["--rubric", "rubric.json"] if place.world.kind == "rubric" else []
+    protocol = ("--protocol", place.world.kind, "--units", str(units))
+    said = place.call("check", *protocol, "--replies", str(target), *more, "--json")
+    if not target.read_text(encoding="utf-8"):
+        return
+    assert said.code == 0, said.out[:2000] + said.err
+    assert said.json["problems"] == []
+
+
+def imported_units(place: Place) -> str:
+    """The units of imported votes, as a data file has them."""
+    rows = {row["unit"]: row["output"] for row in full_rows(place) if row["output"]}
+    return "".join(
+        json.dumps(
+            {
+                "pair_id": unit,
+                "topic": "?",
+                "candidates": [{"id": name, "text": name} for name in output["candidates"]],
+            }
+        )
+        + "\n"
+        for unit, output in rows.items()
+    )
+
+
+def test_compare_says_the_means_of_the_export(place: Place) -> None:
+    said = place.call("compare", *place.world.by, "--json")
+    text = place.call("compare", *place.world.by)
+    assert text.code == said.code
+    if place.world.origin == "failed":
+        assert said.code in (0, 2), said.err
+        return
+    assert said.code == 0, said.err
+    rows = [row for row in said.json["rows"] if row["mean"] is not None]
+    assert rows
+    for row in rows:
+        assert row["outcome"] in ("better", "worse", "not enough evidence")
+        assert row["low"] <= row["difference"] <= row["high"]
+    report = place.call("report", "-o", "r.html", *place.world.by)
+    assert report.code == 0, report.err
+
+
+def test_a_mean_is_the_same_from_export_compare_and_api(place: Place) -> None:
+    if place.world.kind == "pairwise" or place.world.origin != "judged":
+        return
+    by = place.world.by[1]
+    variants: dict[str, dict[str, list[float]]] = {}
+    for row in full_rows(place):
+        if row["status"] != "verdict":
+            continue
+        variant, overall = _overall(place, row, by)
+        if variant:
+            variants.setdefault(variant, {}).setdefault(row["unit"], []).append(overall)
+    means = {
+        variant: fmean(fmean(values) for values in units.values())
+        for variant, units in variants.items()
+    }
+    (row,) = [
+        row
+        for row in place.call("compare", *place.world.by, "--json").json["rows"]
+        if row["dimension"] == "overall"
+    ]
+    assert row["mean"] == pytest.approx(means[row["variant"]])
+    assert row["baseline_mean"] == pytest.approx(means[place.world.by[3]])
+
+
+def _overall(place: Place, row: Mapping[str, Any], by: str) -> tuple[str | None, float]:
+    output = row["output"]
+    if place.world.kind == "weighted":
+        return row["unit"].rsplit("/", 1)[1], output["total_score"] / 100
+    scores = [(given["score"] - 1) / 4 for given in output["scores"].values()]
+    return output["meta"].get(by), fmean(scores)
+
+
+def test_pairs_are_counted_alike_by_every_command(place: Place) -> None:
+    said = place.call("leaderboard", "--json")
+    if place.world.kind != "pairwise":
+        assert said.code == 2
+        return
+    assert said.code == 0 or place.world.origin == "failed", said.err
+    assert place.call("leaderboard").code == said.code
+    shown = place.call("show", "--json").json["pairwise"]
+    expected = majorities(full_rows(place))
+    assert {name: n for name, n in shown["panel"].items() if n} == dict(expected)
+    if said.code == 0:
+        for row in said.json["rows"]:
+            assert row["n"] >= 0
+            if row["n"] and row["win_rate"] is not None:
+                assert row["low"] <= row["win_rate"] <= row["high"]
+        assert set(said.json["fronts"]) >= {"three"} or place.world.origin == "imported"
+
+
+def majorities(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """The panel's verdict of each pair: each judge's repeats settled first, then the judges."""
+    units: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        if row["status"] == "verdict":
+            judges = units.setdefault(row["unit"], {})
+            judges.setdefault(row["judge"], []).append(row["output"]["winner"])
+    return Counter(
+        _majority([_majority(votes) for votes in judges.values()]) for judges in units.values()
+    )
+
+
+def _majority(votes: Sequence[str]) -> str:
+    winner, number = Counter(votes).most_common(1)[0]
+    return winner if 2 * number > len(votes) else "uncertain"
+
+
+def test_judges_can_be_held_against_each_other(place: Place) -> None:
+    for form in ((), ("--json",)):
+        said = place.call("agreement", *form)
+        assert said.code in (0, 2), said.err
+        if place.world.origin != "failed":
+            assert said.code == 0, said.err
+
+
+def test_a_gate_answers(place: Place) -> None:
+    kind = place.world.kind
+    rate = place.call("gate", "--max-failure-rate", "0.5", "--json")
+    assert rate.code in FINE, rate.err
+    if place.world.origin == "failed":
+        assert rate.code != 0
+    if kind == "pairwise":
+        asked = ["--candidate", "c2" if place.world.origin != "imported" else "b"]
+        asked += [*place.world.by, "--min-win-rate", "0.1"]
+    else:
+        asked = ["--min-mean", "0.1", *place.world.by, "--no-worse-than", "0.9"]
+    said = place.call("gate", *asked, "--json")
+    assert said.code in (*FINE, 2), said.err
+    if place.world.origin != "failed":
+        assert said.code in FINE, said.err
+        assert said.json["outcome"] in ("better", "worse", "not enough evidence")
+
+
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+def test_a_report_can_be_written_and_names_its_counts(place: Place, language: str) -> None:
+    said = place.call("report", "-o", "report.html", "--language", language)
+    assert said.code == 0, said.err
+    page = (place.folder / "report.html").read_text(encoding="utf-8")
+    verdicts, failures, _ = counted(full_rows(place))
+    text = re.sub(r"<[^>]+>", " ", page)
+    for number in (verdicts, sum(failures.values())):
+        assert re.search(rf"\b{number}\b", text)
+
+
+def test_every_page_and_every_answer_of_the_view(place: Place) -> None:
+    rows = full_rows(place)
+    units = sorted({row["unit"] for row in rows})
+    with served(place.folder / "evenhand.db") as site:
+        (run,) = (found["run"] for found in site.json("/api/runs")["runs"])
+        names = [f"/unit?id={quote(unit, safe='')}" for unit in units]
+        for page in ("", "/units", "/calls", "/protocol", "/report", *names):
+            answer = site.get(f"/runs/{run}{page}")
+            assert answer.status_code == 200, (page, answer.text[-500:])
+        assert site.get(f"/compare?first={run}&second={run}").status_code == 200
+        for name in names:
+            assert site.json(f"/api/runs/{run}{name}")["judgments"]
+        listed = site.json(f"/api/runs/{run}/judgments?limit=200")["judgments"]
+        assert len(listed) == len(rows)
+        figures = site.json(f"/api/runs/{run}/figures")["figures"]
+    assert figures is not None
