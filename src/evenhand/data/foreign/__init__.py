@@ -1,7 +1,7 @@
 """Judgments that other tools wrote, as tidy rows: one row an observation.
 
 A module a layout. Each turns a file into `Found` rows of one of two shapes: `votes` (unit, judge,
-first, second, winner, ...) or `scores` (unit, judge, dimension, score, ...), as SPEC 12 has them.
+first, second, winner, ...) or `scores` (unit, judge, dimension, score, ...): see docs/import.md.
 What cannot be read stays in as a row whose label nobody can read: dropping it here would hide a
 failed judgment.
 """
