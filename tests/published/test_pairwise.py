@@ -13,12 +13,20 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds.pairwise.protocol import Pass, agrees, settled
+from evenhand.kinds.pairwise.protocol import agrees, settled
+from evenhand.kinds.pairwise.verdict import Order, PairPass, Winner
 from evenhand.stats.pairwise import Judged, pair_figures
 from tests.published.data import anchor, records
 from tests.published.recorded import Asked, judged, passes, reply, topic, winner
 
 Labelled = list[tuple[dict[str, Any], Judged]]
+
+
+def pair_pass(order: Order, winner: Winner) -> PairPass:
+    """A pass of which only the winner is published."""
+    return PairPass(
+        round=1, order=order, judge="", flags=(), marks={}, reask=0, problems=(), winner=winner
+    )
 
 
 # autoj.pairwise: 1,392 pairs, the second order not mapped back
@@ -89,7 +97,7 @@ def llmbar_counts(rows: Sequence[dict[str, Any]]) -> Counter[str]:
         found["correct_ab"] += first == label
         found["correct_ba"] += second == label
         if first and second:
-            made = (Pass(order="12", winner=first), Pass(order="21", winner=second))
+            made = (pair_pass(order="12", winner=first), pair_pass(order="21", winner=second))
             found["correct_both"] += settled([made]).winner == label
             found["equal"] += agrees(made)
         else:
@@ -270,7 +278,7 @@ def test_autoj_pairwise_is_far_off_where_the_second_order_is_taken_as_it_stands(
     rows = records("autoj/pairwise.jsonl.gz")
     as_they_stand = [
         tuple(
-            Pass(order=order, winner=AUTOJ_LABELS[row[f"autoj_order_{order}"]])
+            pair_pass(order=order, winner=AUTOJ_LABELS[row[f"autoj_order_{order}"]])
             for order in ("12", "21")
         )
         for row in rows
