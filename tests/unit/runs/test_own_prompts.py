@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from evenhand.judges.embedded import fetch
 from tests import provider as p
+from tests.conftest import SMALL_MODEL
 from tests.suites import (
     at,
     evenhand_here,
@@ -193,12 +193,12 @@ SHORT_PROMPTS = {
 
 @pytest.mark.model
 @pytest.mark.parametrize("kind", PROMPTS)
+@pytest.mark.usefixtures("small_model")
 def test_the_embedded_judge_runs_them_too(tmp_path: Path, kind: str, long: bool) -> None:
-    fetch.get("smollm2-135m")
     place = example(kind, tmp_path)
     if not long:  # a model reads a short prompt in half the time
         (place / PROMPTS[kind]).write_text(SHORT_PROMPTS[kind], encoding="utf-8")
-    judge = ("--judge", "embedded/smollm2-135m", "--limit", "1")
+    judge = ("--judge", f"embedded/{SMALL_MODEL}", "--limit", "1")
     done = evenhand_here("run", *judge, "--json", cwd=place)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)

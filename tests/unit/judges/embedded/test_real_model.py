@@ -12,19 +12,14 @@ import pytest
 
 from evenhand.errors import CallRejected, ProviderRefused
 from evenhand.exchange import Message, Question, Schema
-from evenhand.judges.embedded import fetch, models, open_embedded
+from evenhand.judges.embedded import models, open_embedded
 from evenhand.judges.embedded.options import likeliest
 from evenhand.judges.embedded.runtime import STRIDE, Runtime, Sampling, Threads
+from tests.conftest import SMALL_MODEL
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.model
-NAME = "smollm2-135m"
 IM_END = 2
-
-
-@pytest.fixture(scope="module")
-def model():
-    return fetch.get(NAME)
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +29,15 @@ def beats():
 
 
 @pytest.fixture(scope="module")
-def runtime(model, beats):
-    return Runtime(model, Threads(1, 1), lambda: beats.append("alive"))
+def runtime(small_model, beats):
+    return Runtime(small_model, Threads(1, 1), lambda: beats.append("alive"))
 
 
 @pytest.fixture(scope="module")
-def own_priors(model, tmp_path_factory):
+def own_priors(small_model, tmp_path_factory):
     """A cache of priors that begins empty, the model where it is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVENHAND_MODELS", str(model.parent.parent))
+        patch.setenv("EVENHAND_MODELS", str(small_model.parent.parent))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("priors")))
         patch.setenv("EVENHAND_EMBEDDED_THREADS", "1")
         yield
@@ -85,7 +80,7 @@ def comparison(first, second, number=1):
 
 
 async def answers(questions, **options):
-    judge = open_embedded(f"embedded/{NAME}", **options)
+    judge = open_embedded(f"embedded/{SMALL_MODEL}", **options)
     try:
         return [await judge.answer(question) for question in questions]
     finally:
@@ -181,8 +176,8 @@ def test_a_prompt_longer_than_one_stride_is_read_in_pieces_to_the_same_end(
     assert candidates[0] == candidates[1]
 
 
-async def test_a_template_that_is_no_template_is_never_run(model, replies, tmp_path):
-    data = model.read_bytes()
+async def test_a_template_that_is_no_template_is_never_run(small_model, replies, tmp_path):
+    data = small_model.read_bytes()
     start = data.index(b"{% for message in messages %}")
     broken = b"{{ raise_exception('run') }}{%"
     hostile = tmp_path / "hostile.gguf"
@@ -206,7 +201,7 @@ async def test_a_killed_parent_leaves_no_child(own_priors):
         "import asyncio\n"
         "from evenhand.exchange import *\n"
         "from evenhand.judges.embedded import open_embedded\n"
-        f"judge = open_embedded('embedded/{NAME}', max_tokens=64)\n"
+        f"judge = open_embedded('embedded/{SMALL_MODEL}', max_tokens=64)\n"
         "async def main():\n"
         "    await judge.answer(Question(messages=(Message('user', 'Hi.'),)))\n"
         "    print(judge._child._process.pid, flush=True)\n"
@@ -227,6 +222,6 @@ async def test_a_killed_parent_leaves_no_child(own_priors):
     os.close(watched)
 
 
-def test_the_models_bytes_are_the_pinned_ones(model):
-    assert models.verify(NAME)
-    assert models.find(NAME) == model
+def test_the_models_bytes_are_the_pinned_ones(small_model):
+    assert models.verify(SMALL_MODEL)
+    assert models.find(SMALL_MODEL) == small_model
