@@ -1,4 +1,5 @@
-"""What a second run costs whose data have one row more: seconds, calls, and megabytes on the disk.
+"""What a second run costs whose data have one row more: seconds by the clock and of the processor,
+calls, and megabytes on the disk.
 
     python bench/second_run.py                      100,000 units
     python bench/second_run.py --units 10000
@@ -65,14 +66,15 @@ def main() -> None:
         (folder / "evenhand.toml").write_text(SUITE)
         (folder / "at_once.py").write_text(JUDGE)
         (folder / "rubric.json").write_text(json.dumps(RUBRIC))
-        print(f"{'':24}{'seconds':>10}{'calls':>10}{'MB':>10}")
+        print(f"{'':24}{'seconds':>10}{'CPU':>10}{'calls':>10}{'MB':>10}")
         for label, units in (("first run", given.units), ("one row more", given.units + 1)):
             write_data(folder / "samples.jsonl", units)
             before = size(folder)
-            begun = time.perf_counter()
+            begun, worked = time.perf_counter(), time.process_time()
             calls = asyncio.run(judged(folder))
-            seconds, added = time.perf_counter() - begun, size(folder) - before
-            print(f"{label:24}{seconds:10.1f}{calls:10,}{added / 1e6:10.1f}")
+            seconds, busy = time.perf_counter() - begun, time.process_time() - worked
+            added = (size(folder) - before) / 1e6
+            print(f"{label:24}{seconds:10.1f}{busy:10.1f}{calls:10,}{added:10.1f}")
 
 
 def write_data(path: Path, units: int) -> None:
