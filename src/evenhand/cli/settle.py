@@ -6,8 +6,8 @@ import click
 
 from evenhand.cli.common import json_option, print_json, run_argument, store_at, store_option, wait
 from evenhand.report.terminal.tables import console, outcome_lines
-from evenhand.runs.judge import settle_run
 from evenhand.runs.recorded import find_run
+from evenhand.runs.settle import settle_run
 
 
 @click.command("settle")

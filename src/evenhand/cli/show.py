@@ -19,7 +19,7 @@ from evenhand.ledger.ports import Archive
 from evenhand.report.terminal.tables import console, cut, safe, table
 from evenhand.results.pages import overview, standing
 from evenhand.results.rows import full_name, full_row, judged_pairs
-from evenhand.runs.judge import Exchange, exchanges
+from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
 

@@ -32,7 +32,7 @@ from evenhand.report.html.page import visible
 from evenhand.report.html.units import panel_code
 from evenhand.results.rows import full_row
 from evenhand.results.texts import OTHER_SIDE, Texts
-from evenhand.runs.judge import exchanges
+from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 
 WINDOW, REACH = 2_000, 50_000

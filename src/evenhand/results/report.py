@@ -51,7 +51,7 @@ from evenhand.report.html.units import unit_blocks, unit_line
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import with_decision
 from evenhand.results.rows import figures_of_pairs, full_row
-from evenhand.runs.judge import exchanges
+from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.compare import compare_scores, compare_votes
 from evenhand.stats.comparison.comparison import Comparison

@@ -18,8 +18,9 @@ from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.keys import call_keys, run_id
 from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
-from evenhand.runs.judge import Begun, run_schedule, seated
+from evenhand.runs.judge import Begun, run_schedule
 from evenhand.runs.plan import Plan, Seat
+from evenhand.runs.recorded import seated
 from evenhand.runs.stores import MEMORY, open_store
 
 OUTPUT_GUESS = 200

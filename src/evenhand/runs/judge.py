@@ -1,4 +1,4 @@
-"""What a command does with a run: judge it, settle it again; and the summary of each.
+"""What `run` does: the run of a plan and its data is begun and judged; and the summary of it.
 
 In every summary planned = verdicts + failures + pending.
 """
@@ -6,32 +6,27 @@ In every summary planned = verdicts + failures + pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from evenhand.engine.ask import CallPath, routed
-from evenhand.engine.attempt import Endpoint
+from evenhand.engine.ask import CallPath
 from evenhand.engine.budget import Budget
-from evenhand.engine.group import JudgeGroup
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
 from evenhand.engine.retry import Patience
 from evenhand.engine.run import Engine, Pool
 from evenhand.engine.schedule import Everything
-from evenhand.engine.settle import asking, settle
-from evenhand.engine.stop import Stop, Stopped
+from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
-from evenhand.errors import EvenhandError, StoppedEarly, StoreBusy, UsageError
-from evenhand.exchange import Question, Reply
+from evenhand.errors import EvenhandError, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.keys import call_keys, run_id
+from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import (
     Archive,
-    Call,
     Changes,
     Counts,
     Ledger,
@@ -39,13 +34,11 @@ from evenhand.ledger.ports import (
     Scope,
     Spent,
     Store,
-    StoredJudgment,
-    StoredUnit,
 )
-from evenhand.limits import BACKOFF_FIRST, BATCH_ROWS
-from evenhand.manifest import JudgeRecord, Manifest
+from evenhand.limits import BACKOFF_FIRST
+from evenhand.manifest import Manifest
 from evenhand.runs.plan import Plan, Seat
-from evenhand.runs.recorded import Recorded, recorded_run
+from evenhand.runs.recorded import recorded_run, seated
 
 if TYPE_CHECKING:
     from evenhand.runs.early_stop import UntilDecided
@@ -143,8 +136,8 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
         plan.know_prices()
     async with store.ledger() as ledger, _begun(plan, store.archive, ledger, options) as begun:
         if options.retry_failures:
-            kept = tuple(RETRIED_BY_NEXT_RUN)
-            await ledger.set_aside(begun.scope, kept, plan.bad_tries)
+            retried = tuple(RETRIED_BY_NEXT_RUN)
+            await ledger.set_aside(begun.scope, retried, plan.bad_tries)
         changes = _told_changes(store.archive, begun, options)
         schedule = run_schedule(plan, store.archive, ledger, begun)
         summary = await _judged(plan, store.archive, ledger, begun.scope, schedule, options)
@@ -271,19 +264,6 @@ async def _judged(
     )
 
 
-T = TypeVar("T")
-
-
-def seated(
-    judge_groups: Sequence[JudgeGroup], judges: Sequence[T]
-) -> Iterator[tuple[JudgeGroup, Sequence[T]]]:
-    """Each group with the judges that sit on it."""
-    seat = 0
-    for group in judge_groups:
-        yield group, judges[seat : seat + len(group.names)]
-        seat += len(group.names)
-
-
 def _width(concurrency: int, seated: Sequence[CallPath]) -> int:
     """How many units are under way at once: a judge that takes few requests bounds its own group,
     but not a relay, in which it may never be asked."""
@@ -343,111 +323,3 @@ async def _in_time(engine: Engine, stop: Stop, seconds: float | None) -> None:
     finally:
         if timer:
             timer.cancel()
-
-
-async def settle_run(recorded: Recorded, store: Store) -> Summary:
-    """Recompute every judgment of a run from its stored replies, without a call. What would need
-    one becomes pending."""
-    archive, scope, tally = store.archive, recorded.scope, Tally()
-    if recorded.imported:
-        raise UsageError(
-            f"run {scope.run} was imported: there are no replies to settle it from",
-            advice="Import the file again; how conflicts count is told to leaderboard.",
-        )
-    async with store.ledger() as ledger, ledger.claim(scope.run):
-        for group, judges in seated(recorded.judge_groups, recorded.judges):
-            endpoint = _recorded_endpoints(judges, archive, tally)
-            for repeat in range(group.repeats):
-                for unit in archive.units(scope):
-                    await _settled(recorded, ledger, group, repeat, unit, endpoint, tally)
-                    if unit.position % BATCH_ROWS == 0:
-                        await ledger.flush()
-        await ledger.flush()
-    counts = archive.counts(scope, recorded.judgments_per_unit)
-    spent = archive.spent(scope.run)
-    return Summary(run=scope.run, scope=scope, counts=counts, spent=spent, tally=tally)
-
-
-async def _settled(
-    recorded: Recorded,
-    ledger: Ledger,
-    group: JudgeGroup,
-    repeat: int,
-    unit: StoredUnit,
-    endpoint: Endpoint,
-    tally: Tally,
-) -> None:
-    """One judgment computed anew, or dropped where a reply is missing."""
-    run = recorded.id
-    try:
-        settled = await settle(recorded.judging, group, repeat, unit, endpoint, tally)
-    except Stopped:
-        await ledger.forget(run, unit.no, group.index, repeat)
-    else:
-        await ledger.settle(run, settled.stored)
-
-
-def _recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> Endpoint:
-    """`ask` over recorded replies alone."""
-    return routed([_recorded_endpoint(judge.identity, archive, tally) for judge in judges])
-
-
-def _recorded_endpoint(identity: Mapping[str, Any], archive: Archive, tally: Tally) -> Endpoint:
-    key_of = call_keys(identity)
-
-    async def ask(question: Question) -> Call:
-        key = key_of(question)
-        recorded = archive.calls([key]).get(key)
-        if recorded is None:
-            raise Stopped
-        tally.cached += 1
-        await asyncio.sleep(0)  # Ctrl-C is heard
-        return recorded.call
-
-    return ask
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One question as it was put, and the reply to it."""
-
-    key: str
-    judge: str
-    question: Question
-    reply: Reply
-
-    def json(self) -> dict[str, Any]:
-        return {
-            "key": self.key,
-            "judge": self.judge,
-            "round": self.question.round,
-            "order": self.question.order,
-            "reask": self.question.reask,
-            "sampling": dict(self.reply.sampling),
-            "messages": [asdict(message) for message in self.question.messages],
-            "reply": self.reply.text,
-            "finish": self.reply.finish,
-            "model": self.reply.model,
-            "odds": {path: dict(odds) for path, odds in self.reply.odds.items()},
-        }
-
-
-async def exchanges(
-    recorded: Recorded, archive: Archive, unit: StoredUnit, stored: StoredJudgment
-) -> list[Exchange]:
-    """The conversation behind one judgment, made again from the ledger: the keys prove that these
-    are the prompts that were sent. None of a judgment made elsewhere."""
-    if recorded.imported:
-        return []
-    group, judges = list(seated(recorded.judge_groups, recorded.judges))[stored.judge]
-    endpoint = _recorded_endpoints(judges, archive, Tally())
-    found: list[Exchange] = []
-
-    async def ask(question: Question) -> Reply:
-        call = await endpoint(replace(question, repeat=stored.repeat))
-        found.append(Exchange(call.key, call.judge, question, call.reply))
-        return call.reply
-
-    with suppress(Stopped):
-        await recorded.judging.judge(unit.body, asking(group, stored.repeat, ask))
-    return found

@@ -4,10 +4,10 @@ command line names."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.errors import UsageError, quoted
@@ -24,7 +24,6 @@ LATEST = "latest"
 _BEFORE = re.compile(r"(.+)~(\d+)")
 _LISTED = 5
 """So many runs are listed where a name finds none, or several."""
-_SOURCE = ("on_conflict", "key", "content", "map")
 
 
 class Recorded:
@@ -92,8 +91,9 @@ class Recorded:
         """What was set, as it is printed."""
         source = self.manifest.judging.source
         if source is not None:
-            found = plain(source)
-            return {name: found[name] for name in _SOURCE}
+            value = plain(source)
+            chosen = {name: value[name] for name in ("on_conflict", "key", "map")}
+            return chosen | {"source": source.content}
         return self.manifest.judging.settings
 
     @property
@@ -144,43 +144,56 @@ def judge_groups(record: JudgingRecord) -> list[JudgeGroup]:
     return groups
 
 
+T = TypeVar("T")
+
+
+def seated(
+    judge_groups: Sequence[JudgeGroup], judges: Sequence[T]
+) -> Iterator[tuple[JudgeGroup, Sequence[T]]]:
+    """Each group with the judges that sit on it."""
+    seat = 0
+    for group in judge_groups:
+        yield group, judges[seat : seat + len(group.names)]
+        seat += len(group.names)
+
+
 def recorded_run(archive: Archive, row: RunRow) -> Recorded:
     """A run of the list of runs."""
     return Recorded(row, archive.manifest(row.id))
 
 
-def find_run(archive: Archive, wanted: str) -> Recorded:
+def find_run(archive: Archive, name: str) -> Recorded:
     """The run that a command line names, see `named_run`; raises UsageError."""
-    return recorded_run(archive, named_run(archive.runs(), wanted))
+    return recorded_run(archive, named_run(archive.runs(), name))
 
 
-def named_run(runs: Sequence[RunRow], wanted: str) -> RunRow:
+def named_run(runs: Sequence[RunRow], name: str) -> RunRow:
     """Of runs, the one started last first: an id, a suite's name (its last run), `latest` (the one
     started last) or a unique prefix of an id; `~1` behind it is the run of the same name before
     it. Raises UsageError."""
     if not runs:
         raise UsageError("the store holds no run", advice="Judge something first: evenhand run")
-    found = _matching(runs, wanted)
-    if not found and (match := _BEFORE.fullmatch(wanted)):
-        found = _matching(runs, match[1])
-        if len(found) == 1:
-            return _before(runs, found[0], int(match[2]))
-    if len(found) == 1:
-        return found[0]
-    what = "several runs begin" if found else "no run begins"
-    called = "" if found else ", and none is called so"
-    raise UsageError(f"{what} with {quoted(wanted)}{called}", advice=_there_are(found or runs))
+    rows = _matching(runs, name)
+    if not rows and (match := _BEFORE.fullmatch(name)):
+        rows = _matching(runs, match[1])
+        if len(rows) == 1:
+            return _before(runs, rows[0], int(match[2]))
+    if len(rows) == 1:
+        return rows[0]
+    what = "several runs begin" if rows else "no run begins"
+    called = "" if rows else ", and none is called so"
+    raise UsageError(f"{what} with {quoted(name)}{called}", advice=_there_are(rows or runs))
 
 
-def _matching(runs: Sequence[RunRow], wanted: str) -> Sequence[RunRow]:
-    if wanted == LATEST:
+def _matching(runs: Sequence[RunRow], name: str) -> Sequence[RunRow]:
+    if name == LATEST:
         return runs[:1]
-    exact = [row for row in runs if row.id == wanted] or [row for row in runs if row.name == wanted]
-    return exact[:1] or [row for row in runs if row.id.startswith(wanted)]
+    exact = [row for row in runs if row.id == name] or [row for row in runs if row.name == name]
+    return exact[:1] or [row for row in runs if row.id.startswith(name)]
 
 
 def _before(runs: Sequence[RunRow], row: RunRow, steps: int) -> RunRow:
-    same = [one for one in runs if one.name == row.name and one.starts <= row.starts]
+    same = [run for run in runs if run.name == row.name and run.starts <= row.starts]
     if steps < len(same):
         return same[steps]
     raise UsageError(

@@ -18,8 +18,8 @@ from evenhand.report.html.render import render
 from evenhand.results import pages
 from evenhand.results.pages import REACH, WINDOW, Standing, read_place
 from evenhand.results.report import Asked, make_report
-from evenhand.runs.judge import settle_run
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
+from evenhand.runs.settle import settle_run
 from evenhand.web.stores import Kept, Patience, Stores
 
 ROWS = 50

@@ -12,8 +12,9 @@ from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted
 from evenhand.exchange import Question, Reply
 from evenhand.results.rows import figures_of_pairs
-from evenhand.runs.judge import Summary, settle_run
+from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import find_run
+from evenhand.runs.settle import settle_run
 from evenhand.runs.stores import open_archive, open_store
 from evenhand.stats.pairwise import PairFigures
 from tests.suites import (

@@ -15,7 +15,7 @@ import pytest
 from evenhand.errors import CallRejected
 from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.unit import first_order, read_pairs
-from evenhand.runs.judge import Exchange, exchanges
+from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests import provider as p

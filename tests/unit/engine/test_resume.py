@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.runs.judge import Summary, settle_run
+from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import find_run
+from evenhand.runs.settle import settle_run
 from evenhand.runs.stores import open_archive, open_store
 from tests import provider as p
 from tests.suites import JUDGE, at, judged, samples, stored, write_rows, write_suite
@@ -140,6 +141,19 @@ async def test_settle_recomputes_without_a_call(tmp_path: Path) -> None:
     again = await settled(tmp_path)
     assert (again.tally.sent, again.tally.cached, again.counts) == (0, 8, first.counts)
     assert stored(tmp_path) == before
+
+
+async def test_under_another_contract_settle_makes_a_run_beside_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_suite(tmp_path, 4)
+    first = await judged(tmp_path)
+    before = stored(tmp_path)
+    monkeypatch.setattr("evenhand.runs.settle.CONTRACT", "contract of the next version")
+    again = await settled(tmp_path)
+    assert again.run != first.run
+    assert (again.tally.sent, again.tally.cached, again.counts.verdicts) == (0, 4, 4)
+    assert stored(tmp_path, first.run) == stored(tmp_path, again.run) == before
 
 
 async def test_what_settle_misses_becomes_pending(tmp_path: Path) -> None:

@@ -133,10 +133,10 @@ class SqliteArchive:
         judging = read_judging(record)
         digests = list(judging.texts.values())
         marks = ",".join("?" * len(digests))
-        found = f"SELECT digest, text FROM texts WHERE digest IN ({marks})"
-        texts = dict(self._rows(found, tuple(digests)))
-        named = {name: texts[digest] for name, digest in judging.texts.items() if digest in texts}
-        return msgspec.structs.replace(judging, texts=named)
+        sql = f"SELECT digest, text FROM texts WHERE digest IN ({marks})"
+        texts = dict(self._rows(sql, tuple(digests)))
+        files = {name: texts[digest] for name, digest in judging.texts.items() if digest in texts}
+        return msgspec.structs.replace(judging, texts=files)
 
     def changes(self, run: str, before: str) -> Changes:
         [(new, changed)] = self._rows(_NEW, {"run": run, "beside": before})
@@ -165,9 +165,9 @@ class SqliteArchive:
         self, scope: Scope, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
         if unit is not None:
-            named = self.unit_named(scope.run, unit)
-            if named is not None and (scope.limit is None or named.position <= scope.limit):
-                yield from ((named, judgment) for judgment in self.of_unit(scope.run, named))
+            row = self.unit_named(scope.run, unit)
+            if row is not None and (scope.limit is None or row.position <= scope.limit):
+                yield from ((row, judgment) for judgment in self.of_unit(scope.run, row))
             return
         sql = _JUDGED.format(f"{UNIT}, {JUDGMENT}") + " CROSS JOIN units u ON u.no=m.unit"
         for row in self._streamed(f"{sql} WHERE {in_scope(scope)}{_IN_ORDER}", scope):

@@ -174,8 +174,8 @@ def _named(browsed: Browsed) -> set[str]:
 
 def _values(browsed: Browsed) -> dict[str, Any]:
     names = ("status", "reason", "judge", "winner", "confidence", "flag", "candidate", "planned")
-    given = {name: getattr(browsed, name) for name in (*names, "field", "value")}
-    return given | {"letter": browsed.tag, "needle": browsed.text}
+    values = {name: getattr(browsed, name) for name in (*names, "field", "value")}
+    return values | {"letter": browsed.tag, "needle": browsed.text}
 
 
 def call_page(
@@ -257,7 +257,7 @@ class _Reader:
         go on with, if it stopped before the page was full."""
         request = self._request
         start = place or (Cursor(0) if request.forward else Cursor(_MOST))
-        where = "".join(f" AND {one}" for one in conditions)
+        where = "".join(f" AND {condition}" for condition in conditions)
         sql = f"{self._sql}{where} ORDER BY {order} LIMIT :limit"
         self._values |= {"unit": start.unit, "from_judge": start.judge, "from_repeat": start.repeat}
         rows: list[Any] = []
@@ -277,7 +277,7 @@ class _Reader:
     def _window(self, at: int) -> tuple[int, int, int | None]:
         """The bounds of the window that begins at `at`, and where the next one begins."""
         values = self._values | {"at": at, "step": self._request.window}
-        found = self._connection.execute(self._step, values).fetchone()
+        row = self._connection.execute(self._step, values).fetchone()
         if self._request.forward:
-            return at, found[0] - 1 if found else _MOST, found[0] if found else None
-        return found[0] + 1 if found else 0, at, found[0] if found else None
+            return at, row[0] - 1 if row else _MOST, row[0] if row else None
+        return row[0] + 1 if row else 0, at, row[0] if row else None

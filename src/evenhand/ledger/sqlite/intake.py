@@ -71,8 +71,8 @@ class WaitingUnits:
     def _rows(self, batch: list[IncomingUnit], before: int) -> list[tuple[Any, ...]]:
         digests = [unit_digest(unit.id, unit.body) for unit in batch]
         marks = ",".join("?" * len(digests))
-        held = f"SELECT digest FROM units WHERE digest IN ({marks})"
-        stored = {digest for (digest,) in self._connection.execute(held, digests)}
+        sql = f"SELECT digest FROM units WHERE digest IN ({marks})"
+        stored = {digest for (digest,) in self._connection.execute(sql, digests)}
         return [
             (position, unit.id, unit.origin, digest, None if digest in stored else unit.body)
             for position, (unit, digest) in enumerate(
@@ -95,19 +95,19 @@ class WaitingUnits:
     def _repeated(self, batch: list[IncomingUnit]) -> DataError:
         """Which ids of a batch stand twice, and where."""
         twice: list[str] = []
-        seen: set[str] = set()
+        ids: set[str] = set()
         for unit in batch:
             (first,) = self._connection.execute(
                 "SELECT origin FROM incoming WHERE id=?", (unit.id,)
             ).fetchone()
-            if first != unit.origin or unit.id in seen:
+            if first != unit.origin or unit.id in ids:
                 twice.append(f"{quoted(unit.id)} at {first} and {unit.origin}")
-            seen.add(unit.id)
+            ids.add(unit.id)
         if not twice:
             twice = [f"{quoted(batch[0].id)} at {batch[0].origin}, in a file that is named twice"]
-        shown = "; ".join(twice[:5]) + (f"; and {len(twice) - 5} more" if len(twice) > 5 else "")
+        listed = "; ".join(twice[:5]) + (f"; and {len(twice) - 5} more" if len(twice) > 5 else "")
         return DataError(
-            f"ids must be unique, but these repeat: {shown}",
+            f"ids must be unique, but these repeat: {listed}",
             advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
             " `task_name`), or meta fields that tell it apart.",
         )

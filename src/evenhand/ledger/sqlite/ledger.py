@@ -123,7 +123,7 @@ class SqliteLedger:
             keys = {key for failure in failures for key in bad_tries(failure)}
             self._writing.executemany(_SET_ASIDE, [(now(), key) for key in keys])
             judging = values["judging"]
-            places = [(judging, one.unit, one.judge, one.repeat) for one in failures]
+            places = [(judging, *failure[:3]) for failure in failures]
             self._writing.executemany(_FORGET, places)
 
     async def open_work(

@@ -53,26 +53,26 @@ def faults(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _altered_replies(connection: sqlite3.Connection) -> Iterator[str]:
-    for key, reply, kept in connection.execute("SELECT key, reply, digest FROM calls"):
+    for key, reply, stored in connection.execute("SELECT key, reply, digest FROM calls"):
         if not key.startswith(CALL_TAG):
             yield f"call {key} has a key of an unknown form"
-        if digest(reply) != kept:
+        if digest(reply) != stored:
             yield f"the reply of call {key} was altered"
 
 
 def _altered_contents(connection: sqlite3.Connection) -> Iterator[str]:
     """Units and texts that are not what their digests say."""
-    for kept, ident, body in connection.execute("SELECT digest, id, body FROM units"):
-        if unit_digest(ident, body) != kept:
+    for stored, ident, body in connection.execute("SELECT digest, id, body FROM units"):
+        if unit_digest(ident, body) != stored:
             yield f"unit {ident} was altered"
-    for kept, text in connection.execute("SELECT digest, text FROM texts"):
-        if digest(text) != kept:
-            yield f"text {kept} was altered"
+    for stored, text in connection.execute("SELECT digest, text FROM texts"):
+        if digest(text) != stored:
+            yield f"text {stored} was altered"
 
 
 def _altered_judgings(connection: sqlite3.Connection) -> Iterator[str]:
     """Judgings that are not what their ids say, or whose texts are missing."""
-    texts = {kept for (kept,) in connection.execute("SELECT digest FROM texts")}
+    texts = {stored for (stored,) in connection.execute("SELECT digest FROM texts")}
     for ident, record in connection.execute("SELECT id, record FROM judgings"):
         try:
             judging = read_judging(record)
@@ -81,8 +81,8 @@ def _altered_judgings(connection: sqlite3.Connection) -> Iterator[str]:
             continue
         if judging.id != ident:
             yield f"judging {ident} was altered"
-        for name, kept in judging.texts.items():
-            if kept not in texts:
+        for name, stored in judging.texts.items():
+            if stored not in texts:
                 yield f"judging {ident}: the text of {name} is missing"
 
 
@@ -91,7 +91,7 @@ def _altered_runs(connection: sqlite3.Connection) -> Iterator[str]:
     of_run = "SELECT u.digest FROM run_units m JOIN units u ON u.no=m.unit WHERE m.run=? ORDER BY 1"
     every = "SELECT r.no, r.id, r.name, g.id FROM runs r JOIN judgings g ON g.no=r.judging"
     for number, ident, name, judging in connection.execute(every).fetchall():
-        content = content_of(kept for (kept,) in connection.execute(of_run, (number,)))
+        content = content_of(stored for (stored,) in connection.execute(of_run, (number,)))
         if run_id(name, judging, content) != ident:
             yield f"run {ident}: its name or its units are not those that it began with"
 

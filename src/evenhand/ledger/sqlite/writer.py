@@ -57,7 +57,7 @@ class GroupWriter:
         done = loop.create_future()
         if not self._turn:
             loop.call_soon(self._hand_over)
-        self._turn += [_Write(*one, None) for one in rows[:-1]]
+        self._turn += [_Write(*row, None) for row in rows[:-1]]
         self._turn.append(_Write(*rows[-1], done))
         return done
 

@@ -1,0 +1,86 @@
+"""What was asked and answered, made again from recorded replies without a call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from evenhand.engine.ask import routed
+from evenhand.engine.attempt import Endpoint
+from evenhand.engine.settle import asking
+from evenhand.engine.stop import Stopped
+from evenhand.engine.tally import Tally
+from evenhand.exchange import Question, Reply
+from evenhand.ledger.keys import call_keys
+from evenhand.ledger.ports import Archive, Call, StoredJudgment, StoredUnit
+from evenhand.manifest import JudgeRecord
+from evenhand.runs.recorded import Recorded, seated
+
+
+def recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> Endpoint:
+    """`ask` over recorded replies alone."""
+    return routed([_recorded_endpoint(judge.identity, archive, tally) for judge in judges])
+
+
+def _recorded_endpoint(identity: Mapping[str, Any], archive: Archive, tally: Tally) -> Endpoint:
+    key_of = call_keys(identity)
+
+    async def ask(question: Question) -> Call:
+        key = key_of(question)
+        answer = archive.calls([key]).get(key)
+        if answer is None:
+            raise Stopped
+        tally.cached += 1
+        await asyncio.sleep(0)  # Ctrl-C is heard
+        return answer.call
+
+    return ask
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question as it was put, and the reply to it."""
+
+    key: str
+    judge: str
+    question: Question
+    reply: Reply
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "judge": self.judge,
+            "round": self.question.round,
+            "order": self.question.order,
+            "reask": self.question.reask,
+            "sampling": dict(self.reply.sampling),
+            "messages": [asdict(message) for message in self.question.messages],
+            "reply": self.reply.text,
+            "finish": self.reply.finish,
+            "model": self.reply.model,
+            "odds": {path: dict(odds) for path, odds in self.reply.odds.items()},
+        }
+
+
+async def exchanges(
+    recorded: Recorded, archive: Archive, unit: StoredUnit, stored: StoredJudgment
+) -> list[Exchange]:
+    """The conversation behind one judgment, made again from the ledger: the keys prove that these
+    are the prompts that were sent. None of a judgment made elsewhere."""
+    if recorded.imported:
+        return []
+    group, judges = list(seated(recorded.judge_groups, recorded.judges))[stored.judge]
+    endpoint = recorded_endpoints(judges, archive, Tally())
+    conversation: list[Exchange] = []
+
+    async def ask(question: Question) -> Reply:
+        call = await endpoint(replace(question, repeat=stored.repeat))
+        conversation.append(Exchange(call.key, call.judge, question, call.reply))
+        return call.reply
+
+    with suppress(Stopped):
+        await recorded.judging.judge(unit.body, asking(group, stored.repeat, ask))
+    return conversation

@@ -1,0 +1,86 @@
+"""What `settle` does: the judgments of a run computed anew from its replies, without a call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from msgspec import structs
+
+from evenhand.engine.attempt import Endpoint
+from evenhand.engine.group import JudgeGroup
+from evenhand.engine.settle import settle
+from evenhand.engine.stop import Stopped
+from evenhand.engine.tally import Tally
+from evenhand.errors import UsageError
+from evenhand.ledger.keys import run_id
+from evenhand.ledger.ports import Archive, IncomingUnit, Ledger, Scope, Store, StoredUnit
+from evenhand.limits import BATCH_ROWS
+from evenhand.manifest import CONTRACT
+from evenhand.runs.exchanges import recorded_endpoints
+from evenhand.runs.judge import Summary
+from evenhand.runs.recorded import Recorded, seated
+
+
+async def settle_run(recorded: Recorded, store: Store) -> Summary:
+    """Recompute every judgment of a run from its stored replies, without a call. What would need
+    one becomes pending. A run of an older contract stays as it is: what this one makes of its
+    replies is a run beside it."""
+    if recorded.imported:
+        raise UsageError(
+            f"run {recorded.id} was imported: there are no replies to settle it from",
+            advice="Import the file again; how conflicts count is told to leaderboard.",
+        )
+    archive, tally = store.archive, Tally()
+    async with store.ledger() as ledger, _held(recorded, archive, ledger) as run:
+        for group, judges in seated(recorded.judge_groups, recorded.judges):
+            endpoint = recorded_endpoints(judges, archive, tally)
+            for repeat in range(group.repeats):
+                for unit in archive.units(recorded.scope):
+                    await _compute(recorded, ledger, run, group, repeat, unit, endpoint, tally)
+                    if unit.position % BATCH_ROWS == 0:
+                        await ledger.flush()
+        await ledger.flush()
+    scope = Scope(run)
+    return Summary(
+        run=run,
+        scope=scope,
+        counts=archive.counts(scope, recorded.judgments_per_unit),
+        spent=archive.spent(run),
+        tally=tally,
+    )
+
+
+@asynccontextmanager
+async def _held(recorded: Recorded, archive: Archive, ledger: Ledger) -> AsyncIterator[str]:
+    """The run that the judgments belong to, for this process alone."""
+    record = structs.replace(recorded.manifest.judging, contract=CONTRACT)
+    if record.id == recorded.row.judging:
+        async with ledger.claim(recorded.id):
+            yield recorded.id
+        return
+    units = archive.units(recorded.scope)
+    intake = await ledger.intake(IncomingUnit(unit.id, recorded.id, unit.body) for unit in units)
+    run = run_id(recorded.row.name, record.id, intake.content)
+    manifest = structs.replace(recorded.manifest, judging=record)
+    async with ledger.begin(run, recorded.row.name, manifest, intake):
+        yield run
+
+
+async def _compute(
+    recorded: Recorded,
+    ledger: Ledger,
+    run: str,
+    group: JudgeGroup,
+    repeat: int,
+    unit: StoredUnit,
+    endpoint: Endpoint,
+    tally: Tally,
+) -> None:
+    """One judgment computed anew, or dropped where a reply is missing."""
+    try:
+        judgment = await settle(recorded.judging, group, repeat, unit, endpoint, tally)
+    except Stopped:
+        await ledger.forget(run, unit.no, group.index, repeat)
+    else:
+        await ledger.settle(run, judgment.stored)
