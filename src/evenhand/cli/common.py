@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Coroutine
 from contextlib import suppress
 from math import isfinite
@@ -114,5 +116,16 @@ def notice(said: str) -> None:
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:
-    """The result of asynchronous work."""
-    return asyncio.run(work)
+    """The result of asynchronous work. Ctrl-C ends it at once, also while it reads or computes:
+    asyncio by itself would let it go on to where it next waits."""
+    if threading.current_thread() is not threading.main_thread():
+        return asyncio.run(work)
+    before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        return asyncio.run(work)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

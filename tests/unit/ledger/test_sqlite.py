@@ -29,6 +29,7 @@ from evenhand.ledger.sqlite.schema import APPLICATION, MIGRATIONS
 from evenhand.ledger.sqlite.writer import GroupWriter
 from evenhand.manifest import JudgingRecord, Manifest
 from tests.contract.stores import begun, begun_in
+from tests.suites import judged, write_suite
 
 
 @pytest.fixture
@@ -239,6 +240,18 @@ async def test_without_a_log_a_run_is_judged_and_as_durable(
     assert store.archive.verify() == []
     assert not Path(f"{path}-wal").exists()
     store.close()
+
+
+async def test_without_a_log_many_workers_judge_a_whole_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_log(monkeypatch)
+    monkeypatch.setattr(ledgers, "LOOKS_PER_CHECK", 1)
+    write_suite(tmp_path, 60, {"model": "python/judge:good", "repeats": 2})
+    first = await judged(tmp_path)
+    assert (first.counts.verdicts, first.counts.pending) == (120, 0)
+    assert (await judged(tmp_path)).tally.sent == 0
+    assert not (tmp_path / "evenhand.db-wal").exists()
 
 
 @pytest.mark.parametrize("mode", ["MEMORY", "OFF"])

@@ -20,6 +20,8 @@ from evenhand.limits import BUSY_MILLISECONDS, CHECKPOINT_PAGES
 LOG = "wal"
 DURABLE = frozenset({LOG, "delete", "truncate", "persist"})
 """Journal modes in which a commit survives a crash."""
+_HEADER = 72
+"""So many bytes into the file its application id ends."""
 ANOTHER = "Name another store with --store sqlite:FILE"
 MEND = "Free some space or mend the file, then run the same command again."
 
@@ -70,6 +72,9 @@ class StoreFile:
         """Refuse a database that is not ours, and leave it as it is."""
         if not self.path.exists() or not self.path.stat().st_size:
             return
+        with self.path.open("rb") as file:
+            if file.read(_HEADER)[-4:] == APPLICATION.to_bytes(4, "big"):
+                return
         try:
             application, tables = self._head("ro")
         except sqlite3.OperationalError:
