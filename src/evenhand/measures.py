@@ -35,6 +35,8 @@ class Scored(NamedTuple):
     """From 0 to 1, where dimensions do not weigh alike; else the mean of the scaled scores is."""
     tags: tuple[str, ...] = ()
     is_critical: bool = False
+    confidence: str = ""
+    """How sure the judge was, where it says so."""
 
 
 class VotedUnit(NamedTuple):

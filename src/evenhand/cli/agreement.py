@@ -149,7 +149,7 @@ def _agreed(
     if other is not None:
         _comparable(run, other, same)
         asked |= {"other_judges": (other.judge,) if other.judge else ()}
-    if run.kind_name == "pairwise":
+    if run.has_votes:
         votes = vote_table(store, run, rule)
         labels = votes if same else other and vote_table(store, other.run, rule)
         return agreement_of_votes(votes, labels, ties=ties, **asked)
@@ -169,7 +169,7 @@ def _comparable(run: Recorded, other: _Other, same: bool) -> None:
             "a run cannot be held against itself",
             advice="Name a judge: --against :JUDGE. Without --against its judges are compared.",
         )
-    kinds = [("pairs" if one.kind_name == "pairwise" else "scores") for one in (run, other.run)]
+    kinds = [("pairs" if one.has_votes else "scores") for one in (run, other.run)]
     if kinds[0] != kinds[1]:
         raise UsageError(
             f"run {run.row.id} is of {kinds[0]}, run {other.run.row.id} of {kinds[1]}",

@@ -12,16 +12,16 @@ from rich.text import Text
 
 from evenhand.cli.common import notice, resume_advice, wait
 from evenhand.cli.models import get_model
-from evenhand.cli.views import VIEWS
+from evenhand.cli.views import run_figures, unit_lines
 from evenhand.cli.watch import Watcher
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
+from evenhand.judgment import Failure
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.ledger.ports import Archive, Store
 from evenhand.report.terminal.tables import console, outcome_lines, safe
-from evenhand.results.rows import full_row
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.prepare import environment, prepare
 from evenhand.runs.recorded import find_run
@@ -29,25 +29,10 @@ from evenhand.runs.stores import MEMORY, open_store
 from evenhand.suite import load_suite
 
 SMALL = "smollm2-135m"
-LEGEND = {
-    "rubric": "~ is the mean of the model's own probabilities, finer than the score it leads to.",
-    "weighted": "A condition that code can decide costs no call.",
-    "pairwise": "Order 21 shows the second candidate first; marks and winners are mapped back."
-    " * marks a criterion on which the two orders differ.",
-}
 AT_CHANCE = (
     "It judges no better than chance: this shows what a run looks like, not which answer is better."
     " The model without --small judges better; for real decisions name a strong judge."
 )
-HONEST = {
-    "rubric": "A plausible wrong answer gets a good score from it two times in three. The quotes"
-    " are verified whatever the judge; for the scores name a strong one: evenhand init, evenhand"
-    " run.",
-    "weighted": "It cannot decide critical-fail conditions, and its points are a rough guess: every"
-    " grade of it says low confidence.",
-    "pairwise": "Of 48 easy pairs it settled 42 right, but a fluent wrong answer still beats a"
-    " right one now and then, also above; for real decisions name a strong judge.",
-}
 
 
 @click.command("demo")
@@ -141,28 +126,27 @@ def _judge(protocol: str, language: str, model: str, store: Store, advice: str) 
 
 def remark(protocol: str, model: str) -> str:
     """How far an embedded model can be trusted with a protocol, as it was measured."""
-    return HONEST[protocol] if model == models.DEFAULT else AT_CHANCE
+    return KINDS[protocol].example.remark if model == models.DEFAULT else AT_CHANCE
 
 
 def _print(store: Archive, summary: Summary, caveats: Sequence[str]) -> None:
     out, recorded = console(), find_run(store, summary.run)
-    kind = recorded.protocol.kind
-    view = VIEWS[kind]
+    kind = recorded.kind
     out.print()
-    out.rule(Text(f"{kind}: {recorded.protocol.about}"), align="left", characters="═")
+    out.rule(Text(f"{kind.name}: {recorded.protocol.about}"), align="left", characters="═")
     for unit, stored in store.judgments(recorded.scope):
-        row = full_row(recorded, unit, stored)
+        judgment = recorded.judgment(stored)
         out.print()
         out.rule(Text(safe(unit.id), style="bold"), align="left")
-        for shown in view.unit(unit.body, row):
-            out.print(shown)
-        if row["output"] is None:
-            out.print(f"failed: {row['reason']}: {safe(row['detail'])}")
+        for part in unit_lines(kind, unit.body, judgment):
+            out.print(part)
+        if isinstance(judgment, Failure):
+            out.print(f"failed: {judgment.reason}: {safe(judgment.detail)}")
     out.print()
-    for shown in view.figures(store, summary.scope, recorded.judge_groups):
-        out.print(shown)
+    for part in run_figures(kind, store, summary.scope, recorded.judge_groups):
+        out.print(part)
     out.print()
     out.print(outcome_lines(summary.json()))
-    out.print(f"\n{LEGEND[kind]}")
+    out.print(f"\n{kind.example.legend}")
     for caveat in caveats:
         out.print(f"Note: {caveat}")

@@ -14,10 +14,11 @@ from evenhand.cli.common import recorded, run_argument, store_option
 from evenhand.data.files import is_text
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
-from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.weighted.verdict import Grade
+from evenhand.judgment import Judgment
+from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
-from evenhand.results.rows import contract_objects, fronts_of, full_rows, verdict_lines
+from evenhand.results.pairs import fronts_of, verdict_lines
+from evenhand.results.rows import Wanted, contract_objects, full_rows
 from evenhand.runs.recorded import Recorded
 
 
@@ -66,7 +67,7 @@ def _write(
 ) -> int:
     path = Path(output)
     if only is not None:
-        _only_grades(run)
+        _low_confidence(run)
     if is_text(path):
         _only_pairs(run, "a verdict table (.txt)")
         if full or fronts or only:
@@ -89,24 +90,27 @@ def _rows(
         topics = fronts_of(store, run, run.rule)
         return ({"pair_id": topic, **asdict(front)} for topic, front in topics.items())
     made = full_rows if full else contract_objects
-    return made(store, run, _is_unsure) if only else made(store, run)
+    return made(store, run, _low_confidence(run)) if only else made(store, run)
 
 
-def _is_unsure(judgment: Judgment) -> bool:
-    value = judgment.value if isinstance(judgment, Verdict) else None
-    return isinstance(value, Grade) and value.is_unsure
-
-
-def _only_grades(run: Recorded) -> None:
-    if run.kind_name != "weighted":
+def _low_confidence(run: Recorded) -> Wanted:
+    """Those verdicts that their judge was not sure of; raises UsageError where none says so."""
+    measure = run.kind.measure
+    if isinstance(measure, Voting) or not measure.has_confidence:
         raise UsageError(
             f"run {quoted(run.row.id)} judged by the kind {run.kind_name}, which has no confidence",
             advice="Leave out --only.",
         )
 
+    def is_unsure(judgment: Judgment) -> bool:
+        scored = measure.judgment(judgment)
+        return scored is not None and scored.confidence == "low"
+
+    return is_unsure
+
 
 def _only_pairs(run: Recorded, what: str) -> None:
-    if run.kind_name != "pairwise":
+    if not isinstance(run.kind.measure, Voting):
         raise UsageError(
             f"run {quoted(run.row.id)} judged by the kind {run.kind_name}; {what} is of pairs",
             advice="Write .jsonl, .json, .csv or .parquet.",

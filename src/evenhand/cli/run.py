@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
-from evenhand.cli.views import VIEWS
+from evenhand.cli.views import run_figures, run_json
 from evenhand.cli.watch import Watcher
 from evenhand.errors import StoppedEarly, StoreError, UsageError
 from evenhand.ledger.ports import Archive, Changes, Store
@@ -140,17 +140,17 @@ def _nothing_judged(summary: Summary, flag: str) -> int:
 
 
 def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: bool) -> None:
-    view = VIEWS[plan.protocol.kind]
     if as_json:
-        print_json(summary.json() | view.json(store, summary.scope, plan.judge_groups))
+        figures = run_json(plan.kind, store, summary.scope, plan.judge_groups)
+        print_json(summary.json() | figures)
         return
     out, counts, scope = console(), summary.counts, summary.scope
     out.print(f"\nrun {summary.run}  {safe(plan.suite.file.name)}")
     details = failure_details(store, scope, plan.kind) if counts.failures else {}
     out.print(outcome_lines(summary.json(), details, out.width))
     out.print()
-    for shown in view.figures(store, scope, plan.judge_groups):
-        out.print(shown)
+    for part in run_figures(plan.kind, store, scope, plan.judge_groups):
+        out.print(part)
     if summary.decided is not None:
         out.print(f"\n{decision_text(summary.decided)}")
     for caveat in sorted({seat.judge.caveat for seat in plan.seats} - {""}):

@@ -11,14 +11,15 @@ from rich.console import Console
 from rich.text import Text
 
 from evenhand.cli.common import archive_at, json_option, print_json, recorded, store_option, wait
-from evenhand.cli.views import VIEWS
+from evenhand.cli.views import run_figures, run_json, unit_lines, verdict_line
 from evenhand.errors import UsageError, quoted
-from evenhand.jsontext import as_text
-from evenhand.judgment import Judgment
+from evenhand.judgment import Judgment, Verdict
 from evenhand.ledger.ports import Archive
+from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.tables import console, cut, safe, table
 from evenhand.results.pages import overview, standing
-from evenhand.results.rows import full_name, full_row, judged_pairs
+from evenhand.results.pairs import judged_pairs
+from evenhand.results.rows import full_name, judged_row
 from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
@@ -77,9 +78,9 @@ def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -
 
 
 def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
-    about, view, scope = _overview(store, run), VIEWS[run.kind_name], run.scope
+    about, scope = _overview(store, run), run.scope
     if as_json:
-        print_json(about | view.json(store, scope, run.judge_groups, run.rule))
+        print_json(about | run_json(run.kind, store, scope, run.judge_groups, run.rule))
         return
     out = console()
     for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
@@ -96,8 +97,8 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
         f"{'planned':17} {about['planned']} = {about['verdicts']} verdicts"
         f" + {failed} failures + {about['pending']} pending{left_out}\n"
     )
-    for shown in view.figures(store, scope, run.judge_groups, run.rule):
-        out.print(shown)
+    for part in run_figures(run.kind, store, scope, run.judge_groups, run.rule):
+        out.print(part)
     out.print()
     _print_units(out, store, run)
     for caveat in sorted({judge.caveat for judge in run.judges} - {""}):
@@ -122,7 +123,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
         judgment = run.judgment(stored)
         flags = [flag for flag in judgment.flags if flag != "not_validated"]
         by = [safe(judge)] if several else []
-        result = _result(run, judgment)
+        result = _result(run, unit.body, judgment)
         shown.add_row(safe(unit.id), *by, result, safe(" ".join(flags)))
     if shown.rows:
         out.print(shown)
@@ -131,9 +132,9 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
         out.print(f"the first {UNITS_SHOWN}; all of them: {all_of_them}", soft_wrap=True)
 
 
-def _result(run: Recorded, judgment: Judgment) -> Text:
-    if judgment.output is not None:
-        return VIEWS[run.kind_name].result(judgment.output)
+def _result(run: Recorded, body: str, judgment: Judgment) -> Text:
+    if isinstance(judgment, Verdict):
+        return verdict_line(run.kind, body, judgment)
     said = _no_verdict(judgment.status, judgment.reason, judgment.detail)
     return Text(cut(said, 200), style="yellow", no_wrap=True, overflow="ellipsis")
 
@@ -151,25 +152,26 @@ def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
             f"run {run.row.id} has no judgment of a unit {quoted(unit)}",
             advice=f"Did you mean {close}?" if close else f"List them: evenhand show {run.row.id}",
         )
-    rows = [full_row(run, *one) for one in judged]
+    rows = [judged_row(run, *one) for one in judged]
     traces = [wait(exchanges(run, store, *one)) for one in judged]
     if as_json:
         print_json(
             {
                 "unit": load_unit(judged[0][0].body),
                 "judgments": [
-                    row | {"exchanges": [one.json() for one in trace]}
-                    for row, trace in zip(rows, traces, strict=True)
+                    one.row | {"exchanges": [exchange.json() for exchange in trace]}
+                    for one, trace in zip(rows, traces, strict=True)
                 ],
             }
         )
         return
     out = console()
-    for (stored_unit, _), row, trace in zip(judged, rows, traces, strict=True):
-        _print_judgment(out, run, stored_unit.body, row, trace)
-    if len(judged) > 1 and run.kind_name == "pairwise":
-        (pair,) = judged_pairs(store, run.scope, run.judge_groups, "uncertain", unit)
-        _heading(out, f"{unit}  by majority: {panel_winner(pair)}")
+    for (stored_unit, _), one, trace in zip(judged, rows, traces, strict=True):
+        _print_judgment(out, run, stored_unit.body, one, trace)
+    if len(judged) > 1 and run.has_votes:
+        groups = run.judge_groups
+        (pair,) = judged_pairs(run.kind, store, run.scope, groups, "uncertain", unit)
+        _heading(out, f"{unit}  by majority: {panel_winner(pair.votes)}")
 
 
 def load_unit(body: str) -> Any:
@@ -179,15 +181,14 @@ def load_unit(body: str) -> Any:
 
 
 def _print_judgment(
-    out: Console, run: Recorded, body: str, row: dict[str, Any], trace: list[Exchange]
+    out: Console, run: Recorded, body: str, judged: JudgedRow, trace: list[Exchange]
 ) -> None:
+    row = judged.row
     repeat = f", repeat {row['repeat']}" if row["repeat"] else ""
     _heading(out, f"{row['unit']}  by {row['judge']}{repeat}")
-    if run.imported:
-        for name, value in load_unit(body)["meta"].items():
-            out.print(cut(f"{name}: {as_text(value)}", out.width), style="dim")
-    for shown in VIEWS[run.kind_name].unit(body, row):
-        out.print(shown)
+    # Of what was judged elsewhere there may be no texts to tell units apart by.
+    for part in unit_lines(run.kind, body, judged.judgment, with_about=run.imported):
+        out.print(part)
     if row["output"] is None:
         said = _no_verdict(row["status"], row["reason"], row["detail"])
         out.print(Text(safe(said), style="yellow"))

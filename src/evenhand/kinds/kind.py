@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.exchange import Question
-from evenhand.judgment import Judgment, JudgmentText
+from evenhand.judgment import Judgment, JudgmentText, Verdict
 from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.load import Protocol as LoadedProtocol
 from evenhand.kinds.shared.load import ProtocolForm
 from evenhand.kinds.shared.rubric_form import RubricForm
+from evenhand.kinds.shared.summary import Summary
 from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
 
 
@@ -128,12 +130,17 @@ class TableError(ValueError):
 
 
 class ExampleSuite(NamedTuple):
-    """The bundled suite of a kind: the names of its files, and what it compares by."""
+    """The bundled suite of a kind: the names of its files, what it compares by, and what is said
+    when it is judged for show."""
 
     data: str
     rubric: str | None = None
     by: str | None = None
     baseline: str | None = None
+    legend: str = ""
+    """How to read what is shown."""
+    remark: str = ""
+    """How far the embedded judge can be trusted with this kind, as it was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +150,14 @@ class Scoring:
     unit: Callable[[str], ScoredUnit]
     """Of a unit's stored text."""
     judgment: Callable[[Judgment], Scored | None]
+    summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
+    """What verdicts come to, each with the stored text of its unit."""
     tags: tuple[str, ...] = ()
     """The failure tags that a verdict may have."""
+    full_marks: int | None = None
+    """What a total is out of; None where verdicts have no total of their own."""
+    has_critical_fails: bool = False
+    has_confidence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +174,16 @@ class Kind(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def noun(self) -> str:
+        """What its units are called, among the words that are counted."""
+        ...
+
+    @property
+    def question_noun(self) -> str:
+        """What units of several variants are about, among the words that are counted."""
+        ...
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -198,6 +221,10 @@ class Kind(Protocol):
 
     def check_protocol(self, protocol: LoadedProtocol, language: str) -> None:
         """Read what a protocol says in its tables; raises ProtocolError."""
+        ...
+
+    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+        """What a person is shown of a unit in its stored text, and of its judgments."""
         ...
 
     def read_judgment(self, text: JudgmentText) -> Judgment:

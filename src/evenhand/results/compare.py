@@ -13,7 +13,7 @@ from evenhand.ledger.ports import Archive
 from evenhand.manifest import Compare
 from evenhand.measures import Rule
 from evenhand.results.columns import score_table, vote_table
-from evenhand.results.rows import fronts_of
+from evenhand.results.pairs import fronts_of
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.compare import compare_scores, compare_votes
@@ -45,10 +45,10 @@ def compared(
     compare = run.manifest.compare or Compare()
     fields = list(by or compare.by)
     # A baseline of the suite belongs to the suite's fields; candidates are all that pairs have.
-    is_own = run.kind_name == "pairwise" or _plain(fields) == _plain(compare.by or fields)
+    is_own = run.has_votes or _plain(fields) == _plain(compare.by or fields)
     base = compare.baseline if baseline is None and is_own else baseline
     given["seed"] = run.manifest.judging.seed if seed is None else seed
-    if run.kind_name == "pairwise":
+    if run.has_votes:
         _only_candidates(fields, pair_by)
         found = compare_votes(vote_table(store, run, rule), base, **given)
     else:
@@ -81,7 +81,7 @@ def is_own_question(run: Recorded, by: Sequence[str]) -> bool:
 
 def _told_apart(run: Recorded, by: Sequence[str]) -> list[str]:
     fields = _plain(by)
-    return [] if run.kind_name == "pairwise" and fields == ["candidate"] else fields
+    return [] if run.has_votes and fields == ["candidate"] else fields
 
 
 def _plain(fields: Sequence[str]) -> list[str]:
@@ -132,7 +132,7 @@ def ranked(
     **given: Any,
 ) -> Leaderboard:
     """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
-    if run.kind_name != "pairwise":
+    if not run.has_votes:
         raise UsageError(
             f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
             advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from evenhand.errors import UsageError
+from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.ledger.ports import Archive
 from evenhand.manifest import plain
 from evenhand.measures import Rule
@@ -45,10 +46,10 @@ PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--p
 def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule | None]:
     """What the flags say, over `[gate]` and `[compare]` of the suite as the run keeps them, and the
     rule for conflicts; raises UsageError."""
-    manifest, kind = recorded.manifest, recorded.kind_name
+    manifest, pairs = recorded.manifest, recorded.has_votes
     compared = plain(manifest.compare) if manifest.compare else {}
-    other = _by(flags.get("by") or (), kind)
-    if other and other != _by(compared.get("by") or (), kind):
+    other = _by(flags.get("by") or (), pairs=pairs)
+    if other and other != _by(compared.get("by") or (), pairs=pairs):
         compared = {}  # a baseline of other variants than those asked for means nothing
     own = plain(manifest.gate) if manifest.gate else {}
     own |= {name: value for name, value in flags.items() if said(value)}
@@ -60,24 +61,24 @@ def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule |
             " suite, and run it again.",
         )
     given["dimensions"] = tuple(given.pop("dimension", None) or (OVERALL,))
-    given["by"] = _by(given.get("by") or (), kind)
+    given["by"] = _by(given.get("by") or (), pairs=pairs)
     given["pair_by"] = tuple(field_names(given.get("pair_by") or ()))
     rule: Rule | None = given.pop("on_conflict", None)
     asked = Wanted(**given)
-    if kind != "pairwise":
+    if not pairs:
         refuse_rule(rule)
     proper_level(asked.level)
     _numbers(asked)
-    _fits(asked, kind)
-    if kind != "pairwise" and not asked.by:
+    _fits(asked, recorded.kind)
+    if not pairs and not asked.by:
         _whole(own)
     return asked, rule
 
 
-def _by(given: Iterable[str], kind: str) -> tuple[str, ...]:
+def _by(given: Iterable[str], *, pairs: bool) -> tuple[str, ...]:
     """The fields that tell variants apart; none for pairs, which have candidates."""
     fields = tuple(field_names(given))
-    return () if kind == "pairwise" and fields == ("candidate",) else fields
+    return () if pairs and fields == ("candidate",) else fields
 
 
 def _numbers(asked: Wanted) -> None:
@@ -88,9 +89,10 @@ def _numbers(asked: Wanted) -> None:
             raise UsageError(f"{flag.split()[0]} is {value}", advice="Give a number.")
 
 
-def _fits(asked: Wanted, kind: str) -> None:
+def _fits(asked: Wanted, kind: Kind) -> None:
     """Refuse what judgments of this kind cannot answer."""
-    pairs = kind == "pairwise"
+    measure = kind.measure
+    pairs = isinstance(measure, Voting)
     if pairs and asked.min_mean is not None:
         raise UsageError("pairs have no mean score", advice="Use --min-win-rate with --candidate.")
     if pairs and (asked.by or asked.pair_by):
@@ -102,7 +104,7 @@ def _fits(asked: Wanted, kind: str) -> None:
         raise UsageError("only pairs have a win rate", advice="Use --min-mean, or --better.")
     if not pairs and asked.candidate is not None:
         raise UsageError("only pairs have candidates", advice="Use --by FIELD --variant V.")
-    if kind != "weighted" and asked.max_critical_fails is not None:
+    if asked.max_critical_fails is not None and not _has_critical_fails(measure):
         raise UsageError(
             "only answers graded by the weighted protocol have critical fails",
             advice="Leave out --max-critical-fails.",
@@ -118,6 +120,10 @@ def _fits(asked: Wanted, kind: str) -> None:
             f"{CONDITIONS[compared[0]]} needs to know what tells the variants apart",
             advice="Name the field: --by FIELD, or `by` under [compare] in the suite.",
         )
+
+
+def _has_critical_fails(measure: Scoring | Voting) -> bool:
+    return isinstance(measure, Scoring) and measure.has_critical_fails
 
 
 def _whole(own: Mapping[str, Any]) -> None:
@@ -141,7 +147,7 @@ def gate_run(
     if comparisons and not any(decision.is_open for decision in comparisons):
         counts = replace(counts, left=counts.pending)
     decisions = _sequential(comparisons, recorded, asked, rule)
-    if recorded.kind_name == "pairwise":
+    if recorded.has_votes:
         gate = gate_votes(vote_table(store, recorded, rule), counts, asked, seed, decisions)
     else:
         gate = gate_scores(score_table(store, recorded), counts, asked, seed, decisions)

@@ -29,8 +29,9 @@ from evenhand.ledger.ports import (
 )
 from evenhand.manifest import plain
 from evenhand.report.html.page import visible
-from evenhand.report.html.units import panel_code
-from evenhand.results.rows import full_row
+from evenhand.report.html.units import JudgedRow
+from evenhand.report.outcome import unit_outcome
+from evenhand.results.rows import full_name, judged_row
 from evenhand.results.texts import OTHER_SIDE, Texts
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
@@ -120,15 +121,15 @@ def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float
 
 def judgment_rows(
     store: Archive, recorded: Recorded, browsed: Browsed, request: PageRequest
-) -> tuple[list[tuple[StoredUnit, dict[str, Any] | None]], dict[str, str | None]]:
-    """A page of judgments, each with its unit, as `export --full` writes them, None where a unit
-    waits; and the places of the pages beside it."""
+) -> tuple[list[tuple[StoredUnit, JudgedRow | None]], dict[str, str | None]]:
+    """A page of judgments, each with its unit, None where a unit waits; and the places of the pages
+    beside it."""
     # Nobody knows what was planned of judgments made elsewhere.
     planned = 0 if recorded.imported else recorded.judgments_per_unit
     wanted = replace(browsed, planned=planned)
     page = store.judgment_page(recorded.row.id, wanted, request)
     rows = [
-        (unit, None if stored is None else full_row(recorded, unit, stored))
+        (unit, None if stored is None else judged_row(recorded, unit, stored))
         for unit, stored in page.rows
     ]
     places = [_place(*row) for row in page.rows]
@@ -168,25 +169,37 @@ def _beside(
     return {"next": places[-1] if places else None, "previous": ahead, "stopped": stopped}
 
 
-def unit_detail(store: Archive, recorded: Recorded, name: str) -> dict[str, Any] | None:
-    """A unit with its judgments, and each with its conversation; None if the run has none of that
-    name."""
+class UnitDetail(NamedTuple):
+    """A unit with its judgments, and each with its conversation."""
+
+    unit: StoredUnit
+    judged: list[JudgedRow]
+
+    def json(self) -> dict[str, Any]:
+        """As the API gives it."""
+        unit, judgments = jsontext.parse(self.unit.body), [one.row for one in self.judged]
+        return {"unit": unit, "judgments": judgments}
+
+
+def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | None:
+    """One unit with all that led to its judgments; None if the run has none of that name."""
     unit = store.unit_named(recorded.row.id, name)
     if unit is None:
         return None
-    judgments = [_judged(store, recorded, unit, one) for one in store.of_unit(recorded.id, unit)]
-    return {"no": unit.position, "unit": jsontext.parse(unit.body), "judgments": judgments}
+    stored = store.of_unit(recorded.id, unit)
+    return UnitDetail(unit, [_judged(store, recorded, unit, one) for one in stored])
 
 
 def _judged(
     store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
-) -> dict[str, Any]:
-    row = full_row(recorded, unit, stored)
+) -> JudgedRow:
+    judgment, row = judged_row(recorded, unit, stored)
     if recorded.imported:
-        return row | {"exchanges": []}
+        return JudgedRow(judgment, row | {"exchanges": []})
     trace = [one.json() for one in asyncio.run(exchanges(recorded, store, unit, stored))]
     ledger = store.calls([one["key"] for one in trace])
-    return row | {"exchanges": [one | _paid(ledger.get(one["key"])) for one in trace]}
+    paid = [one | _paid(ledger.get(one["key"])) for one in trace]
+    return JudgedRow(judgment, row | {"exchanges": paid})
 
 
 def _paid(found: LedgerCall | None) -> dict[str, Any]:
@@ -234,8 +247,8 @@ def call_detail(store: Archive, recorded: Recorded, no: int) -> dict[str, Any] |
     call, name = found
     made = _call(call) | {"unit": name, "messages": []}
     detail = unit_detail(store, recorded, name) if name is not None else None
-    for judgment in detail["judgments"] if detail else []:
-        for one in judgment["exchanges"]:
+    for judged in detail.judged if detail else []:
+        for one in judged.row["exchanges"]:
             if one["key"] == call.call.key:
                 return made | {"messages": one["messages"]}
     return made
@@ -304,28 +317,14 @@ def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 def _outcome(store: Archive, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
     """What a run says of a unit, over all its judges and repeats; None without a verdict."""
-    judgments = store.of_unit(recorded.id, unit)
-    every = [recorded.judgment(one).output for one in judgments]
-    outputs = [one for one in every if one is not None]
-    if not outputs:
-        return None
-    if recorded.kind_name == "pairwise":
-        rows = [
-            {"judge": one.judge, "output": output}
-            for one, output in zip(judgments, every, strict=True)
-        ]
-        return {"winner": panel_code(rows)}
-    if recorded.kind_name == "weighted":
-        return {"total": _mean([one["total_score"] for one in outputs])}
-    names = dict.fromkeys(name for one in outputs for name in one["scores"])
-    return {
-        name: _mean([one["scores"][name]["score"] for one in outputs if name in one["scores"]])
-        for name in names
-    }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return round(sum(map(float, values)) / len(values), 6)
+    stored = store.of_unit(recorded.id, unit)
+    judged = [(full_name(recorded, one), recorded.judgment(one)) for one in stored]
+    outcome = unit_outcome(recorded.kind, unit.body, judged)
+    if outcome.winner is not None:
+        return {"winner": outcome.winner}
+    if outcome.total is not None:
+        return {"total": round(outcome.total, 6)}
+    return {name: round(mean, 6) for name, mean in outcome.scores.items()} or None
 
 
 def differences(

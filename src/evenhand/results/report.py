@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
-from evenhand.kinds.kind import Scoring, Voting
+from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.manifest import Compare, plain
 from evenhand.report.html.build import (
@@ -38,7 +38,7 @@ from evenhand.report.html.tallies import (
     differences,
     distribution,
     meetings,
-    of_hundred,
+    out_of,
     pair_lengths,
     pairs_on_something,
     plain_means,
@@ -47,10 +47,11 @@ from evenhand.report.html.tallies import (
     tags,
     unit_means,
 )
-from evenhand.report.html.units import unit_blocks, unit_line
+from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import with_decision
-from evenhand.results.rows import figures_of_pairs, full_row
+from evenhand.results.pairs import figures_of_pairs
+from evenhand.results.rows import judged_row
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.compare import compare_scores, compare_votes
@@ -180,7 +181,7 @@ class _Of:
         return {
             "run": row.id,
             "name": row.name,
-            "kind": self.recorded.kind_name,
+            "kind": self.recorded.kind,
             "language": self.language,
             "created": row.created,
             "started": row.started,
@@ -240,8 +241,9 @@ class _OfScores(_Of):
                 advice="Say by which field: --by FIELD",
             )
         means, against = compared_means(found) if found else plain_means(scores), differences(found)
-        if self.recorded.kind_name == "weighted":
-            means, against = of_hundred(means), of_hundred(against)
+        full_marks = self.measure.full_marks
+        if full_marks is not None:
+            means, against = out_of(full_marks, means), out_of(full_marks, against)
         return Report(
             **self.facts(len(scores.units)),
             method=self.method(found),
@@ -303,7 +305,11 @@ class _OfPairs(_Of):
     def report(self) -> Report:
         votes = vote_table(self.store, self.recorded)
         figures = figures_of_pairs(
-            self.store, self.scope, self.recorded.judge_groups, self.recorded.rule
+            self.recorded.kind,
+            self.store,
+            self.scope,
+            self.recorded.judge_groups,
+            self.recorded.rule,
         )
         found, board = self._comparison(votes), leaderboard(votes, Options(seed=self.seed)).board
         return Report(
@@ -351,46 +357,47 @@ def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:
 
 def _units(store: Archive, recorded: Recorded, found: Report, say: Words) -> PackedUnits:
     """Every unit with its judgments, packed."""
-    packer = Packer(FACETS, STATIC_UNITS)
+    packer, kind = Packer(FACETS, STATIC_UNITS), recorded.kind
     by = [name.removeprefix("meta.") for name in found.method.by.split(" / ")]
-    for number, (body, rows) in enumerate(_judged(store, recorded)):
-        if number == UNITS_MOST:
-            break
-        line = unit_line(found.kind, body, rows, say)
-        line["variant"] = [] if found.kind == "pairwise" else _who(body, by)
-        line["who"] = " · ".join(line["candidates"] or line["variant"])
-        line["chips"] = [*line["tags"], *(f for f in line["flags"] if f != "not_validated")]
-        packer.add(line, unit_blocks(found.kind, body, rows, say, found.method.names))
+    for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
+        line = unit_line(kind, unit.id, unit.body, judged, say)
+        variant = _variant(kind, unit, by)
+        who = " · ".join(line["candidates"] or variant)
+        chips = [*line["tags"], *(flag for flag in line["flags"] if flag != "not_validated")]
+        shown = kind.shown(unit.body, [one.judgment for one in judged])
+        blocks = unit_blocks(shown, judged, say, found.method.names)
+        packer.add({**line, "variant": variant, "who": who, "chips": chips}, blocks)
     return packer.packed(found.coverage.units)
 
 
-def _who(body: Mapping[str, Any], by: Sequence[str]) -> list[str]:
-    """The variant of a unit, as the comparison names it."""
-    fields = {**body, **(body.get("meta") or {})}
+def _variant(kind: Kind, unit: StoredUnit, by: Sequence[str]) -> list[str]:
+    """The variant of a unit, as the comparison names it; of pairs, candidates are."""
+    if isinstance(kind.measure, Voting):
+        return []
+    fields = {"unit": unit.id, **kind.measure.unit(unit.body).fields}
     values = [jsontext.as_text(fields[name]) for name in by if fields.get(name) is not None]
     return [visible(" / ".join(values))] if values else []
 
 
-def _judged(
+def judged_units(
     store: Archive, recorded: Recorded
-) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+) -> Iterator[tuple[StoredUnit, list[JudgedRow]]]:
     """Every unit of a run with its judgments and what was said; without any where it is pending."""
     scope = recorded.scope
     groups = groupby(store.judgments(scope), key=lambda one: one[0].no)
     no, group = next(groups, (None, iter(())))
     for unit in store.units(scope):
-        rows: list[Mapping[str, Any]] = []
+        judged: list[JudgedRow] = []
         if unit.no == no:
-            rows = [_row(store, recorded, unit, stored) for _, stored in group]
+            judged = [_row(store, recorded, unit, stored) for _, stored in group]
             no, group = next(groups, (None, iter(())))
-        yield jsontext.parse(unit.body), rows
+        yield unit, judged
 
 
-def _row(
-    store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
-) -> dict[str, Any]:
-    told = [] if recorded.imported else _at_once(exchanges(recorded, store, unit, stored))
-    return full_row(recorded, unit, stored) | {"exchanges": [one.json() for one in told]}
+def _row(store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
+    trace = [] if recorded.imported else _at_once(exchanges(recorded, store, unit, stored))
+    judgment, row = judged_row(recorded, unit, stored)
+    return JudgedRow(judgment, row | {"exchanges": [one.json() for one in trace]})
 
 
 def _at_once(work: Coroutine[Any, Any, T]) -> T:

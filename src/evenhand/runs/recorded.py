@@ -14,7 +14,7 @@ from evenhand.errors import UsageError, quoted
 from evenhand.files.protocols import judging_of
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS, load_protocol
-from evenhand.kinds.kind import Judging, Kind
+from evenhand.kinds.kind import Judging, Kind, Voting
 from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
@@ -70,6 +70,11 @@ class Recorded:
     def judging(self) -> Judging:
         """What judged the units."""
         return judging_of(self.protocol, self.manifest.judging)
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether its verdicts are votes between two; else they are scores."""
+        return isinstance(self.kind.measure, Voting)
 
     @property
     def rule(self) -> Rule:

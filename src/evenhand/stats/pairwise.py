@@ -234,15 +234,22 @@ def _add(to: dict[str, tuple[int, int]], row: str, hits: int, trials: int) -> No
 def panel_winner(pair: Judged) -> str:
     """What the majority of the judges say, each by the majority of its repeats; without one it is
     uncertain. A judge without a verdict has no vote."""
-    judges = [[vote.winner or "" for vote in repeats] for repeats in _by_judge(pair)]
-    winners = [majority(repeats, "uncertain") for repeats in judges]
-    return majority(winners, "uncertain")
+    return voted_winner(pair.judgments) or "uncertain"
 
 
-def _by_judge(pair: Judged) -> list[list[Voted]]:
+def voted_winner(votes: Iterable[tuple[str, Voted]]) -> str | None:
+    """The same of (judge, vote); None where nobody has a verdict."""
+    winners = [
+        majority([vote.winner or "" for vote in repeats], "uncertain")
+        for repeats in _by_judge(votes)
+    ]
+    return majority(winners, "uncertain") if winners else None
+
+
+def _by_judge(votes: Iterable[tuple[str, Voted]]) -> list[list[Voted]]:
     """The verdicts of each judge."""
     judges: dict[str, list[Voted]] = {}
-    for judge, vote in pair.judgments:
+    for judge, vote in votes:
         if vote.winner is not None:
             judges.setdefault(judge, []).append(vote)
     return list(judges.values())
@@ -297,7 +304,7 @@ def _front(pairs: Sequence[Judged]) -> Front:
 def panel_marks(pair: Judged, criteria: Sequence[str] | None = None) -> list[str]:
     """Each criterion's mark by the majority of the judges; without one a tie. Judgments made
     elsewhere may lack a criterion."""
-    judges = _by_judge(pair)
+    judges = _by_judge(pair.judgments)
     return [
         majority(
             [majority([vote.marks.get(c, "tie") for vote in repeats], "tie") for repeats in judges],

@@ -14,6 +14,7 @@ from evenhand import jsontext
 from evenhand.files.protocols import builtin_protocols, find_protocol
 from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.ports import StoredUnit
+from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages
 from evenhand.web import shapes
 from evenhand.web.desk import ROWS, Desk, NotFound, turn, wanted
@@ -77,10 +78,10 @@ def filters(
 Filters = Annotated[dict[str, Any], Depends(filters)]
 
 
-def row_json(unit: StoredUnit, row: dict[str, Any] | None) -> dict[str, Any]:
+def row_json(unit: StoredUnit, judged: JudgedRow | None) -> dict[str, Any]:
     """A judgment, or the word that a unit waits for one."""
-    if row is not None:
-        return row
+    if judged is not None:
+        return judged.row
     empty: dict[str, Any] = {"evidence": [], "passes": [], "fixes": [], "flags": [], "calls": []}
     waits = {"unit": unit.id, "judge": None, "repeat": None, "status": "pending"}
     return {**waits, "reason": None, "detail": "", "output": None, **empty}
@@ -175,8 +176,7 @@ def _judgments(router: APIRouter, desk: Desk) -> None:
     @router.get("/runs/{run}/unit", response_model=shapes.Unit)
     def unit(run: Run, id: Annotated[str, Query(max_length=20_000)]) -> Json:  # noqa: A002
         """One unit with its judgments, prompts, replies and what they cost."""
-        found = desk.unit(desk.run(run), id)
-        return Json({"unit": found["unit"], "judgments": found["judgments"]})
+        return Json(desk.unit(desk.run(run), id).json())
 
 
 def _calls(router: APIRouter, desk: Desk) -> None:

@@ -137,7 +137,7 @@ class Desk:
         found = self.kept.get(key, make, self._patience.counts)
         return found or {"fields": [], "values": {}, "candidates": [], "flags": []}
 
-    def unit(self, recorded: Recorded, name: str) -> dict[str, Any]:
+    def unit(self, recorded: Recorded, name: str) -> pages.UnitDetail:
         """A unit with all its judgments; raises NotFound."""
         with self.stores.lent() as store:
             found = pages.unit_detail(store, recorded, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -17,10 +17,12 @@ from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol
+from evenhand.kinds.shared.blocks import ShownUnit
+from evenhand.kinds.shared.blocks import Text as TextBlock
 from evenhand.ledger.ports import Cursor, PageRequest, StoredUnit
 from evenhand.report.html.answer import answers
 from evenhand.report.html.page import Words
-from evenhand.report.html.units import unit_blocks, unit_line
+from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.results import pages
 from evenhand.results.pages import WINDOW
 from evenhand.results.report import names_of
@@ -162,11 +164,10 @@ class Pages:
     ) -> Response:
         """One unit with all that led to its judgments."""
         recorded = self._desk.run(run)
-        found = self._desk.unit(recorded, id)
-        say, rows = self._render.words(request), found["judgments"]
-        drill = unit_blocks(
-            recorded.kind_name, found["unit"], rows, say, names_of(recorded, say.language)
-        )
+        unit, judged = self._desk.unit(recorded, id)
+        say = self._render.words(request)
+        shown = recorded.kind.shown(unit.body, [one.judgment for one in judged])
+        drill = unit_blocks(shown, judged, say, names_of(recorded, say.language))
         return self._render(
             request,
             "unit.html",
@@ -174,8 +175,8 @@ class Pages:
             run=recorded,
             name=id,
             drill=drill,
-            paid=[call for row in rows for call in row["exchanges"]],
-            pages=self._neighbours(recorded, given, found["no"]),
+            paid=[call for one in judged for call in one.row["exchanges"]],
+            pages=self._neighbours(recorded, given, unit.position),
         )
 
     def _neighbours(
@@ -267,7 +268,7 @@ class Pages:
             first=one or (runs[1] if len(runs) > 1 else None),
             second=other or (runs[0] if runs else None),
             changed=changed,
-            run_kind=one.kind_name if one else "",
+            has_votes=one.has_votes if one else False,
             asked=bool(one and other),
             pages=[
                 ("first_page", _href("/compare", kept) if after else None),
@@ -400,17 +401,17 @@ def _line(
     say: Words,
     kept: Mapping[str, str],
     unit: StoredUnit,
-    row: dict[str, Any] | None,
+    judged: JudgedRow | None,
 ) -> dict[str, Any]:
     """A judgment on a line."""
-    body, rows = jsontext.parse(unit.body), [row] if row else []
-    text = _first_text(body)
+    text = _first_text(recorded.kind.shown(unit.body, []))
+    rows = [] if judged is None else [judged]
     return {
         "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **kept}),
-        "line": unit_line(recorded.kind_name, body, rows, say),
+        "line": unit_line(recorded.kind, unit.id, unit.body, rows, say),
         "text": text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else ""),
-        "judge": _by(row) if row else "",
-        "tone": _TONES.get(row["status"] if row else "pending", ""),
+        "judge": _by(judged.row) if judged else "",
+        "tone": _TONES.get(judged.row["status"] if judged else "pending", ""),
     }
 
 
@@ -418,7 +419,7 @@ def _by(row: Mapping[str, Any]) -> str:
     return f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"])
 
 
-def _first_text(body: Mapping[str, Any]) -> str:
+def _first_text(unit: ShownUnit) -> str:
     """What a unit is about."""
-    found: Sequence[Any] = [body.get(name) for name in ("topic", "question", "prompt")]
-    return next((" ".join(str(one).split()) for one in found if one), "")
+    texts = (block.text for block in unit.unit if isinstance(block, TextBlock))
+    return next((" ".join(text.split()) for text in texts), "")

@@ -11,7 +11,7 @@ from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted
 from evenhand.exchange import Question, Reply
-from evenhand.results.rows import figures_of_pairs
+from evenhand.results.pairs import figures_of_pairs
 from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import find_run
 from evenhand.runs.settle import settle_run
@@ -33,7 +33,7 @@ def figures(folder: Path, run: str = "latest") -> PairFigures:
     store = open_archive("sqlite:evenhand.db", folder)
     try:
         found = find_run(store, run)
-        return figures_of_pairs(store, found.scope, found.judge_groups)
+        return figures_of_pairs(found.kind, store, found.scope, found.judge_groups)
     finally:
         store.close()
 

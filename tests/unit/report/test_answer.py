@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evenhand.kinds import KINDS
 from evenhand.report.html.answer import answers
 from evenhand.report.html.build import Coverage, Difference, Mean, Method, Report, Standing
 from evenhand.report.html.page import words
@@ -53,11 +54,11 @@ def difference(dimension: str, outcome: Any, **more: Any) -> Difference:
     return Difference(dimension=dimension, outcome=outcome, **(given | more))
 
 
-def said(language: str = "en", kind: Any = "rubric", **more: Any) -> list[str]:
+def said(language: str = "en", kind: str = "rubric", **more: Any) -> list[str]:
     report = Report(
         run="r",
         name="n",
-        kind=kind,
+        kind=KINDS[kind],
         language=language,
         created="",
         started="",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from evenhand.kinds import KINDS
 from evenhand.report.html.build import Bar, Mean, Report
 from evenhand.report.html.charts import SHOWN, Figure, figures
 from evenhand.report.html.page import words
@@ -12,7 +13,7 @@ from tests.unit.report.test_answer import COVERAGE, METHOD
 
 
 def drawn(**more: Any) -> dict[str, Figure]:
-    given: dict[str, Any] = {"run": "r", "name": "n", "kind": "rubric", "language": "en"}
+    given: dict[str, Any] = {"run": "r", "name": "n", "kind": KINDS["rubric"], "language": "en"}
     given |= {"created": "", "started": "", "coverage": COVERAGE, "method": METHOD} | more
     return {one.name: one for one in figures(Report(**given), words("en"))}
 
@@ -42,5 +43,5 @@ def test_what_a_picture_of_means_leaves_out_is_counted() -> None:
 def test_what_a_picture_of_contradictions_leaves_out_is_counted() -> None:
     method = replace(METHOD, rule="uncertain")
     found = {f"C{i}": 40 - i for i in range(SHOWN + 3)}
-    made = drawn(kind="pairwise", method=method, contradictions=found)["contradictions"]
+    made = drawn(kind=KINDS["pairwise"], method=method, contradictions=found)["contradictions"]
     assert "and 3 more in the table" in made.about

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.report.html.page import visible, words
-from evenhand.report.html.units import unit_blocks, unit_line
-from evenhand.results.report import _judged
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Kind
+from evenhand.ledger.ports import StoredUnit
+from evenhand.report.html.page import Words, visible, words
+from evenhand.report.html.units import JudgedRow, UnitLine, unit_blocks, unit_line
+from evenhand.results.report import judged_units
 from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
@@ -22,9 +25,20 @@ from tests.suites import pair_row, samples, write_pairs, write_suite
 EN = words("en")
 
 
-def judged(suite: Path) -> tuple[str, list[tuple[Any, Any]]]:
+def judged(suite: Path) -> tuple[Kind, list[tuple[StoredUnit, list[JudgedRow]]]]:
     with opened(judge(suite)) as (store, run):
-        return run.kind_name, list(_judged(store, run))
+        return run.kind, list(judged_units(store, run))
+
+
+def blocks_of(
+    kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN, names: Any = None
+) -> list[dict[str, Any]]:
+    shown = kind.shown(unit.body, [one.judgment for one in judgments])
+    return unit_blocks(shown, judgments, say, names)
+
+
+def line_of(kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN) -> UnitLine:
+    return unit_line(kind, unit.id, unit.body, judgments, say)
 
 
 def inner(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -46,26 +60,26 @@ def test_every_unit_of_every_kind_can_be_shown_in_every_language(
     tmp_path: Path, kind: str, language: str
 ) -> None:
     found, units = judged(SUITES[kind](tmp_path, 6))
-    assert found == kind
+    assert found.name == kind
     for unit, rows in units:
-        blocks = unit_blocks(kind, unit, rows, words(language))
-        calls = [one for row in rows for one in row["exchanges"]]
+        blocks = blocks_of(found, unit, rows, words(language))
+        calls = [call for one in rows for call in one.row["exchanges"]]
         groups = [one for one in inner(blocks) if one["kind"] == "group"]
         assert len(groups) >= len(calls)
         assert all(visible(one) == one for one in texts(blocks).split('"'))
-        line = unit_line(kind, unit, rows, words(language))
-        assert line["id"] == unit["id"] and line["result"]
+        line = line_of(found, unit, rows, words(language))
+        assert line["id"] == unit.id and line["result"]
 
 
 def test_segments_of_an_answer_are_the_answer_with_its_quotes_numbered(tmp_path: Path) -> None:
     rows = samples(1)
     rows[0]["model_output"] = "🙂🙂 Ответ: ça va,\nand so on and on, to the end."
     kind, [(unit, judgments)] = judged(write_suite(tmp_path, rows))
-    blocks = unit_blocks(kind, unit, judgments, EN)
+    blocks, text = blocks_of(kind, unit, judgments), rows[0]["model_output"]
     output = next(b for b in blocks if b["label"] == EN("unit.output"))
-    assert "".join(one[0] for one in output["segments"]) == unit["model_output"]
+    assert "".join(one[0] for one in output["segments"]) == text
     marks = [one for one in output["segments"] if len(one) > 1]
-    assert [one[0] for one in marks] == [unit["model_output"][:20]]
+    assert [one[0] for one in marks] == [text[:20]]
     assert marks[0][1] == "1,2" and marks[0][2] == "1 correct · 2 clear"
     table = next(one for one in inner(blocks) if one["kind"] == "table")
     assert table["rows"][0][3][0].startswith("1 “🙂🙂 Ответ") and "[0:20]" in table["rows"][0][3][0]
@@ -73,7 +87,7 @@ def test_segments_of_an_answer_are_the_answer_with_its_quotes_numbered(tmp_path:
 
 def test_both_orders_stand_side_by_side_and_speak_of_the_same_candidates(tmp_path: Path) -> None:
     kind, [(unit, rows)] = judged(write_pairs(tmp_path, [pair_row("p", 9, 2)]))
-    blocks = unit_blocks(kind, unit, rows, EN, {"C1": "Truth"})
+    blocks = blocks_of(kind, unit, rows, names={"C1": "Truth"})
     shown, compared = (one for one in inner(blocks) if one["kind"] == "columns")
     assert [column[0]["note"] for column in shown["columns"]] == ["c1", "c2"]
     first, second = (column[0] for column in compared["columns"])
@@ -90,31 +104,32 @@ def test_both_orders_stand_side_by_side_and_speak_of_the_same_candidates(tmp_pat
 def test_rounds_and_contradictions_are_told(tmp_path: Path) -> None:
     judge_of = {"model": "python/judge:first"}
     kind, [(unit, rows)] = judged(write_pairs(tmp_path, [pair_row("p", 9, 2)], judge_of))
-    blocks = unit_blocks(kind, unit, rows, EN)
+    blocks = blocks_of(kind, unit, rows)
     rounds = [b["label"] for b in inner(blocks) if b["kind"] == "section"][1:]
     assert rounds == ["Round 1", "Round 2", "Round 3"]
     settled = next(b for b in inner(blocks) if b.get("label") == EN("unit.settled_marks"))
     assert all(row[1] == ["tie · the orders differ", "warn"] for row in settled["rows"])
-    assert unit_line(kind, unit, rows, EN)["verdicts"] == ["uncertain"]
+    assert line_of(kind, unit, rows)["verdicts"] == ["uncertain"]
 
 
 def test_a_failure_says_why_with_every_reply(tmp_path: Path) -> None:
     kind, units = judged(write_suite(tmp_path, 1, {"model": "python/judge:bad"}))
     unit, rows = units[0]
-    blocks = unit_blocks(kind, unit, rows, EN)
+    blocks = blocks_of(kind, unit, rows)
     notice = next(one for one in inner(blocks) if one["kind"] == "notice")
     assert notice["tone"] == "bad" and notice["text"].startswith("Failed: schema (")
     replies = [b for b in inner(blocks) if b.get("label") == EN("unit.reply")]
     assert [one["segments"] for one in replies] == [[["{}"]]] * 3
-    line = unit_line(kind, unit, rows, EN)
+    line = line_of(kind, unit, rows)
     assert line["verdicts"] == ["failed"] and line["reasons"] == ["schema"]
     assert line["result"] == "failed · schema"
 
 
 def test_a_unit_without_a_judgment_is_pending() -> None:
-    unit = {"id": "u", "question": "q", "model_output": "a", "meta": {}}
-    assert unit_blocks("rubric", unit, [], EN)[-1]["text"] == "Not judged yet."
-    assert unit_line("rubric", unit, [], EN)["verdicts"] == ["pending"]
+    kind, body = KINDS["rubric"], '{"id":"u","question":"q","model_output":"a","meta":{}}'
+    blocks = unit_blocks(kind.shown(body, []), [], EN)
+    assert blocks[-1]["text"] == "Not judged yet."
+    assert unit_line(kind, "u", body, [], EN)["verdicts"] == ["pending"]
 
 
 def test_a_prompt_is_in_pieces_that_units_share_and_together_it_is_the_prompt(
@@ -123,12 +138,12 @@ def test_a_prompt_is_in_pieces_that_units_share_and_together_it_is_the_prompt(
     kind, units = judged(write_suite(tmp_path, 2))
     pieces: list[set[str]] = []
     for unit, rows in units:
-        blocks = unit_blocks(kind, unit, rows, EN)
+        blocks = blocks_of(kind, unit, rows)
         prompts = [b for b in inner(blocks) if b["kind"] == "text" and b["part"] == "call"][:-1]
-        sent = [one["content"] for one in rows[0]["exchanges"][0]["messages"]]
+        sent = [one["content"] for one in rows[0].row["exchanges"][0]["messages"]]
         assert ["".join(s[0] for s in one["segments"]) for one in prompts] == sent
         pieces.append({s[0] for one in prompts for s in one["segments"]})
-        assert unit["question"] in pieces[-1]
+        assert json.loads(unit.body)["question"] in pieces[-1]
     own = max(len(one) for one in pieces[0] - pieces[1])
     assert own < 100 < max(len(one) for one in pieces[0] & pieces[1])
 
@@ -138,9 +153,7 @@ def test_a_flag_says_what_it_means_in_the_text_itself(tmp_path: Path) -> None:
     for one in row["candidates"]:
         one["text"] = "The same."
     kind, [(unit, rows)] = judged(write_pairs(tmp_path, [row]))
-    flags = next(
-        one for one in inner(unit_blocks(kind, unit, rows, EN)) if one.get("label") == "Flags"
-    )
+    flags = next(one for one in inner(blocks_of(kind, unit, rows)) if one.get("label") == "Flags")
     assert [f"equal_text · {EN.gloss('flag', 'equal_text')}", ""] in flags["items"]
 
 
@@ -154,8 +167,8 @@ def test_what_is_not_there_of_judgments_made_elsewhere_is_not_shown(tmp_path: Pa
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
             made = asyncio.run(import_files(store, [path], kind))
             run = find_run(store.archive, made.run)
-            [(unit, judgments)] = _judged(store.archive, run)
-            blocks = list(inner(unit_blocks(run.kind_name, unit, judgments, EN)))
+            [(unit, judgments)] = judged_units(store.archive, run)
+            blocks = list(inner(blocks_of(run.kind, unit, judgments)))
             assert not [one for one in blocks if one["kind"] == "text" and not one["segments"]]
             tables = [one for one in blocks if one["kind"] == "table"]
             assert [one["head"] for one in tables] == (

@@ -18,7 +18,7 @@ from evenhand.judgment import Judgment
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.ledger.ports import Store
-from evenhand.results.rows import figures_of_pairs, row_sizes
+from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
@@ -196,7 +196,7 @@ def test_judgments_with_different_criteria_still_have_figures(imported: Importer
     ]
     imported("votes", rows)
     run = imported.recorded
-    figures = figures_of_pairs(imported.store.archive, run.scope, run.judge_groups)
+    figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
     assert figures.settled == {"stable": 1, "one_order": 1}
 
 
@@ -217,7 +217,10 @@ def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
         ("a", "c", "q", (2, 3)),
         ("a", "b", "r", (1, 2)),
     ]
-    assert row_sizes(imported.store.archive, imported.recorded.id) == {"q": 3, "r": 2}
+    assert row_sizes(imported.recorded.kind, imported.store.archive, imported.recorded.id) == {
+        "q": 3,
+        "r": 2,
+    }
 
 
 def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> None:
@@ -230,7 +233,7 @@ def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> N
     ]
     imported("votes", rows)
     run = imported.recorded
-    figures = figures_of_pairs(imported.store.archive, run.scope, run.judge_groups)
+    figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
     (front,) = figures.fronts.values()
     assert (front.candidates, front.front, front.pareto) == (["a", "b", "c"], ["a"], ["a"])
     assert front.complete
@@ -241,8 +244,8 @@ def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> 
     imported("votes", rows, key=["unit", "turn"])
     assert {body["row"] for body in imported.bodies} == {"q"}
     run = imported.recorded
-    assert row_sizes(imported.store.archive, run.id) == {"q": 2}
-    figures = figures_of_pairs(imported.store.archive, run.scope, run.judge_groups)
+    assert row_sizes(run.kind, imported.store.archive, run.id) == {"q": 2}
+    figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
     assert figures.fronts == {}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
@@ -16,8 +16,10 @@ from evenhand.kinds.pairwise.form import (
 from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.pairwise.measure import voted, voted_unit
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.shown import shown
 from evenhand.kinds.pairwise.table import PairTable
 from evenhand.kinds.pairwise.verdict import READER
+from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
 from evenhand.limits import REPAIRS
 
@@ -26,6 +28,7 @@ class PairwiseKind:
     """Which of two answers to one topic is better, asked in both orders."""
 
     name = "pairwise"
+    noun, question_noun = "pair", "topic"
     settings: Mapping[str, Any] = {
         "repairs": REPAIRS,
         "max_rounds": None,
@@ -42,7 +45,13 @@ class PairwiseKind:
     )
     rubric_form = None
     table = PairTable()
-    example = ExampleSuite("pairs.jsonl")
+    example = ExampleSuite(
+        "pairs.jsonl",
+        legend="Order 21 shows the second candidate first; marks and winners are mapped back."
+        " * marks a criterion on which the two orders differ.",
+        remark="Of 48 easy pairs it settled 42 right, but a fluent wrong answer still beats a"
+        " right one now and then, also above; for real decisions name a strong judge.",
+    )
 
     def judging(self, protocol: Protocol, terms: Terms) -> PairwiseJudging:
         languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}
@@ -69,6 +78,9 @@ class PairwiseKind:
         read_priority(protocol, read_criteria(protocol, language))
         read_max_rounds(protocol)
         asks_for_table(protocol)
+
+    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+        return shown(body, judgments)
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
@@ -13,7 +13,9 @@ from evenhand.kinds.rubric.measure import scored, scored_unit
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.rubric.rubric_form import BandsForm
+from evenhand.kinds.rubric.shown import shown, summary
 from evenhand.kinds.rubric.verdict import READER
+from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
 from evenhand.limits import REPAIRS
 
@@ -22,8 +24,9 @@ class RubricKind:
     """One output scored on every dimension of a rubric, each score backed by a quote."""
 
     name = "rubric"
+    noun, question_noun = "sample", "question"
     settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
-    measure = Scoring(scored_unit, scored, TAGS)
+    measure = Scoring(scored_unit, scored, summary, TAGS)
     form = ProtocolForm(
         keys=("no_evidence",),
         must=frozenset({"question", "model_output", "rubric"}),
@@ -31,7 +34,16 @@ class RubricKind:
     )
     rubric_form = BandsForm()
     table = None
-    example = ExampleSuite("samples.jsonl", "rubric.json", "prompt_variant", "v1")
+    example = ExampleSuite(
+        "samples.jsonl",
+        "rubric.json",
+        by="prompt_variant",
+        baseline="v1",
+        legend="~ is the mean of the model's own probabilities, finer than the score it leads to.",
+        remark="A plausible wrong answer gets a good score from it two times in three. The quotes"
+        " are verified whatever the judge; for the scores name a strong one: evenhand init,"
+        " evenhand run.",
+    )
 
     def judging(self, protocol: Protocol, terms: Terms) -> RubricJudging:
         rubric = None if terms.rubric is None else build_rubric(terms.rubric)
@@ -51,6 +63,9 @@ class RubricKind:
 
     def check_protocol(self, protocol: Protocol, language: str) -> None:
         """There are no tables."""
+
+    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+        return shown(body, judgments)
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
+from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
-from evenhand.kinds.weighted.form import read_dimensions, read_types
+from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types
 from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.kinds.weighted.measure import scored, scored_unit
 from evenhand.kinds.weighted.protocol import WeightedProtocol
 from evenhand.kinds.weighted.rubric_form import TaskForm
+from evenhand.kinds.weighted.shown import shown, summary
 from evenhand.kinds.weighted.verdict import READER
 from evenhand.limits import REPAIRS
 
@@ -21,8 +23,16 @@ class WeightedKind:
     """One answer graded out of 100, with weights by type of task."""
 
     name = "weighted"
+    noun, question_noun = "sample", "task"
     settings: Mapping[str, Any] = {"repairs": REPAIRS}
-    measure = Scoring(scored_unit, scored)
+    measure = Scoring(
+        scored_unit,
+        scored,
+        summary,
+        full_marks=FULL_MARKS,
+        has_critical_fails=True,
+        has_confidence=True,
+    )
     form = ProtocolForm(
         keys=("dimensions", "types"),
         tables=("dimensions", "types"),
@@ -31,7 +41,13 @@ class WeightedKind:
     )
     rubric_form = TaskForm()
     table = None
-    example = ExampleSuite("answers.jsonl", by="model")
+    example = ExampleSuite(
+        "answers.jsonl",
+        by="model",
+        legend="A condition that code can decide costs no call.",
+        remark="It cannot decide critical-fail conditions, and its points are a rough guess: every"
+        " grade of it says low confidence.",
+    )
 
     def judging(self, protocol: Protocol, terms: Terms) -> WeightedJudging:
         languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}
@@ -52,6 +68,9 @@ class WeightedKind:
 
     def check_protocol(self, protocol: Protocol, language: str) -> None:
         read_types(protocol, language, read_dimensions(protocol, language))
+
+    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+        return shown(body, judgments)
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)

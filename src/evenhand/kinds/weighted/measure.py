@@ -28,4 +28,5 @@ def scored(judgment: Judgment) -> Scored | None:
         most={name: float(weight) for name, weight in (grade.weights or {}).items()},
         total=float(grade.total_score) / FULL_MARKS,
         is_critical=grade.critical_fail,
+        confidence=grade.confidence,
     )

@@ -45,11 +45,11 @@ def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
 
 def _answers(report: Report, say: Words) -> Iterator[Sentence]:
     decided = {d.variant: d for d in report.differences if d.sequential}
-    if report.kind == "pairwise":
+    if report.is_pairs:
         known = [d for d in report.differences if d.dimension == OVERALL and d.mean is not None]
         duels = [[decided.get(one.variant, one)] for one in known]
         if duels:
-            yield from _told(duels, lambda rows: [_duel(rows[0], say)], "candidate", say)
+            yield from _told(duels, lambda rows: [_duel(rows[0], report, say)], "candidate", say)
         else:
             yield from _lead(report, say)
         return
@@ -59,7 +59,7 @@ def _answers(report: Report, say: Words) -> Iterator[Sentence]:
     if not known:
         yield from _means([one for one in report.means if one.value is not None], report, say)
     by_variant = [[d for d in known if d.variant == v] for v in _variants(known)]
-    yield from _told(by_variant, lambda rows: _compared(rows, report.kind, say), "variant", say)
+    yield from _told(by_variant, lambda rows: _compared(rows, report, say), "variant", say)
 
 
 def _variants(rows: Sequence[Difference | Mean]) -> list[str]:
@@ -87,20 +87,20 @@ def _is_decided(rows: Sequence[Difference]) -> bool:
     return any(one.outcome != UNDECIDED for one in rows)
 
 
-def _compared(rows: Sequence[Difference], kind: str, say: Words) -> Iterator[Sentence]:
+def _compared(rows: Sequence[Difference], report: Report, say: Words) -> Iterator[Sentence]:
     """One variant: a sentence for each dimension that is decided, one for all the others; what the
     run's own test says, where it has one."""
     if rows[0].sequential:
-        yield _stopped(rows[0].sequential, kind, say)
+        yield _stopped(rows[0].sequential, report, say)
         return
-    noun = "task" if kind == "weighted" else "question"
+    noun = report.kind.question_noun
     if len(rows) == 2:  # a single dimension is the overall figure too
         rows = [one for one in rows if one.dimension != OVERALL]
-    ordered = sorted(rows, key=lambda one: (_key(one, kind), one.dimension != OVERALL))
-    for key, group in groupby(ordered, key=lambda one: _key(one, kind)):
+    ordered = sorted(rows, key=lambda one: (_key(one, report), one.dimension != OVERALL))
+    for key, group in groupby(ordered, key=lambda one: _key(one, report)):
         given = list(group)
         if key == "none":
-            yield _undecided(given, kind, noun, say)
+            yield _undecided(given, report, say)
             continue
         for one in given:
             is_overall = one.dimension == OVERALL
@@ -110,7 +110,7 @@ def _compared(rows: Sequence[Difference], kind: str, say: Words) -> Iterator[Sen
                 baseline=visible(one.baseline),
                 dimension=_dimension(one.dimension, say),
                 difference=say.signed(one.value),
-                interval=_interval(one, kind, say),
+                interval=_interval(one, report, say),
                 n=say.counted(noun, one.questions),
                 p=p_value(say, one.p_adjusted),
             )
@@ -120,28 +120,28 @@ def _compared(rows: Sequence[Difference], kind: str, say: Words) -> Iterator[Sen
                 yield Sentence(key, parts)
 
 
-def _key(one: Difference, kind: str) -> str:
+def _key(one: Difference, report: Report) -> str:
     """How a difference is told: decided, open, or open by the correction alone."""
     if one.outcome != UNDECIDED:
         return one.outcome
     low, high, middle = one.low, one.high, 0.0
-    if kind == "pairwise":
+    if report.is_pairs:
         low, high, middle = one.mean_low, one.mean_high, 0.5
     is_clear = low is not None and high is not None and not low <= middle <= high
     return "held" if is_clear and one.p_adjusted is not None else "none"
 
 
-def _interval(one: Difference | Mean, kind: str, say: Words) -> str:
+def _interval(one: Difference | Mean, report: Report, say: Words) -> str:
     """The interval; of a total, what it is out of."""
     made = say.interval(one.low, one.high)
-    is_total = kind == "weighted" and one.dimension == OVERALL
+    is_total = report.full_marks is not None and one.dimension == OVERALL
     return say("answer.of_hundred", interval=made).strip() if is_total else made
 
 
-def _undecided(rows: Sequence[Difference], kind: str, noun: str, say: Words) -> Sentence:
+def _undecided(rows: Sequence[Difference], report: Report, say: Words) -> Sentence:
     first, is_short = rows[0], len(rows) <= 2
     listed = [
-        _with_interval(one, kind, say)
+        _with_interval(one, report, say)
         if is_short or one.dimension == OVERALL
         else _dimension(one.dimension, say)
         for one in rows
@@ -151,7 +151,7 @@ def _undecided(rows: Sequence[Difference], kind: str, noun: str, say: Words) -> 
         variant=visible(first.variant),
         baseline=visible(first.baseline),
         dimensions=", ".join(listed),
-        n=say.counted(noun, max(one.questions for one in rows)),
+        n=say.counted(report.kind.question_noun, max(one.questions for one in rows)),
     )
     return Sentence("undecided", [*parts, *(_needed(first, say) if len(rows) == 1 else ())])
 
@@ -165,8 +165,8 @@ def _needed(one: Difference, say: Words) -> list[tuple[str, str]]:
     return [(" ", ""), *say.parts("answer.needed", n=count, dimension=name)]
 
 
-def _with_interval(one: Difference, kind: str, say: Words) -> str:
-    figures = f"{say.signed(one.value)} {_interval(one, kind, say)}".strip()
+def _with_interval(one: Difference, report: Report, say: Words) -> str:
+    figures = f"{say.signed(one.value)} {_interval(one, report, say)}".strip()
     return f"{_dimension(one.dimension, say)} ({figures})"
 
 
@@ -174,19 +174,16 @@ def _dimension(name: str, say: Words) -> str:
     return say.gloss("dimension", name) if name == OVERALL else visible(name)
 
 
-def _stopped(decision: Decision, kind: str, say: Words) -> Sentence:
+def _stopped(decision: Decision, report: Report, say: Words) -> Sentence:
     """What the sequential test of a run has decided."""
     is_rate = decision.measure == "win_rate"
     ends = say.percents if is_rate else say.interval
     interval = ends(decision.low, decision.high)
-    noun = "topic" if is_rate else "question"
     figure = say("chart.win_rate" if is_rate else "chart.difference")
     if not (is_rate and decision.dimension == OVERALL):
         figure = f"{figure} ({_dimension(decision.dimension, say)})"
-    if kind == "weighted":
-        noun = "task"
-        if decision.dimension == OVERALL:
-            interval = say("answer.of_hundred", interval=interval)
+    if report.full_marks is not None and decision.dimension == OVERALL:
+        interval = say("answer.of_hundred", interval=interval)
     parts = say.parts(
         f"answer.stopped_{decision.outcome if decision.outcome != UNDECIDED else 'none'}",
         variant=visible(decision.variant),
@@ -195,16 +192,16 @@ def _stopped(decision: Decision, kind: str, say: Words) -> Sentence:
         interval=interval,
         level=say.percent(1 - decision.alpha),
         n=say.integer(decision.questions),
-        of=say.counted(noun, decision.of_questions),
+        of=say.counted(report.kind.question_noun, decision.of_questions),
     )
     tone = decision.outcome if decision.outcome != UNDECIDED else "undecided"
     return Sentence(tone, parts)
 
 
-def _duel(one: Difference, say: Words) -> Sentence:
+def _duel(one: Difference, report: Report, say: Words) -> Sentence:
     if one.sequential:
-        return _stopped(one.sequential, "pairwise", say)
-    key = _key(one, "pairwise")
+        return _stopped(one.sequential, report, say)
+    key = _key(one, report)
     parts = say.parts(
         f"answer.pair_{key}",
         variant=visible(one.variant),
@@ -268,7 +265,7 @@ def _means(means: Sequence[Mean], report: Report, say: Words) -> Iterator[Senten
         own = [one for one in means if one.variant == variant]
         listed = [
             f"{_dimension(one.dimension, say)} {say.number(one.value)} "
-            f"{_interval(one, report.kind, say)}".strip()
+            f"{_interval(one, report, say)}".strip()
             for one in own[:MEANS_SHOWN]
         ]
         if len(own) > MEANS_SHOWN:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from evenhand.kinds.kind import Kind, Voting
 from evenhand.report.html.pack import PackedUnits
 from evenhand.stats.decision.decision import Decision, Outcome
 
@@ -189,7 +190,7 @@ class Report:
 
     run: str
     name: str
-    kind: Literal["rubric", "pairwise", "weighted"]
+    kind: Kind
     language: str
     """Of the labels."""
     created: str
@@ -224,3 +225,14 @@ class Report:
         if not self.sequential:
             return ""
         return "sequential" if any(one.sequential for one in self.differences) else "stopped"
+
+    @property
+    def is_pairs(self) -> bool:
+        """Whether it is of votes between two; else of scores."""
+        return isinstance(self.kind.measure, Voting)
+
+    @property
+    def full_marks(self) -> int | None:
+        """What totals are out of; None where verdicts have none."""
+        measure = self.kind.measure
+        return None if isinstance(measure, Voting) else measure.full_marks

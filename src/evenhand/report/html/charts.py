@@ -90,7 +90,7 @@ class _Charts:
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
-            is_total = self.report.kind == "weighted"
+            is_total = self.report.full_marks is not None
             return self.say.gloss("dimension", "total" if is_total else name)
         said = self.report.method.names.get(name, "")
         both = f"{name} · {said}"
@@ -147,7 +147,7 @@ class _Charts:
         known = [one for one in found if one.value is not None]
         if not known:
             return
-        pairs = self.report.kind == "pairwise"
+        pairs = self.report.is_pairs
         many = len({one.variant for one in known}) > 1
         values: Values = [
             {
@@ -194,7 +194,7 @@ class _Charts:
         given, say = self.report.scores, self.say
         if not given:
             return
-        totals = self.report.kind == "weighted"
+        totals = self.report.full_marks is not None
         name, title = ("totals", "chart.total") if totals else ("scores", "chart.score")
         values: Values = [
             {"group": visible(b.group), "series": visible(b.variant)}
@@ -253,7 +253,7 @@ class _Charts:
         say, bins = self.say, self.report.lengths
         if len(bins) < 2:
             return
-        pairs = self.report.kind == "pairwise"
+        pairs = self.report.is_pairs
         name, across, up = (
             ("pair_lengths", "longer", "a_wins") if pairs else ("lengths", "length", "mean")
         )

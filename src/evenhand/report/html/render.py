@@ -28,7 +28,6 @@ from evenhand.report.html.units import flag_gloss
 
 ROWS_A_PAGE = 50
 VARIANTS_SHOWN = 6
-_NOUNS = {"rubric": "sample", "weighted": "sample", "pairwise": "pair"}
 _GLOSSED = {"verdicts": "verdict", "confidence": "confidence"}
 _EXPLAINED = {"reasons": "reason", "tags": "tag"}
 
@@ -64,7 +63,7 @@ def render(report: Report) -> str:
 
 def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
     coverage, method = report.coverage, report.method
-    counted = say.counted(_NOUNS[report.kind], coverage.units)
+    counted = say.counted(report.kind.noun, coverage.units)
     yield "judged", f"{counted}{_variants(report)}"
     yield "protocol", visible(method.protocol)
     judges = [
@@ -106,7 +105,7 @@ def _brackets(report: Report, say: Words) -> str:
     given += report.standings
     if any(one.low is not None or one.high is not None for one in given):
         told.append(say("answer.level", level=say.percent(report.method.level)))
-    if report.kind == "pairwise" and report.standings:
+    if report.is_pairs and report.standings:
         told.append(say.gloss("half", report.method.rule))
     return " ".join(told)
 
@@ -184,7 +183,7 @@ def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
 
 
 def _tests(report: Report, say: Words) -> str:
-    if report.kind != "pairwise":
+    if not report.is_pairs:
         return say("method.tests_scores")
     orders = say(f"method.orders_{'both' if report.method.imported is None else 'imported'}")
     half = say.gloss("half", report.method.rule)
@@ -199,7 +198,7 @@ def _rubric(rubric: object) -> Sequence[Mapping[str, Any]]:
 def _command(report: Report) -> str:
     """How to make the report again."""
     method, said = report.method, ["evenhand", "report", report.run, "-o", "report.html"]
-    if report.kind != "pairwise" and method.by:
+    if not report.is_pairs and method.by:
         said += [part for name in method.by.split(" / ") for part in ("--by", name)]
     said += ["--baseline", method.baseline] if method.baseline else []
     said += ["--seed", str(method.report_seed), "--language", report.language]

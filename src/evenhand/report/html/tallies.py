@@ -22,18 +22,21 @@ Figure = TypeVar("Figure", Mean, Difference)
 _OF_ONE = ("value", "low", "high", "mean", "mean_low", "mean_high", "baseline_mean")
 
 
-def of_hundred(figures: Sequence[Figure]) -> list[Figure]:
-    """Figures of graded answers, their totals out of 100 as the judge gives them."""
-    return [_scaled(one) if one.dimension == OVERALL else one for one in figures]
+def out_of(full_marks: int, figures: Sequence[Figure]) -> list[Figure]:
+    """Figures of graded answers, their totals out of full marks as the judge gives them."""
+    return [_scaled(one, full_marks) if one.dimension == OVERALL else one for one in figures]
 
 
-def _scaled(one: Figure) -> Figure:
+def _scaled(one: Figure, full_marks: int) -> Figure:
     known = [name for name in _OF_ONE if getattr(one, name, None) is not None]
-    scaled = replace(one, **{name: 100 * getattr(one, name) for name in known})
+    scaled = replace(one, **{name: full_marks * getattr(one, name) for name in known})
     if isinstance(scaled, Difference) and (decision := scaled.sequential):
-        estimate = None if decision.estimate is None else 100 * decision.estimate
+        estimate = None if decision.estimate is None else full_marks * decision.estimate
         decision = replace(
-            decision, estimate=estimate, low=100 * decision.low, high=100 * decision.high
+            decision,
+            estimate=estimate,
+            low=full_marks * decision.low,
+            high=full_marks * decision.high,
         )
         return replace(scaled, sequential=decision)
     return scaled

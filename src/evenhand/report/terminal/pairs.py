@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from evenhand.report.terminal.tables import safe, table
 from evenhand.stats.pairwise import PairFigures
@@ -14,7 +13,20 @@ from evenhand.stats.proportion import Proportion
 
 TOPICS_SHOWN = 20
 JUDGES_SHOWN = 20
-_SHORT = {"A+": "A", "B+": "B", "tie": "="}
+
+
+def pair_tables(figures: PairFigures) -> Iterator[RenderableType]:
+    """All that is said of judged pairs, top to bottom."""
+    if figures.standings:
+        yield standings_table(figures)
+        yield ""
+        yield figures_table(figures)
+    if figures.judges:
+        yield ""
+        yield judges_table(figures)
+    if figures.fronts:
+        yield ""
+        yield fronts_table(figures)
 
 
 def standings_table(figures: PairFigures) -> Table:
@@ -95,55 +107,3 @@ def fronts_table(figures: PairFigures) -> Table:
         rest = len(figures.fronts) - TOPICS_SHOWN
         made.add_row(f"and {rest} more", "evenhand export --fronts", "", style="dim")
     return made
-
-
-def pair_result(output: Mapping[str, Any]) -> Text:
-    """A verdict on one line."""
-    winner, settled = output["winner"], output["settled"]
-    names = dict(zip("AB", output["candidates"], strict=True))
-    text = Text(f"{winner} {safe(names[winner])}" if winner in names else winner, style="bold")
-    how = "" if settled == winner else f" {settled}"
-    marks = " ".join(_SHORT.get(mark, mark) for mark in output["criteria"].values())
-    return text.append(f"{how}  {marks}", style="not bold")
-
-
-def pair_block(unit: Mapping[str, Any]) -> Table:
-    """The topic and both answers."""
-    block = Table.grid(padding=(0, 1))
-    block.add_column(style="bold")
-    block.add_column(overflow="fold")
-    if unit["topic"]:  # there is none of what was judged elsewhere
-        block.add_row("Q", Text(safe(unit["topic"])))
-    for side, one in zip("AB", unit["candidates"], strict=True):
-        text = Text(safe(one["text"])).append("  " if one["text"] else "")
-        block.add_row(side, text.append(f"({safe(one['id'])})", style="dim"))
-    return block
-
-
-def passes_table(row: Mapping[str, Any]) -> Table | None:
-    """Every pass and what the rounds come to; `row` is a full export row. None without a pass."""
-    passes = [one for one in row["passes"] if "winner" in one]
-    if not passes:
-        return None
-    judges = {one["judge"] for one in passes}
-    by = ["judge"] if len(judges) > 1 else []
-    made = table("round", "order", *by, "winner", *(safe(c) for c in passes[0]["marks"]), "")
-    for one in passes:
-        marks = [mark or "" for mark in one["marks"].values()]
-        flags = " ".join([*map(safe, one["flags"]), _sampled(one)]).strip()
-        asked = [safe(one["judge"])] if by else []
-        made.add_row(str(one["round"]), one["order"], *asked, one["winner"], *marks, flags)
-    if output := row["output"]:
-        unstable = output["unstable"]
-        marks = [f"{m}{'*' if c in unstable else ''}" for c, m in output["criteria"].items()]
-        asked = [""] if by else []
-        made.add_row("", output["settled"], *asked, output["winner"], *marks, "", style="bold")
-    return made
-
-
-def _sampled(one: Mapping[str, Any]) -> str:
-    """How a later round was drawn."""
-    if one["round"] == 1:
-        return ""
-    drawn = one.get("sampling", {})
-    return " ".join(f"{name[:4]} {value:g}" for name, value in drawn.items())

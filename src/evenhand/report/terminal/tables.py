@@ -6,9 +6,7 @@ in it is read as markup.
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,9 +19,6 @@ from rich.text import Text
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
-
-
-SCORES_SHOWN = 12
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -81,34 +76,6 @@ def outcome_lines(
     return text
 
 
-def scores_table(scores: Mapping[tuple[str, str], Sequence[float]]) -> Table:
-    """Mean and spread of each dimension, by variant where there are several."""
-    variants = {variant for variant, _ in scores}
-    headers = ["dimension", "n", "mean", "scores"]
-    made = table(*(["variant", *headers] if len(variants) > 1 else headers), right=())
-    for (variant, dimension), values in sorted(scores.items()):
-        row = [
-            safe(dimension),
-            str(len(values)),
-            f"{sum(values) / len(values):.2f}",
-            _spread(values),
-        ]
-        made.add_row(*([safe(variant), *row] if len(variants) > 1 else row))
-    return made
-
-
-def _spread(values: Sequence[float]) -> str:
-    """How often each score was given; where there are many different ones, from where to where."""
-    counts = Counter(values)
-    if len(counts) > SCORES_SHOWN:
-        return f"{_number(min(counts))} to {_number(max(counts))}"
-    return ", ".join(f"{counts[s]} x {_number(s)}" for s in sorted(counts))
-
-
-def _number(score: float) -> str:
-    return f"{score:g}"
-
-
 def marked(output: str, spots: Sequence[tuple[int, int]]) -> Text:
     """The judged text with its quoted evidence marked."""
     text, at = Text(), 0
@@ -120,39 +87,3 @@ def marked(output: str, spots: Sequence[tuple[int, int]]) -> Text:
         at = end
     text.append(safe(output[at:]))
     return text
-
-
-def answer_block(question: str, output: str, row: Mapping[str, Any]) -> Table:
-    """What was asked, and the answer with its evidence marked; `row` is a full export row."""
-    block = Table.grid(padding=(0, 1))
-    block.add_column(style="bold")
-    block.add_column(overflow="fold")
-    block.add_row("Q", Text(safe(question)))
-    block.add_row("A", marked(output, [(one["start"], one["end"]) for one in row["evidence"]]))
-    return block
-
-
-def verdict_table(row: Mapping[str, Any]) -> Table:
-    """Scores with their quotes, where those stand, and the reasons."""
-    made, means = table("dimension", "score", "evidence [where], reason"), _means(row)
-    for dimension, given in row["output"]["scores"].items():
-        places = [one for one in row["evidence"] if one["dimension"] == dimension]
-        text = Text()
-        for quote, place in zip(given["evidence"], places, strict=True):
-            how = "" if place["match"] == "exact" else f", {place['match']}"
-            text.append(f"“{safe(quote)}” [{place['start']}:{place['end']}{how}]\n")
-        text.append(safe(given["rationale"]), style="dim")
-        mean = f"\n~{means[dimension]:.1f}" if dimension in means else ""
-        made.add_row(safe(dimension), f"{given['score']}{mean}", text)
-    return made
-
-
-def _means(row: Mapping[str, Any]) -> dict[str, float]:
-    """The mean of each score under the odds of a judge that decides by probabilities."""
-    odds = row["passes"][-1].get("odds", {}) if row["passes"] else {}
-    found: dict[str, float] = {}
-    for path, given in odds.items():
-        likely = {float(score): math.exp(value) for score, value in given.items()}
-        mean = sum(score * share for score, share in likely.items()) / sum(likely.values())
-        found[path.removeprefix("scores.").removesuffix(".score")] = mean
-    return found

@@ -1,0 +1,186 @@
+"""What a person is shown of a pair and of judgments about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict, pair_passes
+from evenhand.kinds.shared.blocks import (
+    Block,
+    Cell,
+    Columns,
+    Gloss,
+    Items,
+    Joined,
+    Label,
+    Named,
+    Notice,
+    Piece,
+    Section,
+    ShownJudgment,
+    ShownUnit,
+    Table,
+    Text,
+    Tone,
+    about_unit,
+    cells,
+    labels,
+)
+from evenhand.units import Candidate, Pair
+
+_TONES: dict[str, Tone] = {
+    "A+": "first",
+    "B+": "second",
+    "A": "first",
+    "B": "second",
+    "uncertain": "warn",
+}
+_SHORT = {"A+": "A", "B+": "B", "tie": "="}
+
+
+def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+    """A pair, and each judgment with its rounds."""
+    pair = load_pair(body)
+    return ShownUnit(
+        unit=list(_unit(pair)),
+        about=about_unit(pair.extras, pair.meta),
+        judgments=[_judgment(judgment) for judgment in judgments],
+    )
+
+
+def _unit(pair: Pair) -> Iterator[Block]:
+    # Of votes made elsewhere, the names alone may be known.
+    if pair.topic:
+        yield Text(label=Label("unit.topic"), text=pair.topic, short="Q")
+    sides = zip("AB", (pair.first, pair.second), strict=True)
+    yield Columns([[_candidate(side, candidate)] for side, candidate in sides])
+
+
+def _candidate(side: str, candidate: Candidate) -> Block:
+    label = Label("unit.candidate", {"side": side})
+    note = " · ".join(filter(None, (candidate.id, candidate.model)))
+    if not candidate.text:
+        return Items(label=label, items=[note])
+    return Text(label=label, text=candidate.text, note=note, short=side)
+
+
+def _judgment(judgment: Judgment) -> ShownJudgment:
+    verdict = judgment.value if isinstance(judgment, Verdict) else None
+    assert verdict is None or isinstance(verdict, PairVerdict)
+    passes = [one for one in pair_passes(judgment) if one.winner is not None]
+    return ShownJudgment(
+        line=[] if verdict is None else _line(verdict),
+        brief=list(_brief(verdict, passes)),
+        full=list(_full(verdict, passes)),
+    )
+
+
+def _line(verdict: PairVerdict) -> list[Cell]:
+    names = dict(zip("AB", verdict.candidates, strict=True))
+    winner = verdict.winner
+    text = f"{winner} {names[winner]}" if winner in names else winner
+    how = "" if verdict.settled == winner else f" {verdict.settled}"
+    marks = " ".join(_SHORT.get(mark, mark) for mark in verdict.criteria.values())
+    return [Cell(text, "strong"), Cell(f"{how}  {marks}")]
+
+
+def _brief(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Iterator[Block]:
+    """Every pass and what the rounds come to."""
+    if passes:
+        yield _passes(verdict, passes)
+    elif verdict is not None:
+        yield Table(head=[], rows=[_line(verdict)])
+    if verdict is not None and verdict.notes:
+        yield Notice(verdict.notes, "dim")
+
+
+def _passes(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Table:
+    several = len({one.judge for one in passes}) > 1
+    rows: list[list[Cell]] = []
+    for one in passes:
+        marks: list[str] = [mark or "" for mark in one.marks.values()]
+        judge = [one.judge] if several else []
+        flags = " ".join([*one.flags, _sampled(one)]).strip()
+        rows.append(cells([str(one.round), one.order, *judge, one.winner or "", *marks, flags]))
+    if verdict is not None:
+        marks = [
+            f"{mark}{'*' if criterion in verdict.unstable else ''}"
+            for criterion, mark in verdict.criteria.items()
+        ]
+        judge = [""] if several else []
+        last = ["", verdict.settled, *judge, verdict.winner, *marks, ""]
+        rows.append([Cell(text, "strong") for text in last])
+    by = ["judge"] if several else []
+    return Table(head=["round", "order", *by, "winner", *passes[0].marks, ""], rows=rows)
+
+
+def _sampled(one: PairPass) -> str:
+    """How a later round was drawn."""
+    drawn = one.sampling.items() if one.round > 1 else ()
+    return " ".join(f"{name[:4]} {value:g}" for name, value in drawn)
+
+
+def _full(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Iterator[Block]:
+    if verdict is not None:
+        yield Notice(_outcome(verdict), _TONES.get(verdict.winner, ""))
+    several = len({one.judge for one in passes}) > 1
+    for number, group in groupby(passes, key=lambda one: one.round):
+        both = sorted(group, key=lambda one: one.order)
+        tables = [[_pass(one, by_judge=several)] for one in both]
+        yield Section(Label("unit.round", {"round": str(number)}), [Columns(tables)])
+    if verdict is None:
+        return
+    if verdict.criteria and len({one.order for one in passes}) > 1:
+        yield _settled_marks(verdict)
+    if verdict.notes:
+        yield Text(label=Label("unit.explanation"), text=verdict.notes)
+
+
+def _outcome(verdict: PairVerdict) -> Piece:
+    names = dict(zip("AB", verdict.candidates, strict=True))
+    winner: list[Piece] = [Gloss("verdict", verdict.winner)]
+    winner += [names[verdict.winner]] if verdict.winner in names else []
+    how: list[Piece] = [Gloss("settled", verdict.settled)]
+    return Joined([*winner, *([] if verdict.settled == verdict.winner else how)])
+
+
+def _pass(one: PairPass, *, by_judge: bool) -> Block:
+    """One order: marks and what the judge said to each criterion, of A and B."""
+    label: list[Piece] = [
+        Joined([Gloss("order", one.order), Gloss("verdict", one.winner or "")], " → ")
+    ]
+    if one.flags and one.said is not None:
+        own = Label("unit.own_winner", {"winner": Gloss("verdict", one.said)})
+        label = [Joined([*label, Joined(["(", own, ")"], "")], " ")]
+    label += [one.judge] if by_judge else []
+    rows = [_criterion(name, mark, one) for name, mark in one.marks.items()]
+    if not rows:
+        return Notice(Joined(label))
+    meets = [Label("unit.meets", {"side": side}) for side in "AB"]
+    head = [*labels("criterion", "mark"), *meets, *labels("comment")]
+    return Table(label=Joined(label), head=head, rows=rows)
+
+
+def _criterion(name: str, mark: str | None, one: PairPass) -> list[Cell]:
+    said = one.criteria.get(name, CriterionComment())
+    meets = [
+        "" if met is None else Gloss("meets", str(met).lower())
+        for met in (said.first_meets, said.second_meets)
+    ]
+    told = Cell(Gloss("mark", mark or "none"), _TONES.get(mark or "", ""))
+    return cells([Named(name), told, *meets, said.comment or ""])
+
+
+def _settled_marks(verdict: PairVerdict) -> Table:
+    """What both orders come to."""
+    rows: list[list[Cell]] = []
+    for name, mark in verdict.criteria.items():
+        is_unstable = name in verdict.unstable
+        more = [Label("unit.unstable")] if is_unstable else []
+        tone: Tone = "warn" if is_unstable else _TONES.get(mark, "")
+        rows.append([Cell(Named(name)), Cell(Joined([Gloss("mark", mark), *more]), tone)])
+    head = labels("criterion", "mark")
+    return Table(label=Label("unit.settled_marks"), head=head, rows=rows)

@@ -1,0 +1,178 @@
+"""What a person is shown of a unit and its judgments, as plain values: a kind says what, whoever
+renders a page or a terminal says how.
+
+Texts of the data stand as they are: hidden characters are made visible by whoever renders. What is
+worded in the reader's language stands as a `Label` or a `Gloss`, and is looked up there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Union
+
+from evenhand import jsontext
+from evenhand.kinds.shared.rows import EXTRAS
+
+Tone = Literal["", "strong", "first", "second", "warn", "bad", "dim"]
+
+
+class Label(NamedTuple):
+    """A text of the reader's language, by its key, with what its places are filled with."""
+
+    key: str
+    values: Mapping[str, Piece] = {}
+
+
+class Gloss(NamedTuple):
+    """What a code of a group means, such as a verdict or a mark; itself where nobody says."""
+
+    group: str
+    code: str
+
+
+class Number(NamedTuple):
+    """A number as the reader's language writes it."""
+
+    value: float
+
+
+class Named(NamedTuple):
+    """The id of a dimension or criterion, with its name where that says more."""
+
+    id: str
+
+
+class Joined(NamedTuple):
+    """Several pieces in a row."""
+
+    pieces: Sequence[Piece]
+    by: str = " · "
+
+
+Piece = Union[str, Label, Gloss, Number, Named, Joined]  # noqa: UP007 - refers to itself
+
+
+class Cell(NamedTuple):
+    """A piece with its tone."""
+
+    piece: Piece
+    tone: Tone = ""
+
+
+class Mark(NamedTuple):
+    """A marked stretch of a text: code points, half-open, and what it is quoted for."""
+
+    start: int
+    end: int
+    number: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A text of the unit or of a verdict."""
+
+    label: Piece = ""
+    text: str
+    note: str = ""
+    """Who wrote it, or where it comes from."""
+    marks: Sequence[Mark] = ()
+    short: str = ""
+    """The label where there is no room: a letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows under a head; columns that say nothing may be left out."""
+
+    label: Piece = ""
+    head: Sequence[Piece]
+    rows: Sequence[Sequence[Cell]]
+    right: Sequence[int] = ()
+    """Columns of numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Items:
+    """Small texts in a row."""
+
+    label: Piece = ""
+    items: Sequence[Piece]
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One sentence that must not be missed."""
+
+    piece: Piece
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Blocks side by side, below each other where there is no room."""
+
+    columns: Sequence[Sequence[Block]]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks under a heading."""
+
+    label: Piece
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Blocks that are folded until they are asked for."""
+
+    label: Piece
+    blocks: Sequence[Block]
+
+
+Block = Union[Text, Table, Items, Notice, Columns, Section, Group]  # noqa: UP007 - refers to itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownJudgment:
+    """What came out: on a line, in the room of a terminal, and in full. A failure is worded by
+    whoever shows it; its passes are told here."""
+
+    line: Sequence[Cell] = ()
+    brief: Sequence[Block] = ()
+    full: Sequence[Block] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownUnit:
+    """A unit: what was judged, what is known about it, and each of its judgments."""
+
+    unit: Sequence[Block]
+    about: Sequence[Block] = ()
+    judgments: Sequence[ShownJudgment] = field(default=())
+
+
+def about_unit(extras: Mapping[str, Any], meta: Mapping[str, Any]) -> list[Block]:
+    """What a unit of any kind carries beside its own texts."""
+    blocks: list[Block] = [
+        Group(Label(f"unit.{name}"), [Text(text=jsontext.as_text(extras[name]))])
+        for name in EXTRAS
+        if extras.get(name)
+    ]
+    if meta:
+        items = [f"{name}: {jsontext.as_text(value)}" for name, value in meta.items()]
+        blocks.append(Items(label=Label("unit.meta"), items=items))
+    return blocks
+
+
+def labels(*names: str) -> list[Piece]:
+    """The heads of a table, by their names among the words of a unit."""
+    return [Label(f"unit.{name}") for name in names]
+
+
+def cells(pieces: Iterable[Piece | Cell]) -> list[Cell]:
+    """A row of a table."""
+    return [piece if isinstance(piece, Cell) else Cell(piece) for piece in pieces]

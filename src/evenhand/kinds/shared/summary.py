@@ -1,0 +1,43 @@
+"""What the verdicts of a run come to, in a table for a person and in figures for `--json`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evenhand.kinds.shared.blocks import Block, Piece, Table, cells
+
+SCORES_SHOWN = 12
+"""Different scores that are counted one by one."""
+
+
+class Summary(NamedTuple):
+    """What is shown, and what `--json` has beside the counts of every run."""
+
+    blocks: Sequence[Block]
+    json: Mapping[str, Any] = {}
+
+
+def score_table(values: Mapping[tuple[str, str], Sequence[float]]) -> Table:
+    """Mean and spread of scores by (variant, dimension); variants only where there are several."""
+    several = len({variant for variant, _ in values}) > 1
+    head: list[Piece] = ["dimension", "n", "mean", "scores"]
+    rows = [
+        cells(
+            [
+                *([variant] if several else []),
+                *(name, str(len(scores)), f"{sum(scores) / len(scores):.2f}", _spread(scores)),
+            ]
+        )
+        for (variant, name), scores in sorted(values.items())
+    ]
+    return Table(head=["variant", *head] if several else head, rows=rows)
+
+
+def _spread(scores: Sequence[float]) -> str:
+    """How often each score was given; where there are many different ones, from where to where."""
+    counts = Counter(scores)
+    if len(counts) > SCORES_SHOWN:
+        return f"{min(counts):g} to {max(counts):g}"
+    return ", ".join(f"{counts[score]} x {score:g}" for score in sorted(counts))

@@ -1,0 +1,108 @@
+"""Judged pairs read back from the store: figures, fronts and the verdict table, of every kind whose
+verdicts are votes between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
+from typing import NamedTuple
+
+from evenhand.engine.group import JudgeGroup, group_names
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.kind import Kind, Voting
+from evenhand.ledger.ports import Archive, Scope
+from evenhand.measures import Rule
+from evenhand.runs.recorded import Recorded
+from evenhand.stats.pairwise import (
+    Front,
+    Judged,
+    PairFigures,
+    pair_figures,
+    panel_marks,
+    panel_winner,
+    under,
+)
+
+_NO_SIZES: Mapping[str, int] = MappingProxyType({})
+
+
+class JudgedPair(NamedTuple):
+    """A pair with its id, its judgments, and what they say as votes."""
+
+    id: str
+    judgments: Sequence[Judgment]
+    votes: Judged
+
+
+def _voting(kind: Kind) -> Voting:
+    measure = kind.measure
+    assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
+    return measure
+
+
+def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
+    """How many candidates each topic of a run of pairs has, judged or not."""
+    voting, sizes = _voting(kind), dict[str, int]()
+    for stored in store.units(Scope(run)):
+        unit = voting.unit(stored.body)
+        sizes[unit.topic] = max(sizes.get(unit.topic, 2), *unit.places)
+    return sizes
+
+
+def judged_pairs(
+    kind: Kind,
+    store: Archive,
+    scope: Scope,
+    judge_groups: Sequence[JudgeGroup],
+    rule: Rule,
+    unit: str | None = None,
+    sizes: Mapping[str, int] = _NO_SIZES,
+) -> Iterator[JudgedPair]:
+    """Every pair of a scope with all its judgments, its votes under the rule for conflicts; one of
+    them, if it is named. `sizes` are those of the topics, for whoever needs them."""
+    voting, names = _voting(kind), group_names(judge_groups)
+    for _, group in groupby(store.judgments(scope, unit), key=lambda row: row[0].no):
+        units, kept = zip(*group, strict=True)
+        pair = voting.unit(units[0].body)
+        judgments = [kind.read_judgment(stored.text) for stored in kept]
+        votes = [
+            (names[stored.judge], under(rule, voting.judgment(judgment)))
+            for stored, judgment in zip(kept, judgments, strict=True)
+        ]
+        size = sizes.get(pair.topic, 2)
+        judged = Judged(pair.topic, pair.places, size, pair.candidates, votes)
+        yield JudgedPair(units[0].id, judgments, judged)
+
+
+def figures_of_pairs(
+    kind: Kind,
+    store: Archive,
+    scope: Scope,
+    judge_groups: Sequence[JudgeGroup],
+    rule: Rule = "uncertain",
+) -> PairFigures:
+    """Wins, consistency and fronts of a scope of pairs, under the rule for conflicts."""
+    sizes = row_sizes(kind, store, scope.run)
+    pairs = judged_pairs(kind, store, scope, judge_groups, rule, sizes=sizes)
+    return pair_figures((pair.votes for pair in pairs), by_judge=len(judge_groups) > 1)
+
+
+def fronts_of(store: Archive, recorded: Recorded, rule: Rule) -> dict[str, Front]:
+    """The fronts of every topic with more than two candidates."""
+    groups = recorded.judge_groups
+    return figures_of_pairs(recorded.kind, store, recorded.scope, groups, rule).fronts
+
+
+def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:
+    """The verdict table, one line per pair: what the majority says where several judged it."""
+    table, criteria = recorded.kind.table, recorded.criteria
+    assert table is not None, f"the kind {recorded.kind_name} has no verdict table"
+    yield table.header(criteria)
+    groups, scope = recorded.judge_groups, recorded.scope
+    for pair in judged_pairs(recorded.kind, store, scope, groups, "uncertain"):
+        verdicts = [judgment for judgment in pair.judgments if isinstance(judgment, Verdict)]
+        if verdicts:
+            notes = str(verdicts[0].output.get("notes", "")) if len(verdicts) == 1 else ""
+            marks = panel_marks(pair.votes, criteria)
+            yield table.line(pair.id, panel_winner(pair.votes), marks, notes)

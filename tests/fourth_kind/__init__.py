@@ -1,0 +1,1 @@
+"""A fourth kind of judging, as somebody else would write it: one folder, one entry."""
