@@ -184,8 +184,8 @@ class _Check(Inspection):
 
     def wrong(self, name: str, value: dict[str, Any], why: str, code: Reason = "schema") -> None:
         """A breach that no judge is ever told of, so in English alone."""
-        shown = quoted(jsontext.dump(value[name]))[1:-1]
-        self.problems.append(Problem(code, name, f"{name}: {shown} {why}."))
+        written = quoted(jsontext.dump(value[name]))[1:-1]
+        self.problems.append(Problem(code, name, f"{name}: {written} {why}."))
 
     def table(self, line: TableReply | Ambiguous | Broken, tables: bool) -> PairReply | None:
         """A verdict-table line in the place of the object."""
@@ -201,8 +201,8 @@ class _Check(Inspection):
         return None
 
     def _unread(self, cell: UnreadCell) -> None:
-        shown, allowed = jsontext.dump(cell.text), ", ".join(cell.allowed)
-        self.breach("cell_unknown", "out_of_range", cell.column, value=shown, allowed=allowed)
+        written, allowed = jsontext.dump(cell.text), ", ".join(cell.allowed)
+        self.breach("cell_unknown", "out_of_range", cell.column, value=written, allowed=allowed)
 
     def _of_line(self, line: TableReply) -> PairReply:
         for name, mark in line.marks.items():
@@ -216,31 +216,33 @@ class _Check(Inspection):
         return reply
 
     def _criteria(self, value: object) -> dict[str, CriterionReply]:
-        given = self.object_at(value, "criteria")
-        if given is None:
+        criteria = self.object_at(value, "criteria")
+        if criteria is None:
             return {}
-        self.keys(given, self.criteria, "criteria.")
-        return {c: self._criterion(given[c], f"criteria.{c}") for c in self.criteria if c in given}
+        self.keys(criteria, self.criteria, "criteria.")
+        return {
+            c: self._criterion(criteria[c], f"criteria.{c}") for c in self.criteria if c in criteria
+        }
 
     def _criterion(self, value: object, path: str) -> CriterionReply:
-        given = self.object_at(value, path)
-        if given is None:
+        criterion = self.object_at(value, path)
+        if criterion is None:
             return CriterionReply(None, None, None, None)
-        if _is_whole(given):
-            self._reason(given["comment"], f"{path}.comment")
-            return CriterionReply(**given)
-        self.keys(given, self.inner, f"{path}.", allowed=_INNER)
+        if _is_whole(criterion):
+            self._reason(criterion["comment"], f"{path}.comment")
+            return CriterionReply(**criterion)
+        self.keys(criterion, self.inner, f"{path}.", allowed=_INNER)
         for name, kind, called in (
             ("first_meets", bool, "boolean"),
             ("second_meets", bool, "boolean"),
             ("comment", str, "text"),
         ):
-            if name in given:
-                self.typed(given[name], kind, called, f"{path}.{name}")
-        if isinstance(given.get("comment"), str):
-            self._reason(given["comment"], f"{path}.comment")
-        mark = self._choice(given, "mark", MARKS, f"{path}.")
-        first, second, comment = (given.get(name) for name in _INNER[:-1])
+            if name in criterion:
+                self.typed(criterion[name], kind, called, f"{path}.{name}")
+        if isinstance(criterion.get("comment"), str):
+            self._reason(criterion["comment"], f"{path}.comment")
+        mark = self._choice(criterion, "mark", MARKS, f"{path}.")
+        first, second, comment = (criterion.get(name) for name in _INNER[:-1])
         return CriterionReply(first, second, comment, mark)
 
     def _choice(self, value: dict[str, Any], name: str, allowed: Sequence[str], path: str) -> Any:
@@ -262,16 +264,16 @@ class _Check(Inspection):
         kind: str = "",
     ) -> Any:
         """The value under a name, which must be one of some."""
-        given = value.get(name)
-        if name in value and given not in allowed:
+        choice = value.get(name)
+        if name in value and choice not in allowed:
             self.breach(
                 kind or f"{name}_unknown",
-                "out_of_range" if isinstance(given, str) else "schema",
+                "out_of_range" if isinstance(choice, str) else "schema",
                 f"{path}{name}",
-                value=jsontext.dump(given),
+                value=jsontext.dump(choice),
                 allowed=", ".join(allowed),
             )
-        return given
+        return choice
 
 
 def _is_against(criterion: CriterionReply) -> bool:
@@ -282,7 +284,7 @@ def _is_against(criterion: CriterionReply) -> bool:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _is_share(value: object) -> bool:
@@ -293,11 +295,11 @@ def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_whole(given: dict[str, Any]) -> bool:
+def _is_whole(criterion: dict[str, Any]) -> bool:
     """Whether there is nothing to say about a criterion: nearly always."""
     return (
-        len(given) == len(_INNER)
-        and given.get("mark") in MARKS
-        and type(given.get("first_meets")) is type(given.get("second_meets")) is bool
-        and type(given.get("comment")) is str
+        len(criterion) == len(_INNER)
+        and criterion.get("mark") in MARKS
+        and type(criterion.get("first_meets")) is type(criterion.get("second_meets")) is bool
+        and type(criterion.get("comment")) is str
     )

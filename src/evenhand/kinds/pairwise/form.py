@@ -41,8 +41,8 @@ def form_of(
     criteria: Sequence[Criterion], priority: Sequence[str], phrases: Mapping[str, str]
 ) -> Form:
     """The form of a reply about these criteria, of which `priority` decide a conflict."""
-    given = {"first_meets": True, "second_meets": True, "comment": "...", "mark": "tie"}
-    shape = {"criteria": {c.id: given for c in criteria}, "explanation": "...", "winner": "tie"}
+    criterion = {"first_meets": True, "second_meets": True, "comment": "...", "mark": "tie"}
+    shape = {"criteria": {c.id: criterion for c in criteria}, "explanation": "...", "winner": "tie"}
     listed = "\n".join(f"- {c.id}: {c.text}" for c in criteria)
     rule = "\n".join(_rule(criteria, priority, phrases))
     return Form(listed, rule, jsontext.dump(shape), Schema(_full_schema(criteria)))
@@ -63,14 +63,14 @@ def _rule(
 
 
 def _full_schema(criteria: Sequence[Criterion]) -> dict[str, Any]:
-    given = object_of(
+    criterion = object_of(
         first_meets={"type": "boolean"},
         second_meets={"type": "boolean"},
         comment={"type": "string"},
         mark={"type": "string", "enum": list(MARKS)},
     )
     return object_of(
-        criteria=object_of(**{c.id: given for c in criteria}),
+        criteria=object_of(**{c.id: criterion for c in criteria}),
         explanation={"type": "string"},
         winner={"type": "string", "enum": list(WINNERS)},
     )
@@ -104,10 +104,10 @@ def compact_schema(
 
 def read_criteria(protocol: Protocol, language: str) -> tuple[Criterion, ...]:
     """The criteria of a protocol in one language; raises ProtocolError."""
-    given = protocol.given.get("criteria")
-    if not isinstance(given, list) or not given:
+    table = protocol.given.get("criteria")
+    if not isinstance(table, list) or not table:
         raise ProtocolError(_FILE, "a pairwise protocol needs [[criteria]], each with an id")
-    rows = cast("list[object]", given)
+    rows = cast("list[object]", table)
     criteria = tuple(_criterion(protocol, row, language, i) for i, row in enumerate(rows, 1))
     ids = [criterion.id for criterion in criteria]
     for ident in ids:
@@ -117,8 +117,8 @@ def read_criteria(protocol: Protocol, language: str) -> tuple[Criterion, ...]:
 
 
 def _criterion(protocol: Protocol, row: object, language: str, number: int) -> Criterion:
-    given = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else {}
-    ident, text = given.get("id"), protocol.said(given, language)
+    values = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else {}
+    ident, text = values.get("id"), protocol.said(values, language)
     if not isinstance(ident, str) or not ident.strip() or "|" in ident or "." in ident:
         raise ProtocolError(_FILE, f"criterion {number} needs an id, without | and full stops")
     if not isinstance(text, str) or not text.strip():
@@ -128,24 +128,28 @@ def _criterion(protocol: Protocol, row: object, language: str, number: int) -> C
 
 def read_priority(protocol: Protocol, criteria: Sequence[Criterion]) -> tuple[str, ...]:
     """Which criteria decide a conflict of marks, the first of them first; raises ProtocolError."""
-    given = protocol.given.get("priority", [])
-    if not isinstance(given, list):
+    priority = protocol.given.get("priority", [])
+    if not isinstance(priority, list):
         raise ProtocolError(_FILE, "priority must be a list of criteria")
-    known = [criterion.id for criterion in criteria]
-    for ident in cast("list[object]", given):
-        if ident not in known:
+    ids = [criterion.id for criterion in criteria]
+    for ident in cast("list[object]", priority):
+        if ident not in ids:
             raise ProtocolError(
-                _FILE, f"priority names {ident!r}, which is no criterion; known: {', '.join(known)}"
+                _FILE, f"priority names {ident!r}, which is no criterion; known: {', '.join(ids)}"
             )
-    return tuple(cast("list[str]", given))
+    return tuple(cast("list[str]", priority))
 
 
 def read_max_rounds(protocol: Protocol) -> int:
     """How many rounds a pair may take; raises ProtocolError."""
-    given = protocol.given.get("max_rounds", MAX_ROUNDS)
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_ROUNDS_MOST:
+    rounds = protocol.given.get("max_rounds", MAX_ROUNDS)
+    if (
+        isinstance(rounds, bool)
+        or not isinstance(rounds, int)
+        or not 1 <= rounds <= MAX_ROUNDS_MOST
+    ):
         raise ProtocolError(_FILE, f"max_rounds must be a number from 1 to {MAX_ROUNDS_MOST}")
-    return given
+    return rounds
 
 
 def asks_for_table(protocol: Protocol) -> bool:

@@ -49,10 +49,10 @@ class PairwiseJudging:
     def opening(self, body: str, asking: Asking) -> list[Question]:
         pair = load_pair(body)
         protocol = self.of(pair)
-        shown, seats = protocol.shown(pair), protocol.seats(pair, asking.judges)
-        if not seats or is_one_text(shown):
+        visible, seats = protocol.shown(pair), protocol.seats(pair, asking.judges)
+        if not seats or is_one_text(visible):
             return []
-        return protocol.questions(shown, asking, seat=seats[0])
+        return protocol.questions(visible, asking, seat=seats[0])
 
     async def judge(self, body: str, asking: Asking) -> Judgment:
         pair = await asking.aside(partial(load_pair, body), len(body))

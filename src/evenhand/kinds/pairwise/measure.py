@@ -26,9 +26,14 @@ def voted(judgment: Judgment) -> Voted:
     """A judgment of a pair, whatever came of it."""
     passes = tuple(
         PassVote(
-            one.round, one.order, one.winner, one.marks, one.preference, one.contradicts_itself
+            pass_.round,
+            pass_.order,
+            pass_.winner,
+            pass_.marks,
+            pass_.preference,
+            pass_.contradicts_itself,
         )
-        for one in pair_passes(judgment)
+        for pass_ in pair_passes(judgment)
     )
     is_order_known = "order_unknown" not in judgment.flags
     if not isinstance(judgment, Verdict):

@@ -159,20 +159,20 @@ class PairwiseProtocol:
         seats = self.seats(pair, asking.judges)
         if not seats:
             return LeftOut(detail="shares its family with a candidate")
-        shown = await asking.aside(partial(self.shown, pair), size)
+        visible = await asking.aside(partial(self.shown, pair), size)
         rounds: list[Round] = []
         passes: list[PairPass] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            outcome = await self._round(shown, asking, seats, len(rounds), passes)
+            outcome = await self._round(visible, asking, seats, len(rounds), passes)
             if isinstance(outcome, Failure):
-                flags = await asking.aside(partial(self._flags, pair, shown, passes), size)
+                flags = await asking.aside(partial(self._flags, pair, visible, passes), size)
                 return replace(outcome, flags=flags, passes=tuple(passes))
             rounds.append(outcome)
-        return await asking.aside(partial(self._verdict, pair, shown, rounds, passes), size)
+        return await asking.aside(partial(self._verdict, pair, visible, rounds, passes), size)
 
     async def _round(
         self,
-        shown: Pair,
+        visible: Pair,
         asking: Asking,
         seats: Sequence[int],
         before: int,
@@ -182,11 +182,11 @@ class PairwiseProtocol:
         questions, whichever was answered first; a failure if one of them cannot be had."""
         time, place = divmod(before, len(seats))
         questions = await asking.aside(
-            partial(self.questions, shown, asking, time=time + 1, seat=seats[place]),
-            size_of(shown.topic, *shown.texts, shown.extras),
+            partial(self.questions, visible, asking, time=time + 1, seat=seats[place]),
+            size_of(visible.topic, *visible.texts, visible.extras),
         )
         conversations = await asking.together(
-            [partial(self._converse, question, asking, shown.topic) for question in questions]
+            [partial(self._converse, question, asking, visible.topic) for question in questions]
         )
         last: list[PairPass] = []
         failures: list[Failure] = []
@@ -205,11 +205,11 @@ class PairwiseProtocol:
         if self.blind != "mask":
             return pair
         first, second = (masked(text, but=pair.topic) for text in pair.texts)
-        found = pair.with_texts(first, second)
-        if is_one_text(found):
+        masked_pair = pair.with_texts(first, second)
+        if is_one_text(masked_pair):
             return pair
         extras = {name: _masked(value, pair.topic) for name, value in pair.extras.items()}
-        return replace(found, extras=extras)
+        return replace(masked_pair, extras=extras)
 
     def questions(
         self, pair: Pair, asking: Asking, *, time: int = 1, seat: int = 0
@@ -218,11 +218,11 @@ class PairwiseProtocol:
         of a pair starts with the other order."""
         style = asking.styles[seat]
         turned = (first_order(self.seed, pair) == "21") != bool(asking.turn % 2)
-        shown = {"12": pair.texts, "21": pair.texts[::-1]}
+        texts = {"12": pair.texts, "21": pair.texts[::-1]}
         return [
             Question(
-                messages=self._messages(pair, shown[order], style),
-                schema=self._schema(pair, shown[order], style),
+                messages=self._messages(pair, texts[order], style),
+                schema=self._schema(pair, texts[order], style),
                 unit=pair.id,
                 order=order,
                 round=time,
@@ -340,14 +340,14 @@ class PairwiseProtocol:
             winner=derived(marks, self.priority),
             said=named,
             marks=marks,
-            criteria={c: _comment(given, order) for c, given in reply.criteria.items()},
+            criteria={c: _comment(answer, order) for c, answer in reply.criteria.items()},
             explanation=reply.explanation,
         )
         flags = ("self_contradiction",) * decided.contradicts_itself
         return changed(decided, flags=(*flags, *bare.flags))
 
     def _verdict(
-        self, pair: Pair, shown: Pair, rounds: Sequence[Round], passes: Sequence[PairPass]
+        self, pair: Pair, visible: Pair, rounds: Sequence[Round], passes: Sequence[PairPass]
     ) -> Verdict:
         result, last = settled(rounds), rounds[-1]
         odds = _mean_odds(last)
@@ -360,24 +360,24 @@ class PairwiseProtocol:
             criteria=result.marks,
             unstable=tuple(result.unstable),
             # What it calls Candidate 1 is the first candidate of the input file.
-            notes=next(one.explanation for one in last if one.order == "12"),
+            notes=next(pass_.explanation for pass_ in last if pass_.order == "12"),
             meta_json=raw_json(pair.meta),
             odds=odds or UNSET,
         )
-        flags = [*self._flags(pair, shown, passes), *([] if passes else ["equal_text"])]
-        flags += dict.fromkeys(flag for both in rounds for one in both for flag in one.flags)
+        flags = [*self._flags(pair, visible, passes), *([] if passes else ["equal_text"])]
+        flags += dict.fromkeys(flag for both in rounds for pass_ in both for flag in pass_.flags)
         if odds and _margin(odds) < LOW_MARGIN:
             flags.append("low_margin")
         return Verdict(value=verdict, flags=tuple(flags), passes=tuple(passes))
 
-    def _flags(self, pair: Pair, shown: Pair, passes: Sequence[PairPass]) -> tuple[str, ...]:
+    def _flags(self, pair: Pair, visible: Pair, passes: Sequence[PairPass]) -> tuple[str, ...]:
         """What a reader of the verdict must know of the texts and of the judges asked."""
-        judges = dict.fromkeys(one.judge for one in passes)
+        judges = dict.fromkeys(pass_.judge for pass_ in passes)
         flags = [f"shares_family:{side}" for judge in judges for side in _kin(pair, judge)]
-        for side, text, seen in zip("AB", pair.texts, shown.texts, strict=True):
+        for side, text, seen in zip("AB", pair.texts, visible.texts, strict=True):
             flags += [f"masked:{side}"] if text != seen else []
             flags += [f"gives_itself_away:{side}"] if gives_itself_away(text) else []
-        if self.blind == "mask" and shown is pair and not is_one_text(pair):
+        if self.blind == "mask" and visible is pair and not is_one_text(pair):
             flags.append("mask_hides_difference")
         hidden = hidden_characters("\n".join((pair.topic, *pair.texts)))
         return tuple(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
@@ -393,10 +393,10 @@ def _masked(value: Any, topic: str) -> Any:
     if isinstance(value, str):
         return masked(value, but=topic)
     if isinstance(value, list):
-        return [_masked(one, topic) for one in value]
+        return [_masked(item, topic) for item in value]
     if isinstance(value, Mapping):
-        given = cast("Mapping[str, Any]", value)
-        return {name: _masked(inner, topic) for name, inner in given.items()}
+        values = cast("Mapping[str, Any]", value)
+        return {name: _masked(inner, topic) for name, inner in values.items()}
     return value
 
 
@@ -418,10 +418,10 @@ def _equal(criteria: Sequence[Criterion]) -> Round:
     return first, second
 
 
-def _comment(given: CriterionReply, order: Order) -> CriterionComment:
+def _comment(reply: CriterionReply, order: Order) -> CriterionComment:
     """What a judge said of a criterion beside its mark, said of the candidates."""
-    meets = (given.first_meets, given.second_meets)
-    return CriterionComment(*(meets if order == "12" else meets[::-1]), given.comment)
+    meets = (reply.first_meets, reply.second_meets)
+    return CriterionComment(*(meets if order == "12" else meets[::-1]), reply.comment)
 
 
 def _turned_odds(reply: Reply, order: Order) -> dict[str, dict[str, float]]:
@@ -439,18 +439,23 @@ def _turned(value: str, order: Order) -> str:
 
 def _kin(pair: Pair, judge: str) -> list[str]:
     """The sides whose model is of the judge's family."""
-    own = family(judge)
+    judge_family = family(judge)
     sides = zip("AB", (pair.first, pair.second), strict=True)
-    return [side for side, one in sides if own and own == family(one.model or one.id)]
+    return [
+        side
+        for side, candidate in sides
+        if judge_family and judge_family == family(candidate.model or candidate.id)
+    ]
 
 
 def _mean_odds(both: Round) -> dict[str, float]:
     """The probability of each winner, the mean of both orders."""
-    told = [one.odds.get("winner", {}) for one in both]
-    if not all(told):
+    odds_of_passes = [pass_.odds.get("winner", {}) for pass_ in both]
+    if not all(odds_of_passes):
         return {}
     return {
-        name: math.fsum(math.exp(odds[name]) for odds in told if name in odds) / len(told)
+        name: math.fsum(math.exp(odds[name]) for odds in odds_of_passes if name in odds)
+        / len(odds_of_passes)
         for name in WINNERS
     }
 

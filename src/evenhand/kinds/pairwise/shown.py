@@ -70,7 +70,7 @@ def _candidate(side: str, candidate: Candidate) -> Block:
 def _judgment(judgment: Judgment) -> ShownJudgment:
     verdict = judgment.value if isinstance(judgment, Verdict) else None
     assert verdict is None or isinstance(verdict, PairVerdict)
-    passes = [one for one in pair_passes(judgment) if one.winner is not None]
+    passes = [pass_ for pass_ in pair_passes(judgment) if pass_.winner is not None]
     return ShownJudgment(
         line=[] if verdict is None else _line(verdict),
         brief=list(_brief(verdict, passes)),
@@ -98,13 +98,14 @@ def _brief(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Iterator[
 
 
 def _passes(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Table:
-    several = len({one.judge for one in passes}) > 1
+    several = len({pass_.judge for pass_ in passes}) > 1
     rows: list[list[Cell]] = []
-    for one in passes:
-        marks: list[str] = [mark or "" for mark in one.marks.values()]
-        judge = [one.judge] if several else []
-        flags = " ".join([*one.flags, _sampled(one)]).strip()
-        rows.append(cells([str(one.round), one.order, *judge, one.winner or "", *marks, flags]))
+    for pass_ in passes:
+        marks: list[str] = [mark or "" for mark in pass_.marks.values()]
+        judge = [pass_.judge] if several else []
+        flags = " ".join([*pass_.flags, _sampled(pass_)]).strip()
+        opening = [str(pass_.round), pass_.order, *judge, pass_.winner or ""]
+        rows.append(cells([*opening, *marks, flags]))
     if verdict is not None:
         marks = [
             f"{mark}{'*' if criterion in verdict.unstable else ''}"
@@ -117,23 +118,23 @@ def _passes(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Table:
     return Table(head=["round", "order", *by, "winner", *passes[0].marks, ""], rows=rows)
 
 
-def _sampled(one: PairPass) -> str:
+def _sampled(pass_: PairPass) -> str:
     """How a later round was drawn."""
-    drawn = one.sampling.items() if one.round > 1 else ()
+    drawn = pass_.sampling.items() if pass_.round > 1 else ()
     return " ".join(f"{name[:4]} {value:g}" for name, value in drawn)
 
 
 def _full(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Iterator[Block]:
     if verdict is not None:
         yield Notice(_outcome(verdict), _TONES.get(verdict.winner, ""))
-    several = len({one.judge for one in passes}) > 1
-    for number, group in groupby(passes, key=lambda one: one.round):
-        both = sorted(group, key=lambda one: one.order)
-        tables = [[_pass(one, by_judge=several)] for one in both]
+    several = len({pass_.judge for pass_ in passes}) > 1
+    for number, group in groupby(passes, key=lambda pass_: pass_.round):
+        both = sorted(group, key=lambda pass_: pass_.order)
+        tables = [[_pass(pass_, by_judge=several)] for pass_ in both]
         yield Section(Label("unit.round", {"round": str(number)}), [Columns(tables)])
     if verdict is None:
         return
-    if verdict.criteria and len({one.order for one in passes}) > 1:
+    if verdict.criteria and len({pass_.order for pass_ in passes}) > 1:
         yield _settled_marks(verdict)
     if verdict.notes:
         yield Text(label=Label("unit.explanation"), text=verdict.notes)
@@ -147,16 +148,16 @@ def _outcome(verdict: PairVerdict) -> Piece:
     return Joined([*winner, *([] if verdict.settled == verdict.winner else how)])
 
 
-def _pass(one: PairPass, *, by_judge: bool) -> Block:
+def _pass(pass_: PairPass, *, by_judge: bool) -> Block:
     """One order: marks and what the judge said to each criterion, of A and B."""
     label: list[Piece] = [
-        Joined([Gloss("order", one.order), Gloss("verdict", one.winner or "")], " → ")
+        Joined([Gloss("order", pass_.order), Gloss("verdict", pass_.winner or "")], " → ")
     ]
-    if one.flags and one.said is not None:
-        own = Label("unit.own_winner", {"winner": Gloss("verdict", one.said)})
-        label = [Joined([*label, Joined(["(", own, ")"], "")], " ")]
-    label += [one.judge] if by_judge else []
-    rows = [_criterion(name, mark, one) for name, mark in one.marks.items()]
+    if pass_.flags and pass_.said is not None:
+        own_winner = Label("unit.own_winner", {"winner": Gloss("verdict", pass_.said)})
+        label = [Joined([*label, Joined(["(", own_winner, ")"], "")], " ")]
+    label += [pass_.judge] if by_judge else []
+    rows = [_criterion(name, mark, pass_) for name, mark in pass_.marks.items()]
     if not rows:
         return Notice(Joined(label))
     meets = [Label("unit.meets", {"side": side}) for side in "AB"]
@@ -164,14 +165,14 @@ def _pass(one: PairPass, *, by_judge: bool) -> Block:
     return Table(label=Joined(label), head=head, rows=rows)
 
 
-def _criterion(name: str, mark: str | None, one: PairPass) -> list[Cell]:
-    said = one.criteria.get(name, CriterionComment())
+def _criterion(name: str, mark: str | None, pass_: PairPass) -> list[Cell]:
+    comment = pass_.criteria.get(name, CriterionComment())
     meets = [
         "" if met is None else Gloss("meets", str(met).lower())
-        for met in (said.first_meets, said.second_meets)
+        for met in (comment.first_meets, comment.second_meets)
     ]
-    told = Cell(Gloss("mark", mark or "none"), _TONES.get(mark or "", ""))
-    return cells([Named(name), told, *meets, said.comment or ""])
+    mark_cell = Cell(Gloss("mark", mark or "none"), _TONES.get(mark or "", ""))
+    return cells([Named(name), mark_cell, *meets, comment.comment or ""])
 
 
 def _settled_marks(verdict: PairVerdict) -> Table:

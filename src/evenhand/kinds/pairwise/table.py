@@ -87,16 +87,16 @@ def read_table(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
     Raises TableError at a line that is wrong, and if the header has other criteria than those
     given; it may have none, as where votes made elsewhere name a winner and no marks.
     """
-    found: list[str] | None = None
+    columns: list[str] | None = None
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        cells = _read_cells(text.removeprefix("\ufeff") if found is None else text, number)
-        if found is None:
-            found = _criteria(cells, criteria, number)
+        cells = _read_cells(text.removeprefix("\ufeff") if columns is None else text, number)
+        if columns is None:
+            columns = _criteria(cells, criteria, number)
         else:
-            yield _row(cells, found, number)
-    if found is None:
+            yield _row(cells, columns, number)
+    if columns is None:
         raise TableError(1, "the table is empty; its first line must be the header")
 
 
@@ -119,13 +119,13 @@ class PairTable:
 def _criteria(cells: list[str], expected: Sequence[str] | None, number: int) -> list[str]:
     if len(cells) < 3 or cells[:2] != ["pair_id", "winner"] or cells[-1] != "notes":
         raise TableError(number, "no header; expected pair_id | winner | criteria | notes")
-    found = cells[2:-1]
-    if len(set(found)) < len(found):
+    columns = cells[2:-1]
+    if len(set(columns)) < len(columns):
         raise TableError(number, "a criterion stands twice in the header")
-    if expected is not None and found and found != list(expected):
-        shown = quoted(", ".join(found))
-        raise TableError(number, f"criteria {shown}; expected {quoted(', '.join(expected))}")
-    return found
+    if expected is not None and columns and columns != list(expected):
+        listed = quoted(", ".join(columns))
+        raise TableError(number, f"criteria {listed}; expected {quoted(', '.join(expected))}")
+    return columns
 
 
 def _row(cells: list[str], criteria: list[str], number: int) -> TableRow:
@@ -160,7 +160,7 @@ def _joined(cells: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    safe = _UNSAFE.sub(lambda found: _escape(found[0]), text)
+    safe = _UNSAFE.sub(lambda match: _escape(match[0]), text)
     if safe[:1].isspace():
         safe = _escape(safe[0]) + safe[1:]
     if safe[-1:].isspace():
@@ -173,12 +173,12 @@ def _escape(char: str) -> str:
 
 
 def _read_cells(text: str, number: int) -> list[str]:
-    def plain(found: re.Match[str]) -> str:
-        if found[1]:
-            return chr(int(found[1], 16))
-        if found[2] not in _PLAIN:
-            raise TableError(number, f"{quoted(found[0])} is no escape; write a backslash as \\\\")
-        return _PLAIN[found[2]]
+    def plain(match: re.Match[str]) -> str:
+        if match[1]:
+            return chr(int(match[1], 16))
+        if match[2] not in _PLAIN:
+            raise TableError(number, f"{quoted(match[0])} is no escape; write a backslash as \\\\")
+        return _PLAIN[match[2]]
 
     return [_ESCAPE.sub(plain, cell.strip()) for cell in _cells(text)]
 
@@ -277,13 +277,13 @@ def _columns(tidy: Sequence[str], at: int) -> Iterator[tuple[str, Sequence[str]]
 
 
 def _is_verdict(
-    tidy: Sequence[str], winner: str | None, given: Sequence[str | None], criteria: Sequence[str]
+    tidy: Sequence[str], winner: str | None, marks: Sequence[str | None], criteria: Sequence[str]
 ) -> bool:
     """Whether enough of a line is there. A cut one must hold a mark, and not begin like a line
     about one criterion."""
-    if len(given) == len(criteria):
-        return bool(winner or any(given))
-    return any(given) and not tidy[0].startswith(tuple(criteria))
+    if len(marks) == len(criteria):
+        return bool(winner or any(marks))
+    return any(marks) and not tidy[0].startswith(tuple(criteria))
 
 
 def _word(cell: str, allowed: Sequence[str]) -> str | None:

@@ -79,7 +79,7 @@ def first_order(seed: int, pair: Pair) -> str:
 def pair_text(pair: Pair) -> str:
     """A pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
     body: dict[str, Any] = {"id": pair.id, "topic": pair.topic}
-    body["candidates"] = [_candidate_value(one) for one in (pair.first, pair.second)]
+    body["candidates"] = [_candidate_value(candidate) for candidate in (pair.first, pair.second)]
     body |= {"row": pair.row, "places": pair.places}
     body |= {"meta": pair.meta, "language": pair.language, **pair.extras}
     return jsontext.dump({key: value for key, value in body.items() if value is not None})
@@ -131,42 +131,42 @@ def _id(row: Mapping[str, Any]) -> str:
 
 
 def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
-    given = row.get("candidates")
-    if isinstance(given, str):
+    value = row.get("candidates")
+    if isinstance(value, str):
         try:
-            given = jsontext.parse(given)
+            value = jsontext.parse(value)
         except ValueError as error:
             raise RowError(f'"candidates" is a text that is not JSON: {error}') from None
-    if given is None:
+    if value is None:
         raise RowError('"candidates" is missing')
-    if isinstance(given, Mapping):
-        given = _numbered(cast("Mapping[str, Any]", given))
-    if not isinstance(given, list):
-        raise RowError(f'"candidates" must be a list, and is {named(given)}')
-    rows = cast("Sequence[object]", given)
+    if isinstance(value, Mapping):
+        value = _numbered(cast("Mapping[str, Any]", value))
+    if not isinstance(value, list):
+        raise RowError(f'"candidates" must be a list, and is {named(value)}')
+    rows = cast("Sequence[object]", value)
     if len(rows) < 2:
         raise RowError(f'"candidates" must hold two or more answers, and holds {len(rows)}')
-    candidates = [_candidate(one, i) for i, one in enumerate(rows)]
-    ids = [one.id for one in candidates]
+    candidates = [_candidate(candidate, i) for i, candidate in enumerate(rows)]
+    ids = [candidate.id for candidate in candidates]
     for i, ident in enumerate(ids):
         if ident in ids[:i]:
             raise RowError(f"candidates[{i}].id: two candidates are called {ident!r}")
     return candidates
 
 
-def _numbered(given: Mapping[str, Any]) -> object:
+def _numbered(columns: Mapping[str, Any]) -> object:
     """Candidates from the columns of a table: `candidates.1.text`, `candidates.2.text`, ..."""
-    if not all(key.isdecimal() for key in given):
-        return given
-    return [given[key] for key in sorted(given, key=int)]
+    if not all(key.isdecimal() for key in columns):
+        return columns
+    return [columns[key] for key in sorted(columns, key=int)]
 
 
 def _candidate(value: object, index: int) -> Candidate:
     path = f"candidates[{index}]"
     if not isinstance(value, Mapping):
         raise RowError(f'"{path}" must be an object with "id" and "text", and is {named(value)}')
-    given = cast("Mapping[str, Any]", value)
-    ident, text = given.get("id"), given.get("text")
+    fields = cast("Mapping[str, Any]", value)
+    ident, text = fields.get("id"), fields.get("text")
     check_id(ident, f"{path}.id")
     if not isinstance(text, str):
         what = "is missing" if text is None else f"must be a text, and is {named(text)}"
@@ -175,14 +175,14 @@ def _candidate(value: object, index: int) -> Candidate:
         raise RowError(f'"{path}.text" is empty')
     # Without an id a candidate is known by its place: 1, 2, ...
     return Candidate(
-        id=str(index + 1 if ident in (None, "") else ident), text=text, model=_model(given)
+        id=str(index + 1 if ident in (None, "") else ident), text=text, model=_model(fields)
     )
 
 
-def _model(given: Mapping[str, Any]) -> str:
+def _model(fields: Mapping[str, Any]) -> str:
     """The model behind a candidate, where the row names it apart from the id."""
-    meta: object = given.get("meta")
-    model = given.get("model") or (
+    meta: object = fields.get("meta")
+    model = fields.get("model") or (
         cast("Mapping[str, Any]", meta).get("model") if isinstance(meta, Mapping) else None
     )
     return model if isinstance(model, str) else ""

@@ -118,7 +118,7 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
 
 def pair_passes(judgment: Judgment) -> tuple[PairPass, ...]:
     """The passes of a judgment of a pair."""
-    return tuple(one for one in judgment.passes if isinstance(one, PairPass))
+    return tuple(pass_ for pass_ in judgment.passes if isinstance(pass_, PairPass))
 
 
 READER = JudgmentReader(PairVerdict, PairPass)

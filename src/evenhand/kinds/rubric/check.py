@@ -100,30 +100,32 @@ class _Check(Inspection):
             self.fix("meta", "meta")
 
     def _scores(self, value: object) -> dict[str, DimensionScore]:
-        given = self.object_at(value, "scores")
-        if given is None:
+        scores_given = self.object_at(value, "scores")
+        if scores_given is None:
             return {}
         dimensions = self.rubric.dimensions
-        self.keys(given, tuple(d.id for d in dimensions), "scores.")
-        scores = ((d.id, self._score(d, given[d.id])) for d in dimensions if d.id in given)
+        self.keys(scores_given, tuple(d.id for d in dimensions), "scores.")
+        scores = (
+            (d.id, self._score(d, scores_given[d.id])) for d in dimensions if d.id in scores_given
+        )
         return {name: score for name, score in scores if score is not None}
 
     def _score(self, dimension: Dimension, value: object) -> DimensionScore | None:
         path = f"scores.{dimension.id}"
-        given = self.object_at(value, path)
-        if given is None:
+        parts = self.object_at(value, path)
+        if parts is None:
             return None
-        self.keys(given, _INNER, f"{path}.")
-        rationale = given.get("rationale", "")
-        if self.typed(rationale, str, "text", f"{path}.rationale") and "rationale" in given:
-            self._rationale(rationale, f"{path}.rationale", given.get("evidence") == [])
+        self.keys(parts, _INNER, f"{path}.")
+        rationale = parts.get("rationale", "")
+        if self.typed(rationale, str, "text", f"{path}.rationale") and "rationale" in parts:
+            self._rationale(rationale, f"{path}.rationale", parts.get("evidence") == [])
         quotes: tuple[str, ...] = ()
         score = None
-        if "evidence" in given:
-            quotes = self._quotes(dimension.id, given["evidence"], rationale, f"{path}.evidence")
-        if "score" in given:
-            score = self._band(dimension, given["score"], f"{path}.score")
-        if given.get("evidence") == [] and score == max(dimension.scores):
+        if "evidence" in parts:
+            quotes = self._quotes(dimension.id, parts["evidence"], rationale, f"{path}.evidence")
+        if "score" in parts:
+            score = self._band(dimension, parts["score"], f"{path}.score")
+        if parts.get("evidence") == [] and score == max(dimension.scores):
             self.flags.append(f"top_without_evidence:{dimension.id}")
         return None if score is None else DimensionScore(score, quotes, rationale)
 
@@ -158,12 +160,12 @@ class _Check(Inspection):
     ) -> tuple[str, ...]:
         if not self.typed(value, list, "list", path):
             return ()
-        given = cast("list[Any]", value)
-        if not given:
+        quotes_given = cast("list[Any]", value)
+        if not quotes_given:
             self._admitted(rationale, path)
-        if len(given) > EVIDENCE_MAX:
+        if len(quotes_given) > EVIDENCE_MAX:
             self.breach("evidence_count", "schema", path)
-        quotes = enumerate(given[:EVIDENCE_MAX])
+        quotes = enumerate(quotes_given[:EVIDENCE_MAX])
         return tuple(self._quote(dimension, quote, f"{path}[{i}]") for i, quote in quotes)
 
     def _admitted(self, rationale: object, path: str) -> None:
@@ -213,13 +215,13 @@ class _Check(Inspection):
     def _tags(self, value: object) -> tuple[str, ...]:
         if not self.typed(value, list, "list", "failure_tags"):
             return ()
-        given = cast("list[Any]", value)
-        unknown = [tag for tag in given if tag not in TAGS]
+        tags = cast("list[Any]", value)
+        unknown = [tag for tag in tags if tag not in TAGS]
         for tag in unknown:
-            shown, allowed = jsontext.as_text(tag), ", ".join(TAGS)
-            self.breach("tag_unknown", "schema", "failure_tags", value=shown, allowed=allowed)
-        ordered = [tag for tag in TAGS if tag in given]
-        if not unknown and ordered != given:
+            written, allowed = jsontext.as_text(tag), ", ".join(TAGS)
+            self.breach("tag_unknown", "schema", "failure_tags", value=written, allowed=allowed)
+        ordered = [tag for tag in TAGS if tag in tags]
+        if not unknown and ordered != tags:
             self.fix("tags", "failure_tags")
         return tuple(ordered)
 

@@ -25,7 +25,7 @@ def scored(judgment: Judgment) -> Scored | None:
         return None
     verdict = judgment.value
     assert isinstance(verdict, RubricVerdict)
-    scores = {name: float(given.score) for name, given in verdict.scores.items()}
+    scores = {name: float(score.score) for name, score in verdict.scores.items()}
     return Scored(scores, tags=verdict.failure_tags)
 
 

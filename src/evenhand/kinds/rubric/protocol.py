@@ -268,7 +268,7 @@ def _labelled(dimension: Dimension) -> dict[str, Any]:
 
 
 def _any_of(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    different = list({jsontext.dump(one): one for one in schemas}.values())
+    different = list({jsontext.dump(schema): schema for schema in schemas}.values())
     if len(different) > 1:
         return {"anyOf": different}
     return different[0] if different else {}

@@ -85,17 +85,17 @@ def build_rubric(value: object) -> Rubric:
 
 
 def _dimension(value: object, path: Path) -> Dimension:
-    known = {"id", "name", "scale", "definition", "bands"}
-    given = _object(value, path, "a dimension", known)
-    ident = _string(given.get("id"), (*path, "id"), "id")
-    listed = _list(given.get("bands"), (*path, "bands"), "bands")
+    keys = {"id", "name", "scale", "definition", "bands"}
+    fields = _object(value, path, "a dimension", keys)
+    ident = _string(fields.get("id"), (*path, "id"), "id")
+    listed = _list(fields.get("bands"), (*path, "bands"), "bands")
     bands = tuple(_band(b, (*path, "bands", i)) for i, b in enumerate(listed))
     _differ(bands, path)
     return Dimension(
         id=ident,
-        name=_string(given.get("name", ident), (*path, "name"), "name"),
-        scale=_scale(given.get("scale", ""), (*path, "scale")),
-        definition=_string(given.get("definition"), (*path, "definition"), "definition"),
+        name=_string(fields.get("name", ident), (*path, "name"), "name"),
+        scale=_scale(fields.get("scale", ""), (*path, "scale")),
+        definition=_string(fields.get("definition"), (*path, "definition"), "definition"),
         bands=bands,
     )
 
@@ -119,30 +119,30 @@ def _differ(bands: tuple[Band, ...], path: Path) -> None:
 
 
 def _band(value: object, path: Path) -> Band:
-    given = _object(value, path, "a band", {"score", "criteria"})
-    score = given.get("score")
+    fields = _object(value, path, "a band", {"score", "criteria"})
+    score = fields.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
         raise RubricError((*path, "score"), "a band's score must be a number")
-    return Band(score, _string(given.get("criteria"), (*path, "criteria"), "criteria"))
+    return Band(score, _string(fields.get("criteria"), (*path, "criteria"), "criteria"))
 
 
-def _object(value: object, path: Path, what: str, known: set[str]) -> Mapping[str, Any]:
+def _object(value: object, path: Path, what: str, keys: set[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise RubricError(path, f"{what} must be an object with {_listed(known)}")
-    given = cast("Mapping[str, Any]", value)
-    for key in given:
-        if key not in known:
-            raise RubricError((*path, key), f"{what} has no key {quoted(key)}{_meant(key, known)}")
-    return given
+        raise RubricError(path, f"{what} must be an object with {_listed(keys)}")
+    fields = cast("Mapping[str, Any]", value)
+    for key in fields:
+        if key not in keys:
+            raise RubricError((*path, key), f"{what} has no key {quoted(key)}{_meant(key, keys)}")
+    return fields
 
 
-def _meant(key: str, known: set[str]) -> str:
-    near = nearest(key, sorted(known))
-    return f'; did you mean "{near}"?' if near else f"; it has {_listed(known)}"
+def _meant(key: str, keys: set[str]) -> str:
+    near = nearest(key, sorted(keys))
+    return f'; did you mean "{near}"?' if near else f"; it has {_listed(keys)}"
 
 
-def _listed(known: set[str]) -> str:
-    return ", ".join(sorted(known))
+def _listed(keys: set[str]) -> str:
+    return ", ".join(sorted(keys))
 
 
 def _list(value: object, path: Path, name: str) -> Sequence[object]:

@@ -74,7 +74,7 @@ def _judgments(judgments: Sequence[Judgment]) -> Iterator[ShownJudgment]:
 
 def _shown(judgment: Verdict, verdict: RubricVerdict, first: int) -> ShownJudgment:
     scores = verdict.scores.items()
-    line = " ".join(f"{name} {jsontext.dump(given.score)}" for name, given in scores)
+    line = " ".join(f"{name} {jsontext.dump(score.score)}" for name, score in scores)
     return ShownJudgment(
         line=[Cell(line)],
         brief=[_brief(judgment, verdict)],
@@ -89,12 +89,12 @@ def _full(judgment: Verdict, verdict: RubricVerdict, first: int) -> Iterator[Blo
         cells(
             [
                 Named(name),
-                Cell(Number(float(given.score)), "strong"),
-                given.rationale,
-                Joined(list(_quotes(name, given, numbered)), "\n"),
+                Cell(Number(float(score.score)), "strong"),
+                score.rationale,
+                Joined(list(_quotes(name, score, numbered)), "\n"),
             ]
         )
-        for name, given in verdict.scores.items()
+        for name, score in verdict.scores.items()
     ]
     head = labels("dimension", "score", "rationale", "evidence")
     yield Table(label=Label("unit.scores"), head=head, rows=rows)
@@ -106,10 +106,10 @@ def _full(judgment: Verdict, verdict: RubricVerdict, first: int) -> Iterator[Blo
 
 
 def _quotes(
-    name: str, given: DimensionScore, numbered: Sequence[tuple[int, Evidence]]
+    name: str, score: DimensionScore, numbered: Sequence[tuple[int, Evidence]]
 ) -> Iterator[Joined]:
     places = [(number, place) for number, place in numbered if place.dimension == name]
-    for quote, (number, place) in zip(given.evidence, places, strict=False):
+    for quote, (number, place) in zip(score.evidence, places, strict=False):
         where = f"[{place.start}:{place.end}"
         exact = place.match == "exact"
         how = [f"{number} “{quote}” {where}"] if exact else [f"{number} “{quote}” {where}, "]
@@ -119,16 +119,16 @@ def _quotes(
 def _brief(judgment: Verdict, verdict: RubricVerdict) -> Table:
     """Scores with their quotes, where those stand, and the reasons."""
     means, rows = _means(judgment), list[list[Cell]]()
-    for name, given in verdict.scores.items():
+    for name, scored in verdict.scores.items():
         places = [place for place in judgment.evidence if place.dimension == name]
         quotes = [
             f"“{quote}” [{place.start}:{place.end}{'' if place.match == 'exact' else ', '}"
             f"{_MATCHES.get(place.match, place.match)}]"
-            for quote, place in zip(given.evidence, places, strict=False)
+            for quote, place in zip(scored.evidence, places, strict=False)
         ]
         mean = [f"~{means[name]:.1f}"] if name in means else []
-        score = Joined([jsontext.dump(given.score), *mean], "\n")
-        rows.append(cells([name, score, Joined([*quotes, given.rationale], "\n")]))
+        score = Joined([jsontext.dump(scored.score), *mean], "\n")
+        rows.append(cells([name, score, Joined([*quotes, scored.rationale], "\n")]))
     return Table(head=["dimension", "score", "evidence [where], reason"], rows=rows)
 
 
@@ -148,6 +148,6 @@ def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
     for _, judgment in verdicts:
         assert isinstance(judgment.value, RubricVerdict)
         variant = str(judgment.value.meta.get("prompt_variant", ""))
-        for name, given in judgment.value.scores.items():
-            values.setdefault((variant, name), []).append(float(given.score))
+        for name, score in judgment.value.scores.items():
+            values.setdefault((variant, name), []).append(float(score.score))
     return Summary([score_table(values)] if values else [])

@@ -82,19 +82,19 @@ def load_sample(text: str) -> Sample:
 
 
 def _rubric(row: Mapping[str, Any], has_rubric: bool) -> Mapping[str, Any] | None:
-    given = row.get("rubric")
-    if given is None:
+    rubric = row.get("rubric")
+    if rubric is None:
         if not has_rubric:
             raise RowError('there is no "rubric", neither in this row nor in the suite')
         return None
-    if isinstance(given, str):
+    if isinstance(rubric, str):
         try:
-            given = jsontext.parse(given)
+            rubric = jsontext.parse(rubric)
         except ValueError as error:
             raise RowError(f'"rubric" is a text that is not JSON: {error}') from None
     try:
-        parse_rubric(jsontext.dump(given))
+        parse_rubric(jsontext.dump(rubric))
     except RubricError as error:
         path = ".".join(map(str, ("rubric", *error.path)))
         raise RowError(f"{path}: {error}") from None
-    return cast("Mapping[str, Any]", given)
+    return cast("Mapping[str, Any]", rubric)

@@ -39,11 +39,11 @@ class RubricVerdict(Struct, frozen=True, kw_only=True):
         """The contract's own object: meta, scores, failure_tags, notes."""
         scores = {
             dimension: {
-                "score": given.score,
-                "evidence": list(given.evidence),
-                "rationale": given.rationale,
+                "score": score.score,
+                "evidence": list(score.evidence),
+                "rationale": score.rationale,
             }
-            for dimension, given in self.scores.items()
+            for dimension, score in self.scores.items()
         }
         return {
             "meta": dict(self.meta),

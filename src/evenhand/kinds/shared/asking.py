@@ -32,7 +32,9 @@ class Try(NamedTuple, Generic[V]):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """As a judgment keeps them: so many, and without what the judge was told of them."""
-        return tuple(replace(one, told="") for one in self.checked.problems[:PROBLEMS_SHOWN])
+        return tuple(
+            replace(problem, told="") for problem in self.checked.problems[:PROBLEMS_SHOWN]
+        )
 
     @property
     def record(self) -> Pass:

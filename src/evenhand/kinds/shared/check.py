@@ -71,16 +71,16 @@ class Inspection:
 
     def object_in(self, text: str | bytes) -> dict[str, Any] | None:
         """The one JSON object of a reply."""
-        found = read(text)
-        if isinstance(found, Unreadable):
-            self.unreadable(found)
+        reading = read(text)
+        if isinstance(reading, Unreadable):
+            self.unreadable(reading)
             return None
-        if found.wrapped:
+        if reading.wrapped:
             self.fix("unwrapped", "")
-        return found.value
+        return reading.value
 
-    def unreadable(self, found: Unreadable) -> None:
-        self.breach(found.kind, found.code, value=found.about)
+    def unreadable(self, reading: Unreadable) -> None:
+        self.breach(reading.kind, reading.code, value=reading.about)
 
     def keys(
         self,

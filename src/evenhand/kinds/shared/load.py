@@ -75,9 +75,12 @@ class Protocol:
     @property
     def languages(self) -> list[str]:
         """The languages that it has a prompt in, those of the built-in protocols first."""
-        found = filter(None, map(_PROMPT.fullmatch, self.texts))
-        spoken = {one[1] for one in found}
-        return [*(one for one in LANGUAGES if one in spoken), *sorted(spoken - set(LANGUAGES))]
+        matches = filter(None, map(_PROMPT.fullmatch, self.texts))
+        spoken = {language[1] for language in matches}
+        return [
+            *(language for language in LANGUAGES if language in spoken),
+            *sorted(spoken - set(LANGUAGES)),
+        ]
 
     @property
     def own(self) -> OwnPrompt | None:
@@ -122,16 +125,16 @@ class Protocol:
     def words(self, language: str) -> Words:
         """The fixed phrases in one language."""
         english = self._said("en")
-        said = _joined(english, self._said(language))
-        said |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
+        texts = _joined(english, self._said(language))
+        texts |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
         try:
             return Words(
-                problems=said["problems"],
-                types=said["types"],
-                neutral=said.get("neutral", {}),
+                problems=texts["problems"],
+                types=texts["types"],
+                neutral=texts.get("neutral", {}),
                 english=english["problems"],
                 english_types=english["types"],
-                phrases=dict(_phrases(said)),
+                phrases=dict(_phrases(texts)),
             )
         except KeyError as key:
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
@@ -139,19 +142,19 @@ class Protocol:
     def _no_evidence(self, language: str) -> str:
         """The phrase that a protocol of the user's own has for no evidence: one, or one a
         language."""
-        given = self.given["no_evidence"]
-        phrase = given.get(language) if isinstance(given, dict) else given
+        phrases = self.given["no_evidence"]
+        phrase = phrases.get(language) if isinstance(phrases, dict) else phrases
         if not isinstance(phrase, str) or not phrase.strip():
             raise ProtocolError("protocol.toml", f"no_evidence has no phrase in {language}")
         return phrase
 
     def _said(self, language: str) -> dict[str, Any]:
         """The protocol's own words over those that all kinds share."""
-        said: dict[str, Any] = {}
+        texts: dict[str, Any] = {}
         for place in ("words/common", "words/kind", "words"):
             if f"{place}/{language}.toml" in self.texts:
-                said = _joined(said, self._toml(f"{place}/{language}.toml"))
-        return said
+                texts = _joined(texts, self._toml(f"{place}/{language}.toml"))
+        return texts
 
     def _toml(self, file: str) -> dict[str, Any]:
         if file not in self.texts:
@@ -167,9 +170,9 @@ def _joined(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
     return joined
 
 
-def _phrases(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _phrases(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What else is said, by name; in a table, by its name and the phrase's."""
-    for name, value in said.items():
+    for name, value in texts.items():
         if isinstance(value, str):
             yield name, value
         elif name not in ("problems", "types", "neutral"):
@@ -198,19 +201,19 @@ def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
 
 def protocol_of(name: str, kind: str, form: ProtocolForm, texts: Mapping[str, str]) -> Protocol:
     """The protocol of these texts, which are of a kind and have its form; raises ProtocolError."""
-    given = parse_toml("protocol.toml", texts["protocol.toml"])
-    about = str(given.get("about", ""))
-    _check_keys(form, given)
-    return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=given)
+    values = parse_toml("protocol.toml", texts["protocol.toml"])
+    about = str(values.get("about", ""))
+    _check_keys(form, values)
+    return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=values)
 
 
-def _check_keys(form: ProtocolForm, given: Mapping[str, Any]) -> None:
+def _check_keys(form: ProtocolForm, values: Mapping[str, Any]) -> None:
     """Refuse what a protocol of the kind does not have: mistyped, it would go unheard."""
-    known = ("kind", "about", *form.keys)
-    for name in given:
-        if name not in known:
-            near = nearest(name, known)
-            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(known)}"
+    keys = ("kind", "about", *form.keys)
+    for name in values:
+        if name not in keys:
+            near = nearest(name, keys)
+            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
             raise ProtocolError("protocol.toml", f'unknown key "{name}"; {meant}')
 
 

@@ -41,8 +41,8 @@ class OwnPrompt:
     def says(self, word: str) -> bool:
         """Whether the prompt speaks of something; in a text without spaces a word ends where its
         letters do."""
-        found = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
-        return any(found.search(part) for part in self.parts)
+        pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
+        return any(pattern.search(part) for part in self.parts)
 
     def messages(self, unit: Unit) -> tuple[Message, ...]:
         """The opening of the conversation about one unit."""

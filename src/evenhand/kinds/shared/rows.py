@@ -130,5 +130,5 @@ def named(value: object) -> str:
 def check_language(language: str | None, spoken: Collection[str]) -> None:
     """A row's language must be one that the protocol speaks; raises RowError."""
     if language and language not in spoken:
-        known = ", ".join(spoken)
-        raise RowError(f'the protocol speaks {known}, and "language" is {language}')
+        listed = ", ".join(spoken)
+        raise RowError(f'the protocol speaks {listed}, and "language" is {language}')

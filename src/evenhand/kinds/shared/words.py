@@ -51,9 +51,9 @@ class Words:
     def wrong_type(self, name: str, path: str) -> Problem:
         """A breach by a value of another type than the named one, of which each wording has its
         own word."""
-        told = self.problem("wrong_type", "schema", path, allowed=self.types[name])
+        problem = self.problem("wrong_type", "schema", path, allowed=self.types[name])
         english = self.problem("wrong_type", "schema", path, allowed=self.english_types[name])
-        return replace(told, message=english.message)
+        return replace(problem, message=english.message)
 
     def complaint(self, problems: Iterable[Problem]) -> str:
         """The list of what is wrong, as the judge is told."""

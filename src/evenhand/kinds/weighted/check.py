@@ -113,9 +113,9 @@ class _Check(Inspection):
         """What only the judge knows: not the type where it is given, a reason only for a critical
         fail, and nothing of what a critical fail ends."""
         failed = value.get("critical_fail") is True
-        known = {"reasoning", "score"} if failed else {"critical_fail_reason"}
-        known |= {"inferred_task_type"} if self.task.given else set()
-        return [name for name in _ASKED if name not in known]
+        needless = {"reasoning", "score"} if failed else {"critical_fail_reason"}
+        needless |= {"inferred_task_type"} if self.task.given else set()
+        return [name for name in _ASKED if name not in needless]
 
     def _restored(self, value: Mapping[str, Any], grade: Grade) -> None:
         """Log what code put in the place of what the judge wrote, unless it is asked again."""
@@ -165,8 +165,8 @@ class _Check(Inspection):
             return self.task.scale or kind if named is kind else named
         if name is not None and (named or self.task.given):
             code: Reason = "out_of_range" if isinstance(name, str) else "schema"
-            shown, allowed = jsontext.dump(name), kind.id if kind else ""
-            self.breach("type_unknown", code, "task_type", value=shown, allowed=allowed)
+            written, allowed = jsontext.dump(name), kind.id if kind else ""
+            self.breach("type_unknown", code, "task_type", value=written, allowed=allowed)
             return None
         return self.task.scale or kind
 
@@ -177,21 +177,21 @@ class _Check(Inspection):
             "out_of_range" if isinstance(weights, dict) else "schema",
             "weights",
             value=jsontext.dump(weights),
-            allowed="; ".join(jsontext.dump(dict(one.weights)) for one in types),
+            allowed="; ".join(jsontext.dump(dict(task_type.weights)) for task_type in types),
         )
 
     def _inferred(self, value: Mapping[str, Any]) -> TaskType | None:
         named = value.get("inferred_task_type")
-        for one in self.task.types:
-            if one.id == named:
-                return one
+        for task_type in self.task.types:
+            if task_type.id == named:
+                return task_type
         is_ended = named is None and self.task.failed is not None
         if "inferred_task_type" in value and not is_ended:
             kind = "type_missing" if named is None else "type_unknown"
             code: Reason = "out_of_range" if isinstance(named, str) else "schema"
-            allowed = ", ".join(one.id for one in self.task.types)
-            shown = jsontext.dump(named)
-            self.breach(kind, code, "inferred_task_type", value=shown, allowed=allowed)
+            allowed = ", ".join(task_type.id for task_type in self.task.types)
+            written = jsontext.dump(named)
+            self.breach(kind, code, "inferred_task_type", value=written, allowed=allowed)
         return None
 
     def _critical(self, value: Mapping[str, Any]) -> bool:
@@ -227,11 +227,11 @@ class _Check(Inspection):
             if value.get("score") != zeroes:
                 self.fix("zeroed", "score")
             return zeroes
-        given = self.object_at(value["score"], "score") if "score" in value else None
-        if given is None:
+        scores = self.object_at(value["score"], "score") if "score" in value else None
+        if scores is None:
             return {}
-        self.keys(given, self.dimensions, "score.")
-        return {d: self._score(given[d], d, kind, scale) for d in self.dimensions if d in given}
+        self.keys(scores, self.dimensions, "score.")
+        return {d: self._score(scores[d], d, kind, scale) for d in self.dimensions if d in scores}
 
     def _score(
         self, score: object, dimension: str, kind: TaskType | None, scale: TaskType | None
@@ -244,8 +244,8 @@ class _Check(Inspection):
             return 0
         most, offered = kind.weights[dimension], scale.weights[dimension]
         if not 0 <= score <= offered:
-            shown = jsontext.dump(score)
-            self.breach("score_over", "out_of_range", path, value=shown, allowed=offered)
+            written = jsontext.dump(score)
+            self.breach("score_over", "out_of_range", path, value=written, allowed=offered)
             return 0
         if offered == most:
             return plain_number(score)
@@ -259,21 +259,25 @@ class _Check(Inspection):
             reasons = self._ended(reasons)
         elif "reasoning" not in value:
             return {}
-        given = self.object_at(reasons, "reasoning")
-        if given is None:
+        reasons_given = self.object_at(reasons, "reasoning")
+        if reasons_given is None:
             return {}
-        self.keys(given, self.dimensions, "reasoning.")
-        return {d: self._reason(given[d], f"reasoning.{d}") for d in self.dimensions if d in given}
+        self.keys(reasons_given, self.dimensions, "reasoning.")
+        return {
+            d: self._reason(reasons_given[d], f"reasoning.{d}")
+            for d in self.dimensions
+            if d in reasons_given
+        }
 
     def _ended(self, reasons: object) -> object:
         """The reasons beside a critical fail, with what it left out or blank filled in."""
         if reasons is not None and not isinstance(reasons, dict):
             return reasons
-        given = cast("dict[str, Any]", reasons or {})
-        missing = [d for d in self.dimensions if _is_blank(given.get(d))]
+        texts = cast("dict[str, Any]", reasons or {})
+        missing = [d for d in self.dimensions if _is_blank(texts.get(d))]
         if missing:
             self.fix("zeroed", "reasoning")
-        return given | dict.fromkeys(missing, self.words.phrases["ungraded"])
+        return texts | dict.fromkeys(missing, self.words.phrases["ungraded"])
 
     def _reason(self, reason: object, path: str) -> str:
         if not self.typed(reason, str, "text", path):
@@ -286,17 +290,17 @@ class _Check(Inspection):
         return cut(text)
 
     def _confidence(self, value: Mapping[str, Any]) -> Any:
-        given = value.get("confidence")
-        level = given.strip().casefold() if isinstance(given, str) else None
+        confidence = value.get("confidence")
+        level = confidence.strip().casefold() if isinstance(confidence, str) else None
         if level in CONFIDENCE:
-            if level != given:
+            if level != confidence:
                 self.fix("unwrapped", "confidence")
             return level
         if "confidence" in value:
-            code: Reason = "out_of_range" if isinstance(given, str) else "schema"
-            shown, allowed = jsontext.dump(given), ", ".join(CONFIDENCE)
-            self.breach("confidence_unknown", code, "confidence", value=shown, allowed=allowed)
-        return given
+            code: Reason = "out_of_range" if isinstance(confidence, str) else "schema"
+            written, allowed = jsontext.dump(confidence), ", ".join(CONFIDENCE)
+            self.breach("confidence_unknown", code, "confidence", value=written, allowed=allowed)
+        return confidence
 
 
 def _is_blank(text: object) -> bool:
@@ -338,5 +342,5 @@ def cut(text: str) -> str:
     head, after = text[: REASONING_CHARS - 1], text[REASONING_CHARS - 1]
     # Nothing but a word of a script that has words is worth going back for.
     started = _STARTED.search(head) if _STARTED.fullmatch(after) else None
-    kept = head[: started.start()].rstrip() if started else ""
-    return (kept or head.rstrip()) + CUT_MARK
+    whole_words = head[: started.start()].rstrip() if started else ""
+    return (whole_words or head.rstrip()) + CUT_MARK

@@ -47,9 +47,9 @@ def read_types(
     protocol: Protocol, language: str, dimensions: Sequence[Dimension]
 ) -> tuple[TaskType, ...]:
     """The task types of a protocol, each with weights that add up; raises ProtocolError."""
-    known = [dimension.id for dimension in dimensions]
+    ids = [dimension.id for dimension in dimensions]
     return tuple(
-        TaskType(ident, text, _weights(ident, row.get("weights"), known))
+        TaskType(ident, text, _weights(ident, row.get("weights"), ids))
         for ident, text, row in _worded(protocol, "types", language)
     )
 
@@ -58,16 +58,16 @@ def _worded(
     protocol: Protocol, table: str, language: str
 ) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Id, text and the rest of each row of a table."""
-    given = protocol.given.get(table)
-    if not isinstance(given, list) or not given:
+    rows_given = protocol.given.get(table)
+    if not isinstance(rows_given, list) or not rows_given:
         raise ProtocolError(_FILE, f"a weighted protocol needs [[{table}]], each with an id")
     rows: list[tuple[str, str, Mapping[str, Any]]] = []
-    for number, value in enumerate(cast("list[object]", given), 1):
+    for number, value in enumerate(cast("list[object]", rows_given), 1):
         row = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
         ident, text = row.get("id"), protocol.said(row, language)
         if not isinstance(ident, str) or not ident.strip() or "." in ident:
             raise ProtocolError(_FILE, f"[[{table}]] {number} needs an id, without full stops")
-        if any(ident == known for known, _, _ in rows):
+        if any(ident == earlier for earlier, _, _ in rows):
             raise ProtocolError(_FILE, f"two of [[{table}]] are called {ident}")
         if not isinstance(text, str) or not text.strip():
             raise ProtocolError(_FILE, f'[[{table}]] {ident} has no text in "{language}"')
@@ -75,8 +75,8 @@ def _worded(
     return rows
 
 
-def _weights(ident: str, given: object, dimensions: Sequence[str]) -> dict[str, float]:
-    row = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+def _weights(ident: str, value: object, dimensions: Sequence[str]) -> dict[str, float]:
+    row = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
     if set(row) != set(dimensions):
         named = ", ".join(dimensions)
         raise ProtocolError(_FILE, f"the weights of type {ident} must name each of {named}")
@@ -104,13 +104,13 @@ def shape_of(dimensions: Sequence[Dimension]) -> dict[str, Any]:
 
 
 def schema_of(
-    dimensions: Sequence[Dimension], types: Sequence[TaskType], given: TaskType | None
+    dimensions: Sequence[Dimension], types: Sequence[TaskType], task_type: TaskType | None
 ) -> dict[str, Any]:
     """The schema of a reply; `given` is the task's type where the rubric names it."""
-    ids = [one.id for one in types]
+    ids = [kind.id for kind in types]
     text, number = {"type": "string"}, {"type": "number"}
     return object_of(
-        inferred_task_type={"type": "null"} if given else {"type": "string", "enum": ids},
+        inferred_task_type={"type": "null"} if task_type else {"type": "string", "enum": ids},
         critical_fail={"type": "boolean"},
         critical_fail_reason={"type": ["string", "null"]},
         reasoning=object_of(**{d.id: text for d in dimensions}),
@@ -120,14 +120,14 @@ def schema_of(
 
 
 def compact_schema_of(
-    dimensions: Sequence[Dimension], types: Sequence[TaskType], given: TaskType | None
+    dimensions: Sequence[Dimension], types: Sequence[TaskType], task_type: TaskType | None
 ) -> dict[str, Any]:
     """For a judge that fills a form: a few steps of each weight, nothing it cannot decide. Where
     no type is given the steps are those of the first, which the check rescales to the inferred."""
-    weights = (given or types[0]).weights
-    ids = [one.id for one in types]
+    weights = (task_type or types[0]).weights
+    ids = [kind.id for kind in types]
     return object_of(
-        inferred_task_type={"const": None} if given else {"enum": ids},
+        inferred_task_type={"const": None} if task_type else {"enum": ids},
         critical_fail={"const": False},
         critical_fail_reason={"const": None},
         reasoning=object_of(

@@ -116,14 +116,14 @@ class WeightedProtocol:
         """The answer's own rubric, else the suite's; the loader saw to it that there is one."""
         text = self.rubric if answer.rubric is None else answer.rubric
         assert text is not None, "an answer without a rubric passed the loader"
-        return task_rubric(text, tuple(one.id for one in self.types))
+        return task_rubric(text, tuple(task_type.id for task_type in self.types))
 
     def task(self, answer: Answer, style: Style) -> Task:
         """What code knows before the judge is asked."""
         rubric = self.rubric_of(answer)
-        given = next((one for one in self.types if one.id == rubric.task_type), None)
-        scale = self.types[0] if style == "compact" and given is None else None
-        return Task(answer.task_name, given, self.types, bool(rubric.critical), scale)
+        task_type = next((kind for kind in self.types if kind.id == rubric.task_type), None)
+        scale = self.types[0] if style == "compact" and task_type is None else None
+        return Task(answer.task_name, task_type, self.types, bool(rubric.critical), scale)
 
     def check(
         self, text: str | bytes, answer: Answer, style: Style = "full", *, finish: str = "stop"
@@ -152,35 +152,36 @@ class WeightedProtocol:
             unit=answer.id,
         )
 
-    def _form(self, given: TaskType | None, style: Style) -> Form:
-        place = (given.id if given else None, style)
+    def _form(self, task_type: TaskType | None, style: Style) -> Form:
+        place = (task_type.id if task_type else None, style)
         if place not in self.forms:
             make = compact_schema_of if style == "compact" else schema_of
             shape = jsontext.dump(shape_of(self.dimensions))
-            schema = Schema(make(self.dimensions, self.types, given))
-            form = Form(self._types(given), shape, schema, None)
+            schema = Schema(make(self.dimensions, self.types, task_type))
+            form = Form(self._types(task_type), shape, schema, None)
             if style == "compact":
                 form = form._replace(neutral=self._neutral(form, style))
             self.forms[place] = form
         return self.forms[place]
 
-    def _types(self, given: TaskType | None) -> str:
+    def _types(self, task_type: TaskType | None) -> str:
         """The type with the most points of each dimension; where none is given, all types."""
         say = self.words.phrases
-        if given is not None:
+        if task_type is not None:
             ranged = [
                 say["dimension_line"].format(
-                    dimension=one.id, most=_number(given.weights[one.id]), text=one.text
+                    dimension=part.id, most=_number(task_type.weights[part.id]), text=part.text
                 )
-                for one in self.dimensions
+                for part in self.dimensions
             ]
-            return "\n".join([say["type_given"].format(type=given.id), *ranged])
+            return "\n".join([say["type_given"].format(type=task_type.id), *ranged])
         named = [
-            say["type_line"].format(type=one.id, maxima=self._maxima(one), text=one.text)
-            for one in self.types
+            say["type_line"].format(type=part.id, maxima=self._maxima(part), text=part.text)
+            for part in self.types
         ]
         described = [
-            say["dimension_text"].format(dimension=one.id, text=one.text) for one in self.dimensions
+            say["dimension_text"].format(dimension=part.id, text=part.text)
+            for part in self.dimensions
         ]
         return "\n".join([say["type_asked"], *named, say["dimensions_asked"], *described])
 
@@ -194,7 +195,7 @@ class WeightedProtocol:
     def _neutral(self, form: Form, style: Style) -> tuple[Message, ...]:
         unknown = self.words.neutral
         blank = Answer(id="", task_name="", prompt=unknown["prompt"], answer=unknown["answer"])
-        rubric = task_rubric(unknown["rubric"], tuple(one.id for one in self.types))
+        rubric = task_rubric(unknown["rubric"], tuple(task_type.id for task_type in self.types))
         return self._messages(blank, rubric, form, style)
 
     def _messages(
@@ -204,7 +205,7 @@ class WeightedProtocol:
             return self.own.messages(self._own_unit(answer, rubric, form))
         texts = {"prompt": answer.prompt, "answer": answer.answer, "rubric": rubric.points}
         if rubric.critical:
-            texts["critical"] = "\n".join(f"- {one}" for one in rubric.critical)
+            texts["critical"] = "\n".join(f"- {condition}" for condition in rubric.critical)
         if rubric.facts:
             texts["facts"] = rubric.facts
         extras = extra_blocks(answer.extras, self.use)
@@ -223,8 +224,8 @@ class WeightedProtocol:
 
     def _reason(self, hit: Hit) -> str:
         """Why code failed an answer, in the protocol's language."""
-        said = self.words.phrases[f"critical_by_code.{hit.condition.kind}"]
-        return said.format_map({name: quoted(value)[1:-1] for name, value in hit.about.items()})
+        phrase = self.words.phrases[f"critical_by_code.{hit.condition.kind}"]
+        return phrase.format_map({name: quoted(value)[1:-1] for name, value in hit.about.items()})
 
 
 def _number(weight: float) -> str:

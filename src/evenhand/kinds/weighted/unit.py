@@ -98,15 +98,15 @@ def load_answer(text: str) -> Answer:
 
 
 def _rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: bool) -> str | None:
-    given = row.get("rubric")
-    if given is None:
+    rubric = row.get("rubric")
+    if rubric is None:
         if not has_rubric:
             raise RowError('there is no "rubric", neither in this row nor in the suite')
         return None
-    if not isinstance(given, str):
-        raise RowError(f'"rubric" must be a text or the name of a file, and is {named(given)}')
+    if not isinstance(rubric, str):
+        raise RowError(f'"rubric" must be a text or the name of a file, and is {named(rubric)}')
     try:
-        task_rubric(given, types)
+        task_rubric(rubric, types)
     except TaskRubricError as error:
         raise RowError(f'"rubric", line {error.line}: {error}') from None
-    return given
+    return rubric

@@ -105,12 +105,12 @@ def _by_length(condition: Length, answer: str) -> Hit | None:
 
 def _by_match(condition: Match, answer: str, seconds: float) -> Hit | TimedOut | None:
     try:
-        found = search(condition.pattern, condition.flags, answer, seconds)
+        match = search(condition.pattern, condition.flags, answer, seconds)
     except TimeoutError:
         return TimedOut(condition)
-    if (found is None) == (condition.kind == "must_not_match"):
+    if (match is None) == (condition.kind == "must_not_match"):
         return None
-    return Hit(condition, {**condition.about, "found": found or ""})
+    return Hit(condition, {**condition.about, "found": match or ""})
 
 
 _KEYED = re.compile(r"[`*\s]*([^\W\d_]+(?:[_＿-][^\W\d_]+)+)[`*\s]*[:：=](.*)", re.DOTALL)
@@ -218,16 +218,16 @@ def check_together(conditions: Iterable[Condition]) -> None:
     most: Length | None = None
     least: Length | None = None
     patterns: dict[tuple[str, str], Match] = {}
-    for one in conditions:
-        if isinstance(one, Match):
-            other = patterns.setdefault((one.pattern, one.flags), one)
-            if other.kind != one.kind:
-                raise ConditionError(f"the opposite stands on line {other.line}", one.line)
+    for condition in conditions:
+        if isinstance(condition, Match):
+            other = patterns.setdefault((condition.pattern, condition.flags), condition)
+            if other.kind != condition.kind:
+                raise ConditionError(f"the opposite stands on line {other.line}", condition.line)
             continue
-        if one.kind == "max_chars":
-            most = one if most is None or one.limit < most.limit else most
+        if condition.kind == "max_chars":
+            most = condition if most is None or condition.limit < most.limit else most
         else:
-            least = one if least is None or one.limit > least.limit else least
+            least = condition if least is None or condition.limit > least.limit else least
         if most and least and least.limit > most.limit:
-            said = f"min_chars {least.limit} (line {least.line}) is more than max_chars "
-            raise ConditionError(f"{said}{most.limit} (line {most.line})", one.line)
+            clash = f"min_chars {least.limit} (line {least.line}) is more than max_chars "
+            raise ConditionError(f"{clash}{most.limit} (line {most.line})", condition.line)

@@ -30,18 +30,18 @@ def read_entries(part: Part) -> list[Entry]:
     """The conditions of a section: its items, and paragraphs and headings that lead to none."""
     blocks = [block for block in _blocks(part) if block.text.strip("-*+•・")]
     entries: list[Entry] = []
-    for index, one in enumerate(blocks):
+    for index, entry in enumerate(blocks):
         after = blocks[index + 1] if index + 1 < len(blocks) else None
-        entries.extend(_conditions(one) or ([] if _leads(one, after) else [one]))
+        entries.extend(_conditions(entry) or ([] if _leads(entry, after) else [entry]))
     return entries
 
 
-def _leads(one: Entry, after: Entry | None) -> bool:
+def _leads(entry: Entry, after: Entry | None) -> bool:
     """Whether a block introduces the next: a heading what is under it, a paragraph a list."""
-    if after is None or one.indent is not None:
+    if after is None or entry.indent is not None:
         return False
-    if one.level:
-        return not after.level or after.level > one.level
+    if entry.level:
+        return not after.level or after.level > entry.level
     return after.indent is not None
 
 
@@ -50,12 +50,12 @@ def _conditions(block: Entry) -> list[Entry]:
     if block.indent is not None:
         return []
     rows = enumerate(re.split(r"\r\n|\n|\r", block.text))
-    said = [
+    texts = [
         (n, row) for n, row in rows if row.strip() and not row.lstrip().startswith(("```", "~~~"))
     ]
-    if not said or not all(find_condition(_said(row)) for _, row in said):
+    if not texts or not all(find_condition(_said(row)) for _, row in texts):
         return []
-    return [Entry(block.line + n, _said(row)) for n, row in said]
+    return [Entry(block.line + n, _said(row)) for n, row in texts]
 
 
 def _said(row: str) -> str:
@@ -81,8 +81,8 @@ def _blocks(part: Part) -> Iterator[Entry]:
         if line.kind == "heading":
             yield Entry(line.number, line.title, level=line.level)
         elif line.kind not in _BREAKS:
-            said = line.raw[item.start("said") :] if item else line.raw
-            current = Entry(line.number, said, line.indent if item else None)
+            text = line.raw[item.start("said") :] if item else line.raw
+            current = Entry(line.number, text, line.indent if item else None)
     if current:
         yield _ended(current)
 

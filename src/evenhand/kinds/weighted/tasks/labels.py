@@ -140,8 +140,8 @@ def key(text: str) -> str:
 
 def _spaced(text: str) -> str:
     folded = normalize("NFKC", text).casefold().replace("ё", "е")
-    kept = "".join(c if category(c)[0] in "LN" else " " for c in folded)
-    return " ".join(kept.split())
+    letters = "".join(c if category(c)[0] in "LN" else " " for c in folded)
+    return " ".join(letters.split())
 
 
 def split(labels: str) -> list[str]:
@@ -173,9 +173,9 @@ def find_section(label: str, *, in_prose: bool = False) -> Section | None:
         return None
     for text in (label, _REMARK.sub("", label), *re.split(r"[/|／｜]", label)):
         spaced = _spaced(text)
-        for one in (spaced, _unnumbered(spaced)):
-            section = _SECTIONS.get(one.replace(" ", ""))
-            if section and not (in_prose and one.replace(" ", "") in _LOOSE):
+        for spelling in (spaced, _unnumbered(spaced)):
+            section = _SECTIONS.get(spelling.replace(" ", ""))
+            if section and not (in_prose and spelling.replace(" ", "") in _LOOSE):
                 return section
     return None
 
@@ -187,8 +187,8 @@ def _unnumbered(spaced: str) -> str:
 
 def says_none(text: str) -> bool:
     """Whether a text says that there is nothing to say: "none", or a dash alone."""
-    said = key(text)
-    return said in _NONE or (not said and any(dash in text for dash in "–—"))
+    label = key(text)
+    return label in _NONE or (not label and any(dash in text for dash in "–—"))
 
 
 # A type is often written with the noun it belongs to: "fact task", 事实类, 創作型.
@@ -202,10 +202,10 @@ _WORDS = {one: name for name, words in VALUES.items() for one in _keys([words])}
 
 def find_type(value: str, types: Iterable[str]) -> str | None:
     """The type that a word names: one of `types` itself, or a word for it in the four languages."""
-    own = {key(name): name for name in types}
-    said = key(value)
-    for one in (said, _NOUNS.sub("", said)):
-        name = own.get(one) or _WORDS.get(one)
-        if name and key(name) in own:
-            return own[key(name)]
+    names = {key(name): name for name in types}
+    label = key(value)
+    for spelling in (label, _NOUNS.sub("", label)):
+        name = names.get(spelling) or _WORDS.get(spelling)
+        if name and key(name) in names:
+            return names[key(name)]
     return None

@@ -69,10 +69,10 @@ def _copies(least: str | None, comma: str | None) -> int:
 
 def search(pattern: str, flags: str, text: str, seconds: float = SEARCH_SECONDS) -> str | None:
     """What the pattern finds first, or None; raises TimeoutError after the limit."""
-    found = _searched(pattern, flags, text, seconds)
-    if isinstance(found, TimeoutError):
+    match = _searched(pattern, flags, text, seconds)
+    if isinstance(match, TimeoutError):
         raise TimeoutError
-    return found
+    return match
 
 
 # Several judges, repeats and a forecast ask the same of one answer.
@@ -80,10 +80,10 @@ def search(pattern: str, flags: str, text: str, seconds: float = SEARCH_SECONDS)
 def _searched(pattern: str, flags: str, text: str, seconds: float) -> str | TimeoutError | None:
     try:
         # Concurrent: other threads go on meanwhile.
-        found = _compile(pattern, flags).search(text, timeout=seconds, concurrent=True)
+        match = _compile(pattern, flags).search(text, timeout=seconds, concurrent=True)
     except (MemoryError, TimeoutError):
         return TimeoutError()
-    return None if found is None else str(found[0])
+    return None if match is None else str(match[0])
 
 
 @lru_cache(maxsize=256)

@@ -81,16 +81,21 @@ def understood(rubric: TaskRubric) -> dict[str, Any]:
     return {
         "task_type": rubric.task_type,
         "critical": list(rubric.critical),
-        "conditions": [_shown(one) for one in rubric.conditions],
+        "conditions": [_shown(condition) for condition in rubric.conditions],
         "facts": rubric.facts,
         "points": rubric.points,
     }
 
 
-def _shown(one: Condition) -> dict[str, Any]:
-    if isinstance(one, Match):
-        return {"kind": one.kind, "pattern": one.pattern, "flags": one.flags, "line": one.line}
-    return {"kind": one.kind, "limit": one.limit, "line": one.line}
+def _shown(condition: Condition) -> dict[str, Any]:
+    if isinstance(condition, Match):
+        return {
+            "kind": condition.kind,
+            "pattern": condition.pattern,
+            "flags": condition.flags,
+            "line": condition.line,
+        }
+    return {"kind": condition.kind, "limit": condition.limit, "line": condition.line}
 
 
 def check_text(text: str) -> None:
@@ -137,17 +142,17 @@ def _read_critical(part: Part, critical: list[str], conditions: list[Condition])
         raise TaskRubricError(
             part.line, 'nothing stands under this heading; write a condition, or "none"'
         )
-    denied = [one for one in entries if says_none(one.text)]
+    denied = [entry for entry in entries if says_none(entry.text)]
     if denied and len(entries) > 1:
         raise TaskRubricError(
             denied[0].line, f"{quoted(denied[0].text)} stands beside other conditions"
         )
-    for one in entries if not denied else []:
-        decidable = condition_of(one.text, one.line)
+    for entry in entries if not denied else []:
+        decidable = condition_of(entry.text, entry.line)
         if decidable:
             conditions.append(decidable)
         else:
-            critical.append(one.text)
+            critical.append(entry.text)
 
 
 def _facts(parts: Sequence[Part]) -> str | None:
@@ -165,10 +170,10 @@ def _facts(parts: Sequence[Part]) -> str | None:
 
 def _joined(lines: Iterator[Line] | Sequence[Line]) -> str:
     """The lines as they stand, without blank lines and rules at the ends."""
-    kept = [line for line in lines if line.kind != "gone"]
-    filled = [n for n, line in enumerate(kept) if line.kind not in ("blank", "rule")]
-    shown = kept[filled[0] : filled[-1] + 1] if filled else []
-    return "".join(line.raw for line in shown).removeprefix("\ufeff").rstrip("\r\n")
+    left = [line for line in lines if line.kind != "gone"]
+    filled = [n for n, line in enumerate(left) if line.kind not in ("blank", "rule")]
+    trimmed = left[filled[0] : filled[-1] + 1] if filled else []
+    return "".join(line.raw for line in trimmed).removeprefix("\ufeff").rstrip("\r\n")
 
 
 def _check_points(part: Part) -> None:

@@ -119,11 +119,11 @@ _KNOWN = {
 
 def _check_near(line: Line) -> None:
     """Raise TaskRubricError for a misspelt heading: its conditions would be lost without a word."""
-    said = key(split_label(line.title)[0])
-    close = get_close_matches(said, _KNOWN, n=1, cutoff=0.87) if 7 < len(said) < 60 else []
+    label = key(split_label(line.title)[0])
+    close = get_close_matches(label, _KNOWN, n=1, cutoff=0.87) if 7 < len(label) < 60 else []
     if close:
-        known = _KNOWN[close[0]]
-        message = f'did you mean the heading "{known}"? Spell it so, or choose another'
+        section = _KNOWN[close[0]]
+        message = f'did you mean the heading "{section}"? Spell it so, or choose another'
         raise TaskRubricError(line.number, f"{quoted(line.title)}: {message}")
 
 
@@ -134,5 +134,5 @@ def _check_stray(line: Line) -> None:
         return
     section = find_section(split_label(item["said"])[0], in_prose=True)
     if section in ("critical", "facts"):
-        said = item["said"].strip(" *_:：")
-        raise TaskRubricError(line.number, f"write {quoted(said)} as a heading, not as a list item")
+        text = item["said"].strip(" *_:：")
+        raise TaskRubricError(line.number, f"write {quoted(text)} as a heading, not as a list item")

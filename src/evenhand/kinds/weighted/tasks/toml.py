@@ -22,24 +22,24 @@ KEYS = ("task_type", "critical_fail", "facts", "points")
 def read_task_toml(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
     """The rubric of a TOML text; raises TaskRubricError."""
     check_text(text)
-    given = _parsed(text)
-    for name in given:
+    values = _parsed(text)
+    for name in values:
         if name not in KEYS:
             near = nearest(name, KEYS)
             meant = f'did you mean "{near}"?' if near else f"known: {', '.join(KEYS)}"
             raise TaskRubricError(_line(text, name), f"unknown key {quoted(name)}; {meant}")
     critical: list[str] = []
     conditions: list[Condition] = []
-    for line, entry in _entries(text, given.get("critical_fail", [])):
+    for line, entry in _entries(text, values.get("critical_fail", [])):
         _read_entry(entry, line, critical, conditions)
-    task_type = _text(text, given, "task_type")
+    task_type = _text(text, values, "task_type")
     return TaskRubric(
         text=text,
         task_type=named_type(task_type, types, _line(text, "task_type")) if task_type else None,
         critical=tuple(critical),
         conditions=checked(conditions),
-        facts=_text(text, given, "facts"),
-        points=_text(text, given, "points") or "",
+        facts=_text(text, values, "facts"),
+        points=_text(text, values, "points") or "",
     )
 
 
@@ -56,19 +56,19 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _start(text: str, name: str) -> int:
     """Where a key at the top stands; 0 if it is spelt in a way that hides it."""
-    found = re.search(rf"^[ \t\[\"']*{re.escape(name)}[\"']?\s*[\]=.]", text, re.MULTILINE)
-    return found.start() if found else 0
+    match = re.search(rf"^[ \t\[\"']*{re.escape(name)}[\"']?\s*[\]=.]", text, re.MULTILINE)
+    return match.start() if match else 0
 
 
 def _line(text: str, name: str) -> int:
     return text.count("\n", 0, _start(text, name)) + 1
 
 
-def _text(text: str, given: Mapping[str, Any], name: str) -> str | None:
+def _text(text: str, values: Mapping[str, Any], name: str) -> str | None:
     """A text, or a list of texts as lines; an empty one counts as absent."""
-    value = given.get(name, "")
+    value = values.get(name, "")
     listed = [value] if isinstance(value, str) else value
-    is_listed = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
+    is_listed = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
     if not is_listed or (name == "task_type" and not isinstance(value, str)):
         raise TaskRubricError(_line(text, name), f'"{name}" must be a text')
     joined = "\n".join(cast("list[str]", listed))
@@ -85,10 +85,10 @@ def _entries(text: str, value: object) -> Iterator[tuple[int, object]]:
     for entry in cast("Sequence[object]", listed):
         words = list(cast("Mapping[str, Any]", entry)) if isinstance(entry, Mapping) else [entry]
         first = next((line for line in str(words[0]).splitlines() if line), "") if words else ""
-        found = text.find(first, at)
-        at = found if found >= 0 else at
+        start = text.find(first, at)
+        at = start if start >= 0 else at
         yield text.count("\n", 0, at) + 1, entry
-        at += len(first) if found >= 0 else 0
+        at += len(first) if start >= 0 else 0
 
 
 def _read_entry(entry: object, line: int, critical: list[str], conditions: list[Condition]) -> None:
@@ -102,8 +102,8 @@ def _read_entry(entry: object, line: int, critical: list[str], conditions: list[
         else:
             critical.append(entry)
     else:
-        said = "a condition is a text, or a table such as {max_chars = 500}"
-        raise TaskRubricError(line, f"{said}, and is {quoted(entry)}")
+        message = "a condition is a text, or a table such as {max_chars = 500}"
+        raise TaskRubricError(line, f"{message}, and is {quoted(entry)}")
 
 
 def _condition(name: str, value: object, line: int) -> Condition:

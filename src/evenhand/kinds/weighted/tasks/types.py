@@ -26,24 +26,24 @@ class TypeLine:
 def take_type(lines: Sequence[Line], types: Sequence[str]) -> tuple[str | None, list[Line]]:
     """The task type, and the lines with those that say it marked `gone`; raises TaskRubricError."""
     out = list(lines)
-    found: tuple[str, int] | None = None
+    first: tuple[str, int] | None = None
     for index, line in enumerate(lines):
         if out[index].kind == "gone":
             continue
-        said = _type_line(line, lines[index - 1] if index else None)
-        if said is None:
+        text = _type_line(line, lines[index - 1] if index else None)
+        if text is None:
             continue
-        out[index] = replace(line, kind="gone", level=said.level)
+        out[index] = replace(line, kind="gone", level=text.level)
         if index + 1 < len(lines) and lines[index + 1].kind == "underline":
             out[index + 1] = replace(lines[index + 1], kind="gone")
-        value = said.value or _value_below(lines, out, index)
+        value = text.value or _value_below(lines, out, index)
         named = named_type(value, types, line.number)
-        if named and found and named != found[0]:
+        if named and first and named != first[0]:
             raise TaskRubricError(
-                line.number, f"task_type is {named} here and {found[0]} on line {found[1]}"
+                line.number, f"task_type is {named} here and {first[0]} on line {first[1]}"
             )
-        found = found or ((named, line.number) if named else None)
-    return found[0] if found else None, _without_empty_frames(out)
+        first = first or ((named, line.number) if named else None)
+    return first[0] if first else None, _without_empty_frames(out)
 
 
 def _type_line(line: Line, before: Line | None) -> TypeLine | None:
@@ -105,9 +105,9 @@ def named_type(value: str, types: Sequence[str], number: int) -> str | None:
     if names[0] is None:
         near = nearest(value.strip(" *_`\"'").lower(), types)
         meant = f'did you mean "{near}"? The' if near else "the"
-        known = ", ".join(types)
+        listed = ", ".join(types)
         raise TaskRubricError(
-            number, f"unknown task_type {quoted(value)}; {meant} known types are {known}"
+            number, f"unknown task_type {quoted(value)}; {meant} known types are {listed}"
         )
     return names[0]
 
@@ -120,8 +120,9 @@ def _without_empty_frames(lines: list[Line]) -> list[Line]:
             opening = index
         elif opening >= 0 and _is_frame(line):
             inner = lines[opening + 1 : index]
-            said = any(one.kind == "gone" for one in inner)
-            if said and all(one.kind == "gone" or not one.raw.strip() for one in inner):
+            had_type = any(inside.kind == "gone" for inside in inner)
+            rest = [inside for inside in inner if inside.kind != "gone" and inside.raw.strip()]
+            if had_type and not rest:
                 for empty in range(opening, index + 1):
                     out[empty] = replace(out[empty], kind="gone")
             opening = -1
