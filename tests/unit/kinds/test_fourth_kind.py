@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,8 +47,9 @@ def judged(claims: Kind, call: CallCommand, tmp_path: Path) -> Path:  # noqa: F8
     rows.append(rows[0] | {"id": "mute", "text": "mute", "meta": {"prompt_variant": "v1"}})
     write_rows(tmp_path, rows, "claims.jsonl")
     (tmp_path / "judge.py").write_text(JUDGE)
+    shutil.copytree(PROTOCOL, tmp_path / "protocol")
     (tmp_path / "evenhand.toml").write_text(
-        f'name = "claims"\nprotocol = "{PROTOCOL}"\nlanguage = "en"\ndata = ["claims.jsonl"]\n'
+        'name = "claims"\nprotocol = "protocol"\nlanguage = "en"\ndata = ["claims.jsonl"]\n'
         '[[judges]]\nmodel = "python/judge:good"\n[compare]\nby = "prompt_variant"\n'
         'baseline = "v1"\n'
     )
@@ -77,7 +79,7 @@ def test_it_is_judged_shown_exported_checked_compared_and_reported(
     replies = [{"unit": "v1-0", "reply": '{"why": "", "supported": 1}'}]
     write_rows(judged, replies, "replies.jsonl")
     files = ("--units", "claims.jsonl", "--replies", "replies.jsonl")
-    checked = call("check", "--protocol", str(PROTOCOL), *files, "--json")
+    checked = call("check", "--protocol", "protocol", *files, "--json")
     assert [problem["path"] for problem in checked.json["problems"]] == ["supported"]
 
     compared = call("compare", "--json")
