@@ -392,6 +392,9 @@ class Scripted:
         self.asked.append(question)
         return await self._answer(question)
 
+    def load(self) -> None:
+        """Nothing to bring in."""
+
     async def close(self) -> None:
         """Nothing to give back."""
 

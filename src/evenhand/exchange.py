@@ -128,6 +128,11 @@ class Judge(Protocol):
     lacks: ProviderRefused | None
     """Why it could not send anything, such as a key that is not there: told before a run begins."""
 
+    def load(self) -> None:
+        """Bring in the code that answers, where it is the user's own; raises UsageError. Only a run
+        calls it: whoever made a suite gets no code of theirs run by anything that only looks."""
+        ...
+
     async def answer(self, question: Question) -> Reply:
         """Answer once, or raise one of the call errors, AskAgain or ProviderRefused."""
         ...

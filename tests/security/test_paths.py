@@ -255,3 +255,29 @@ def test_pairs_in_a_folder_of_their_own_run_as_before(call: Call, folder: Path) 
         == 2
     )
     assert call("run", "suite", cwd=folder.parent).returncode == 0
+
+
+def test_code_is_run_by_run_alone(call: Call, folder: Path) -> None:
+    """Looking at a suite, or at what it left in the store, imports nothing of it."""
+    write_suite(folder, 2)
+    assert call("run", cwd=folder).returncode == 0
+    ran = folder.parent / "ran"
+    write_suite(folder, 2, {"model": "python/trap:good"})
+    (folder / "trap").mkdir()
+    trap = f"import pathlib\npathlib.Path({str(ran)!r}).touch()\nfrom judge import good\n"
+    (folder / "trap" / "__init__.py").write_text(trap)
+    write_rows(folder, [{"unit": "u0", "reply": "{}"}], "replies.jsonl")
+    looks = (
+        ("run", "--dry-run"),
+        ("doctor",),
+        ("check", "--units", "samples.jsonl", "--replies", "replies.jsonl"),
+        ("runs",),
+        ("show",),
+        ("export", "latest", "-o", "x.jsonl"),
+        ("settle", "latest"),
+    )
+    for command in looks:
+        call(*command, cwd=folder)
+        assert not ran.exists(), command
+    assert call("run", cwd=folder).returncode == 0
+    assert ran.exists()

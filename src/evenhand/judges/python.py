@@ -17,6 +17,8 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Hashable, Mapping
+from functools import cached_property
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,7 +40,8 @@ ADVICE = "Name it as python/module:function; the module lies in the suite's fold
 
 
 class PythonJudge:
-    """The user's function. It is imported when the judge is made, never before."""
+    """The user's function. It is imported by `load`, or by the first question, never before: its
+    identity comes from the file as it lies there."""
 
     style: Style = "full"
     slots: int | None = None
@@ -60,8 +63,11 @@ class PythonJudge:
         self.account: Hashable = ("python", target)
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self._seconds = attempt_seconds
-        module, self._function = _function_of(target, folder)
-        self._file = module.__file__ or ""
+        module, _, function = target.partition(":")
+        if not all(part.isidentifier() for part in (*module.split("."), function)):
+            raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
+        self._module, self._name, self._folder = module, function, folder
+        self._file = str(_source_file(module, folder) or "")
         self.identity: Mapping[str, Any] = {
             "provider": "python",
             "function": target,
@@ -70,6 +76,19 @@ class PythonJudge:
             "max_tokens": max_tokens,
             "seed": seed,
         }
+
+    def load(self) -> None:
+        """Import the function; raises UsageError."""
+        self._function  # noqa: B018 - it is loaded when it is looked at
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        module = _imported(self._module, self._folder)
+        function: Callable[..., Any] | None = getattr(module, self._name, None)
+        if not callable(function):
+            fault = f"there is no function {quoted(self._name)}"
+            raise UsageError(fault, where=module.__file__ or self._module, advice=ADVICE)
+        return function
 
     async def answer(self, question: Question) -> Reply:
         """What the function returns, or JudgeCrashed with where it went wrong."""
@@ -119,16 +138,21 @@ class PythonJudge:
         return f"{self.name} failed at {_location(error, self._file)}: {fault}"
 
 
-def _function_of(target: str, folder: Path) -> tuple[ModuleType, Callable[..., Any]]:
-    name, _, function = target.partition(":")
-    if not all(part.isidentifier() for part in (*name.split("."), function)):
-        raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
-    module = _imported(name, folder)
-    judge = getattr(module, function, None)
-    if not callable(judge):
-        fault = f"there is no function {quoted(function)}"
-        raise UsageError(fault, where=module.__file__ or name, advice=ADVICE)
-    return module, judge
+def _source_file(name: str, folder: Path) -> Path | None:
+    """Where a module lies, found without running anything of it; None for one without a file.
+    Raises UsageError where there is none of that name."""
+    parts = name.split(".")
+    for place in (folder.resolve(), *map(Path, sys.path)):
+        module = place.joinpath(*parts)
+        for path in (module.with_suffix(ending) for ending in all_suffixes()):
+            if path.is_file():
+                return path
+        if (package := module / "__init__.py").is_file():
+            return package
+    if importlib.util.find_spec(parts[0]) is None:
+        fault = f"there is no module {quoted(name)}"
+        raise UsageError(fault, where=str(folder.resolve()), advice=ADVICE)
+    return None
 
 
 def _imported(name: str, folder: Path) -> ModuleType:

@@ -61,6 +61,9 @@ class ReplayJudge:
             raise NothingRecorded(self._missing(key))
         return Reply(text=replies[min(question.reask, len(replies) - 1)], model=self.name)
 
+    def load(self) -> None:
+        """Nothing to bring in."""
+
     async def close(self) -> None:
         """Nothing to give back."""
 

@@ -161,6 +161,8 @@ async def _begun(
     from evenhand.runs.forecast import require_keys
 
     try:
+        for seat in plan.seats:
+            seat.judge.load()
         again = options.retry_failures
         await require_keys(plan, archive, options.limit, retry_failures=again)
         intake = await ledger.intake(plan.units(plan.judging))

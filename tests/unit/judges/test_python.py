@@ -176,8 +176,9 @@ async def test_a_lone_surrogate_becomes_storable(tmp_path: Path) -> None:
 def test_a_module_that_cannot_be_imported_is_told_with_its_line(
     tmp_path: Path, source: str, line: int, word: str
 ) -> None:
+    made = judge(tmp_path, source)
     with pytest.raises(UsageError) as raised:
-        judge(tmp_path, source)
+        made.load()
     assert raised.value.where == f"{tmp_path / 'mine.py'}:{line}"
     assert word in str(raised.value)
     assert "mine" not in sys.modules
@@ -186,8 +187,21 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_line(
 def test_a_missing_module_or_function_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no module"):
         judge(tmp_path, "", "absent_module:judge")
+    made = judge(tmp_path, "judge = 3")
     with pytest.raises(UsageError, match="no function"):
-        judge(tmp_path, "judge = 3")
+        made.load()
+
+
+async def test_nothing_is_run_before_it_is_loaded_and_then_once(tmp_path: Path) -> None:
+    mark = (
+        f"import pathlib\nwith pathlib.Path({str(tmp_path / 'ran')!r}).open('a') as f: f.write('x')"
+    )
+    made = judge(tmp_path, f"{mark}\nasync def judge(m, s, p): return 'yes'")
+    assert made.identity["source"] and not (tmp_path / "ran").exists()
+    for _ in range(2):
+        made.load()
+        assert (await made.answer(question())).text == "yes"
+    assert (tmp_path / "ran").read_text() == "x"
 
 
 @pytest.mark.parametrize("target", ["mine", "mine:", ":judge", "mine:judge()", "../mine:judge", ""])

@@ -105,6 +105,9 @@ class EmbeddedJudge:
                 await self._stop()
                 raise
 
+    def load(self) -> None:
+        """Nothing to bring in."""
+
     async def close(self) -> None:
         """End the child."""
         async with self._lock:
