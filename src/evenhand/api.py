@@ -226,10 +226,12 @@ class Run:
         summary: bool = False,
     ) -> Path:
         """Write the run as one HTML file and return its path; `summary` leaves the units out."""
-        from evenhand.results.report import Asked, write_report
+        from evenhand.results.report import ReportOptions, write_report
 
         fields = _listed(by)
-        asked = Asked(language=language, by=fields, baseline=baseline, seed=seed, summary=summary)
+        asked = ReportOptions(
+            language=language, by=fields, baseline=baseline, seed=seed, summary=summary
+        )
         with self._opened() as (store, recorded):
             write_report(Path(path), store, recorded, asked)
         return Path(path)

@@ -12,7 +12,7 @@ import pytest
 from evenhand import jsontext
 from evenhand.report.html import pack
 from evenhand.report.html.page import visible, words
-from evenhand.results.report import Asked, write_report
+from evenhand.results.report import ReportOptions, write_report
 from tests.browser.runs import SUITES, judge, opened
 
 Open = Callable[..., Any]
@@ -34,7 +34,7 @@ def files(folders: dict[str, Path]) -> dict[tuple[str, str], Path]:
         with opened(folder) as (store, run):
             for language in LANGUAGES if kind == "rubric" else ("en",):
                 path = folder / f"{language}.html"
-                write_report(path, store, run, Asked(language=language))
+                write_report(path, store, run, ReportOptions(language=language))
                 reports[kind, language] = path
     return reports
 
@@ -327,7 +327,7 @@ def test_pages_turn_and_start_anew_with_a_search(tmp_path: Path, open_page: Open
 def test_a_summary_has_no_units(folders: dict[str, Path], tmp_path: Path, open_page: Open) -> None:
     path = tmp_path / "summary.html"
     with opened(folders["rubric"]) as (store, run):
-        write_report(path, store, run, Asked(summary=True))
+        write_report(path, store, run, ReportOptions(summary=True))
     page = open_page(path)
     assert page.locator("button.open").count() == 0 and page.locator("figure").count() >= 5
     assert "evenhand report" in page.locator("#units").inner_text()

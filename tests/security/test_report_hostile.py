@@ -18,7 +18,7 @@ import pytest
 from evenhand.ledger.ports import Archive
 from evenhand.report.html.page import visible
 from evenhand.report.html.render import render
-from evenhand.results.report import Asked, make_report, write_report
+from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
@@ -301,5 +301,5 @@ def test_words_of_data_are_never_read_as_a_template(tmp_path: Path) -> None:
     ]
     suite = write_suite(tmp_path, rows, {"model": "python/judge:good"})
     with opened(judge(suite)) as (store, run):
-        page = render(make_report(store, run, Asked(language="en")))
+        page = render(make_report(store, run, ReportOptions(language="en")))
     assert "{{ 7*7 }} {0.__class__} {n}" in page and "{% for x in y %} {interval}" in page

@@ -83,16 +83,16 @@ def agreement_command(
     """
     if majority and against is None:
         raise UsageError("--majority needs another side", advice="Name it: --against RUN[:JUDGE]")
-    opened, found = recorded(store, run)
+    opened, run_record = recorded(store, run)
     try:
-        other = None if against is None else _other(opened, found, against)
-        asked = {"judges": judges, "majority": majority, "by": by, "level": level}
-        agreed = _agreed(opened, found, other, ties, on_conflict, asked)
+        labels = None if against is None else _label_source(opened, run_record, against)
+        options = {"judges": judges, "majority": majority, "by": by, "level": level}
+        agreed = _agreed(opened, run_record, labels, ties, on_conflict, options)
     finally:
         opened.close()
     about = {
-        "run": found.row.id,
-        "against": other and other.name,
+        "run": run_record.row.id,
+        "against": labels and labels.name,
         "ties": ties,
         "majority": majority,
         "by": by,
@@ -104,11 +104,11 @@ def agreement_command(
     from evenhand.report.terminal.agreement import agreement_lines
 
     out = console()
-    for shown in agreement_lines(about, agreed):
-        out.print(shown)
+    for line in agreement_lines(about, agreed):
+        out.print(line)
 
 
-class _Other(NamedTuple):
+class _LabelSource(NamedTuple):
     """The other side: a run, and a judge of it if one is named."""
 
     run: Recorded
@@ -119,12 +119,12 @@ class _Other(NamedTuple):
         return f"{self.run.row.id}:{self.judge}" if self.judge else self.run.row.id
 
 
-def _other(store: Archive, run: Recorded, against: str) -> _Other:
-    named, _, judge = against.partition(":")
-    if not named:
-        return _Other(run, judge)
+def _label_source(store: Archive, run: Recorded, against: str) -> _LabelSource:
+    run_name, _, judge = against.partition(":")
+    if not run_name:
+        return _LabelSource(run, judge)
     try:
-        return _Other(find_run(store, named), judge)
+        return _LabelSource(find_run(store, run_name), judge)
     except UsageError as error:
         if against not in run.names:
             raise
@@ -137,41 +137,41 @@ def _other(store: Archive, run: Recorded, against: str) -> _Other:
 def _agreed(
     store: Archive,
     run: Recorded,
-    other: _Other | None,
+    label_source: _LabelSource | None,
     ties: Ties,
     rule: Rule | None,
-    asked: dict[str, Any],
+    options: dict[str, Any],
 ) -> Agreement:
     from evenhand.results.columns import score_table, vote_table
     from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
 
-    same = other is not None and other.run.row.id == run.row.id
-    if other is not None:
-        _comparable(run, other, same)
-        asked |= {"other_judges": (other.judge,) if other.judge else ()}
+    same = label_source is not None and label_source.run.row.id == run.row.id
+    if label_source is not None:
+        _comparable(run, label_source, same)
+        options |= {"other_judges": (label_source.judge,) if label_source.judge else ()}
     if run.has_votes:
         votes = vote_table(store, run, rule)
-        labels = votes if same else other and vote_table(store, other.run, rule)
-        return agreement_of_votes(votes, labels, ties=ties, **asked)
+        labels = votes if same else label_source and vote_table(store, label_source.run, rule)
+        return agreement_of_votes(votes, labels, ties=ties, **options)
     if rule is not None or ties == "drop":
         name = "--ties" if rule is None else "--on-conflict"
         raise UsageError(f"{name} is for runs of pairs", advice="Leave it out.")
     scores = score_table(store, run)
     return agreement_of_scores(
-        scores, scores if same else other and score_table(store, other.run), **asked
+        scores, scores if same else label_source and score_table(store, label_source.run), **options
     )
 
 
-def _comparable(run: Recorded, other: _Other, same: bool) -> None:
+def _comparable(run: Recorded, labels: _LabelSource, same: bool) -> None:
     """Raises UsageError for two sides that cannot be held against each other."""
-    if same and not other.judge:
+    if same and not labels.judge:
         raise UsageError(
             "a run cannot be held against itself",
             advice="Name a judge: --against :JUDGE. Without --against its judges are compared.",
         )
-    kinds = [("pairs" if one.has_votes else "scores") for one in (run, other.run)]
+    kinds = [("pairs" if side.has_votes else "scores") for side in (run, labels.run)]
     if kinds[0] != kinds[1]:
         raise UsageError(
-            f"run {run.row.id} is of {kinds[0]}, run {other.run.row.id} of {kinds[1]}",
+            f"run {run.row.id} is of {kinds[0]}, run {labels.run.row.id} of {kinds[1]}",
             advice="Only judgments of one kind can be compared.",
         )

@@ -47,20 +47,21 @@ def check_command(
         return _check_rubric(protocol, rubric, as_json)
     if units is None or replies is None:
         raise click.UsageError("--units and --replies are needed, or --rubric alone")
-    found = check_file(protocol, language, rubric, units, replies, expose_meta=expose_meta)
+    findings = check_file(protocol, language, rubric, units, replies, expose_meta=expose_meta)
     if as_json:
-        print_json(found.json())
+        print_json(findings.json())
     else:
-        for problem in found.problems:
+        for problem in findings.problems:
             click.echo(f"{problem['unit']}: {problem['code']}: {problem['message']}")
-        for flagged in found.flags:
+        for flagged in findings.flags:
             click.echo(f"{flagged['unit']}: flag: {flagged['flag']}")
         click.echo(
-            f"{found.ok} of {found.units} keep the contract;"
-            f" {len(found.problems)} problems, {len(found.fixes)} fixes, {len(found.flags)} flags",
+            f"{findings.ok} of {findings.units} keep the contract;"
+            f" {len(findings.problems)} problems,"
+            f" {len(findings.fixes)} fixes, {len(findings.flags)} flags",
             err=True,
         )
-    return 1 if found.problems else 0
+    return 1 if findings.problems else 0
 
 
 def _check_rubric(protocol: str, path: Path, as_json: bool) -> int:

@@ -58,11 +58,11 @@ def store_here() -> str:
 
 def store_flag(url: str, folder: Path) -> str:
     """What the next command has to say to read this store; nothing if it would find it anyway."""
-    seen = _seen(url, folder)
+    plain_url = _seen(url, folder)
     with suppress(UsageError):
-        if seen == _seen(store_here(), Path()):
+        if plain_url == _seen(store_here(), Path()):
             return ""
-    return f" --store {shlex.quote(seen)}"
+    return f" --store {shlex.quote(plain_url)}"
 
 
 def _seen(url: str, folder: Path) -> str:
@@ -106,13 +106,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def notice(said: str) -> None:
+def notice(message: str) -> None:
     """A line about what is going on, on stderr."""
-    click.echo(said, err=True)
+    click.echo(message, err=True)
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:

@@ -65,11 +65,11 @@ def compare_command(
     """
     from evenhand.results.compare import compared, field_names
 
-    opened, found = recorded(store, run)
+    opened, run_record = recorded(store, run)
     try:
-        made = compared(
+        comparison = compared(
             opened,
-            found,
+            run_record,
             field_names(by),
             baseline,
             pair_by=field_names(pair_by),
@@ -81,10 +81,10 @@ def compare_command(
     finally:
         opened.close()
     if as_json:
-        print_json({"run": found.row.id, **made.json()})
+        print_json({"run": run_record.row.id, **comparison.json()})
         return
     from evenhand.report.terminal.comparison import comparison_lines
 
     out = console()
-    for shown in comparison_lines(made):
-        out.print(shown)
+    for line in comparison_lines(comparison):
+        out.print(line)

@@ -70,24 +70,24 @@ def demo_command(
     opened = open_store(url)
     try:
         runs = {
-            f"{kind}-{spoken}.html": _judge(kind, spoken, name, opened, resume_advice(url))
+            f"{kind}-{tongue}.html": _judge(kind, tongue, name, opened, resume_advice(url))
             for kind in ([protocol] if protocol else KINDS)
-            for spoken in (LANGUAGES if every else [language])
+            for tongue in (LANGUAGES if every else [language])
         }
         _write_reports(opened.archive, reports, runs)
     finally:
         opened.close()
-    return int(any(one.counts.verdicts != one.counts.planned for one in runs.values()))
+    return int(any(summary.counts.verdicts != summary.counts.planned for summary in runs.values()))
 
 
 def _write_reports(store: Archive, folder: Path, runs: Mapping[str, Summary]) -> None:
     """A page of each run, where the parts that make pages are installed."""
     try:
-        from evenhand.results.report import Asked, write_report
+        from evenhand.results.report import ReportOptions, write_report
 
         folder.mkdir(parents=True, exist_ok=True)
         for name, summary in runs.items():
-            write_report(folder / name, store, find_run(store, summary.run), Asked())
+            write_report(folder / name, store, find_run(store, summary.run), ReportOptions())
     except UsageError as error:
         click.echo(f"\nNo report was written: {error}", err=True)
         return
@@ -99,8 +99,8 @@ def _model_here(name: str, yes: bool) -> bool:
     if models.find(name):
         return True
     size = models.named(name).download / 1e6
-    asked = f"The embedded judge needs the model {name} ({size:.0f} MB, once). Fetch it?"
-    if not yes and sys.stdin.isatty() and not click.confirm(asked, default=True, err=True):
+    question = f"The embedded judge needs the model {name} ({size:.0f} MB, once). Fetch it?"
+    if not yes and sys.stdin.isatty() and not click.confirm(question, default=True, err=True):
         click.echo("A smaller one: evenhand demo --small", err=True)
         return False
     get_model(name)

@@ -32,11 +32,11 @@ def doctor_command(as_json: bool) -> int:
     findings = list(_findings())
     all_well = all(state != "look" for _, state, _ in findings)
     if as_json:
-        rows = [{"what": w, "ok": state != "look", "said": said} for w, state, said in findings]
+        rows = [{"what": w, "ok": state != "look", "said": detail} for w, state, detail in findings]
         print_json({"ok": all_well, "findings": rows})
     else:
-        for what, state, said in findings:
-            click.echo(f"{MARKS[state]} {what}: {said}")
+        for what, state, detail in findings:
+            click.echo(f"{MARKS[state]} {what}: {detail}")
     return 0 if all_well else 1
 
 
@@ -79,9 +79,9 @@ def _models() -> Iterator[Finding]:
     from evenhand.judges.embedded import models
 
     for model in models.catalogue():
-        found = models.find(model.name)
-        said = str(found) if found else f"not here; to get it: evenhand models get {model.name}"
-        yield f"model {model.name}", "ok" if found else "absent", said
+        path = models.find(model.name)
+        state = str(path) if path else f"not here; to get it: evenhand models get {model.name}"
+        yield f"model {model.name}", "ok" if path else "absent", state
 
 
 def _suite(environ: dict[str, str]) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
 from evenhand.results.pairs import fronts_of, verdict_lines
-from evenhand.results.rows import Wanted, contract_objects, full_rows
+from evenhand.results.rows import Selector, contract_objects, full_rows
 from evenhand.runs.recorded import Recorded
 
 
@@ -47,10 +47,10 @@ def export_command(
     """
     if full and fronts:
         raise click.UsageError("--full and --fronts exclude each other")
-    opened, found = recorded(store, run)
+    opened, run_record = recorded(store, run)
     try:
-        number = _write(output, opened, found, full, fronts, only)
-        counts = found.counts(opened)
+        number = _write(output, opened, run_record, full, fronts, only)
+        counts = run_record.counts(opened)
     finally:
         opened.close()
     if output != "-":
@@ -89,11 +89,11 @@ def _rows(
         _only_pairs(run, "a front")
         topics = fronts_of(store, run, run.rule)
         return ({"pair_id": topic, **asdict(front)} for topic, front in topics.items())
-    made = full_rows if full else contract_objects
-    return made(store, run, _low_confidence(run)) if only else made(store, run)
+    rows_of = full_rows if full else contract_objects
+    return rows_of(store, run, _low_confidence(run)) if only else rows_of(store, run)
 
 
-def _low_confidence(run: Recorded) -> Wanted:
+def _low_confidence(run: Recorded) -> Selector:
     """Those verdicts that their judge was not sure of; raises UsageError where none says so."""
     measure = run.kind.measure
     if isinstance(measure, Voting) or not measure.has_confidence:

@@ -21,7 +21,7 @@ from evenhand.errors import UsageError
 from evenhand.report.junit import junit
 from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
 from evenhand.report.terminal.tables import console
-from evenhand.results.gate import gate_run, wanted
+from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.decision.gate import Gate
 
@@ -85,16 +85,16 @@ def gate_command(
     evenhand gate --min-mean 0.8 --max-critical-fails 0 --max-failure-rate 0.02
     evenhand gate --candidate new --baseline old --min-win-rate 0.5 --junit gate.xml
     """
-    opened, found = recorded(store, run)
+    opened, run_record = recorded(store, run)
     try:
-        asked, rule = wanted(found, flags)
-        chance = found.manifest.judging.seed if seed is None else seed
-        gate = gate_run(opened, found, asked, rule, chance)
+        conditions, rule = conditions_of(run_record, flags)
+        chance = run_record.manifest.judging.seed if seed is None else seed
+        gate = gate_run(opened, run_record, conditions, rule, chance)
     finally:
         opened.close()
-    _tell(gate, found, as_json)
+    _tell(gate, run_record, as_json)
     if report:
-        _write(report, gate, found)
+        _write(report, gate, run_record)
     return EXIT_CODES[gate.outcome]
 
 
@@ -112,8 +112,8 @@ def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
         print_json({"run": run.row.id, **gate.json()})
     else:
         out = console()
-        for shown in gate_lines(gate, out.width):
-            out.print(shown)
+        for text in gate_lines(gate, out.width):
+            out.print(text)
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):
             click.echo(line, err=as_json)

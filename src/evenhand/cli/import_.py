@@ -99,26 +99,28 @@ def import_command(
 
 
 def _columns(moves: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for move in moves:
         new, equals, old = move.partition("=")
         if not (new.strip() and equals and old.strip()):
             raise click.UsageError(f"--map {move!r} is not of the form NEW=OLD")
-        found[new.strip()] = old.strip()
-    return found
+        columns[new.strip()] = old.strip()
+    return columns
 
 
 def _print(imported: Imported, store: str | None) -> None:
-    out, found, tally = console(), imported.json(), imported.tally
-    failed = sum(found["failures"].values())
+    out, summary, tally = console(), imported.json(), imported.tally
+    failed = sum(summary["failures"].values())
     out.print(Text(f"run {imported.run}", style="bold").append(f"  {safe(imported.name)}"))
     counts = (_counted(tally.rows, "row"), _counted(tally.units, "unit"))
-    out.print(f"{counts[0]}: {counts[1]}, {_counted(found['judges'], 'judge')}")
-    made = _counted(found["planned"], "judgment")
-    out.print(f"{_counted(tally.verdicts, 'verdict')} + {_counted(failed, 'failure')} = {made}")
-    for reason, number in found["failures"].items():
-        said = f"{number:,} x {reason}: {tally.details[reason]}"
-        out.print(f"  {cut(said, out.width - 2)}", style="yellow")
+    out.print(f"{counts[0]}: {counts[1]}, {_counted(summary['judges'], 'judge')}")
+    judgments = _counted(summary["planned"], "judgment")
+    out.print(
+        f"{_counted(tally.verdicts, 'verdict')} + {_counted(failed, 'failure')} = {judgments}"
+    )
+    for reason, number in summary["failures"].items():
+        reason_line = f"{number:,} x {reason}: {tally.details[reason]}"
+        out.print(f"  {cut(reason_line, out.width - 2)}", style="yellow")
     for line in _about(imported):
         out.print(cut(line, out.width))
     where = store_flag(store, Path()) if store else ""
@@ -130,8 +132,8 @@ def _print(imported: Imported, store: str | None) -> None:
 def _about(imported: Imported) -> list[str]:
     tally, lines = imported.tally, list[str]()
     if imported.shape == "votes":
-        settled = ", ".join(f"{number:,} {how}" for how, number in sorted(tally.settled.items()))
-        lines.append(f"settled: {settled or 'none'}; a conflict counts as {imported.on_conflict}")
+        outcomes = ", ".join(f"{number:,} {how}" for how, number in sorted(tally.settled.items()))
+        lines.append(f"settled: {outcomes or 'none'}; a conflict counts as {imported.on_conflict}")
         lines.append(f"{_counted(len(tally.candidates), 'candidate')}: {_some(tally.candidates)}")
     what = "criteria" if imported.shape == "votes" else "dimensions"
     if tally.names:

@@ -69,17 +69,17 @@ def leaderboard_command(
     """
     from evenhand.results.compare import ranked
 
-    asked: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion, "seed": seed}
-    opened, found = recorded(store, run)
+    options: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion, "seed": seed}
+    opened, run_record = recorded(store, run)
     try:
-        made = ranked(opened, found, rule=on_conflict, **asked, **figures)
+        board = ranked(opened, run_record, rule=on_conflict, **options, **figures)
     finally:
         opened.close()
     if as_json:
-        print_json({"run": found.row.id, **made.json()})
+        print_json({"run": run_record.row.id, **board.json()})
         return
     from evenhand.report.terminal.leaderboard import leaderboard_lines
 
     out = console()
-    for line in leaderboard_lines(made):
+    for line in leaderboard_lines(board):
         out.print(line)

@@ -35,18 +35,18 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
     """List the protocols; show, copy or check one."""
     if ctx.invoked_subcommand:
         return
-    found = [find_protocol(name) for name in builtin_protocols()]
+    protocols = [find_protocol(name) for name in builtin_protocols()]
     if as_json:
         print_json(
             {
                 "protocols": [
                     {"name": p.name, "kind": p.kind, "languages": p.languages, "version": p.version}
-                    for p in found
+                    for p in protocols
                 ]
             }
         )
         return
-    for protocol in found:
+    for protocol in protocols:
         click.echo(f"{protocol.name}  ({', '.join(protocol.languages)})  {protocol.about}")
 
 
@@ -69,8 +69,8 @@ def show_command(
     if template:
         file = f"prompts/{'compact/' if compact else ''}{language}.md"
         if file not in protocol.texts:
-            spoken = ", ".join(protocol.languages)
-            raise UsageError(f"{name} has no {file}", advice=f"It speaks {spoken}.")
+            languages = ", ".join(protocol.languages)
+            raise UsageError(f"{name} has no {file}", advice=f"It speaks {languages}.")
         click.echo(protocol.texts[file])
         return
     for message in _opening(protocol, language, "compact" if compact else "full"):
@@ -134,9 +134,9 @@ def lint_command(ctx: click.Context, name: str, as_json: bool) -> int:
     """
     findings = lint(name)
     if as_json:
-        print_json({"ok": not findings, "findings": [one._asdict() for one in findings]})
+        print_json({"ok": not findings, "findings": [finding._asdict() for finding in findings]})
     else:
-        for one in findings:
-            click.echo(f"{name}/{one.file}: {one.message}")
+        for finding in findings:
+            click.echo(f"{name}/{finding.file}: {finding.message}")
         click.echo(f"{len(findings)} findings" if findings else "nothing to mend", err=True)
     return 1 if findings else 0

@@ -49,12 +49,12 @@ def report_command(
 
     The file needs no network and no other file, and can be read without scripts.
     """
-    from evenhand.results.report import Asked, write_report
+    from evenhand.results.report import ReportOptions, write_report
 
-    asked = Asked(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
-    opened, found = recorded(store, run)
+    options = ReportOptions(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
+    opened, run_record = recorded(store, run)
     try:
-        size = write_report(Path(output), opened, found, asked)
+        size = write_report(Path(output), opened, run_record, options)
     finally:
         opened.close()
     click.echo(f"{output} written, {size / 1e6:.1f} MB", err=True)

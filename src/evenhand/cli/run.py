@@ -88,10 +88,10 @@ def judge_overrides(
 ) -> list[dict[str, Any]]:
     """Judges named on the command line; one that the suite has too keeps its parameters."""
     try:
-        known = load_suite(suite, environ).file.judges
+        entries = load_suite(suite, environ).file.judges
     except UsageError:
-        known = []
-    specs = {spec.model: spec.model_dump(exclude_unset=True) for spec in known}
+        entries = []
+    specs = {spec.model: spec.model_dump(exclude_unset=True) for spec in entries}
     return [specs.get(model, {"model": model}) for model in judges]
 
 
@@ -166,8 +166,8 @@ def changes_line(changes: Changes, name: str) -> str:
     """What is new in the data of a run since the last run of its name."""
     if not any(changes):
         return f"The data are those of the last run called {safe(name)}; something else changed."
-    told = f"+{changes.added}, -{changes.removed}, {changes.changed} changed"
-    return f"Data against the last run called {safe(name)}: {told}"
+    line = f"+{changes.added}, -{changes.removed}, {changes.changed} changed"
+    return f"Data against the last run called {safe(name)}: {line}"
 
 
 def _store_so_far(url: str, place: Path) -> Archive | None:
@@ -204,19 +204,21 @@ def _dry(
     return 0
 
 
-def _print_forecast(plan: Plan, found: dict[str, Any]) -> None:
-    calls, price = found["calls"], found["price_usd"]
-    left_out = f", {found['left_out']} left out" if found["left_out"] else ""
+def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
+    calls, price = forecast["calls"], forecast["price_usd"]
+    left_out = f", {forecast['left_out']} left out" if forecast["left_out"] else ""
     rounds = " and later round" if plan.judging.rounds > 1 else ""
-    click.echo(f"run {found['run']}: nothing was sent")
-    click.echo(f"{found['planned']} judgments planned, {found['done']} of them done{left_out}")
-    click.echo(f"{found['cached']} calls in the ledger")
+    click.echo(f"run {forecast['run']}: nothing was sent")
+    click.echo(
+        f"{forecast['planned']} judgments planned, {forecast['done']} of them done{left_out}"
+    )
+    click.echo(f"{forecast['cached']} calls in the ledger")
     sure = f"{calls['least']} calls to send, at most"
-    start = "as many calls as it takes to decide, at most" if found["until_decided"] else sure
+    start = "as many calls as it takes to decide, at most" if forecast["until_decided"] else sure
     click.echo(f"{start} {calls['most']} with every re-ask{rounds}")
     click.echo(
-        f"about {found['input_tokens']} input tokens,"
-        f" at most {found['output_tokens_most']} output tokens"
+        f"about {forecast['input_tokens']} input tokens,"
+        f" at most {forecast['output_tokens_most']} output tokens"
     )
     if price["least"] is None:
         click.echo("price unknown: add `price` to the [[judges]] entry")

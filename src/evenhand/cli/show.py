@@ -38,7 +38,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"runs": rows})
         return
-    shown = table(
+    listing = table(
         "run", "name", "verdicts", "failed", "pending", "cost", "started", right=(2, 3, 4)
     )
     for row in rows:
@@ -46,10 +46,10 @@ def runs_command(store: str | None, as_json: bool) -> None:
         cost = "?" if row["cost_usd"] is None else f"${row['cost_usd']:.4g}"
         counted = [str(row["verdicts"]), str(failed), str(row["pending"])]
         started = row["started"][5:16].replace("T", " ")
-        shown.add_row(row["run"], safe(row["name"]), *counted, cost, started)
+        listing.add_row(row["run"], safe(row["name"]), *counted, cost, started)
     for index in (0, 6):
-        shown.columns[index].no_wrap = True
-    console().print(shown)
+        listing.columns[index].no_wrap = True
+    console().print(listing)
 
 
 def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
@@ -67,12 +67,12 @@ def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -
     A unit is shown with its text, the verdict (scores with their evidence marked, marks pass by
     pass, or grades with reasons), and each prompt with the raw reply and what was wrong with it.
     """
-    opened, found = recorded(store, run)
+    opened, run_record = recorded(store, run)
     try:
         if unit is None:
-            _show_run(opened, found, as_json)
+            _show_run(opened, run_record, as_json)
         else:
-            _show_unit(opened, found, unit, as_json)
+            _show_unit(opened, run_record, unit, as_json)
     finally:
         opened.close()
 
@@ -115,19 +115,19 @@ def _judges(names: Sequence[str]) -> str:
 
 
 def _print_units(out: Console, store: Archive, run: Recorded) -> None:
-    found = store.judgments(run.scope)
+    judgments = store.judgments(run.scope)
     several = run.judgments_per_unit > 1
-    shown = table("unit", *(["judge"] if several else []), "result", "flags")
-    for unit, stored in islice(found, UNITS_SHOWN):
+    rows = table("unit", *(["judge"] if several else []), "result", "flags")
+    for unit, stored in islice(judgments, UNITS_SHOWN):
         judge = full_name(run, stored) + (f" #{stored.repeat}" if stored.repeat else "")
         judgment = run.judgment(stored)
         flags = [flag for flag in judgment.flags if flag != "not_validated"]
         by = [safe(judge)] if several else []
         result = _result(run, unit.body, judgment)
-        shown.add_row(safe(unit.id), *by, result, safe(" ".join(flags)))
-    if shown.rows:
-        out.print(shown)
-    if next(found, None):
+        rows.add_row(safe(unit.id), *by, result, safe(" ".join(flags)))
+    if rows.rows:
+        out.print(rows)
+    if next(judgments, None):
         all_of_them = f"evenhand export {run.row.id} --full -o out.csv"
         out.print(f"the first {UNITS_SHOWN}; all of them: {all_of_them}", soft_wrap=True)
 
@@ -135,8 +135,8 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
 def _result(run: Recorded, body: str, judgment: Judgment) -> Text:
     if isinstance(judgment, Verdict):
         return verdict_line(run.kind, body, judgment)
-    said = _no_verdict(judgment.status, judgment.reason, judgment.detail)
-    return Text(cut(said, 200), style="yellow", no_wrap=True, overflow="ellipsis")
+    text = _no_verdict(judgment.status, judgment.reason, judgment.detail)
+    return Text(cut(text, 200), style="yellow", no_wrap=True, overflow="ellipsis")
 
 
 def _no_verdict(status: str, reason: str | None, detail: str) -> str:
@@ -146,28 +146,32 @@ def _no_verdict(status: str, reason: str | None, detail: str) -> str:
 def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
     judged = list(store.judgments(run.scope, unit))
     if not judged:
-        begun = (one.id for one in store.units(run.scope) if one.id.startswith(unit))
+        begun = (
+            judged_unit.id
+            for judged_unit in store.units(run.scope)
+            if judged_unit.id.startswith(unit)
+        )
         close = ", ".join(islice(begun, 3))
         raise UsageError(
             f"run {run.row.id} has no judgment of a unit {quoted(unit)}",
             advice=f"Did you mean {close}?" if close else f"List them: evenhand show {run.row.id}",
         )
-    rows = [judged_row(run, *one) for one in judged]
-    traces = [wait(exchanges(run, store, *one)) for one in judged]
+    rows = [judged_row(run, *judged_unit) for judged_unit in judged]
+    traces = [wait(exchanges(run, store, *judged_unit)) for judged_unit in judged]
     if as_json:
         print_json(
             {
                 "unit": load_unit(judged[0][0].body),
                 "judgments": [
-                    one.row | {"exchanges": [exchange.json() for exchange in trace]}
-                    for one, trace in zip(rows, traces, strict=True)
+                    judged_unit.row | {"exchanges": [exchange.json() for exchange in trace]}
+                    for judged_unit, trace in zip(rows, traces, strict=True)
                 ],
             }
         )
         return
     out = console()
-    for (stored_unit, _), one, trace in zip(judged, rows, traces, strict=True):
-        _print_judgment(out, run, stored_unit.body, one, trace)
+    for (stored_unit, _), judged_unit, trace in zip(judged, rows, traces, strict=True):
+        _print_judgment(out, run, stored_unit.body, judged_unit, trace)
     if len(judged) > 1 and run.has_votes:
         groups = run.judge_groups
         (pair,) = judged_pairs(run.kind, store, run.scope, groups, "uncertain", unit)
@@ -190,15 +194,15 @@ def _print_judgment(
     for part in unit_lines(run.kind, body, judged.judgment, with_about=run.imported):
         out.print(part)
     if row["output"] is None:
-        said = _no_verdict(row["status"], row["reason"], row["detail"])
-        out.print(Text(safe(said), style="yellow"))
+        text = _no_verdict(row["status"], row["reason"], row["detail"])
+        out.print(Text(safe(text), style="yellow"))
     for name in ("fixes", "flags"):
         if row[name]:
-            out.print(f"{name}: {', '.join(_named(one) for one in row[name])}")
-    for number, one in enumerate(trace):
+            out.print(f"{name}: {', '.join(_named(entry) for entry in row[name])}")
+    for number, entry in enumerate(trace):
         # The last call of a failure may have left no pass.
-        made = row["passes"][number] if number < len(row["passes"]) else {}
-        _print_exchange(out, number + 1, one, made.get("round"))
+        pass_row = row["passes"][number] if number < len(row["passes"]) else {}
+        _print_exchange(out, number + 1, entry, pass_row.get("round"))
 
 
 def _heading(out: Console, text: str) -> None:
@@ -206,20 +210,20 @@ def _heading(out: Console, text: str) -> None:
     out.rule(Text(safe(text), style="bold"), align="left")
 
 
-def _named(one: Any) -> str:
-    return safe(one if isinstance(one, str) else f"{one['code']} {one['path']}".strip())
+def _named(entry: Any) -> str:
+    return safe(entry if isinstance(entry, str) else f"{entry['code']} {entry['path']}".strip())
 
 
-def _print_exchange(out: Console, number: int, one: Exchange, in_round: int | None) -> None:
-    place = f"round {in_round}, order {one.question.order}, " if in_round else ""
-    drawn = "".join(f", {name} {value:g}" for name, value in one.reply.sampling.items())
-    _heading(out, f"call {number}  {place}{one.judge}{drawn}")
-    out.print(Text(one.key, style="dim"))
-    for message in one.question.messages[-2 if one.question.reask else 0 :]:
+def _print_exchange(out: Console, number: int, exchange: Exchange, in_round: int | None) -> None:
+    place = f"round {in_round}, order {exchange.question.order}, " if in_round else ""
+    sampling = "".join(f", {name} {value:g}" for name, value in exchange.reply.sampling.items())
+    _heading(out, f"call {number}  {place}{exchange.judge}{sampling}")
+    out.print(Text(exchange.key, style="dim"))
+    for message in exchange.question.messages[-2 if exchange.question.reask else 0 :]:
         out.print(Text(f"{message.role}:", style="bold"))
         out.print(Text(safe(message.content), style="dim"))
     out.print(Text("reply:", style="bold"))
-    out.print(Text(safe(one.reply.text)))
-    for path, odds in one.reply.odds.items():
-        shown = ", ".join(f"{safe(k)} {v:.2f}" for k, v in odds.items())
-        out.print(cut(f"odds of {path}: {shown}", 200))
+    out.print(Text(safe(exchange.reply.text)))
+    for path, odds in exchange.reply.odds.items():
+        likely = ", ".join(f"{safe(k)} {v:.2f}" for k, v in odds.items())
+        out.print(cut(f"odds of {path}: {likely}", 200))

@@ -70,8 +70,8 @@ def _check_token(token: str | None, host: str, closed: bool) -> None:
             advice=f"Give a token that every request must bring: --token TOKEN, {form}.",
         )
     if token is not None and not _TOKEN.fullmatch(token):
-        made = "" if closed else ", or leave it out and one is made"
-        raise UsageError("--token is too easy or cannot be sent", advice=f"Give {form}{made}.")
+        advice = "" if closed else ", or leave it out and one is made"
+        raise UsageError("--token is too easy or cannot be sent", advice=f"Give {form}{advice}.")
 
 
 def _is_loopback(host: str) -> bool:

@@ -59,8 +59,8 @@ def unit_lines(
 ) -> Iterator[RenderableType]:
     """A unit and one judgment of it; `with_about` adds what is known of the unit beside its
     texts."""
-    shown = kind.shown(body, [judgment])
+    blocks = kind.shown(body, [judgment])
     if with_about:
-        yield from rendered(shown.about)
-    yield from rendered(shown.unit)
-    yield from rendered(shown.judgments[0].brief)
+        yield from rendered(blocks.about)
+    yield from rendered(blocks.unit)
+    yield from rendered(blocks.judgments[0].brief)

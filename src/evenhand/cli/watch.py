@@ -33,14 +33,14 @@ class Watcher:
         self._terminal = sys.stderr.isatty()
         self._told: dict[str, int] = {}
 
-    def notice(self, said: str) -> None:
+    def notice(self, message: str) -> None:
         """Tell the first of its kind, then the 10th, the 100th and so on. Times and ids, which
         hold digits, do not tell kinds apart."""
-        kind = re.sub(r"\w*\d[\w.,]*", "0", said)
+        kind = re.sub(r"\w*\d[\w.,]*", "0", message)
         count = self._told[kind] = self._told.get(kind, 0) + 1
         if str(count).strip("0") == "1":
             times = "" if count == 1 else f" ({count} times)"
-            self._write(f"{quoted(said)[1:-1]}{times}; trying again", end="\n")
+            self._write(f"{quoted(message)[1:-1]}{times}; trying again", end="\n")
 
     @property
     def watch(self) -> Watch:

@@ -63,8 +63,8 @@ def _question(example: ExampleSuite) -> str:
 
 def example_rows(protocol: str, language: str) -> tuple[list[dict[str, Any]], object]:
     """The rows of a bundled suite, and its rubric; in English where there is none."""
-    known = resources.files("evenhand.examples") / protocol / language
-    files = example_files(protocol, language if known.is_dir() else "en")
+    folder = resources.files("evenhand.examples") / protocol / language
+    files = example_files(protocol, language if folder.is_dir() else "en")
     (data,) = (text for name, text in files.items() if name.endswith(".jsonl"))
     rows = [jsontext.parse(line) for line in data.splitlines()]
     for row in rows:

@@ -40,25 +40,25 @@ def _languages(protocol: Protocol) -> Iterator[Finding]:
     """A language that one part of the protocol speaks and another does not."""
     if not protocol.languages:
         yield Finding("prompts", "there is no prompt; write prompts/<language>.md")
-    spoken = set(protocol.languages)
+    languages = set(protocol.languages)
     for file in protocol.texts:
         beside = _BESIDE.fullmatch(file)
-        if beside and beside[1] not in spoken:
+        if beside and beside[1] not in languages:
             yield Finding(f"prompts/{beside[1]}.md", f"missing: there is {file}")
     for table in protocol.form.tables:
         for row in _rows(protocol, table):
             texts = {key for key in row if re.fullmatch("[a-z]{2,3}", key) and key != "id"}
-            for language in sorted(spoken - texts):
+            for language in sorted(languages - texts):
                 yield Finding(
                     "protocol.toml", f"[[{table}]] {row.get('id')} has no text in {language}"
                 )
-            for language in sorted(texts - spoken):
+            for language in sorted(texts - languages):
                 yield Finding(f"prompts/{language}.md", f"missing: [[{table}]] speaks {language}")
 
 
 def _rows(protocol: Protocol, table: str) -> list[Mapping[str, Any]]:
-    given = protocol.given.get(table)
-    rows = cast("Sequence[object]", given) if isinstance(given, list) else []
+    table_rows = protocol.given.get(table)
+    rows = cast("Sequence[object]", table_rows) if isinstance(table_rows, list) else []
     return [cast("Mapping[str, Any]", row) for row in rows if isinstance(row, Mapping)]
 
 

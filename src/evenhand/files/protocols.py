@@ -40,15 +40,15 @@ def judging_of(protocol: Protocol, record: JudgingRecord) -> Judging:
 def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[str]:
     """The languages that units may be in where a run is in `language`; raises UsageError. A prompt
     of the user's own is in whatever language the run is."""
-    spoken = protocol.languages
-    if language in spoken:
-        return spoken
+    languages = protocol.languages
+    if language in languages:
+        return languages
     if protocol.own is not None:
-        return [*spoken, language]
+        return [*languages, language]
     raise UsageError(
         f"the protocol {protocol.name} has no prompt in {quoted(language)}",
         where=where,
-        advice=f"It speaks {', '.join(spoken) or 'no language yet'}.",
+        advice=f"It speaks {', '.join(languages) or 'no language yet'}.",
     )
 
 
@@ -69,10 +69,10 @@ def find_protocol(
     else:
         root = (folder or Path()) / name
         if not root.is_dir():
-            known = ", ".join(builtin_protocols())
+            names = ", ".join(builtin_protocols())
             raise UsageError(
                 f"no protocol is called {quoted(name)}",
-                advice=f"Built in: {known}. Otherwise name a folder with a protocol.toml.",
+                advice=f"Built in: {names}. Otherwise name a folder with a protocol.toml.",
             )
     texts = dict(_texts(root)) if is_builtin else dict(_folder_texts(root))
     try:
@@ -116,10 +116,10 @@ def protocol_texts(name: str) -> dict[str, str]:
 def _words(kind: str, *, is_own: bool) -> dict[str, str]:
     """What all kinds say alike; for a protocol of the user's own, also what its kind says."""
     root = resources.files("evenhand.kinds")
-    found = dict(_texts(root / "common", "words/common/"))
+    texts = dict(_texts(root / "common", "words/common/"))
     if is_own and (root / "builtin" / kind).is_dir():
-        found |= _texts(root / "builtin" / kind / "words", "words/kind/")
-    return found
+        texts |= _texts(root / "builtin" / kind / "words", "words/kind/")
+    return texts
 
 
 def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -38,10 +38,12 @@ class Findings:
         self.units += 1
         self.ok += not checked.problems
         self.problems += [
-            {"unit": unit, "code": one.code, "path": one.path, "message": one.message}
-            for one in checked.problems
+            {"unit": unit, "code": remark.code, "path": remark.path, "message": remark.message}
+            for remark in checked.problems
         ]
-        self.fixes += [{"unit": unit, "code": one.code, "path": one.path} for one in checked.fixes]
+        self.fixes += [
+            {"unit": unit, "code": remark.code, "path": remark.path} for remark in checked.fixes
+        ]
         self.flags += [{"unit": unit, "flag": flag} for flag in dict.fromkeys(checked.flags)]
 
     def json(self) -> dict[str, Any]:
@@ -66,16 +68,16 @@ def check_file(
     """Check every reply of a file against the unit it is about; raises DataError."""
     loaded = find_protocol(protocol)
     kind = KINDS[loaded.kind]
-    given = {"expose_meta": expose_meta} if "expose_meta" in kind.settings else {}
+    settings = {"expose_meta": expose_meta} if "expose_meta" in kind.settings else {}
     record = JudgingRecord(
         language=language,
         rubric_json=rubric_json(None if rubric is None else read_rubric(rubric, loaded)),
-        settings={**kind.settings, **given, "use": []},
+        settings={**kind.settings, **settings, "use": []},
     )
     judging = judging_of(loaded, record)
-    known, findings = _Units(judging, loaded, units), Findings()
+    judged_units, findings = _Units(judging, loaded, units), Findings()
     for row in _reply_rows(replies, kind, judging):
-        unit, checked = known.checked(row)
+        unit, checked = judged_units.checked(row)
         findings.add(unit, checked)
     return findings
 

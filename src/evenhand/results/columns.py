@@ -52,7 +52,7 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
         if text.status != "left_out":
             judgment = recorded.kind.read_judgment(text)
             rows.add((places[no], judge, repeat), measure.judgment(judgment))
-    low, high, given = rows.ends(ends)
+    low, high, is_given = rows.ends(ends)
     fields = columns.fields()
     return Scores(
         dimensions=tuple(rows.columns),
@@ -71,7 +71,7 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
         id_fields=_id_fields(recorded, fields),
         judges=tuple(recorded.names),
         planned=0 if recorded.imported else recorded.judgments_per_unit,
-        given_scale=given,
+        given_scale=is_given,
     )
 
 
@@ -113,15 +113,15 @@ class _ScoreRows:
             cells.rows.append(row)
             cells.scores.append(score)
             cells.most = max(cells.most, scored.most.get(name, 0.0))
-        known = self._tag_names
-        self._tags += [(row, known.index(tag)) for tag in scored.tags if tag in known]
+        tag_names = self._tag_names
+        self._tags += [(row, tag_names.index(tag)) for tag in scored.tags if tag in tag_names]
 
-    def ends(self, given: Ends) -> tuple[list[float], list[float], bool]:
+    def ends(self, protocol_ends: Ends) -> tuple[list[float], list[float], bool]:
         """Of each dimension, and whether they are given; else they are those of the scores seen.
         What verdicts say of the points to be had beats the protocol."""
-        are_given = all(cells.most or name in given for name, cells in self.columns.items())
+        are_given = all(cells.most or name in protocol_ends for name, cells in self.columns.items())
         pairs = [
-            cells.ends() if cells.most or name not in given else given[name]
+            cells.ends() if cells.most or name not in protocol_ends else protocol_ends[name]
             for name, cells in self.columns.items()
         ]
         return [low for low, _ in pairs], [high for _, high in pairs], are_given
@@ -207,19 +207,19 @@ class _VoteRows:
         self._lengths.extend(self._pair.lengths)
         self._preferences.append(_known(preferred(vote)))
         self._columns.add(self._pair.fields)
-        for one in vote.passes if vote.is_order_known else ():
-            if one.winner is not None and one.round == 1:
-                self._passes.extend((row, one.order == "21", _WINNERS[one.winner]))
-                self._preferred.append(_known(preferred(one)))
+        for judged_pass in vote.passes if vote.is_order_known else ():
+            if judged_pass.winner is not None and judged_pass.round == 1:
+                self._passes.extend((row, judged_pass.order == "21", _WINNERS[judged_pass.winner]))
+                self._preferred.append(_known(preferred(judged_pass)))
 
     def table(self, judges: tuple[str, ...]) -> Votes:
         places = np.array(self._places, dtype=np.int64).reshape(-1, 7)
         lengths = np.array(self._lengths).reshape(-1, 2)
         passes = np.array(self._passes, dtype=np.int64).reshape(-1, 3)
         marks: dict[str, Ints] = {}
-        for name, (rows, given) in self._marks.items():
+        for name, (rows, values) in self._marks.items():
             marks[name] = np.full(len(places), NONE, dtype=np.int64)
-            marks[name][np.asarray(rows)] = given
+            marks[name][np.asarray(rows)] = values
         return Votes(
             candidates=self._candidates.levels,
             first=places[:, 0],

@@ -35,7 +35,7 @@ def compared(
     pair_by: Sequence[str] = (),
     rule: Rule | None = None,
     seed: int | None = None,
-    **given: Any,
+    **options: Any,
 ) -> Comparison:
     """Variants of a run side by side, with what its own history adds to the notes.
 
@@ -47,17 +47,17 @@ def compared(
     # A baseline of the suite belongs to the suite's fields; candidates are all that pairs have.
     is_own = run.has_votes or _plain(fields) == _plain(compare.by or fields)
     base = compare.baseline if baseline is None and is_own else baseline
-    given["seed"] = run.manifest.judging.seed if seed is None else seed
+    options["seed"] = run.manifest.judging.seed if seed is None else seed
     if run.has_votes:
         _only_candidates(fields, pair_by)
-        found = compare_votes(vote_table(store, run, rule), base, **given)
+        comparison = compare_votes(vote_table(store, run, rule), base, **options)
     else:
         refuse_rule(rule)
         table = score_table(store, run)
-        found = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **given)
-    found = replace(found, notes=(*found.notes, *_history(run)))
-    asks_else = pair_by or rule or given.get("judge")
-    return found if asks_else else with_decision(store, run, found, fields)
+        comparison = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **options)
+    comparison = replace(comparison, notes=(*comparison.notes, *_history(run)))
+    asks_else = pair_by or rule or options.get("judge")
+    return comparison if asks_else else with_decision(store, run, comparison, fields)
 
 
 def with_decision(
@@ -94,9 +94,9 @@ def refuse_rule(rule: Rule | None) -> None:
         raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
 
 
-def field_names(given: Iterable[str]) -> list[str]:
+def field_names(names: Iterable[str]) -> list[str]:
     """Fields that were named one by one, or several with commas."""
-    return [name.strip() for each in given for name in each.split(",") if name.strip()]
+    return [name.strip() for each in names for name in each.split(",") if name.strip()]
 
 
 def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:
@@ -129,7 +129,7 @@ def ranked(
     by: str | None = None,
     criterion: str | None = None,
     seed: int | None = None,
-    **given: Any,
+    **figures: Any,
 ) -> Leaderboard:
     """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
     if not run.has_votes:
@@ -138,7 +138,7 @@ def ranked(
             advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
         )
     votes = vote_table(store, run, rule)
-    options = Options(**given, seed=run.manifest.judging.seed if seed is None else seed)
+    options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
     # A table of votes does not say which candidates a topic has, so these are read again.
     fronts = fronts_of(store, run, rule or run.rule) if _has_fronts(votes) else {}
     return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)
@@ -149,5 +149,5 @@ def _has_fronts(votes: Votes) -> bool:
     size = len(votes.candidates)
     if size < 3 or votes.outcome.size > FRONT_VOTES:
         return False
-    both = np.concatenate([votes.topic * size + votes.first, votes.topic * size + votes.second])
-    return bool(np.bincount(np.unique(both) // size).max() > 2)
+    places = np.concatenate([votes.topic * size + votes.first, votes.topic * size + votes.second])
+    return bool(np.bincount(np.unique(places) // size).max() > 2)

@@ -26,9 +26,9 @@ from evenhand.stats.decision.figure import Figure
 from evenhand.stats.decision.gate import (
     AGAINST,
     CONDITIONS,
+    Conditions,
     Gate,
     Sequential,
-    Wanted,
     gate_scores,
     gate_votes,
     said,
@@ -43,79 +43,79 @@ PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--p
 """What means nothing for scores unless a field tells variants apart."""
 
 
-def wanted(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Wanted, Rule | None]:
+def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditions, Rule | None]:
     """What the flags say, over `[gate]` and `[compare]` of the suite as the run keeps them, and the
     rule for conflicts; raises UsageError."""
     manifest, pairs = recorded.manifest, recorded.has_votes
     compared = plain(manifest.compare) if manifest.compare else {}
-    other = _by(flags.get("by") or (), pairs=pairs)
-    if other and other != _by(compared.get("by") or (), pairs=pairs):
+    flag_fields = _by(flags.get("by") or (), pairs=pairs)
+    if flag_fields and flag_fields != _by(compared.get("by") or (), pairs=pairs):
         compared = {}  # a baseline of other variants than those asked for means nothing
-    own = plain(manifest.gate) if manifest.gate else {}
-    own |= {name: value for name, value in flags.items() if said(value)}
-    given = {**compared, **own}
-    if not any(said(given.get(name)) for name in CONDITIONS):
+    conditions = plain(manifest.gate) if manifest.gate else {}
+    conditions |= {name: value for name, value in flags.items() if said(value)}
+    settings = {**compared, **conditions}
+    if not any(said(settings.get(name)) for name in CONDITIONS):
         raise UsageError(
             "a gate needs a condition",
             advice=f"Give one or more: {', '.join(CONDITIONS.values())}; or a [gate] table in the"
             " suite, and run it again.",
         )
-    given["dimensions"] = tuple(given.pop("dimension", None) or (OVERALL,))
-    given["by"] = _by(given.get("by") or (), pairs=pairs)
-    given["pair_by"] = tuple(field_names(given.get("pair_by") or ()))
-    rule: Rule | None = given.pop("on_conflict", None)
-    asked = Wanted(**given)
+    settings["dimensions"] = tuple(settings.pop("dimension", None) or (OVERALL,))
+    settings["by"] = _by(settings.get("by") or (), pairs=pairs)
+    settings["pair_by"] = tuple(field_names(settings.get("pair_by") or ()))
+    rule: Rule | None = settings.pop("on_conflict", None)
+    request = Conditions(**settings)
     if not pairs:
         refuse_rule(rule)
-    proper_level(asked.level)
-    _numbers(asked)
-    _fits(asked, recorded.kind)
-    if not pairs and not asked.by:
-        _whole(own)
-    return asked, rule
+    proper_level(request.level)
+    _numbers(request)
+    _fits(request, recorded.kind)
+    if not pairs and not request.by:
+        _whole(conditions)
+    return request, rule
 
 
-def _by(given: Iterable[str], *, pairs: bool) -> tuple[str, ...]:
+def _by(names: Iterable[str], *, pairs: bool) -> tuple[str, ...]:
     """The fields that tell variants apart; none for pairs, which have candidates."""
-    fields = tuple(field_names(given))
+    fields = tuple(field_names(names))
     return () if pairs and fields == ("candidate",) else fields
 
 
-def _numbers(asked: Wanted) -> None:
+def _numbers(request: Conditions) -> None:
     """Refuse what is no number: nothing can be held to it."""
     for name, flag in CONDITIONS.items():
-        value = getattr(asked, name)
+        value = getattr(request, name)
         if value is not None and not isfinite(value):
             raise UsageError(f"{flag.split()[0]} is {value}", advice="Give a number.")
 
 
-def _fits(asked: Wanted, kind: Kind) -> None:
+def _fits(request: Conditions, kind: Kind) -> None:
     """Refuse what judgments of this kind cannot answer."""
     measure = kind.measure
     pairs = isinstance(measure, Voting)
-    if pairs and asked.min_mean is not None:
+    if pairs and request.min_mean is not None:
         raise UsageError("pairs have no mean score", advice="Use --min-win-rate with --candidate.")
-    if pairs and (asked.by or asked.pair_by):
+    if pairs and (request.by or request.pair_by):
         raise UsageError(
             "pairs are compared by candidate and nothing else",
             advice="Leave out --by and --pair-by.",
         )
-    if not pairs and asked.min_win_rate is not None:
+    if not pairs and request.min_win_rate is not None:
         raise UsageError("only pairs have a win rate", advice="Use --min-mean, or --better.")
-    if not pairs and asked.candidate is not None:
+    if not pairs and request.candidate is not None:
         raise UsageError("only pairs have candidates", advice="Use --by FIELD --variant V.")
-    if asked.max_critical_fails is not None and not _has_critical_fails(measure):
+    if request.max_critical_fails is not None and not _has_critical_fails(measure):
         raise UsageError(
             "only answers graded by the weighted protocol have critical fails",
             advice="Leave out --max-critical-fails.",
         )
-    compared = [name for name in AGAINST if said(getattr(asked, name))]
-    if compared and asked.baseline is None:
+    compared = [name for name in AGAINST if said(getattr(request, name))]
+    if compared and request.baseline is None:
         raise UsageError(
             f"{CONDITIONS[compared[0]]} needs something to compare with",
             advice="Name it: --baseline V, or `baseline` under [compare] in the suite.",
         )
-    if compared and not pairs and not asked.by:
+    if compared and not pairs and not request.by:
         raise UsageError(
             f"{CONDITIONS[compared[0]]} needs to know what tells the variants apart",
             advice="Name the field: --by FIELD, or `by` under [compare] in the suite.",
@@ -126,10 +126,10 @@ def _has_critical_fails(measure: Scoring | Voting) -> bool:
     return isinstance(measure, Scoring) and measure.has_critical_fails
 
 
-def _whole(own: Mapping[str, Any]) -> None:
+def _whole(conditions: Mapping[str, Any]) -> None:
     """Refuse to hold all units to what was meant for variants."""
     for name, flag in PER_VARIANT.items():
-        if said(own.get(name)):
+        if said(conditions.get(name)):
             raise UsageError(
                 f"{flag} needs --by",
                 advice="Name the field that tells the variants apart: --by FIELD, or `by` under"
@@ -138,21 +138,21 @@ def _whole(own: Mapping[str, Any]) -> None:
 
 
 def gate_run(
-    store: Archive, recorded: Recorded, asked: Wanted, rule: Rule | None = None, seed: int = 0
+    store: Archive, recorded: Recorded, request: Conditions, rule: Rule | None = None, seed: int = 0
 ) -> Gate:
     """Hold a run to its conditions. The same store and seed give the same gate."""
     test = stored_decision(store, recorded)
     comparisons = test.comparisons if test else ()
-    counts = _counts(store, recorded, asked.judge)
+    counts = _counts(store, recorded, request.judge)
     if comparisons and not any(decision.is_open for decision in comparisons):
         counts = replace(counts, left=counts.pending)
-    decisions = _sequential(comparisons, recorded, asked, rule)
+    decisions = _sequential(comparisons, recorded, request, rule)
     if recorded.has_votes:
-        gate = gate_votes(vote_table(store, recorded, rule), counts, asked, seed, decisions)
+        gate = gate_votes(vote_table(store, recorded, rule), counts, request, seed, decisions)
     else:
-        gate = gate_scores(score_table(store, recorded), counts, asked, seed, decisions)
+        gate = gate_scores(score_table(store, recorded), counts, request, seed, decisions)
     if recorded.manifest.is_sequential:
-        levels = {f" at level {one.figure.level:.4g}" for one in decisions.values()}
+        levels = {f" at level {check.figure.level:.4g}" for check in decisions.values()}
         note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")
         gate = replace(gate, notes=(*gate.notes, note))
     return gate
@@ -161,11 +161,11 @@ def gate_run(
 def _sequential(
     comparisons: Iterable[Decision],
     recorded: Recorded,
-    asked: Wanted,
+    request: Conditions,
     rule: Rule | None,
 ) -> dict[tuple[str, str, str], Sequential]:
     """What the run's own test has decided, where the gate asks for just that."""
-    if asked.judge or rule or asked.pair_by or not is_own_question(recorded, asked.by):
+    if request.judge or rule or request.pair_by or not is_own_question(recorded, request.by):
         return {}
     results: dict[tuple[str, str, str], Sequential] = {}
     for decision in comparisons:
@@ -191,10 +191,10 @@ def _counts(store: Archive, recorded: Recorded, judge: str | None) -> Judgments:
     scope = recorded.scope
     counts = store.counts(scope, recorded.judgments_per_unit)
     failed = sum(counts.failures.values())
-    found, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
+    statuses, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
     if judge is not None:
         place = judge_named(recorded.names, judge)
-        found = Counter(text.status for _, at, _, text in store.judged(scope) if at == place)
+        statuses = Counter(text.status for _, at, _, text in store.judged(scope) if at == place)
         units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
-        pending = units * recorded.judge_groups[place].repeats - found.total()
-    return Judgments(found["verdict"], found["failure"], 0 if recorded.imported else pending)
+        pending = units * recorded.judge_groups[place].repeats - statuses.total()
+    return Judgments(statuses["verdict"], statuses["failure"], 0 if recorded.imported else pending)

@@ -110,8 +110,8 @@ def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, 
 def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float:
     """Calls a minute over the last minute, or over the time since the first call of this start."""
     begun = datetime.fromisoformat(started)
-    made = [at for at in map(datetime.fromisoformat, moments) if at >= begun]
-    ages = [(now - at).total_seconds() for at in made]
+    times = [at for at in map(datetime.fromisoformat, moments) if at >= begun]
+    ages = [(now - at).total_seconds() for at in times]
     recent = [age for age in ages if age <= RATE_SECONDS]
     if not recent:
         return 0.0
@@ -126,8 +126,8 @@ def judgment_rows(
     beside it."""
     # Nobody knows what was planned of judgments made elsewhere.
     planned = 0 if recorded.imported else recorded.judgments_per_unit
-    wanted = replace(browsed, planned=planned)
-    page = store.judgment_page(recorded.row.id, wanted, request)
+    selection = replace(browsed, planned=planned)
+    page = store.judgment_page(recorded.row.id, selection, request)
     rows = [
         (unit, None if stored is None else judged_row(recorded, unit, stored))
         for unit, stored in page.rows
@@ -177,7 +177,7 @@ class UnitDetail(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """As the API gives it."""
-        unit, judgments = jsontext.parse(self.unit.body), [one.row for one in self.judged]
+        unit, judgments = jsontext.parse(self.unit.body), [judgment.row for judgment in self.judged]
         return {"unit": unit, "judgments": judgments}
 
 
@@ -187,7 +187,7 @@ def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | N
     if unit is None:
         return None
     stored = store.of_unit(recorded.id, unit)
-    return UnitDetail(unit, [_judged(store, recorded, unit, one) for one in stored])
+    return UnitDetail(unit, [_judged(store, recorded, unit, judgment) for judgment in stored])
 
 
 def _judged(
@@ -196,23 +196,23 @@ def _judged(
     judgment, row = judged_row(recorded, unit, stored)
     if recorded.imported:
         return JudgedRow(judgment, row | {"exchanges": []})
-    trace = [one.json() for one in asyncio.run(exchanges(recorded, store, unit, stored))]
-    ledger = store.calls([one["key"] for one in trace])
-    paid = [one | _paid(ledger.get(one["key"])) for one in trace]
+    trace = [exchange.json() for exchange in asyncio.run(exchanges(recorded, store, unit, stored))]
+    ledger = store.calls([exchange["key"] for exchange in trace])
+    paid = [exchange | _paid(ledger.get(exchange["key"])) for exchange in trace]
     return JudgedRow(judgment, row | {"exchanges": paid})
 
 
-def _paid(found: LedgerCall | None) -> dict[str, Any]:
+def _paid(call: LedgerCall | None) -> dict[str, Any]:
     """When a call was made, and what it took."""
-    if found is None:
+    if call is None:
         return {"no": None, "at": None, "cost_usd": None, "usage": None, "paid_by": None}
-    usage, cost = found.call.reply.usage, found.call.cost
+    usage, cost = call.call.reply.usage, call.call.cost
     return {
-        "no": found.no,
-        "at": found.at,
+        "no": call.no,
+        "at": call.at,
         "cost_usd": None if cost is None else dollars(cost),
         "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
-        "paid_by": found.call.run,
+        "paid_by": call.call.run,
     }
 
 
@@ -221,37 +221,37 @@ def call_rows(
 ) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
     """A page of the calls that a run paid for, and the places of the pages beside it."""
     page = store.call_page(run, request, judge, text)
-    places = [str(one.no) for one in page.rows]
+    places = [str(call.no) for call in page.rows]
     beyond = None if page.stopped is None else str(page.stopped)
-    return [_call(one) for one in page.rows], _beside(request, places, page.more, beyond)
+    return [_call(call) for call in page.rows], _beside(request, places, page.more, beyond)
 
 
-def _call(one: LedgerCall) -> dict[str, Any]:
-    reply = one.call.reply
+def _call(call: LedgerCall) -> dict[str, Any]:
+    reply = call.call.reply
     return {
-        **_paid(one),
-        "key": one.call.key,
-        "judge": one.call.judge,
+        **_paid(call),
+        "key": call.call.key,
+        "judge": call.call.judge,
         "model": reply.model,
         "finish": reply.finish,
-        "set_aside": one.aside,
+        "set_aside": call.aside,
         "reply": reply.text,
     }
 
 
 def call_detail(store: Archive, recorded: Recorded, no: int) -> dict[str, Any] | None:
     """A call with its prompt, where a judgment of the run rests on it."""
-    found = store.call(recorded.row.id, no)
-    if found is None:
+    recorded_call = store.call(recorded.row.id, no)
+    if recorded_call is None:
         return None
-    call, name = found
-    made = _call(call) | {"unit": name, "messages": []}
+    call, name = recorded_call
+    call_row = _call(call) | {"unit": name, "messages": []}
     detail = unit_detail(store, recorded, name) if name is not None else None
     for judged in detail.judged if detail else []:
-        for one in judged.row["exchanges"]:
-            if one["key"] == call.call.key:
-                return made | {"messages": one["messages"]}
-    return made
+        for exchange in judged.row["exchanges"]:
+            if exchange["key"] == call.call.key:
+                return call_row | {"messages": exchange["messages"]}
+    return call_row
 
 
 def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
@@ -264,17 +264,21 @@ def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
         body = jsontext.parse(unit.body)
         for name, value in (body.get("meta") or {}).items():
             fields.setdefault(str(name), {})[jsontext.as_text(value)] = None
-        candidates |= {str(one["id"]): None for one in body.get("candidates", ())}
+        candidates |= {str(candidate["id"]): None for candidate in body.get("candidates", ())}
         for stored in store.of_unit(recorded.id, unit):
             flags |= {flag.partition(":")[0]: None for flag in recorded.judgment(stored).flags}
-    few = {name: _plain(found) for name, found in fields.items() if len(found) <= SUGGESTED_VALUES}
+    choices = {
+        name: _plain(values) for name, values in fields.items() if len(values) <= SUGGESTED_VALUES
+    }
     names = {"candidates": _plain(candidates)[:SUGGESTED_VALUES], "flags": sorted(_plain(flags))}
-    return {"fields": _plain(fields), "values": few, **names}
+    return {"fields": _plain(fields), "values": choices, **names}
 
 
 def _plain(texts: Iterable[str]) -> list[str]:
     """Those that a form can carry as they are: short, on a line, nothing hidden in them."""
-    return [one for one in texts if len(one) <= 200 and one.isprintable() and visible(one) == one]
+    return [
+        text for text in texts if len(text) <= 200 and text.isprintable() and visible(text) == text
+    ]
 
 
 class Pair(NamedTuple):
@@ -283,24 +287,26 @@ class Pair(NamedTuple):
     no: int
     name: str
     same_text: bool
-    one: Mapping[str, Any] | None
-    other: Mapping[str, Any] | None
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
 
     @property
     def changed(self) -> bool:
-        return self.one != self.other
+        return self.before != self.after
 
 
-def shared_units(store: Archive, one: Recorded, other: Recorded, after: int = 0) -> Iterator[Pair]:
+def shared_units(
+    store: Archive, base_run: Recorded, twin_run: Recorded, after: int = 0
+) -> Iterator[Pair]:
     """The units of both runs, with what came out in each."""
-    if one.kind_name != other.kind_name:
+    if base_run.kind_name != twin_run.kind_name:
         raise UsageError(
-            f"run {one.row.id} is of the kind {one.kind_name}, {other.row.id} of"
-            f" {other.kind_name}: their verdicts cannot be set side by side",
+            f"run {base_run.row.id} is of the kind {base_run.kind_name}, {twin_run.row.id} of"
+            f" {twin_run.kind_name}: their verdicts cannot be set side by side",
             advice="Choose two runs of one kind.",
         )
-    for unit, twin in store.units_of_both(one.row.id, other.row.id, after):
-        outcome, twin_outcome = _outcome(store, one, unit), _outcome(store, other, twin)
+    for unit, twin in store.units_of_both(base_run.row.id, twin_run.row.id, after):
+        outcome, twin_outcome = _outcome(store, base_run, unit), _outcome(store, twin_run, twin)
         same_text = unit.no == twin.no
         if not same_text:
             texts, twin_texts = Texts(unit.body), Texts(twin.body)
@@ -318,7 +324,7 @@ def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
 def _outcome(store: Archive, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
     """What a run says of a unit, over all its judges and repeats; None without a verdict."""
     stored = store.of_unit(recorded.id, unit)
-    judged = [(full_name(recorded, one), recorded.judgment(one)) for one in stored]
+    judged = [(full_name(recorded, judgment), recorded.judgment(judgment)) for judgment in stored]
     outcome = unit_outcome(recorded.kind, unit.body, judged)
     if outcome.winner is not None:
         return {"winner": outcome.winner}
@@ -329,8 +335,8 @@ def _outcome(store: Archive, recorded: Recorded, unit: StoredUnit) -> dict[str, 
 
 def differences(
     store: Archive,
-    one: Recorded,
-    other: Recorded,
+    base_run: Recorded,
+    twin_run: Recorded,
     *,
     after: int = 0,
     changed_only: bool = True,
@@ -338,33 +344,33 @@ def differences(
     reach: int = WINDOW,
 ) -> tuple[list[Pair], int | None]:
     """Units that two runs share and judge differently, from a place on; and where to go on."""
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     looked = after
-    for number, pair in enumerate(shared_units(store, one, other, after)):
-        if len(found) == limit or number == reach:
-            return found, looked
+    for number, pair in enumerate(shared_units(store, base_run, twin_run, after)):
+        if len(pairs) == limit or number == reach:
+            return pairs, looked
         looked = pair.no
         if pair.changed or not changed_only:
-            found.append(pair)
-    return found, None
+            pairs.append(pair)
+    return pairs, None
 
 
-def agreement(store: Archive, one: Recorded, other: Recorded) -> dict[str, Any]:
+def agreement(store: Archive, base_run: Recorded, twin_run: Recorded) -> dict[str, Any]:
     """How far two runs agree over all the units they share, on each thing they say."""
-    shared = same = both = altered = 0
+    shared = same = judged_by_both = altered = 0
     measures: dict[str, dict[str, Any]] = {}
-    for pair in shared_units(store, one, other):
+    for pair in shared_units(store, base_run, twin_run):
         shared += 1
         altered += not pair.same_text
-        if pair.one is None or pair.other is None:
+        if pair.before is None or pair.after is None:
             continue
-        both += 1
+        judged_by_both += 1
         same += not pair.changed
-        for name in pair.one.keys() & pair.other.keys():
-            _count(measures.setdefault(name, _nothing()), pair.one[name], pair.other[name])
+        for name in pair.before.keys() & pair.after.keys():
+            _count(measures.setdefault(name, _nothing()), pair.before[name], pair.after[name])
     return {
         "shared": shared,
-        "judged_by_both": both,
+        "judged_by_both": judged_by_both,
         "same": same,
         "text_differs": altered,
         "measures": {name: _measured(measures[name]) for name in sorted(measures)},
@@ -387,13 +393,13 @@ def _count(into: dict[str, Any], before: Any, after: Any) -> None:
         into["sum"] += after - before
 
 
-def _measured(found: dict[str, Any]) -> dict[str, Any]:
-    counts = {name: found[name] for name in ("n", "same")}
-    if found["moves"]:
+def _measured(tally: dict[str, Any]) -> dict[str, Any]:
+    counts = {name: tally[name] for name in ("n", "same")}
+    if tally["moves"]:
         moves = [
             {"from": before, "to": after, "n": number}
-            for (before, after), number in sorted(found["moves"].items())
+            for (before, after), number in sorted(tally["moves"].items())
         ]
         return counts | {"moves": moves}
-    mean = round(found["sum"] / found["n"], 6)
-    return counts | {"up": found["up"], "down": found["down"], "mean_difference": mean}
+    mean = round(tally["sum"] / tally["n"], 6)
+    return counts | {"up": tally["up"], "down": tally["down"], "mean_difference": mean}

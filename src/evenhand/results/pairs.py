@@ -63,12 +63,12 @@ def judged_pairs(
     them, if it is named. `sizes` are those of the topics, for whoever needs them."""
     voting, names = _voting(kind), group_names(judge_groups)
     for _, group in groupby(store.judgments(scope, unit), key=lambda row: row[0].no):
-        units, kept = zip(*group, strict=True)
+        units, texts = zip(*group, strict=True)
         pair = voting.unit(units[0].body)
-        judgments = [kind.read_judgment(stored.text) for stored in kept]
+        judgments = [kind.read_judgment(stored.text) for stored in texts]
         votes = [
             (names[stored.judge], under(rule, voting.judgment(judgment)))
-            for stored, judgment in zip(kept, judgments, strict=True)
+            for stored, judgment in zip(texts, judgments, strict=True)
         ]
         size = sizes.get(pair.topic, 2)
         judged = Judged(pair.topic, pair.places, size, pair.candidates, votes)

@@ -81,7 +81,7 @@ FACETS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReportOptions:
     """What a report is asked to be."""
 
     language: str | None = None
@@ -93,40 +93,44 @@ class Asked:
     """Whether the units are left out."""
 
 
-def make_report(store: Archive, recorded: Recorded, asked: Asked | None = None) -> Report:
+def make_report(store: Archive, recorded: Recorded, options: ReportOptions | None = None) -> Report:
     """Everything that is to be said about a run; raises UsageError for names that nobody has."""
-    asked = asked or Asked()
-    language = asked.language or _spoken(recorded)
+    options = options or ReportOptions()
+    language = options.language or _spoken(recorded)
     measure = recorded.kind.measure
-    made = _OfPairs if isinstance(measure, Voting) else _OfScores
-    found = made(store, recorded, asked, language).report()
-    if asked.summary:
-        return found
-    return replace(found, units=_units(store, recorded, found, words(language)))
+    sections = _OfPairs if isinstance(measure, Voting) else _OfScores
+    report = sections(store, recorded, options, language).report()
+    if options.summary:
+        return report
+    return replace(report, units=_units(store, recorded, report, words(language)))
 
 
-def write_report(path: Path, store: Archive, recorded: Recorded, asked: Asked | None = None) -> int:
+def write_report(
+    path: Path, store: Archive, recorded: Recorded, options: ReportOptions | None = None
+) -> int:
     """Write the report of a run as one HTML file, whole or not at all, and return its bytes."""
     require("jinja2", "altair", "vl_convert")
-    write_text(path, [render(make_report(store, recorded, asked))])
+    write_text(path, [render(make_report(store, recorded, options))])
     return path.stat().st_size
 
 
 def _spoken(recorded: Recorded) -> str:
-    given = recorded.manifest.judging.language
-    return given if given in LANGUAGES else "en"
+    run_language = recorded.manifest.judging.language
+    return run_language if run_language in LANGUAGES else "en"
 
 
 class _Of:
     """What reports of every kind share."""
 
-    def __init__(self, store: Archive, recorded: Recorded, asked: Asked, language: str) -> None:
+    def __init__(
+        self, store: Archive, recorded: Recorded, options: ReportOptions, language: str
+    ) -> None:
         self.store, self.recorded, self.language = store, recorded, language
         self.scope = recorded.scope
-        self.seed = recorded.manifest.judging.seed if asked.seed is None else asked.seed
+        self.seed = recorded.manifest.judging.seed if options.seed is None else options.seed
         compare = recorded.manifest.compare or Compare()
-        self.by: Sequence[str] = tuple(asked.by or compare.by)
-        self.baseline = asked.baseline or compare.baseline
+        self.by: Sequence[str] = tuple(options.by or compare.by)
+        self.baseline = options.baseline or compare.baseline
 
     def coverage(self, units: int) -> Coverage:
         counts = self.store.counts(self.scope, self.recorded.judgments_per_unit)
@@ -135,7 +139,7 @@ class _Of:
             units=units,
             planned=counts.planned,
             verdicts=counts.verdicts,
-            failures=dict(sorted(counts.failures.items(), key=lambda one: (-one[1], one[0]))),
+            failures=dict(sorted(counts.failures.items(), key=lambda item: (-item[1], item[0]))),
             pending=counts.pending,
             left_out=counts.left_out,
             calls=spent.calls,
@@ -192,29 +196,32 @@ class _Of:
 
 def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
     """The files of a protocol that this run used."""
-    spoken = (f"/{language}.md", f"/{language}.toml")
+    endings = (f"/{language}.md", f"/{language}.toml")
     used = ("protocol.toml", "own.md", "own.again.md")
-    return {n: t for n, t in sorted(texts.items()) if n in used or n.endswith(spoken)}
+    return {n: t for n, t in sorted(texts.items()) if n in used or n.endswith(endings)}
 
 
 def names_of(recorded: Recorded, language: str) -> dict[str, str]:
     """What the ids of dimensions and criteria stand for, in this language where it is said."""
     rubric = recorded.rubric
     if isinstance(rubric, Mapping) and "dimensions" in rubric:
-        return {one["id"]: str(one.get("name", "")) for one in rubric["dimensions"]}
+        return {row["id"]: str(row.get("name", "")) for row in rubric["dimensions"]}
     if recorded.imported:
         return {}
-    given, spoken = recorded.protocol.given, (language, recorded.manifest.judging.language, "en")
-    rows = [*given.get("criteria", ()), *given.get("dimensions", ())]
-    said = {one["id"]: next((str(one[n]) for n in spoken if n in one), "") for one in rows}
-    return {ident: _short(text) for ident, text in said.items()}
+    tables, languages = (
+        recorded.protocol.given,
+        (language, recorded.manifest.judging.language, "en"),
+    )
+    rows = [*tables.get("criteria", ()), *tables.get("dimensions", ())]
+    names = {row["id"]: next((str(row[n]) for n in languages if n in row), "") for row in rows}
+    return {ident: _short(text) for ident, text in names.items()}
 
 
 def _short(text: str) -> str:
     """What a description begins with, up to its colon."""
     for colon in (":", "："):
-        head, found, _ = text.partition(colon)
-        if found and len(head) <= 40:
+        head, separator, _ = text.partition(colon)
+        if separator and len(head) <= 40:
             return head
     return ""
 
@@ -231,29 +238,37 @@ class _OfScores(_Of):
     def report(self) -> Report:
         scores = score_table(self.store, self.recorded)
         by = self._by(scores)
-        found = None
+        comparison = None
         if by:
-            found = compare_scores(scores, by, self.baseline, seed=self.seed)
-            found = with_decision(self.store, self.recorded, found, by)
+            comparison = compare_scores(scores, by, self.baseline, seed=self.seed)
+            comparison = with_decision(self.store, self.recorded, comparison, by)
         elif self.baseline:
             raise UsageError(
                 f"a baseline {quoted(self.baseline)}, but nothing to compare by",
                 advice="Say by which field: --by FIELD",
             )
-        means, against = compared_means(found) if found else plain_means(scores), differences(found)
+        means, against = (
+            compared_means(comparison) if comparison else plain_means(scores),
+            differences(comparison),
+        )
         full_marks = self.measure.full_marks
         if full_marks is not None:
             means, against = out_of(full_marks, means), out_of(full_marks, against)
         return Report(
             **self.facts(len(scores.units)),
-            method=self.method(found),
-            variants=list(dict.fromkeys(one.variant for one in found.means)) if found else [],
+            method=self.method(comparison),
+            variants=list(dict.fromkeys(mean.variant for mean in comparison.means))
+            if comparison
+            else [],
             means=means,
             differences=against,
             scores=distribution(scores, by),
             tags=tags(scores, by),
             lengths=self._lengths(scores),
-            notes=[*(found.notes if found else self._not_compared(scores)), *self._missing()],
+            notes=[
+                *(comparison.notes if comparison else self._not_compared(scores)),
+                *self._missing(),
+            ],
         )
 
     def _by(self, scores: Scores) -> Sequence[str]:
@@ -295,8 +310,8 @@ class _OfScores(_Of):
 
 def _several(scores: Scores) -> list[str]:
     """The field that a run is compared by where nobody says."""
-    known = [n for n in VARIANTS if n in scores.fields and len(scores.fields[n].levels) > 1]
-    return known[:1]
+    fields = [n for n in VARIANTS if n in scores.fields and len(scores.fields[n].levels) > 1]
+    return fields[:1]
 
 
 class _OfPairs(_Of):
@@ -311,12 +326,15 @@ class _OfPairs(_Of):
             self.recorded.judge_groups,
             self.recorded.rule,
         )
-        found, board = self._comparison(votes), leaderboard(votes, Options(seed=self.seed)).board
+        comparison, board = (
+            self._comparison(votes),
+            leaderboard(votes, Options(seed=self.seed)).board,
+        )
         return Report(
             **self.facts(self._number(votes)),
-            method=self.method(found, votes.rule),
+            method=self.method(comparison, votes.rule),
             variants=list(votes.candidates),
-            differences=differences(found),
+            differences=differences(comparison),
             standings=standings(board),
             resampled=board.resampled,
             meetings=meetings(board),
@@ -324,7 +342,7 @@ class _OfPairs(_Of):
             agreement=share(figures.agreement) if figures.agreement.n else None,
             contradictions=dict(figures.contradictions.most_common()),
             lengths=pair_lengths(votes),
-            notes=[*(found.notes if found else ()), *board.notes],
+            notes=[*(comparison.notes if comparison else ()), *board.notes],
         )
 
     def _number(self, votes: Votes) -> int:
@@ -342,32 +360,34 @@ class _OfPairs(_Of):
             )
         if not self.baseline and len(votes.candidates) != 2:
             return None
-        found = compare_votes(votes, self.baseline, seed=self.seed)
-        return with_decision(self.store, self.recorded, found, self.by)
+        comparison = compare_votes(votes, self.baseline, seed=self.seed)
+        return with_decision(self.store, self.recorded, comparison, self.by)
 
 
 def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:
     apart = figures.judges or dict.fromkeys(recorded.names[:1], figures)
     return [
-        Position(judge=name, consistency=share(one.consistency), first_slot=share(one.first_slot))
-        for name, one in apart.items()
-        if one.first_rounds
+        Position(
+            judge=name, consistency=share(figure.consistency), first_slot=share(figure.first_slot)
+        )
+        for name, figure in apart.items()
+        if figure.first_rounds
     ]
 
 
-def _units(store: Archive, recorded: Recorded, found: Report, say: Words) -> PackedUnits:
+def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> PackedUnits:
     """Every unit with its judgments, packed."""
     packer, kind = Packer(FACETS, STATIC_UNITS), recorded.kind
-    by = [name.removeprefix("meta.") for name in found.method.by.split(" / ")]
+    by = [name.removeprefix("meta.") for name in report.method.by.split(" / ")]
     for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
         line = unit_line(kind, unit.id, unit.body, judged, say)
         variant = _variant(kind, unit, by)
         who = " · ".join(line["candidates"] or variant)
         chips = [*line["tags"], *(flag for flag in line["flags"] if flag != "not_validated")]
-        shown = kind.shown(unit.body, [one.judgment for one in judged])
-        blocks = unit_blocks(shown, judged, say, found.method.names)
+        unit_shown = kind.shown(unit.body, [row.judgment for row in judged])
+        blocks = unit_blocks(unit_shown, judged, say, report.method.names)
         packer.add({**line, "variant": variant, "who": who, "chips": chips}, blocks)
-    return packer.packed(found.coverage.units)
+    return packer.packed(report.coverage.units)
 
 
 def _variant(kind: Kind, unit: StoredUnit, by: Sequence[str]) -> list[str]:
@@ -384,7 +404,7 @@ def judged_units(
 ) -> Iterator[tuple[StoredUnit, list[JudgedRow]]]:
     """Every unit of a run with its judgments and what was said; without any where it is pending."""
     scope = recorded.scope
-    groups = groupby(store.judgments(scope), key=lambda one: one[0].no)
+    groups = groupby(store.judgments(scope), key=lambda place: place[0].no)
     no, group = next(groups, (None, iter(())))
     for unit in store.units(scope):
         judged: list[JudgedRow] = []
@@ -397,7 +417,7 @@ def judged_units(
 def _row(store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
     trace = [] if recorded.imported else _at_once(exchanges(recorded, store, unit, stored))
     judgment, row = judged_row(recorded, unit, stored)
-    return JudgedRow(judgment, row | {"exchanges": [one.json() for one in trace]})
+    return JudgedRow(judgment, row | {"exchanges": [exchange.json() for exchange in trace]})
 
 
 def _at_once(work: Coroutine[Any, Any, T]) -> T:

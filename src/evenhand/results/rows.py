@@ -33,29 +33,29 @@ def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, str]:
 
 
 def contract_objects(
-    store: Archive, recorded: Recorded, wanted: Wanted = lambda judgment: True
+    store: Archive, recorded: Recorded, is_wanted: Selector = lambda judgment: True
 ) -> Iterator[Mapping[str, Any]]:
     """The contract's own objects of all verdicts. A pair that several judged has several, each with
     its judge's name; the forms of the other kinds are closed."""
     several = isinstance(recorded.kind.measure, Voting) and recorded.judgments_per_unit > 1
     for _, stored in store.judgments(recorded.scope):
         judgment = recorded.judgment(stored)
-        if judgment.output is None or not wanted(judgment):
+        if judgment.output is None or not is_wanted(judgment):
             continue
         by = {"judge": full_name(recorded, stored), "repeat": stored.repeat} if several else {}
         yield {**judgment.output, **by}
 
 
 def full_rows(
-    store: Archive, recorded: Recorded, wanted: Wanted = lambda judgment: True
+    store: Archive, recorded: Recorded, is_wanted: Selector = lambda judgment: True
 ) -> Iterator[Mapping[str, Any]]:
     """Everything known about every judgment, failures included."""
     for unit, stored in store.judgments(recorded.scope):
-        if wanted(recorded.judgment(stored)):
+        if is_wanted(recorded.judgment(stored)):
             yield full_row(recorded, unit, stored)
 
 
-Wanted = Callable[[Judgment], bool]
+Selector = Callable[[Judgment], bool]
 
 
 def full_name(recorded: Recorded, stored: StoredJudgment) -> str:
@@ -80,7 +80,7 @@ def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> 
         "detail": judgment.detail,
         "output": judgment.output,
         "evidence": [asdict(evidence) for evidence in judgment.evidence],
-        "passes": [to_builtins(one) for one in judgment.passes],
+        "passes": [to_builtins(judged_pass) for judged_pass in judgment.passes],
         "fixes": [asdict(fix) for fix in judgment.fixes],
         "flags": list(judgment.flags),
         "calls": list(stored.calls),

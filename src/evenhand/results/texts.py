@@ -24,13 +24,13 @@ class Texts:
         # Of judgments made elsewhere the texts are often not there: then nobody knows them.
         self._known = {name: text for name, text in texts.items() if text not in ("", None)}
 
-    def differ(self, other: Texts) -> bool:
+    def differ(self, texts: Texts) -> bool:
         """Whether something that both have is not the same, or the candidates are others."""
-        shared = self._known.keys() & other._known.keys()
-        if any(self._known[name] != other._known[name] for name in shared):
+        shared = self._known.keys() & texts._known.keys()
+        if any(self._known[name] != texts._known[name] for name in shared):
             return True
-        return sorted(self.candidates) != sorted(other.candidates)
+        return sorted(self.candidates) != sorted(texts.candidates)
 
-    def is_turned(self, other: Texts) -> bool:
+    def is_turned(self, texts: Texts) -> bool:
         """Whether the same two candidates stand the other way round, so that A is B there."""
-        return len(self.candidates) == 2 and self.candidates[::-1] == other.candidates
+        return len(self.candidates) == 2 and self.candidates[::-1] == texts.candidates

@@ -100,7 +100,7 @@ class UntilDecided:
         ]
         draw = _Draw(manifest.judging.seed, waves)
         self._duels = self._matched(draw)
-        self._order = draw.order([one for duel in self._duels for one in duel.questions])
+        self._order = draw.order([item for duel in self._duels for item in duel.questions])
         self._positions = {no: place for place, units in enumerate(self._order) for no in units}
         self._places: dict[int, list[tuple[Duel, int]]] = {}
         for duel in self._duels:
@@ -114,28 +114,35 @@ class UntilDecided:
 
     def _matched(self, draw: _Draw) -> list[Duel]:
         """A duel for every variant that is to be decided, each with its part of alpha."""
-        found, wanted = self._plan.questions, self._stop.variant
-        names = [list(found)[chosen(list(found), wanted)[0]]] if wanted else list(found)
-        names = [name for name in names if found[name]]
+        questions_of, variant = self._plan.questions, self._stop.variant
+        names = (
+            [list(questions_of)[chosen(list(questions_of), variant)[0]]]
+            if variant
+            else list(questions_of)
+        )
+        names = [name for name in names if questions_of[name]]
         if not names:
             raise UsageError(
                 f"nothing can be decided: nothing is paired with {quoted(self._plan.baseline)}",
                 advice="See [compare] by and baseline in the suite, and what the units share.",
             )
-        each, alpha = sum(one.repeats for one in self._judge_groups), self._stop.alpha / len(names)
-        made: list[Duel] = []
+        each, alpha = (
+            sum(item.repeats for item in self._judge_groups),
+            self._stop.alpha / len(names),
+        )
+        duels: list[Duel] = []
         for name in names:
-            questions = sorted(found[name], key=draw.place)
+            questions = sorted(questions_of[name], key=draw.place)
             duel = Duel(
                 variant=name,
                 alpha=alpha,
                 min_units=self._stop.min_units,
                 questions=questions,
-                waiting=[each * len(one.units) for one in questions],
+                waiting=[each * len(item.units) for item in questions],
                 betting=Betting(alpha, draw.ends(questions)),
             )
-            made.append(duel)
-        return made
+            duels.append(duel)
+        return duels
 
     @property
     def is_met(self) -> bool:
@@ -191,7 +198,7 @@ class UntilDecided:
 
     def _value(self, question: Question) -> float | None:
         """From 0, all for the baseline, to 1: the mean of what there is."""
-        return _mean([v for one in question.contrasts for v in self._values(one)])
+        return _mean([v for contrast in question.contrasts for v in self._values(contrast)])
 
     def _values(self, contrast: Contrast) -> Iterator[float]:
         """One value by each judge that said something of both sides."""
@@ -217,7 +224,7 @@ class UntilDecided:
         if not self._is_pairs:
             figures = [(2 * figure - 1) * self._measure.span for figure in figures]
         begun = {no for no, _, _ in self._ended}
-        units = {no for one in duel.questions for no in one.units}
+        units = {no for question in duel.questions for no in question.units}
         return Decision(
             variant=duel.variant,
             baseline=self._plan.baseline,
@@ -240,7 +247,7 @@ class UntilDecided:
     def result(self) -> SequentialTest:
         """How the whole test stands."""
         decisions = self.decisions()
-        units = {no for duel in self._duels for one in duel.questions for no in one.units}
+        units = {no for duel in self._duels for question in duel.questions for no in question.units}
         return SequentialTest(
             comparisons=decisions,
             alpha=self._stop.alpha,
@@ -257,12 +264,12 @@ def _mean(values: Sequence[float]) -> float | None:
     return fsum(values) / len(values) if values else None
 
 
-def _skips(found: Sequence[Decision]) -> Iterator[str]:
-    for one in found:
-        if one.skipped:
+def _skips(decisions: Sequence[Decision]) -> Iterator[str]:
+    for decision in decisions:
+        if decision.skipped:
             yield (
-                f"{one.skipped} questions are left out of {one.variant} against {one.baseline}:"
-                " a failure left nothing to compare"
+                f"{decision.skipped} questions are left out of {decision.variant} against"
+                f" {decision.baseline}: a failure left nothing to compare"
             )
 
 
@@ -297,11 +304,13 @@ class _Draw:
 
     def order(self, questions: Sequence[Question]) -> list[tuple[int, ...]]:
         """The units of all questions, those of a question together and each unit once."""
-        seen: set[int] = set()
+        placed: set[int] = set()
         gathered: dict[tuple[int, bytes], list[int]] = {}
-        for place, units in sorted((self.place(one), one.units) for one in questions):
-            fresh = [no for no in units if no not in seen]
-            seen.update(fresh)
+        for place, units in sorted(
+            (self.place(question), question.units) for question in questions
+        ):
+            fresh = [no for no in units if no not in placed]
+            placed.update(fresh)
             gathered.setdefault(place, []).extend(fresh)
         return [tuple(units) for units in gathered.values() if units]
 

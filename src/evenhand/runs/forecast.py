@@ -44,12 +44,12 @@ class Forecast:
     cost_most: int | None = 0
     until_decided: bool = False
     """Whether the run may end at any moment: then nothing is sure to be sent."""
-    asked: set[str] = field(default_factory=set[str])
+    judges_asked: set[str] = field(default_factory=set[str])
     """The names of judges that the run may have to ask something."""
 
     def lacking(self, seats: Sequence[Seat]) -> list[ProviderRefused]:
         """What keeps judges that would be asked from sending anything."""
-        judges = [seat.judge for seat in seats if seat.judge.name in self.asked]
+        judges = [seat.judge for seat in seats if seat.judge.name in self.judges_asked]
         return [judge.lacks for judge in judges if judge.lacks]
 
     def json(self) -> dict[str, Any]:
@@ -124,8 +124,10 @@ async def _look(
 class _Lookahead:
     """A forecast under way: the ledger answers as far as it can, and what is missing is summed."""
 
-    def __init__(self, found: Forecast, plan: Plan, archive: Archive, retry_failures: bool) -> None:
-        self.found = found
+    def __init__(
+        self, forecast: Forecast, plan: Plan, archive: Archive, retry_failures: bool
+    ) -> None:
+        self.forecast = forecast
         self._judging, self._archive, self._record = plan.judging, archive, plan.manifest.judging.id
         self._retry_failures, self._bad_tries = retry_failures, plan.bad_tries
         self._read = plan.kind.read_judgment
@@ -141,7 +143,7 @@ class _Lookahead:
     ) -> None:
         """All units that are wanted, when what the store holds has been taken into account."""
         if not isinstance(schedule, Everything):
-            self.found.until_decided = True
+            self.forecast.until_decided = True
             for unit in units():
                 for stored in self._known(unit):
                     judgment = self._read(stored.text)
@@ -158,13 +160,13 @@ class _Lookahead:
 
     async def add(self, unit: StoredUnit) -> None:
         """All judgments of one unit."""
-        known = {(stored.judge, stored.repeat): stored for stored in self._known(unit)}
+        judged = {(stored.judge, stored.repeat): stored for stored in self._known(unit)}
         for group, judges in self._seated:
             for repeat in range(group.repeats):
-                stored = known.get((group.index, repeat))
+                stored = judged.get((group.index, repeat))
                 if stored is not None and self._stands(stored):
-                    self.found.answered += len(stored.calls)
-                    self.found.done += stored.text.status != "left_out"
+                    self.forecast.answered += len(stored.calls)
+                    self.forecast.done += stored.text.status != "left_out"
                     self._plan(is_left_out=stored.text.status == "left_out")
                 else:
                     await self._judge(unit, group, repeat, judges, stored)
@@ -174,8 +176,8 @@ class _Lookahead:
         return reason is None or not (self._retry_failures or reason in RETRIED_BY_NEXT_RUN)
 
     def _plan(self, *, is_left_out: bool) -> None:
-        self.found.left_out += is_left_out
-        self.found.planned += not is_left_out
+        self.forecast.left_out += is_left_out
+        self.forecast.planned += not is_left_out
 
     async def _judge(
         self,
@@ -198,7 +200,7 @@ class _Lookahead:
             if recorded is None or recorded.aside:
                 missing.append(question)
                 raise Stopped
-            self.found.answered += 1
+            self.forecast.answered += 1
             await asyncio.sleep(0)  # Ctrl-C is heard
             return recorded.call.reply
 
@@ -212,12 +214,14 @@ class _Lookahead:
 
     def _openings(self, body: str, group: JudgeGroup, repeat: int) -> dict[int, list[Question]]:
         """The questions of a round to each judge of a group that may be asked them."""
-        whole, made = asking(group, repeat, _no), dict[int, list[Question]]()
+        whole, questions_of = asking(group, repeat, _no), dict[int, list[Question]]()
         for seat in range(len(group.names)):
             only = slice(seat, seat + 1)
             alone = replace(whole, judges=group.names[only], styles=group.styles[only])
-            made[seat] = [replace(one, seat=seat) for one in self._judging.opening(body, alone)]
-        return {seat: questions for seat, questions in made.items() if questions}
+            questions_of[seat] = [
+                replace(question, seat=seat) for question in self._judging.opening(body, alone)
+            ]
+        return {seat: questions for seat, questions in questions_of.items() if questions}
 
     def _send(
         self,
@@ -229,7 +233,7 @@ class _Lookahead:
         """What is missing of the round that was begun last, and what may follow: the re-asks of
         each pass, and later rounds, which in a relay may go to its dearest judge."""
         # A later round of a relay may be asked of any judge of it.
-        self.found.asked.update(seat.judge.name for seat in seats)
+        self.forecast.judges_asked.update(seat.judge.name for seat in seats)
         for question in missing:
             seat = seats[question.seat]
             self._add_sure(seat, question)
@@ -239,27 +243,27 @@ class _Lookahead:
             self._add_most(ways, range(self._tries), self._judging.rounds - rounds)
 
     def _add_sure(self, seat: Seat, question: Question) -> None:
-        found, guess = self.found, token_guess(question.messages)
-        found.calls_least += 1
-        found.input_tokens += guess
+        forecast, guess = self.forecast, token_guess(question.messages)
+        forecast.calls_least += 1
+        forecast.input_tokens += guess
         if seat.price is None:
-            found.cost_least = None
-        elif found.cost_least is not None:
-            found.cost_least += seat.price.bound(guess, min(OUTPUT_GUESS, seat.spec.max_tokens))
+            forecast.cost_least = None
+        elif forecast.cost_least is not None:
+            forecast.cost_least += seat.price.bound(guess, min(OUTPUT_GUESS, seat.spec.max_tokens))
 
     def _add_most(
         self, ways: Sequence[tuple[Seat, Question]], tries: range, times: int = 1
     ) -> None:
         """A pass that goes one of some ways, with all its tries; so many times."""
-        found, calls = self.found, len(tries) * times
-        found.calls_most += calls
-        found.output_tokens_most += calls * max(seat.spec.max_tokens for seat, _ in ways)
+        forecast, calls = self.forecast, len(tries) * times
+        forecast.calls_most += calls
+        forecast.output_tokens_most += calls * max(seat.spec.max_tokens for seat, _ in ways)
         costs = [_dearest(seat, token_bound(question), tries) for seat, question in ways]
-        known = [cost for cost in costs if cost is not None]
-        if calls and len(known) < len(costs):
-            found.cost_least = found.cost_most = None
-        elif found.cost_most is not None and known:
-            found.cost_most += times * max(known)
+        priced = [cost for cost in costs if cost is not None]
+        if calls and len(priced) < len(costs):
+            forecast.cost_least = forecast.cost_most = None
+        elif forecast.cost_most is not None and priced:
+            forecast.cost_most += times * max(priced)
 
 
 def _dearest(seat: Seat, bound: int, tries: range) -> int | None:

@@ -117,7 +117,7 @@ class Options:
     limit: int | None = None
     retry_failures: bool = False
     watch: Watch = _quiet
-    notice: Callable[[str], None] = lambda said: None
+    notice: Callable[[str], None] = lambda message: None
     tell_changes: Callable[[Changes], None] | None = None
     """Told before anything is sent how the data differ from those of the last run of the name; they
     are compared only where somebody is to be told."""

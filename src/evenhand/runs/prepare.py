@@ -44,10 +44,10 @@ def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], No
     """A suite ready to be judged; raises UsageError. Nothing is sent or written."""
     data = [suite.located("data", name) for name in suite.file.data]
     prompt = suite.file.prompt
-    own = own_prompt(*suite.located("prompt", prompt)) if prompt else None
+    prompt_files = own_prompt(*suite.located("prompt", prompt)) if prompt else None
     if suite.file.protocol not in builtin_protocols():
         suite.located("protocol", suite.file.protocol)
-    protocol = find_protocol(suite.file.protocol, suite.folder, own)
+    protocol = find_protocol(suite.file.protocol, suite.folder, prompt_files)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
     plan = Plan(
         suite=suite,
@@ -107,16 +107,16 @@ def _units(
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     """The settings of a suite that its kind has; raises UsageError for one that it has not."""
-    values, known = suite.file.settings.model_dump(mode="json"), KINDS[kind].settings
+    values, names = suite.file.settings.model_dump(mode="json"), KINDS[kind].settings
     defaults = Settings().model_dump(mode="json")
     for name, value in values.items():
-        if name not in known and value != defaults[name]:
+        if name not in names and value != defaults[name]:
             raise UsageError(
                 f"the protocol kind {kind} has no setting {quoted(name)}",
                 where=str(suite.path or ""),
-                advice=f"It has: {', '.join(known)}.",
+                advice=f"It has: {', '.join(names)}.",
             )
-    return {name: values[name] for name in known} | {"use": suite.file.use}
+    return {name: values[name] for name in names} | {"use": suite.file.use}
 
 
 def _read_rubric(suite: Suite, protocol: Protocol) -> object:

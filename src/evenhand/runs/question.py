@@ -45,7 +45,7 @@ class Question:
     @property
     def units(self) -> tuple[int, ...]:
         """All of them, each once."""
-        every = (no for one in self.contrasts for no in (*one.against, *one.units))
+        every = (no for contrast in self.contrasts for no in (*contrast.against, *contrast.units))
         return tuple(dict.fromkeys(every))
 
 
@@ -80,25 +80,25 @@ def planned_scores(
     for unit in units:
         columns.add({"unit": unit.id, **scoring.unit(unit.body).fields})
         ids[unit.no] = unit.id
-    made = layout(_Units(list(ids.values()), columns.fields()), by)
-    base, notes = chosen(made.variants, baseline)
+    pairing = layout(_Units(list(ids.values()), columns.fields()), by)
+    base, notes = chosen(pairing.variants, baseline)
     cells: dict[int, dict[int, tuple[int, ...]]] = {}
-    for no, key, variant in zip(ids, made.key.tolist(), made.variant.tolist(), strict=True):
+    for no, key, variant in zip(ids, pairing.key.tolist(), pairing.variant.tolist(), strict=True):
         cell = cells.setdefault(key, {})
         cell[variant] = (*cell.get(variant, ()), no)
-    clusters = made.cluster.tolist()
+    clusters = pairing.cluster.tolist()
     gathered: dict[tuple[int, int], list[Contrast]] = {}
     for key, cell in cells.items():
         for variant in cell.keys() - {base, -1} if base in cell else ():
             place = (variant, clusters[key])
             gathered.setdefault(place, []).append(Contrast(cell[variant], cell[base]))
     questions: dict[str, list[Question]] = {
-        name: [] for place, name in enumerate(made.variants) if place != base
+        name: [] for place, name in enumerate(pairing.variants) if place != base
     }
     for (variant, _), contrasts in gathered.items():
-        name = min(ids[no] for one in contrasts for no in one.against)
-        questions[made.variants[variant]].append(Question(name, tuple(contrasts)))
-    return Planned(made.variants[base], questions, tuple(notes), ids)
+        name = min(ids[no] for contrast in contrasts for no in contrast.against)
+        questions[pairing.variants[variant]].append(Question(name, tuple(contrasts)))
+    return Planned(pairing.variants[base], questions, tuple(notes), ids)
 
 
 def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | None) -> Planned:
@@ -108,7 +108,7 @@ def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | N
         pair = voting.unit(unit.body)
         ids[unit.no] = unit.id
         rows.append((unit.no, pair.topic, *pair.candidates))
-    names = list(dict.fromkeys(name for _, _, *both in rows for name in both))
+    names = list(dict.fromkeys(name for _, _, *pair_names in rows for name in pair_names))
     base, notes = chosen(names, baseline, "candidate")
     gathered: dict[str, dict[str, list[Contrast]]] = {}
     for no, row, first, second in rows:
@@ -117,7 +117,7 @@ def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | N
             topics = gathered.setdefault(first if turned else second, {})
             topics.setdefault(row, []).append(Contrast((no,), turned=turned))
     questions = {
-        name: [Question(row, tuple(found)) for row, found in topics.items()]
+        name: [Question(row, tuple(contrasts)) for row, contrasts in topics.items()]
         for name, topics in gathered.items()
     }
     return Planned(names[base], questions, tuple(notes), ids)
@@ -186,10 +186,10 @@ def _scaled(scoring: Scoring, ends: Ends, dimension: str) -> Measure:
     return Measure(on_dimension, high - low)
 
 
-def _check(dimension: str, known: Sequence[str]) -> None:
-    if dimension not in known:
-        near = nearest(dimension, [*known, OVERALL])
-        there = ", ".join([OVERALL, *known])
+def _check(dimension: str, names: Sequence[str]) -> None:
+    if dimension not in names:
+        near = nearest(dimension, [*names, OVERALL])
+        there = ", ".join([OVERALL, *names])
         raise UsageError(
             f"there is no dimension {quoted(dimension)} to decide on",
             advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",

@@ -154,7 +154,7 @@ def _runs(router: APIRouter, desk: Desk) -> None:
                 store, one, other, after=after, changed_only=changed, limit=limit
             )
         rows = [
-            {"unit": p.name, "same_text": p.same_text, "first": p.one, "second": p.other}
+            {"unit": p.name, "same_text": p.same_text, "first": p.before, "second": p.after}
             for p in found
         ]
         agreed = desk.agreement(one, other)

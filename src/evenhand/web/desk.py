@@ -17,7 +17,7 @@ from evenhand.report.html.page import Words
 from evenhand.report.html.render import render
 from evenhand.results import pages
 from evenhand.results.pages import REACH, WINDOW, Standing, read_place
-from evenhand.results.report import Asked, make_report
+from evenhand.results.report import ReportOptions, make_report
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.runs.settle import settle_run
 from evenhand.web.stores import Kept, Patience, Stores
@@ -94,7 +94,7 @@ class Desk:
         """What the judgments of a run come to; None while it is being computed."""
         key = ("report", recorded.row.id)
         make: Callable[[Archive], Report] = lambda store: make_report(  # noqa: E731
-            store, recorded, Asked(summary=True)
+            store, recorded, ReportOptions(summary=True)
         )
         return self.kept.get(key, make, self._patience.figures, is_long=True)
 
@@ -127,7 +127,9 @@ class Desk:
     def report_file(self, recorded: Recorded, language: str, summary: bool) -> str:
         """The report of a run as one HTML file; raises UsageError where the extra is missing."""
         with self.stores.lent() as store:
-            return render(make_report(store, recorded, Asked(language=language, summary=summary)))
+            return render(
+                make_report(store, recorded, ReportOptions(language=language, summary=summary))
+            )
 
     def suggestions(self, recorded: Recorded) -> dict[str, Any]:
         key = ("suggestions", recorded.row.id, recorded.row.starts)

@@ -19,7 +19,7 @@ from evenhand.errors import UsageError
 from evenhand.report.html import page
 from evenhand.report.html.build import Report
 from evenhand.report.html.render import render
-from evenhand.results.report import Asked, make_report, write_report
+from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.imports import Options, import_files
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
@@ -27,7 +27,7 @@ from tests.browser.runs import SUITES, judge, opened, rubric_suite
 from tests.suites import EVENHAND, answers, pairs, samples, write_answers, write_pairs, write_suite
 
 
-def report_of(suite: Path, asked: Asked | None = None, limit: int | None = None) -> Report:
+def report_of(suite: Path, asked: ReportOptions | None = None, limit: int | None = None) -> Report:
     with opened(judge(suite, limit)) as (store, run):
         return make_report(store, run, asked)
 
@@ -69,23 +69,23 @@ def test_the_suite_names_the_question_that_a_report_answers_first(tmp_path: Path
     suite = rubric_suite(tmp_path, 4, compare={"by": ["prompt_variant"], "baseline": "v2"})
     found = report_of(suite)
     assert {(one.variant, one.baseline) for one in found.differences} == {("v1", "v2")}
-    assert report_of(suite, Asked(baseline="v1")).method.baseline == "v1"
+    assert report_of(suite, ReportOptions(baseline="v1")).method.baseline == "v1"
 
 
 def test_a_name_that_nobody_has_is_an_error_with_advice(tmp_path: Path) -> None:
     folder = judge(rubric_suite(tmp_path, 3))
     with opened(folder) as (store, run):
         with pytest.raises(UsageError, match="prompt_variants"):
-            make_report(store, run, Asked(by=("prompt_variants",)))
+            make_report(store, run, ReportOptions(by=("prompt_variants",)))
         with pytest.raises(UsageError, match="v9"):
-            make_report(store, run, Asked(baseline="v9"))
+            make_report(store, run, ReportOptions(baseline="v9"))
 
 
 def test_one_variant_has_means_without_a_comparison(tmp_path: Path) -> None:
     found = report_of(write_suite(tmp_path, 4))
     assert not found.differences and [one.value for one in found.means] == [3, 3, 0.5]
     with pytest.raises(UsageError, match="nothing to compare by"):
-        report_of(write_suite(tmp_path, 4), Asked(baseline="v1"))
+        report_of(write_suite(tmp_path, 4), ReportOptions(baseline="v1"))
 
 
 def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path: Path) ->
     }
     assert found.positions[0].consistency.value == 1.0
     with pytest.raises(UsageError, match="by candidate"):
-        report_of(write_pairs(tmp_path, 9), Asked(by=("model",)))
+        report_of(write_pairs(tmp_path, 9), ReportOptions(by=("model",)))
 
 
 def test_what_is_pending_is_shown_as_such(tmp_path: Path) -> None:

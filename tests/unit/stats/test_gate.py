@@ -22,7 +22,7 @@ from evenhand.stats.decision.conditions import (
     share_at_most,
 )
 from evenhand.stats.decision.figure import Figure, mean_figure, more_units
-from evenhand.stats.decision.gate import Gate, Wanted, gate_scores, gate_votes
+from evenhand.stats.decision.gate import Conditions, Gate, gate_scores, gate_votes
 from evenhand.stats.tables import Field, Passes, Scores, Votes
 
 OPEN = "not enough evidence"
@@ -201,7 +201,7 @@ def scores(
 def gate(table: Scores, pending: int = 0, **asked: Any) -> Gate:
     failed = int(table.failed.sum())
     counts = Judgments(table.failed.size - failed, failed, pending)
-    return gate_scores(table, counts, Wanted(**asked), seed=1)
+    return gate_scores(table, counts, Conditions(**asked), seed=1)
 
 
 AGAINST: dict[str, Any] = {"by": ("prompt_variant",), "baseline": "v1"}
@@ -357,7 +357,7 @@ def votes(outcomes: list[float], *, candidates: tuple[str, str] = ("old", "new")
 def gate_pairs(table: Votes, pending: int = 0, **asked: Any) -> Gate:
     failed = int(np.isnan(table.preference).sum())
     counts = Judgments(table.preference.size - failed, failed, pending)
-    return gate_votes(table, counts, Wanted(**asked), seed=1)
+    return gate_votes(table, counts, Conditions(**asked), seed=1)
 
 
 WON = [1.0] * 36 + [0.0] * 12 + [0.5] * 4

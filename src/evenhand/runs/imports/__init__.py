@@ -44,7 +44,7 @@ class Options:
     key: Sequence[str] = ()
     """The columns that tell units apart; nothing: those of the layout, or found out."""
     on_conflict: Rule = "uncertain"
-    notice: Callable[[str], None] = lambda said: None
+    notice: Callable[[str], None] = lambda message: None
     """Told now and then how far it is."""
 
 
@@ -64,7 +64,7 @@ class Imported:
         """As `--json` prints it."""
         tally = self.tally
         failures = dict(sorted(tally.failures.items()))
-        made: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "run": self.run,
             "name": self.name,
             "kind": self.kind,
@@ -80,10 +80,14 @@ class Imported:
             "meta_differs": dict(tally.differs.most_common()),
         }
         if self.shape == "votes":
-            settled = dict(sorted(tally.settled.items()))
-            made |= {"candidates": tally.candidates, "criteria": tally.names, "settled": settled}
-            return made | {"on_conflict": self.on_conflict}
-        return made | {"dimensions": tally.names, "missing_scores": dict(tally.missing)}
+            outcomes = dict(sorted(tally.settled.items()))
+            summary |= {
+                "candidates": tally.candidates,
+                "criteria": tally.names,
+                "settled": outcomes,
+            }
+            return summary | {"on_conflict": self.on_conflict}
+        return summary | {"dimensions": tally.names, "missing_scores": dict(tally.missing)}
 
 
 async def import_files(
@@ -129,11 +133,11 @@ async def import_files(
 def _rows(paths: Sequence[Path], kind: str, options: Options) -> Iterator[Found]:
     number = 0
     for path in paths:
-        for found in LAYOUTS[kind].read(path, options.columns):
+        for row in LAYOUTS[kind].read(path, options.columns):
             number += 1
             if number % ROWS_A_NOTICE == 0:
                 options.notice(f"{number:,} rows read")
-            yield found
+            yield row
     if not number:
         raise UsageError("there is nothing to import", advice="Name a file that holds judgments.")
 
@@ -154,15 +158,15 @@ def _present(key: Sequence[str], row: Mapping[str, Any], several: bool) -> list[
 
 def _alike(rows: Iterator[Found], first: Found) -> Iterator[Found]:
     """The rows, which must all be votes or all be scores."""
-    for found in rows:
-        if found.shape != first.shape:
+    for row in rows:
+        if row.shape != first.shape:
             raise DataError(
-                f"these are {found.shape}, and the rows from {quoted(first.where)} on are"
+                f"these are {row.shape}, and the rows from {quoted(first.where)} on are"
                 f" {first.shape}",
-                where=found.where,
+                where=row.where,
                 advice="Import them one after the other.",
             )
-        yield found
+        yield row
 
 
 def _judging(
@@ -193,11 +197,11 @@ def _hash(paths: Sequence[Path]) -> str:
     """Of what the files hold, whatever they are called."""
     whole = blake2b(digest_size=16)
     for path in paths:
-        one = blake2b(digest_size=16)
+        digest = blake2b(digest_size=16)
         with path.open("rb") as file:
             while chunk := file.read(1 << 20):
-                one.update(chunk)
-        whole.update(one.digest())
+                digest.update(chunk)
+        whole.update(digest.digest())
     return f"blake2b:{whole.hexdigest()}"
 
 

@@ -66,13 +66,13 @@ class Columns:
 
     def others(self) -> list[str]:
         """The other columns that may be part of the key, those with the fewest values first."""
-        found = [
+        columns = [
             (len(values), name)
             for name, values in self._values.items()
             if values and 1 < len(values) <= FEW and not _QUOTES.intersection(name)
             if name not in KNOWN and name != "unit" and name not in REPEATS
         ]
-        return [name for _, name in sorted(found, key=lambda one: one[0])]
+        return [name for _, name in sorted(columns, key=lambda column: column[0])]
 
 
 def find_key(
@@ -108,5 +108,5 @@ def key_values(key: Sequence[str], unit: str, meta: dict[str, Any]) -> tuple[str
     """The id that a row's key makes, and its meta, which keeps the unit where the id is more."""
     if tuple(key) == ("unit",):
         return unit, meta
-    kept = {"unit": unit, **meta} if unit else meta
-    return joined_id(kept.get(name) for name in key), kept
+    fields = {"unit": unit, **meta} if unit else meta
+    return joined_id(fields.get(name) for name in key), fields

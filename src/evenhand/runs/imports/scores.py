@@ -81,10 +81,10 @@ class ScoreRows:
     def __exit__(self, *_: object) -> None:
         self._spool.close()
 
-    def fill(self, found: Iterable[Found]) -> None:
+    def fill(self, rows: Iterable[Found]) -> None:
         """Take in all rows, and settle what tells units apart; raises DataError."""
         spool, tally = self._spool, self.tally
-        tally.rows = spool.fill(map(self._row, found))
+        tally.rows = spool.fill(map(self._row, rows))
         if not self.key:
             key = find_key(self._columns, self._distinct, self._doubles, self._spread)
             self.key = tuple(key)
@@ -95,8 +95,8 @@ class ScoreRows:
         tally.repeats = [0] * len(self.judges)
         tally.names = spool.names(_DIMENSIONS)
 
-    def _row(self, found: Found) -> tuple[Any, ...]:
-        row, where = found.value, found.where
+    def _row(self, source: Found) -> tuple[Any, ...]:
+        row, where = source.value, source.where
         score, meta = read_score(row), meta_of(row, SCORE_COLUMNS)
         # As long as the key is open, the unit stands for it.
         key = self.key or ("unit",)
@@ -183,15 +183,15 @@ class ScoreRows:
 def repeats(rows: Iterable[_Row]) -> list[list[_Row]]:
     """The rows of each judgment: by the repeat that they name, and where a dimension stands twice
     in one, by the order in which they come."""
-    made: dict[str, list[list[_Row]]] = {}
-    seen: dict[tuple[str, str | None], int] = {}
+    judgments_of: dict[str, list[list[_Row]]] = {}
+    counts: dict[tuple[str, str | None], int] = {}
     for row in rows:
-        own, place = made.setdefault(row.repeat, []), (row.repeat, row.dimension)
-        number = seen[place] = seen.get(place, -1) + 1
-        if number == len(own):
-            own.append([])
-        own[number].append(row)
-    return [given for own in made.values() for given in own]
+        judgments, place = judgments_of.setdefault(row.repeat, []), (row.repeat, row.dimension)
+        number = counts[place] = counts.get(place, -1) + 1
+        if number == len(judgments):
+            judgments.append([])
+        judgments[number].append(row)
+    return [judgment for judgments in judgments_of.values() for judgment in judgments]
 
 
 def _column(name: str) -> str:

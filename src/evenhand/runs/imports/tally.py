@@ -50,7 +50,7 @@ class Tally:
         the unit keeps. A row that leaves a column out says nothing of it."""
         if meta == first:
             return
-        kept = from_json(first)
+        fields = from_json(first)
         for name, value in from_json(meta).items():
-            if name not in key and kept.get(name) != value:
+            if name not in key and fields.get(name) != value:
                 self.differs[name] += 1

@@ -125,10 +125,10 @@ class VoteRows:
     def criteria(self) -> list[str]:
         return self.tally.names
 
-    def fill(self, found: Iterable[Found]) -> None:
+    def fill(self, rows: Iterable[Found]) -> None:
         """Take in all rows; raises DataError."""
         spool, tally = self._spool, self.tally
-        tally.rows = spool.fill(map(self._row, found))
+        tally.rows = spool.fill(map(self._row, rows))
         self._columns.require(self.key)
         spool.place(("key", "low", "high"))
         self.judges = spool.names("SELECT name FROM judges ORDER BY place")
@@ -136,8 +136,8 @@ class VoteRows:
         tally.candidates = spool.names(_CANDIDATES)
         tally.names = spool.names(_CRITERIA)
 
-    def _row(self, found: Found) -> tuple[Any, ...]:
-        row, where = found.value, found.where
+    def _row(self, source: Found) -> tuple[Any, ...]:
+        row, where = source.value, source.where
         vote, meta = read_vote(row, where), meta_of(row, VOTE_COLUMNS)
         judge = judge_of(row, where, self.kind, self._judge)
         unit = unit_of(row, where, self.kind, self.key)
@@ -147,7 +147,7 @@ class VoteRows:
         return (
             *(ident, unit or ident, low, high, judge, vote.first, vote.said, vote.preference),
             *(vote.failed, vote.detail, vote.turned, vote.sample, vote.criterion),
-            *(*vote.lengths, found.flag, jsontext.swift(meta), where),
+            *(*vote.lengths, source.flag, jsontext.swift(meta), where),
         )
 
     def units(self) -> Iterator[IncomingUnit]:
@@ -174,12 +174,12 @@ class VoteRows:
         units with several pairs."""
         (several,) = self._spool.names(_SEVERAL)
         if not several:
-            found = self._spool.rows(_UNITS.format("1, 2", ""))
+            rows = self._spool.rows(_UNITS.format("1, 2", ""))
         else:
             self._spool.run(_TOPICS)
             self._spool.run("CREATE INDEX topics_by_name ON topics (key, name)")
-            found = self._spool.rows(_UNITS.format("f.place, s.place", _PLACES))
-        return ((row, bool(several)) for row in found)
+            rows = self._spool.rows(_UNITS.format("f.place, s.place", _PLACES))
+        return ((row, bool(several)) for row in rows)
 
 
 def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
@@ -273,14 +273,16 @@ def _mark(row: _Row, order: Order) -> Mark | None:
 
 
 def _judgment(pair: _Pair, passes: tuple[PairPass, ...], flags: tuple[str, ...]) -> Judgment:
-    for one in passes:
-        if one.problems:
-            return _failure(one, passes, flags)
-    winners = {one.winner for one in passes}
+    for judged_pass in passes:
+        if judged_pass.problems:
+            return _failure(judged_pass, passes, flags)
+    winners = {judged_pass.winner for judged_pass in passes}
     is_uncertain = len(winners) > 1
     how: Settling = "one_order" if len(passes) == 1 else "uncertain" if is_uncertain else "stable"
     marks, unstable = _marks(passes)
-    preferences = [one.preference for one in passes if one.preference is not None]
+    preferences = [
+        judged_pass.preference for judged_pass in passes if judged_pass.preference is not None
+    ]
     verdict = PairVerdict(
         pair_id=pair.id,
         candidates=(pair.first, pair.second),
@@ -293,7 +295,7 @@ def _judgment(pair: _Pair, passes: tuple[PairPass, ...], flags: tuple[str, ...])
         meta_json=Raw(pair.meta),
         preference=sum(preferences) / len(preferences) if preferences else UNSET,
     )
-    if any(mark is None for one in passes for mark in one.marks.values()):
+    if any(mark is None for judged_pass in passes for mark in judged_pass.marks.values()):
         flags = (*flags, "marks_missing")
     return Verdict(value=verdict, flags=flags, passes=passes)
 
@@ -303,7 +305,11 @@ def _failure(failed: PairPass, passes: tuple[PairPass, ...], flags: tuple[str, .
     detail = problem.message
     if len(passes) > 1:
         detail = f"order {failed.order}: {detail}"
-        others = [f"order {one.order} says {one.winner}" for one in passes if one.winner]
+        others = [
+            f"order {judged_pass.order} says {judged_pass.winner}"
+            for judged_pass in passes
+            if judged_pass.winner
+        ]
         detail = "; ".join([detail, *others])
     return Failure(reason=problem.code, detail=detail, flags=flags, passes=passes)
 
@@ -312,11 +318,13 @@ def _marks(passes: Sequence[PairPass]) -> tuple[dict[str, Mark], list[str]]:
     """Each criterion's mark; one on which the orders differ is unstable, and a tie."""
     marks: dict[str, Mark] = {}
     unstable: list[str] = []
-    for criterion in dict.fromkeys(name for one in passes for name in one.marks):
-        given = [one.marks[criterion] for one in passes if criterion in one.marks]
-        if not any(given):
+    for criterion in dict.fromkeys(name for judged_pass in passes for name in judged_pass.marks):
+        values = [
+            judged_pass.marks[criterion] for judged_pass in passes if criterion in judged_pass.marks
+        ]
+        if not any(values):
             continue
-        if len(set(given)) > 1:
+        if len(set(values)) > 1:
             unstable.append(criterion)
-        marks[criterion] = "tie" if len(set(given)) > 1 else given[0] or "tie"
+        marks[criterion] = "tie" if len(set(values)) > 1 else values[0] or "tie"
     return marks, unstable

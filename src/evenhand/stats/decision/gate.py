@@ -56,7 +56,7 @@ AGAINST = ("better", "no_worse_than")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Conditions:
     """What a gate asks of a run; None is not asked for."""
 
     by: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def said(value: Any) -> bool:
 def gate_scores(
     scores: Scores,
     counts: Judgments,
-    asked: Wanted,
+    asked: Conditions,
     seed: int = 0,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
@@ -179,7 +179,7 @@ def gate_scores(
 def gate_votes(
     votes: Votes,
     counts: Judgments,
-    asked: Wanted,
+    asked: Conditions,
     seed: int = 0,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
@@ -237,18 +237,18 @@ def _notes(compared: Comparison, held: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _nothing_yet(counts: Judgments, asked: Wanted) -> Gate:
+def _nothing_yet(counts: Judgments, asked: Conditions) -> Gate:
     """Of a run without a verdict only its failures can be told."""
     why = f"no judgment has a verdict ({counts.failed} failed, {counts.pending} pending)"
     return _gate([*_open_all(asked, why), *_failures(counts, asked)], asked, ())
 
 
-def _alone(base: str, asked: Wanted, what: str) -> list[Condition]:
+def _alone(base: str, asked: Conditions, what: str) -> list[Condition]:
     """Where there is nobody to hold to the conditions."""
     return _open_all(asked, f"there is no {what} beside the baseline {quoted(base)}")
 
 
-def _open_all(asked: Wanted, why: str) -> list[Condition]:
+def _open_all(asked: Conditions, why: str) -> list[Condition]:
     """Every condition but that on failures, for want of anything to go by."""
     return [
         unknown(name, why, None if name == "better" else getattr(asked, name))
@@ -257,12 +257,12 @@ def _open_all(asked: Wanted, why: str) -> list[Condition]:
     ]
 
 
-def _failures(counts: Judgments, asked: Wanted) -> Iterator[Condition]:
+def _failures(counts: Judgments, asked: Conditions) -> Iterator[Condition]:
     if asked.max_failure_rate is not None:
         yield share_at_most("max_failure_rate", counts, asked.max_failure_rate)
 
 
-def _gate(made: list[Condition], asked: Wanted, notes: tuple[str, ...]) -> Gate:
+def _gate(made: list[Condition], asked: Conditions, notes: tuple[str, ...]) -> Gate:
     order = list(CONDITIONS)
     made.sort(key=lambda one: order.index(one.name))
     return Gate(conditions=tuple(made), level=asked.level, notes=notes)
@@ -304,7 +304,7 @@ class _Duel:
 def _duels(
     compared: Comparison,
     shared: Callable[[str, str], Shared],
-    asked: Wanted,
+    asked: Conditions,
     names: tuple[str, ...],
     spans: Mapping[str, float],
     decisions: Decisions,
@@ -331,7 +331,7 @@ def _duels(
         yield _Duel(variant, dimension, row, widened(figure, figure.n, missing, (-span, span)))
 
 
-def _against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Condition]:
+def _against(base: str, asked: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
     """The conditions that compare with the baseline."""
     for name in AGAINST:
         margin = None if name == "better" else asked.no_worse_than
@@ -376,7 +376,7 @@ def _questions(scores: Scores) -> Ints:
     return alone
 
 
-def _of_units(scores: Scores, asked: Wanted, part: _Part) -> Iterator[Condition]:
+def _of_units(scores: Scores, asked: Conditions, part: _Part) -> Iterator[Condition]:
     """The conditions on what some units have, whatever the others have."""
     whose = f" of {quoted(part.variant)}" if part.variant is not None else ""
     if asked.min_mean is not None:
@@ -427,7 +427,7 @@ def _mean(
     return replace(figure, bounds=bounds, left=part.left)
 
 
-def _rates_against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Condition]:
+def _rates_against(base: str, asked: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
     """Win rates in direct comparisons with the baseline."""
     least = asked.min_win_rate
     if least is None:
@@ -441,7 +441,7 @@ def _rates_against(base: str, asked: Wanted, duels: list[_Duel]) -> Iterator[Con
         yield at_least("min_win_rate", rate(duel.difference), least, what + on, **duel.where)
 
 
-def _rate_of(votes: Votes, name: str, counts: Judgments, asked: Wanted) -> Condition:
+def _rate_of(votes: Votes, name: str, counts: Judgments, asked: Conditions) -> Condition:
     """The win rate against all others, as the leaderboard has it."""
     place, _ = chosen(votes.candidates, name, "candidate")
     rows = (votes.first == place) != (votes.second == place)
