@@ -21,10 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from embedded_quality import DATA, HERE, LANGUAGES, LONGEST, Cache, Record, wilson
+from msgspec import convert
 
 from evenhand.exchange import Message, Question
 from evenhand.files.protocols import find_protocol
@@ -37,7 +39,8 @@ from evenhand.judges.embedded.runtime import Runtime, Sampling
 from evenhand.judges.embedded.walk import MARGIN, Choice, Versus, choices, compared, decided
 from evenhand.judges.sampling import sampling
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol, Pass, settled
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol, settled
+from evenhand.kinds.pairwise.verdict import PairPass
 from evenhand.kinds.shared.asking import Asking
 from evenhand.units import Candidate, Pair
 
@@ -133,7 +136,7 @@ async def _unasked(question: Question) -> Any:
 def versus_of(question: Question) -> Versus:
     """How the question sets its two texts against each other."""
     assert question.schema is not None
-    found = next(one.versus for one in choices(question.schema) if one.path == WRITTEN.path)
+    found = next(one.versus for one in choices(question.schema.value) if one.path == WRITTEN.path)
     assert found is not None
     return found
 
@@ -160,7 +163,7 @@ class Bench:
                 print("out of time; run again to continue", file=sys.stderr)
                 return
             for question in pairs.questions(item):
-                self.cache.of(key_of(question), lambda asked=question: self._measured(asked))
+                self.cache.of(key_of(question), partial(self._measured, question))
 
     def _measured(self, question: Question) -> Record:
         began = time.monotonic()
@@ -217,7 +220,7 @@ WAYS: dict[str, tuple[Way, int]] = {
 
 def outcome(item: Item, pairs: Pairs, known: dict[str, Record], way: Way, rounds: int) -> str:
     """What the protocol makes of a pair; empty where it was not measured."""
-    made: list[tuple[Pass, Pass]] = []
+    made: list[tuple[PairPass, PairPass]] = []
     for number in range(1, rounds + 1):
         asked = pairs.questions(item, number)
         if any(key_of(question) not in known for question in asked):
@@ -229,15 +232,18 @@ def outcome(item: Item, pairs: Pairs, known: dict[str, Record], way: Way, rounds
 
 
 def _draw(question: Question) -> Draw | None:
-    temperature, seed = sampling(question, 0.0, 0)
+    temperature, seed = sampling(question.round, question.repeat, 0.0, 0)
     assert temperature is not None
     assert seed is not None
     return Draw.of(question.messages, temperature, seed) if question.round > 1 else None
 
 
-def _pass(question: Question, winner: str) -> Pass:
+def _pass(question: Question, winner: str) -> PairPass:
+    """The pass of a reply that names this winner and nothing else, mapped back to the item."""
     turned = {"A": "B", "B": "A"}.get(winner, winner)
-    return Pass(order=question.order, winner=winner if question.order == "12" else turned)
+    mapped = winner if question.order == "12" else turned
+    record = {"reask": 0, "problems": [], "round": question.round, "order": question.order}
+    return convert({**record, "judge": "", "flags": [], "marks": {}, "winner": mapped}, PairPass)
 
 
 OUTCOMES = ("right", "wrong", "tie", "uncertain")

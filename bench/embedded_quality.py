@@ -168,7 +168,7 @@ class Prompts:
         sample = Sample(id="", question=question, model_output=answer)
         asked = self._protocols[language].question(sample, rubric(language), "compact")
         assert asked.schema is not None
-        return asked.messages, next(iter(choices(asked.schema)))
+        return asked.messages, next(iter(choices(asked.schema.value)))
 
 
 def rubric(language: str) -> Rubric:

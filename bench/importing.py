@@ -62,10 +62,10 @@ def measured(kind: str, file: Path, folder: Path) -> dict[str, Any]:
         [*command, "--store", f"sqlite:{store}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert process.stdout is not None
-    said = json.loads(process.stdout.read())
+    summary: dict[str, Any] = json.loads(process.stdout.read())
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0
-    return said | {
+    return summary | {
         "seconds": time.perf_counter() - began,
         "processor": usage.ru_utime + usage.ru_stime,
         "store": store.stat().st_size / 1e6,

@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +108,7 @@ def evenhand_side(folder: Path) -> dict[str, float]:
 
 def bodies(folder: Path) -> list[bytes]:
     """The request bodies that Evenhand sends for the suite, made beforehand."""
+    from evenhand.exchange import Question
     from evenhand.kinds.shared.asking import Asking
     from evenhand.runs.prepare import prepare
     from evenhand.suite import load_suite
@@ -118,9 +118,15 @@ def bodies(folder: Path) -> list[bytes]:
 
     prepared = prepare(load_suite(folder, {}), {}, print)
     judge: Any = prepared.seats[0].judge
+
+    def body(question: Question) -> bytes:
+        tail = judge._tail(question.schema, judge._dialect, question.round, question.repeat)
+        written: bytes = judge._body(question, tail)
+        return written
+
     return [
-        judge._body(question, judge._dialect)
-        for unit in prepared.units()
+        body(question)
+        for unit in prepared.units(prepared.judging)
         for question in prepared.judging.opening(unit.body, Asking(ask=nobody))
     ]
 
@@ -151,14 +157,15 @@ def bare_side(folder: Path, url: str, width: int) -> dict[str, float]:
 
 def in_child(side: str, folder: Path, url: str, width: int) -> dict[str, float]:
     """One side in a fresh process, so that peaks and CPU are its own."""
-    given = {"--side": side, "--folder": folder, "--url": url, "--width": str(width)}
+    options = ["--side", side, "--folder", str(folder), "--url", url, "--width", str(width)]
     done = subprocess.run(
-        [sys.executable, __file__, *chain.from_iterable(given.items())],
+        [sys.executable, __file__, *options],
         stdout=subprocess.PIPE,
         check=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
-    return json.loads(done.stdout)
+    measures: dict[str, float] = json.loads(done.stdout)
+    return measures
 
 
 def compare(protocol: str, calls: int, width: int, url: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from evenhand.results.report import Asked, make_report, write_report
+from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.judge import judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import find_run
@@ -121,9 +121,9 @@ def main() -> None:
         written = time.perf_counter() - started
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         started = time.perf_counter()
-        make_report(archive, run, Asked(summary=True))
+        make_report(archive, run, ReportOptions(summary=True))
         figures = time.perf_counter() - started
-        small = write_report(folder / "summary.html", archive, run, Asked(summary=True))
+        small = write_report(folder / "summary.html", archive, run, ReportOptions(summary=True))
         store.close()
         found = {
             "kind": given.kind,
