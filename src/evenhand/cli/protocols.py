@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from evenhand.cli.common import json_option, print_json
 from evenhand.errors import UsageError, quoted
 from evenhand.examples import example_rows
 from evenhand.exchange import Message, Question, Reply, Style
-from evenhand.files.lint import lint
+from evenhand.files.lint import Finding, lint, lint_prompt, protocol_of_prompt
 from evenhand.files.protocols import (
     builtin_protocols,
     find_protocol,
@@ -123,20 +123,43 @@ def new_command(name: Path, origin: str) -> None:
 
 
 @protocols_command.command("lint")
-@click.argument("name")
+@click.argument("name", required=False)
+@click.option(
+    "--prompt", type=click.Path(path_type=Path), help="Check this prompt of your own instead."
+)
+@click.option("--expose-meta", is_flag=True, help="With --prompt: the judge is to be sent meta.")
 @json_option
-@click.pass_context
-def lint_command(ctx: click.Context, name: str, as_json: bool) -> int:
+def lint_command(name: str | None, prompt: Path | None, expose_meta: bool, as_json: bool) -> int:
     """Find what is wrong with the protocol NAME: a language that one part speaks and another does
     not, unequal placeholders, priorities that name no criterion, weights off 100, bands with gaps.
 
+    With --prompt, what may go wrong with a judge prompt of your own: placeholders that nothing
+    fills, a code fence around it, meta that is promised and not sent, a demand for both orders.
+    NAME may then be left out where the prompt shows what it is for.
+
     Exit code 0 if nothing is wrong, else 1.
     """
+    if prompt is not None:
+        protocol = name or protocol_of_prompt(prompt)
+        if name is None:
+            click.echo(f"read as a prompt for the protocol {protocol}", err=True)
+        return _tell(lint_prompt(protocol, prompt, expose_meta=expose_meta), as_json)
+    if name is None:
+        raise click.UsageError("name a protocol, or a prompt with --prompt")
     findings = lint(name)
+    if not as_json:
+        findings = [Finding(f"{name}/{finding.file}", finding.message) for finding in findings]
+    return _tell(findings, as_json)
+
+
+def _tell(findings: Sequence[Finding], as_json: bool) -> int:
+    """Print what was found; the exit code."""
     if as_json:
-        print_json({"ok": not findings, "findings": [finding._asdict() for finding in findings]})
+        rows = [finding._asdict() for finding in findings]
+        print_json({"ok": not findings, "findings": rows})
     else:
         for finding in findings:
-            click.echo(f"{name}/{finding.file}: {finding.message}")
-        click.echo(f"{len(findings)} findings" if findings else "nothing to mend", err=True)
+            click.echo(f"{finding.file}: {finding.message}")
+        count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+        click.echo(count if findings else "nothing to mend", err=True)
     return 1 if findings else 0

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evenhand.errors import UsageError
-from evenhand.files.protocols import find_protocol
+from evenhand.files.protocols import find_protocol, own_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import Protocol, ProtocolError, placeholder_faults
+from evenhand.kinds.shared.load import OWN, Protocol, ProtocolError, placeholder_faults
+from evenhand.kinds.shared.own import OwnPrompt
+from evenhand.kinds.shared.own_doubts import prompt_doubts
 from evenhand.kinds.shared.render import Prompt
 
 _BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")
@@ -34,6 +36,41 @@ def lint(name: str, folder: Path | None = None) -> list[Finding]:
     if root.is_dir():
         findings += _rubrics(protocol, root)
     return list(dict.fromkeys(findings))
+
+
+def lint_prompt(name: str, path: Path, *, expose_meta: bool = False) -> list[Finding]:
+    """What whoever wrote a prompt of their own should know before it is run under a protocol;
+    raises UsageError."""
+    protocol = find_protocol(name, own=own_prompt(path))
+    settings = {**KINDS[protocol.kind].settings, "expose_meta": expose_meta}
+    return own_findings(protocol, str(path), settings)
+
+
+def own_findings(protocol: Protocol, file: str, settings: Mapping[str, Any]) -> list[Finding]:
+    """The same for the prompt that a protocol was found with; `settings` are those of the run,
+    `use` among them where it is known."""
+    own, form = protocol.own, protocol.form.own
+    if own is None or form is None:
+        return []
+    doubts = prompt_doubts(own, protocol.kind, form, settings)
+    return [Finding(file, f"the prompt {doubt}") for doubt in doubts]
+
+
+def protocol_of_prompt(path: Path) -> str:
+    """The built-in protocol that a prompt is written for, by the words of its contract; raises
+    UsageError where none is used most."""
+    own = OwnPrompt.parse(own_prompt(path)[OWN])
+    forms = {name: kind.form.own for name, kind in KINDS.items()}
+    uses = {name: sum(map(own.says, form.marks)) for name, form in forms.items() if form}
+    most = [name for name, number in uses.items() if number and number == max(uses.values())]
+    if len(most) != 1:
+        raise UsageError(
+            "the prompt does not show which protocol it is for",
+            where=str(path),
+            advice=f"Say which: evenhand protocols lint NAME --prompt {path}, NAME one of"
+            f" {', '.join(uses)}.",
+        )
+    return most[0]
 
 
 def _languages(protocol: Protocol) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from evenhand.engine.prices import FREE, Price, given_price, listed_price
 from evenhand.errors import DataError, UsageError, quoted
+from evenhand.files.lint import own_findings
 from evenhand.files.protocols import (
     builtin_protocols,
     find_protocol,
@@ -49,10 +50,13 @@ def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], No
         suite.located("protocol", suite.file.protocol)
     protocol = find_protocol(suite.file.protocol, suite.folder, prompt_files)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
+    settings = _settings(suite, protocol.kind)
+    for finding in own_findings(protocol, prompt or "", settings):
+        notify(f"Note: {finding.file}: {finding.message}.")
     plan = Plan(
         suite=suite,
         protocol=protocol,
-        settings=_settings(suite, protocol.kind),
+        settings=settings,
         rubric=_read_rubric(suite, protocol),
         seats=tuple(_seat(suite, spec, environ, notify) for spec in suite.file.judges),
         units=lambda judging: _units(suite, data, protocol, judging),

@@ -129,3 +129,68 @@ def test_lint_tells_each_finding_on_a_line_and_as_json(call: CallCommand, tmp_pa
     assert len(told.json["findings"]) == len(said.out.splitlines())
     clean = call("protocols", "lint", "weighted", "--json")
     assert (clean.code, clean.json) == (0, {"ok": True, "findings": []})
+
+
+FENCED = "Наш промпт для судьи:\n\n```markdown\n{}\n```\n"
+OWN_PROMPTS = {
+    "pairwise": (
+        FENCED.format("Сравни тезисы A и B: {{tema}}. Сделай двойной прогон.\nwinner: A, B, tie"),
+        ["code fence after a line of prose (lines 3 to 6)", "{{tema}} is no placeholder", "orders"],
+    ),
+    "rubric": ('评分 model_output，原样返回 "meta"。failure_tags: []', ["expose_meta = true"]),
+    "weighted": ("critical_fail と task_type を確認。{{ruburic}}", ["did you mean {{rubric}}?"]),
+}
+
+
+@pytest.mark.parametrize("kind", OWN_PROMPTS)
+def test_lint_of_a_prompt_of_the_users_own(call: CallCommand, tmp_path: Path, kind: str) -> None:
+    prompt, expected = OWN_PROMPTS[kind]
+    (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
+    named = call("protocols", "lint", kind, "--prompt", "mine.md")
+    assert named.code == 1
+    lines = named.out.splitlines()
+    assert len(lines) == len(expected)
+    for line, part in zip(lines, expected, strict=True):
+        assert line.startswith("mine.md: the prompt ")
+        assert part in line
+    guessed = call("protocols", "lint", "--prompt", "mine.md")
+    assert guessed.out == named.out
+    assert f"read as a prompt for the protocol {kind}" in guessed.err
+    told = call("protocols", "lint", "--prompt", "mine.md", "--json")
+    assert [row["file"] for row in told.json["findings"]] == ["mine.md"] * len(expected)
+
+
+def test_lint_of_a_prompt_with_nothing_to_mend(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text('Score model_output; copy "meta" back.', encoding="utf-8")
+    clean = call("protocols", "lint", "rubric", "--prompt", "mine.md", "--expose-meta")
+    assert (clean.code, clean.out, clean.err) == (0, "", "nothing to mend\n")
+
+
+def test_lint_asks_what_a_prompt_is_for_where_it_does_not_show(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.md").write_text("Be fair.", encoding="utf-8")
+    done = call("protocols", "lint", "--prompt", "mine.md")
+    assert (done.code, done.out) == (2, "")
+    assert "evenhand protocols lint NAME --prompt mine.md" in done.err
+    assert call("protocols", "lint").code == 2
+
+
+@pytest.mark.parametrize("arguments", [("run",), ("run", "--dry-run")])
+def test_run_says_what_lint_says_of_a_prompt(
+    call: CallCommand, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    prompt, expected = OWN_PROMPTS["pairwise"]
+    (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
+    write_pairs(tmp_path, 1, {"model": "python/judge:line"}, judge=LINE_JUDGE, prompt="mine.md")
+    done = call(*arguments)
+    assert done.code == 0, done.err
+    notes = [line for line in done.err.splitlines() if line.startswith("Note: mine.md: the prompt")]
+    assert len(notes) == len(expected)
+    assert all(part in note for part, note in zip(expected, notes, strict=True))
+
+
+LINE_JUDGE = """
+async def line(messages, schema, params):
+    return "x | tie | tie | tie | tie | tie | tie | одинаково"
+"""

@@ -55,9 +55,8 @@ def check_reply(
     if reading.wrapped:
         check.fix("unwrapped", "")
     reply = check.reply(_asked_form(reading.value, criteria) if tables else reading.value)
-    line = _line(text, criteria) if reading.wrapped and tables else None
-    if line is not None and not _agrees(line, reply):
-        check.breach("two_objects", "ambiguous")
+    if reading.wrapped and _is_disputed(_line(text, criteria), reply):
+        check.breach("two_verdicts", "ambiguous")
     return check.done(reply)
 
 
@@ -65,11 +64,12 @@ def _line(text: str | bytes, criteria: Sequence[str]) -> TableReply | Ambiguous 
     return read_reply(text, criteria) if isinstance(text, str) else None
 
 
-def _agrees(line: TableReply | Ambiguous | Broken, reply: PairReply) -> bool:
-    """Whether a table line beside an object says the same."""
-    if not isinstance(line, TableReply):
-        return False
-    return (line.winner, line.marks) == (reply.winner, reply.marks)
+def _is_disputed(line: TableReply | Ambiguous | Broken | None, reply: PairReply) -> bool:
+    """Whether table lines beside an object give another verdict; one with cells that hold no
+    winner or mark gives none."""
+    if isinstance(line, TableReply):
+        return (line.winner, line.marks) != (reply.winner, reply.marks)
+    return isinstance(line, Ambiguous)
 
 
 def _asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Terms, Voting
+from evenhand.kinds.pairwise.both_orders import asks_both_orders
 from evenhand.kinds.pairwise.form import (
     asks_for_table,
     read_criteria,
@@ -15,12 +16,14 @@ from evenhand.kinds.pairwise.form import (
 )
 from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.pairwise.measure import voted, voted_unit
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
 from evenhand.kinds.pairwise.shown import shown
 from evenhand.kinds.pairwise.table import PairTable
 from evenhand.kinds.pairwise.verdict import READER
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.shared.own import OwnForm, OwnPrompt
+from evenhand.kinds.shared.words import Words
 from evenhand.limits import REPAIRS
 
 
@@ -42,6 +45,13 @@ class PairwiseKind:
         tables=("criteria",),
         must=frozenset({"topic", "candidate_1", "candidate_2"}),
         may=frozenset({"criteria", "rule", "extras", "shape"}),
+        own=OwnForm(
+            parts=("topic", "candidate_1", "candidate_2"),
+            aliases=ALIASES,
+            offered=("criteria", "rule", "shape"),
+            marks=("winner", "pair_id", "tie", "candidate_1", "candidate_2", "A+", "B+"),
+            asks_both_orders=asks_both_orders,
+        ),
     )
     rubric_form = None
     table = PairTable()
@@ -59,9 +69,10 @@ class PairwiseKind:
 
     def _protocol(self, protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
         settings, criteria = terms.settings, read_criteria(protocol, language)
+        words = protocol.words(language)
         return PairwiseProtocol(
             prompts=protocol.judge_prompts(language),
-            words=protocol.words(language),
+            words=words,
             criteria=criteria,
             priority=read_priority(protocol, criteria),
             max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
@@ -71,7 +82,7 @@ class PairwiseKind:
             no_self_judging=settings["no_self_judging"],
             seed=terms.seed,
             tables=asks_for_table(protocol),
-            own=protocol.own,
+            own=_told_one_order(protocol.own, words),
         )
 
     def check_protocol(self, protocol: Protocol, language: str) -> None:
@@ -84,3 +95,12 @@ class PairwiseKind:
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)
+
+
+def _told_one_order(own: OwnPrompt | None, words: Words) -> OwnPrompt | None:
+    """A prompt that demands both orders, after the sentence that one is wanted. What a run recorded
+    before there was such a sentence is asked as it was."""
+    sentence = words.phrases.get("one_order")
+    if own is None or sentence is None or not asks_both_orders(own.text):
+        return own
+    return own.after(sentence)

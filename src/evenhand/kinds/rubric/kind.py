@@ -10,13 +10,14 @@ from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
 from evenhand.kinds.rubric.check import TAGS
 from evenhand.kinds.rubric.judging import RubricJudging
 from evenhand.kinds.rubric.measure import scored, scored_unit
-from evenhand.kinds.rubric.protocol import RubricProtocol
+from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.rubric.rubric_form import BandsForm
 from evenhand.kinds.rubric.shown import shown, summary
 from evenhand.kinds.rubric.verdict import READER
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.shared.own import OwnForm
 from evenhand.limits import REPAIRS
 
 
@@ -31,6 +32,13 @@ class RubricKind:
         keys=("no_evidence",),
         must=frozenset({"question", "model_output", "rubric"}),
         may=frozenset({"tags", "extras", "shape"}),
+        own=OwnForm(
+            parts=("question", "model_output", "rubric"),
+            aliases=ALIASES,
+            offered=("tags", "shape"),
+            by_setting={"meta": "expose_meta"},
+            marks=("model_output", "failure_tags", "evidence", "rationale", "dimensions"),
+        ),
     )
     rubric_form = BandsForm()
     table = None

@@ -165,7 +165,8 @@ class RubricProtocol:
         blind |= shown_extras(sample.extras, self.use)
         if self.expose_meta:
             blind = {"meta": sample.meta, **blind}
-        return self.own.messages(unit_of(blind, ALIASES, {"rubric": rubric.text, "shape": shape}))
+        offered = {"rubric": rubric.text, "shape": shape, "tags": self.tags}
+        return self.own.messages(unit_of(blind, ALIASES, offered))
 
     def _values(self, sample: Sample, rubric: Rubric, shape: str, output: str) -> dict[str, str]:
         extras = extra_blocks(sample.extras, self.use)

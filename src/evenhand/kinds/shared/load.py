@@ -17,7 +17,7 @@ from typing import Any
 
 from evenhand.errors import nearest
 from evenhand.exchange import Style
-from evenhand.kinds.shared.own import OwnPrompt
+from evenhand.kinds.shared.own import OwnForm, OwnPrompt
 from evenhand.kinds.shared.render import Prompt, Template
 from evenhand.kinds.shared.words import Words
 
@@ -26,6 +26,8 @@ OWN = "own.md"
 """A judge prompt of the user's own, among the texts of a protocol."""
 AGAIN = "own.again.md"
 """How a re-ask is worded beside it, where the protocol does not speak its language."""
+_FORMLESS = "problems_of_any_form"
+"""What takes the place of problems whose wording takes a JSON object for granted."""
 _PROMPT = re.compile(r"prompts/([\w-]+)\.md")
 _PLACES: dict[Style, str] = {"full": "prompts/{}.md", "compact": "prompts/compact/{}.md"}
 
@@ -50,6 +52,8 @@ class ProtocolForm:
     """What a prompt must insert, or the judge would not see it."""
     may: frozenset[str] = frozenset()
     """What else it may insert."""
+    own: OwnForm | None = None
+    """What a prompt of the user's own may insert instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +104,15 @@ class Protocol:
         """The prompts as judges are asked by them: where they may ask for another form than JSON, a
         re-ask names no form."""
         prompts = self.prompts(language)
-        if self.own is None and self.given.get("reply") != "table":
+        if not self._is_of_any_form:
             return prompts
         again = Template.parse(self.words(language).phrases["again"])
         return {style: replace(prompt, again=again) for style, prompt in prompts.items()}
+
+    @property
+    def _is_of_any_form(self) -> bool:
+        """Whether the prompts may ask for another form than JSON."""
+        return self.own is not None or self.given.get("reply") == "table"
 
     def _prompt(self, file: str) -> Prompt:
         if file not in self.texts:
@@ -123,12 +132,13 @@ class Protocol:
         return row.get("en") or row.get("id") if is_needless else row.get(language)
 
     def words(self, language: str) -> Words:
-        """The fixed phrases in one language."""
+        """The fixed phrases in one language; beside a prompt of the user's own, in its names."""
         english = self._said("en")
         texts = _joined(english, self._said(language))
+        own, form = self.own, self.form.own
         texts |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
         try:
-            return Words(
+            words = Words(
                 problems=texts["problems"],
                 types=texts["types"],
                 neutral=texts.get("neutral", {}),
@@ -138,6 +148,7 @@ class Protocol:
             )
         except KeyError as key:
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
+        return words.calling(own.names(form)) if own and form else words
 
     def _no_evidence(self, language: str) -> str:
         """The phrase that a protocol of the user's own has for no evidence: one, or one a
@@ -154,7 +165,8 @@ class Protocol:
         for place in ("words/common", "words/kind", "words"):
             if f"{place}/{language}.toml" in self.texts:
                 texts = _joined(texts, self._toml(f"{place}/{language}.toml"))
-        return texts
+        formless = texts.pop(_FORMLESS, {})
+        return _joined(texts, {"problems": formless}) if self._is_of_any_form else texts
 
     def _toml(self, file: str) -> dict[str, Any]:
         if file not in self.texts:

@@ -8,8 +8,8 @@ something over, is the system message; one that inserted everything is the user'
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evenhand import jsontext
@@ -28,6 +28,32 @@ class Unit(NamedTuple):
     """Which part of the blind form a placeholder covers."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnForm:
+    """What a prompt of the user's own may insert under one kind, and how it is told from others."""
+
+    parts: tuple[str, ...]
+    """The blind form of a unit: what follows where no placeholder inserts it."""
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other names of parts."""
+    offered: tuple[str, ...] = ()
+    """What else may be inserted."""
+    by_setting: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Parts that are sent only where a setting says so, each with that setting."""
+    marks: tuple[str, ...] = ()
+    """Words of the contract that a prompt of another kind does not use."""
+    asks_both_orders: Callable[[str], bool] | None = None
+    """Whether a text demands in one reply what is asked in several."""
+
+
+_NAME_CHARS = 40
+_TAG = re.compile(r"<([A-Za-z_][\w.-]*)>$")
+_LABEL = re.compile(
+    r"#{1,6}\s+(?P<heading>.+)|[\[【(「]?(?P<label>[^\[\]【】「」]+?)(?:[:：]|[\]】)」])+"
+)
+_DECOR = " \t*_`#-•>"
+
+
 @dataclass(frozen=True, slots=True)
 class OwnPrompt:
     """The text, cut at whatever looks like a placeholder: literal, placeholder, literal, ..."""
@@ -44,6 +70,33 @@ class OwnPrompt:
         pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
         return any(pattern.search(part) for part in self.parts)
 
+    def writes(self, word: str) -> bool:
+        """The same outside of placeholders: what a judge can read."""
+        return OwnPrompt(self.parts[::2]).says(word)
+
+    @property
+    def text(self) -> str:
+        """The whole of it, as it was written."""
+        return "".join(self.parts)
+
+    def after(self, sentence: str) -> OwnPrompt:
+        """The same prompt with a sentence put before it."""
+        return OwnPrompt((f"{sentence}\n\n{self.parts[0]}", *self.parts[1:]))
+
+    def placeholders(self) -> Iterator[tuple[str, str]]:
+        """What looks like a placeholder: its name, and how it is written."""
+        yield from ((spelled(written), written) for written in self.parts[1::2])
+
+    def names(self, form: OwnForm) -> dict[str, str]:
+        """What the judge finds each part of a unit called by in this prompt: what is inserted by
+        the label before it, what follows by its key."""
+        labels: dict[str, str] = {}
+        for place, (name, _) in enumerate(self.placeholders()):
+            part = form.aliases.get(name, name)
+            if part in form.parts:
+                labels.setdefault(part, _label_before(self.parts[2 * place]) or name)
+        return {part: part if self.writes(part) else label for part, label in labels.items()}
+
     def messages(self, unit: Unit) -> tuple[Message, ...]:
         """The opening of the conversation about one unit."""
         filled, inserted = list(self.parts), set[str]()
@@ -57,6 +110,18 @@ class OwnPrompt:
         if not rest:
             return (Message("user", text),)
         return Message("system", text), Message("user", jsontext.dump(rest))
+
+
+def _label_before(text: str) -> str:
+    """What stands before a placeholder to name it: a tag, a heading, a label with a colon."""
+    lines = [line.strip() for line in text.splitlines()]
+    telling = [line for line in lines if line.strip("\"'") and not line.startswith(("```", "~~~"))]
+    last = telling[-1] if telling else ""
+    if tag := _TAG.search(last):
+        return tag[1]
+    label = _LABEL.fullmatch(last.strip("*_` \t-•>"))
+    name = (label["heading"] or label["label"]).strip(_DECOR + ":：") if label else ""
+    return name if 0 < len(name) <= _NAME_CHARS else ""
 
 
 def spelled(placeholder: str) -> str:

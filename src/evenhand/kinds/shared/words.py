@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as with_fields
 
 from msgspec.structs import replace
 
@@ -35,6 +36,12 @@ class Words:
     def copy_meta(self) -> str:
         return self.phrases["copy_meta"]
 
+    def calling(self, names: Mapping[str, str]) -> Words:
+        """The same words with other names for what a prompt shows, where it calls it otherwise."""
+        changed = {name: label for name, label in names.items() if name != label}
+        problems = {kind: _renamed(text, changed) for kind, text in self.problems.items()}
+        return with_fields(self, problems=problems) if changed else self
+
     def problem(self, kind: str, code: Reason, path: str = "", **about: object) -> Problem:
         """One breach, worded twice. What the judge quoted stands in quotation marks, what it wrote
         as a value is shown as it wrote it."""
@@ -58,3 +65,11 @@ class Words:
     def complaint(self, problems: Iterable[Problem]) -> str:
         """The list of what is wrong, as the judge is told."""
         return "\n".join(f"- {problem.told}" for problem in problems)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """A wording with the names of blocks, which stand in backticks, replaced."""
+    for name, label in names.items():
+        literal = label.replace("{", "{{").replace("}", "}}").replace("`", "'")
+        text = text.replace(f"`{name}`", f"`{literal}`")
+    return text

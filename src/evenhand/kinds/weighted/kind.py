@@ -9,10 +9,11 @@ from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.shared.own import OwnForm
 from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types
 from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.kinds.weighted.measure import scored, scored_unit
-from evenhand.kinds.weighted.protocol import WeightedProtocol
+from evenhand.kinds.weighted.protocol import ALIASES, WeightedProtocol
 from evenhand.kinds.weighted.rubric_form import TaskForm
 from evenhand.kinds.weighted.shown import shown, summary
 from evenhand.kinds.weighted.verdict import READER
@@ -38,6 +39,19 @@ class WeightedKind:
         tables=("dimensions", "types"),
         must=frozenset({"prompt", "answer", "rubric"}),
         may=frozenset({"critical", "facts", "extras", "types", "shape"}),
+        own=OwnForm(
+            parts=("prompt", "answer", "rubric"),
+            aliases=ALIASES,
+            offered=("types", "shape"),
+            marks=(
+                "task_type",
+                "inferred_task_type",
+                "critical_fail",
+                "critical_fail_reason",
+                "total_score",
+                "Task_Specific_Rubric",
+            ),
+        ),
     )
     rubric_form = TaskForm()
     table = None

@@ -12,13 +12,18 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.exchange import Message
+from evenhand.files.protocols import find_protocol, judging_of
+from evenhand.kinds import KINDS
 from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.load import LANGUAGES, OWN
 from evenhand.kinds.shared.own import OwnPrompt, spelled, unit_of
 from evenhand.kinds.shared.render import shown_extras
-from tests.suites import CRITERIA, pair_reply
+from evenhand.manifest import JudgingRecord
+from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.material import Scripted
 
+PAIRWISE = KINDS["pairwise"]
 BLIND = {"topic": "T", "candidate_1": "one", "candidate_2": "two"}
 UNIT = unit_of(BLIND, {"first": "candidate_1"}, {"shape": "{}"})
 UNSAFE = ("{{7*7}}", "{{prompt}}", "{{topic}}", "{% for x in y %}", "${HOME}", "%s", "{}", "}}{{")
@@ -193,6 +198,61 @@ def test_what_is_no_verdict_is_still_none(text: str, code: str) -> None:
     checked = judged.check(text)
     assert checked.output is None
     assert checked.problems[0].code == code
+
+
+SWAPPED = LINE.translate(str.maketrans("AB", "BA"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"x | {LINE}\nx | {SWAPPED}",
+        f"Порядок (1, 2):\n| x | {LINE} |\n\nПорядок (2, 1):\n| x | {SWAPPED} |",
+        f"{pair_reply(MARKS, 'A')}\nx | {SWAPPED}",
+    ],
+)
+def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
+    text: str, language: str
+) -> None:
+    words = find_protocol("pairwise", own={OWN: "Двойной прогон."}).words(language)
+    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"), words=words)
+    for checked in (judged.check(text), judged.check_elsewhere(text, pairing.PAIR)):
+        (problem,) = checked.problems
+        assert problem.code == "ambiguous"
+        assert "for the order in which the candidates are shown" in problem.message
+        assert "JSON" not in problem.message + problem.told
+
+
+def test_a_line_that_disagrees_beside_an_object_is_ambiguous_under_a_built_in_prompt_too() -> None:
+    text = f"{pair_reply(MARKS, 'A')}\nx | {SWAPPED}"
+    for checked in (
+        pairing.protocol().check(text),
+        pairing.protocol().check_elsewhere(text, pairing.PAIR),
+    ):
+        assert [problem.code for problem in checked.problems] == ["ambiguous"]
+    agreeing = f"{pair_reply(MARKS, 'A')}\nx | {LINE}"
+    assert pairing.protocol().check(agreeing).problems == ()
+
+
+def test_a_summary_beside_an_object_is_no_second_verdict() -> None:
+    summary = "| mark | A+ | tie | B+ | tie | tie |"
+    checked = pairing.protocol().check(f"{summary}\n\n{pair_reply(MARKS, 'A')}")
+    assert checked.problems == ()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_prompt_that_demands_both_orders_is_preceded_by_one_sentence(language: str) -> None:
+    for text, is_told in (("Сделай двойной прогон. {{topic}}", True), ("Сравни. {{topic}}", False)):
+        record = JudgingRecord(language=language, settings={**PAIRWISE.settings, "use": []})
+        judging = judging_of(find_protocol("pairwise", own={OWN: text}), record)
+        body = judging.read(pair_row("p", 1, 2))[0].body
+        sentence = find_protocol("pairwise").words(language).phrases["one_order"]
+        for question in judging.opening(body, Asking(ask=Scripted([]))):
+            system = question.messages[0].content
+            assert system.startswith(f"{sentence}\n\nСделай") is is_told
+            assert system.endswith(text.replace("{{topic}}", "Which?"))
+            assert system.count(sentence) == is_told
 
 
 GOOD = json.dumps(material.good())
