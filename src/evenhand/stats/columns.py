@@ -17,18 +17,18 @@ class Codes:
     """Values numbered in the order in which they first come."""
 
     def __init__(self) -> None:
-        self.known: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self.codes: list[int] = []
 
     def of(self, value: str) -> int:
-        return self.known.setdefault(value, len(self.known))
+        return self.numbers.setdefault(value, len(self.numbers))
 
     def add(self, value: str) -> None:
         self.codes.append(self.of(value))
 
     @property
     def levels(self) -> tuple[str, ...]:
-        return tuple(self.known)
+        return tuple(self.numbers)
 
 
 class Columns:
@@ -49,25 +49,25 @@ class Columns:
 
     def fields(self) -> dict[str, Field]:
         """Every field with a code for each row."""
-        found: dict[str, Field] = {}
+        fields: dict[str, Field] = {}
         for name, column in self._fields.items():
             codes = column.codes + [NONE] * (self._rows - len(column.codes))
-            found[name] = Field(np.array(codes, dtype=np.int64), column.levels)
-        return found
+            fields[name] = Field(np.array(codes, dtype=np.int64), column.levels)
+        return fields
 
 
 def id_fields(fields: Fields) -> tuple[str, ...]:
     """The fields that tell units apart: those that their ids are made of where the question or task
     is named everywhere, else the id itself."""
-    named = [name for name in ("task_name", *META_FIELDS) if name in fields]
-    whole = [name for name in ("task_name", "question_id") if name in named]
+    present = [name for name in ("task_name", *META_FIELDS) if name in fields]
+    whole = [name for name in ("task_name", "question_id") if name in present]
     if any((fields[name].codes >= 0).all() for name in whole):
-        return tuple(named)
+        return tuple(present)
     return ("unit",)
 
 
 def widen_ends(ends: dict[str, tuple[float, float]], others: Ends) -> None:
     """Let the ends of each dimension reach as far as these do."""
     for name, (low, high) in others.items():
-        known = ends.get(name, (low, high))
-        ends[name] = (min(low, known[0]), max(high, known[1]))
+        span = ends.get(name, (low, high))
+        ends[name] = (min(low, span[0]), max(high, span[1]))

@@ -16,9 +16,12 @@ def schwartz(size: int, beats: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """
     reached = _reached(size, beats)
     reaching = [
-        sum(1 << other for other in range(size) if reached[other] >> one & 1) for one in range(size)
+        sum(1 << rival for rival in range(size) if reached[rival] >> candidate & 1)
+        for candidate in range(size)
     ]
-    return tuple(one for one in range(size) if not reaching[one] & ~reached[one])
+    return tuple(
+        candidate for candidate in range(size) if not reaching[candidate] & ~reached[candidate]
+    )
 
 
 def _reached(size: int, beats: Iterable[tuple[int, int]]) -> list[int]:
@@ -28,9 +31,9 @@ def _reached(size: int, beats: Iterable[tuple[int, int]]) -> list[int]:
         _inside(size, winner, loser)
         reached[winner] |= 1 << loser
     for middle in range(size):
-        for one in range(size):
-            if reached[one] >> middle & 1:
-                reached[one] |= reached[middle]
+        for candidate in range(size):
+            if reached[candidate] >> middle & 1:
+                reached[candidate] |= reached[middle]
     return reached
 
 
@@ -41,18 +44,18 @@ def pareto(size: int, marks: Mapping[tuple[int, int], Sequence[str]]) -> tuple[i
     or `tie`. A pair that is absent, or without marks, dominates nothing.
     """
     dominated: set[int] = set()
-    for (first, second), given in marks.items():
+    for (first, second), pair_marks in marks.items():
         _inside(size, first, second)
-        kinds = set(given)
+        kinds = set(pair_marks)
         if not first < second or not kinds <= {"A+", "B+", "tie"}:
             raise ValueError(f"pair ({first}, {second}) with marks {sorted(kinds)}: expected i < j")
         if "A+" in kinds and "B+" not in kinds:
             dominated.add(second)
         elif "B+" in kinds and "A+" not in kinds:
             dominated.add(first)
-    return tuple(one for one in range(size) if one not in dominated)
+    return tuple(candidate for candidate in range(size) if candidate not in dominated)
 
 
 def _inside(size: int, *candidates: int) -> None:
-    if any(not 0 <= one < size for one in candidates):
+    if any(not 0 <= candidate < size for candidate in candidates):
         raise ValueError(f"candidates {candidates} of a topic that has {size}")

@@ -55,15 +55,15 @@ def under(rule: Rule, vote: Voted) -> Voted:
         return vote._replace(winner=None, preference=None)
     if rule == "tie":
         return vote._replace(winner="tie", preference=None)
-    decided = [one for one in vote.passes if one.winner is not None]
+    decided = [pass_ for pass_ in vote.passes if pass_.winner is not None]
     if not decided:
         return vote
-    last = [one for one in decided if one.round == decided[-1].round]
-    mean = sum(preferred(one) or 0.0 for one in last) / len(last)
+    last = [pass_ for pass_ in decided if pass_.round == decided[-1].round]
+    mean = sum(preferred(pass_) or 0.0 for pass_ in last) / len(last)
     winner = "B" if mean > 0.5 else "A"
     if mean == 0.5:
         # Two orders that name different winners call nobody equal.
-        winner = "tie" if any(one.winner == "tie" for one in last) else "uncertain"
+        winner = "tie" if any(pass_.winner == "tie" for pass_ in last) else "uncertain"
     return vote._replace(winner=winner, preference=mean)
 
 
@@ -134,16 +134,16 @@ class PairFigures:
             "self_contradictions": self.self_contradictions,
             "passes": self.passes,
             "extra_calls": self.extra_calls,
-            "fronts": {row: asdict(one) for row, one in self.fronts.items()},
-            "judges": {name: one._of_judge() for name, one in self.judges.items()},
+            "fronts": {row: asdict(front) for row, front in self.fronts.items()},
+            "judges": {name: figures._of_judge() for name, figures in self.judges.items()},
         }
 
     def _of_judge(self) -> dict[str, Any]:
-        """What tells one judge of several from the others."""
+        """The figures that are reported per judge, where a run has several."""
         names = ("outcomes", "settled", "first_rounds", "consistency", "first_slot")
         more = ("contradictions", "self_contradictions", "passes", "extra_calls")
-        found = self.json()
-        return {name: found[name] for name in (*names, *more)}
+        figures = self.json()
+        return {name: figures[name] for name in (*names, *more)}
 
 
 def pair_figures(pairs: Iterable[Judged], *, by_judge: bool = True) -> PairFigures:
@@ -153,11 +153,11 @@ def pair_figures(pairs: Iterable[Judged], *, by_judge: bool = True) -> PairFigur
     for pair in pairs:
         counts.add(pair)
         for judge in dict.fromkeys(judge for judge, _ in pair.judgments if by_judge):
-            own = [one for one in pair.judgments if one[0] == judge]
-            apart.setdefault(judge, _Counts()).add(pair._replace(judgments=own))
+            judgments = [entry for entry in pair.judgments if entry[0] == judge]
+            apart.setdefault(judge, _Counts()).add(pair._replace(judgments=judgments))
     figures = _figures(counts)
     if len(apart) > 1:
-        figures.judges = {judge: _figures(one) for judge, one in apart.items()}
+        figures.judges = {judge: _figures(judge_counts) for judge, judge_counts in apart.items()}
     return figures
 
 
@@ -171,7 +171,7 @@ def _figures(counts: _Counts) -> PairFigures:
 
 
 class _Counts:
-    """What is counted pair by pair."""
+    """Counts of the pairs added so far: outcomes, passes and topics."""
 
     def __init__(self) -> None:
         none = clustered([])
@@ -207,17 +207,17 @@ class _Counts:
     def _passes(self, pair: Judged) -> None:
         figures, agreeing, rounds, firsts, decided = self.figures, 0, 0, 0, 0
         for _, vote in pair.judgments:
-            figures.extra_calls += sum(one.round > 1 for one in vote.passes)
-            decided_passes = [one for one in vote.passes if one.winner is not None]
+            figures.extra_calls += sum(pass_.round > 1 for pass_ in vote.passes)
+            decided_passes = [pass_ for pass_ in vote.passes if pass_.winner is not None]
             figures.passes += len(decided_passes)
-            figures.self_contradictions += sum(one.contradicts_itself for one in decided_passes)
+            figures.self_contradictions += sum(pass_.contradicts_itself for pass_ in decided_passes)
             for first, second in _first_round(decided_passes if vote.is_order_known else []):
                 rounds += 1
                 agreeing += first.winner == second.winner
                 figures.contradictions.update(
                     c for c, mark in first.marks.items() if mark != second.marks.get(c)
                 )
-                slots = [_slot(one) for one in (first, second)]
+                slots = [_slot(pass_) for pass_ in (first, second)]
                 firsts += slots.count(1)
                 decided += len(slots) - slots.count(0)
         figures.first_rounds += rounds
@@ -227,8 +227,8 @@ class _Counts:
 
 def _add(to: dict[str, tuple[int, int]], row: str, hits: int, trials: int) -> None:
     """Count for a topic: what is said about its pairs hangs together."""
-    known = to.get(row, (0, 0))
-    to[row] = (known[0] + hits, known[1] + trials)
+    counts = to.get(row, (0, 0))
+    to[row] = (counts[0] + hits, counts[1] + trials)
 
 
 def panel_winner(pair: Judged) -> str:
@@ -256,14 +256,14 @@ def _by_judge(votes: Iterable[tuple[str, Voted]]) -> list[list[Voted]]:
 
 
 def _first_round(passes: Sequence[PassVote]) -> Iterator[tuple[PassVote, PassVote]]:
-    first = [one for one in passes if one.round == 1]
+    first = [pass_ for pass_ in passes if pass_.round == 1]
     if len(first) == 2:
         yield first[0], first[1]
 
 
-def _slot(one: PassVote) -> int:
+def _slot(pass_: PassVote) -> int:
     """Which slot of a pass won, 1 or 2; 0 for a tie."""
-    return 0 if one.winner == "tie" else 1 + ((one.winner == "A") != (one.order == "12"))
+    return 0 if pass_.winner == "tie" else 1 + ((pass_.winner == "A") != (pass_.order == "12"))
 
 
 def _alike(pair: Judged) -> tuple[int, int]:
@@ -288,10 +288,12 @@ def _front(pairs: Sequence[Judged]) -> Front:
             continue
         winner = panel_winner(pair)
         beats += {"A": [(first, second)], "B": [(second, first)]}.get(winner, [])
-        given = panel_marks(pair)
+        pair_marks = panel_marks(pair)
         # Of judgments made elsewhere the first candidate need not be the first of its topic.
         low, high = sorted((first, second))
-        marks[low, high] = given if first < second else [_TURNED.get(one, one) for one in given]
+        marks[low, high] = (
+            pair_marks if first < second else [_TURNED.get(mark, mark) for mark in pair_marks]
+        )
     size = pairs[0].of
     return Front(
         candidates=[names[place] for place in sorted(names)],

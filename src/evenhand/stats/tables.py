@@ -37,15 +37,15 @@ Fields = Mapping[str, Field]
 
 def field_named(fields: Fields, name: str) -> Field:
     """A field by its name, with or without `meta.` before it; raises UsageError."""
-    found = fields.get(name) or fields.get(name.removeprefix("meta."))
-    if found is None:
+    column = fields.get(name) or fields.get(name.removeprefix("meta."))
+    if column is None:
         near = nearest(name, fields)
         there = ", ".join(fields) or "none"
         raise UsageError(
             f"no unit has a field {quoted(name)}",
             advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
         )
-    return found
+    return column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,8 +99,8 @@ def test_the_same_seed_gives_the_same_rounds_whatever_the_threads(monkeypatch):
 def test_every_topic_of_its_own_kind_or_many_of_one_are_drawn_alike():
     """The two ways to draw agree in mean and spread."""
     rng, topics = np.random.default_rng(1), np.array([5.0, 3, 2])
-    few = bootstrap._drawn(np.repeat(topics, 1) * 10, 4000, rng)
-    one_by_one = bootstrap._drawn(topics * 1.0, 4000, rng)
+    few = bootstrap._draw(np.repeat(topics, 1) * 10, 4000, rng)
+    one_by_one = bootstrap._draw(topics * 1.0, 4000, rng)
     assert few.sum(axis=0).tolist() == [100.0] * 4000
     assert one_by_one.sum(axis=0).tolist() == [10.0] * 4000
     assert few.mean(axis=1) == pytest.approx([50, 30, 20], abs=0.5)

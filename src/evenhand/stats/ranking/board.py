@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.stats.ranking.bootstrap import LEAST, Rated, rate
 from evenhand.stats.ranking.bradley_terry import NO_TIES
-from evenhand.stats.ranking.duels import Duels, Ties, sample_of, shown
+from evenhand.stats.ranking.duels import Duels, Ties, pass_duels, sample_of
 from evenhand.stats.ranking.elo import elo
 from evenhand.stats.ranking.length import length_controlled
 from evenhand.stats.ranking.places import ranks
@@ -112,8 +112,8 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What votes say, overall or on one criterion, and those that say something as duels."""
+class Ballot:
+    """Votes with their outcomes, overall or on one criterion, and those with a verdict as duels."""
 
     votes: Votes
     outcome: Ints
@@ -123,45 +123,47 @@ class Said:
     """What a panel without a majority says."""
 
 
-def board(said: Said, options: Options) -> Board:
-    """All figures of these votes."""
-    made, duels = plain_board(said, options.level), said.duels
-    if not made.n:
-        made.notes.append("No vote has a verdict: there is nothing to rate.")
-        return made
-    _rate(made, said, duels, options)
+def rated_board(ballot: Ballot, options: Options) -> Board:
+    """All figures of a ballot: win rates, ratings and ranks, and what the options ask for."""
+    board, duels = plain_board(ballot, options.level), ballot.duels
+    if not board.n:
+        board.notes.append("No vote has a verdict: there is nothing to rate.")
+        return board
+    _rate(board, ballot, duels, options)
     if options.elo:
         ratings = elo(duels)
-        for row in made.rows:
-            row.elo = ratings[_place(said, row)] if row.n else None
-        made.notes.append("Elo depends on the order of the votes: it is that of the store.")
+        for row in board.rows:
+            row.elo = ratings[_place(ballot, row)] if row.n else None
+        board.notes.append("Elo depends on the order of the votes: it is that of the store.")
     if options.length_controlled:
-        _control_length(made, said)
-    made.matrix = _matrix_json(made, said, matrix(duels))
-    return made
+        _control_length(board, ballot)
+    board.matrix = _matrix_json(board, ballot, matrix(duels))
+    return board
 
 
-def plain_board(said: Said, level: float) -> Board:
+def plain_board(ballot: Ballot, level: float) -> Board:
     """Win rates alone, by win rate and name."""
-    votes, duels = said.votes, said.duels
+    votes, duels = ballot.votes, ballot.duels
     apart, size = votes.first != votes.second, len(votes.candidates)
-    none = said.outcome == NONE
+    none = ballot.outcome == NONE
     dropped = none & votes.conflict & (votes.rule == "drop")
-    verdicts = panel(votes, np.where(apart, said.outcome, NONE), said.undecided)
+    verdicts = panel(votes, np.where(apart, ballot.outcome, NONE), ballot.undecided)
     counted = tallies(size, *verdicts)
-    missing = tallies(size, votes.first[apart], votes.second[apart], said.outcome[apart]).missing
-    lost = tallies(size, votes.first[dropped], votes.second[dropped], said.outcome[dropped]).missing
+    missing = tallies(size, votes.first[apart], votes.second[apart], ballot.outcome[apart]).missing
+    lost = tallies(
+        size, votes.first[dropped], votes.second[dropped], ballot.outcome[dropped]
+    ).missing
     met, shares = matrix(duels), win_rates(duels, level)
     rows: list[Row] = []
     for place in np.unique(np.concatenate([votes.first[apart], votes.second[apart]])).tolist():
-        one = shares[place]
+        share = shares[place]
         rows.append(
             Row(
                 candidate=votes.candidates[place],
                 n=int(met.votes[place].sum()),
-                win_rate=one.value if one else None,
-                low=one.low if one else None,
-                high=one.high if one else None,
+                win_rate=share.value if share else None,
+                low=share.low if share else None,
+                high=share.high if share else None,
                 pairs=int(counted.total[place]),
                 wins=int(counted.wins[place]),
                 losses=int(counted.losses[place]),
@@ -169,9 +171,9 @@ def plain_board(said: Said, level: float) -> Board:
                 uncertain=int(counted.uncertain[place]),
                 failed=int(missing[place] - lost[place]),
                 dropped=int(lost[place]),
-                se=one.error if one else None,
+                se=share.error if share else None,
                 points=float(met.points[place].sum()),
-                average_win_rate=float(met.averages[place]) if one else None,
+                average_win_rate=float(met.averages[place]) if share else None,
             )
         )
     rows.sort(key=lambda row: (-(row.win_rate or 0.0), row.candidate))
@@ -187,8 +189,8 @@ def plain_board(said: Said, level: float) -> Board:
 def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
     notes: list[str] = []
     if alone := int((~apart).sum()):
-        one, left_out = ("vote", "is") if alone == 1 else ("votes", "are")
-        notes.append(f"{alone} {one} on a candidate against itself {left_out} left out.")
+        noun, verb = ("vote", "is") if alone == 1 else ("votes", "are")
+        notes.append(f"{alone} {noun} on a candidate against itself {verb} left out.")
     if len(np.unique(duels.topic)) == 1:
         notes.append(
             "All votes are on one topic: nothing says how far topics vary, so win rates have the"
@@ -197,35 +199,35 @@ def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
     return notes
 
 
-def _place(said: Said, row: Row) -> int:
-    return said.votes.candidates.index(row.candidate)
+def _place(ballot: Ballot, row: Row) -> int:
+    return ballot.votes.candidates.index(row.candidate)
 
 
-def _rate(made: Board, said: Said, duels: Duels, options: Options) -> None:
+def _rate(board: Board, ballot: Ballot, duels: Duels, options: Options) -> None:
     """Put ratings and ranks on the rows."""
-    passes = shown(said.votes) if options.position else duels
+    passes = pass_duels(ballot.votes) if options.position else duels
     exchanged = _exchanged(passes) if options.position else 0.0
     ordered = exchanged >= EXCHANGED
     if options.position and not ordered:
-        made.notes.append(_without_position(exchanged))
+        board.notes.append(_without_position(exchanged))
     raw = passes if ordered else duels
     sample = sample_of(raw, options.ties, ordered=ordered)
     rated = rate(sample, options.bootstrap, np.random.default_rng(options.seed))
     flat = bool((raw.tie | (raw.won == 0.5)).all())
-    _put(made, said, rated, options, flat=flat)
+    _put(board, ballot, rated, options, flat=flat)
     low = high = None
     if rated.rounds.shape[1]:
         ends = rated.interval(options.level)
         low, high = float(ends[0][-1]), float(ends[1][-1])
     if ordered:
-        made.position = Position(
+        board.position = Position(
             term=float(rated.values[-1]), low=low, high=high, passes=len(raw.first)
         )
-        made.notes.append(
+        board.notes.append(
             "Ratings are fitted on the passes, each a vote, with a term for the first position."
         )
     if rated.values[-2] > NO_TIES and not flat:
-        made.tie_parameter = exp(rated.values[-2])
+        board.tie_parameter = exp(rated.values[-2])
 
 
 def _exchanged(passes: Duels) -> float:
@@ -249,41 +251,45 @@ def _without_position(exchanged: float) -> str:
     return f"No position term: {orders}, so that it cannot be told from the ratings."
 
 
-def _put(made: Board, said: Said, rated: Rated, options: Options, *, flat: bool) -> None:
-    values, rounds = _anchored(rated, said, options)
-    made.resampled = rounds.shape[1] > 1
-    resampled = made.resampled and not flat
+def _put(board: Board, ballot: Ballot, rated: Rated, options: Options, *, flat: bool) -> None:
+    values, rounds = _anchored(rated, ballot, options)
+    board.resampled = rounds.shape[1] > 1
+    resampled = board.resampled and not flat
     low, high = rated.interval(options.level, rounds) if resampled else (values, values)
     rank, best, worst = ranks(rated, options.level)
     order = _sets_by_size(rated.sets)
-    for row in made.rows:
-        place = _place(said, row)
+    for row in board.rows:
+        place = _place(ballot, row)
         if rated.sets[place] < 0:
             continue
         number = int(rated.sets[place])
         row.set, row.rating = order[number], float(values[place])
         row.regularised = bool(rated.unsound[number]) and not flat
-        row.rank, row.rank_low, row.rank_high = (int(one[place]) for one in (rank, best, worst))
+        row.rank, row.rank_low, row.rank_high = (
+            int(column[place]) for column in (rank, best, worst)
+        )
         if resampled:
             row.rating_low = None if rated.below[place] else float(low[place])
             row.rating_high = None if rated.above[place] else float(high[place])
-    made.sets = len(order)
-    made.rows.sort(key=lambda row: (row.set or len(order) + 1, -(row.rating or 0), row.candidate))
-    made.notes += _about_ratings(made, said, rated, flat=flat)
+    board.sets = len(order)
+    board.rows.sort(key=lambda row: (row.set or len(order) + 1, -(row.rating or 0), row.candidate))
+    board.notes += _about_ratings(board, ballot, rated, flat=flat)
 
 
 def _sets_by_size(sets: Ints) -> dict[int, int]:
     """The sets numbered from 1, the largest first."""
     numbers, sizes = np.unique(sets[sets >= 0], return_counts=True)
-    ordered = sorted(zip(numbers.tolist(), sizes.tolist(), strict=True), key=lambda one: -one[1])
+    ordered = sorted(
+        zip(numbers.tolist(), sizes.tolist(), strict=True), key=lambda entry: -entry[1]
+    )
     return {number: place + 1 for place, (number, _) in enumerate(ordered)}
 
 
-def _anchored(rated: Rated, said: Said, options: Options) -> tuple[Floats, Floats]:
+def _anchored(rated: Rated, ballot: Ballot, options: Options) -> tuple[Floats, Floats]:
     """Ratings on the scale asked for, of the votes and of each round."""
     values, rounds = rated.ratings, rated.rounds[:-2]
     if options.anchor is not None:
-        at = said.votes.candidates.index(options.anchor)
+        at = ballot.votes.candidates.index(options.anchor)
         same = (rated.sets == rated.sets[at]) & (rated.sets >= 0)
         values = values - np.where(same, values[at], 0)
         rounds = rounds - np.where(same[:, None], rounds[at], 0)
@@ -292,7 +298,7 @@ def _anchored(rated: Rated, said: Said, options: Options) -> tuple[Floats, Float
     return values, rounds
 
 
-def _about_ratings(made: Board, said: Said, rated: Rated, *, flat: bool) -> list[str]:
+def _about_ratings(board: Board, ballot: Ballot, rated: Rated, *, flat: bool) -> list[str]:
     notes: list[str] = []
     if flat:
         notes.append("All votes are ties or uncertain: all ratings are equal, without intervals.")
@@ -300,17 +306,17 @@ def _about_ratings(made: Board, said: Said, rated: Rated, *, flat: bool) -> list
         notes.append(
             f"With fewer than {LEAST} topics ratings have no intervals, and ranks no limits."
         )
-    if made.sets > 1:
+    if board.sets > 1:
         notes.append(
-            f"The candidates fall into {made.sets} sets that never met: each is rated and ranked"
+            f"The candidates fall into {board.sets} sets that never met: each is rated and ranked"
             " for itself, and ratings of different sets cannot be compared."
         )
-    regular = any(row.regularised for row in made.rows)
+    regular = any(row.regularised for row in board.rows)
     if regular:
-        known = said.votes.candidates
+        candidates = ballot.votes.candidates
         ends = [("never lost", rated.above), ("never won", rated.below)]
         why = [
-            f"{what}: {names([known[place] for place in np.flatnonzero(which)])}"
+            f"{what}: {names([candidates[place] for place in np.flatnonzero(which)])}"
             for what, which in ends
             if which.any()
         ]
@@ -329,40 +335,40 @@ def _about_ratings(made: Board, said: Said, rated: Rated, *, flat: bool) -> list
     return notes
 
 
-def names(found: Sequence[str]) -> str:
+def names(candidates: Sequence[str]) -> str:
     """A few names, and how many more there are."""
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return ", ".join(found[:NAMED]) + more
+    more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
+    return ", ".join(candidates[:NAMED]) + more
 
 
-def _control_length(made: Board, said: Said) -> None:
-    votes = said.votes
+def _control_length(board: Board, ballot: Ballot) -> None:
+    votes = ballot.votes
     ahead = votes.second_length - votes.first_length
-    known = ~np.isnan(said.preference) & (votes.first != votes.second) & ~np.isnan(ahead)
+    usable = ~np.isnan(ballot.preference) & (votes.first != votes.second) & ~np.isnan(ahead)
     none: list[str] = []
-    for row in made.rows:
-        place = _place(said, row)
-        first, second = known & (votes.first == place), known & (votes.second == place)
-        preference = np.concatenate([1 - said.preference[first], said.preference[second]])
+    for row in board.rows:
+        place = _place(ballot, row)
+        first, second = usable & (votes.first == place), usable & (votes.second == place)
+        preference = np.concatenate([1 - ballot.preference[first], ballot.preference[second]])
         topics = np.concatenate([votes.topic[first], votes.topic[second]])
-        found = length_controlled(
+        controlled = length_controlled(
             preference, np.concatenate([ahead[first], -ahead[second]]), groups=topics
         )
-        row.length_controlled = found.win_rate if found else None
-        if found is None:
+        row.length_controlled = controlled.win_rate if controlled else None
+        if controlled is None:
             none.append(row.candidate)
     if none:
-        made.notes.append(
+        board.notes.append(
             f"No length-controlled win rate for {names(none)}: fewer than 10 votes with known"
             " lengths, or lengths that do not differ."
         )
 
 
-def _matrix_json(made: Board, said: Said, met: Matrix) -> dict[str, Any]:
-    places = [_place(said, row) for row in made.rows]
+def _matrix_json(board: Board, ballot: Ballot, met: Matrix) -> dict[str, Any]:
+    places = [_place(ballot, row) for row in board.rows]
     rates, votes = met.rates[np.ix_(places, places)], met.votes[np.ix_(places, places)]
     return {
-        "candidates": [row.candidate for row in made.rows],
+        "candidates": [row.candidate for row in board.rows],
         "win_rate": [[None if np.isnan(x) else x for x in line] for line in rates.tolist()],
         "n": votes.tolist(),
     }

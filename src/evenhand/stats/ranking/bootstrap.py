@@ -74,7 +74,7 @@ def rate(sample: Sample, rounds: int, rng: np.random.Generator) -> Rated:
         prior = model.prior(counts, unsound)
         best = model.fit((counts + prior)[:, :, None])
     values, topics = best.values[:, 0], int(sample.topics.sum())
-    drawn = _Rounds(
+    resampling = _Rounds(
         model=model,
         start=model.start(counts + prior, values),
         prior=prior,
@@ -84,15 +84,17 @@ def rate(sample: Sample, rounds: int, rng: np.random.Generator) -> Rated:
     )
     above, below = model.open_ends(counts)
     infinite = unsound[sample.sets] & (sample.sets >= 0)
-    made = drawn.fitted(rounds if topics >= LEAST else 0, rng)
+    chunks = resampling.fitted(rounds if topics >= LEAST else 0, rng)
     return Rated(
         values=values,
-        rounds=np.concatenate([np.zeros((sample.size + 2, 0)), *(one for one, _ in made)], axis=1),
+        rounds=np.concatenate(
+            [np.zeros((sample.size + 2, 0)), *(fitted for fitted, _ in chunks)], axis=1
+        ),
         sets=sample.sets,
         unsound=unsound,
         above=above & infinite,
         below=below & infinite,
-        shaky=sum(number for _, number in made),
+        shaky=sum(number for _, number in chunks),
         topics=topics,
     )
 
@@ -129,26 +131,26 @@ class _Rounds:
             return list(pool.map(self._chunk, sizes, rng.spawn(len(sizes))))
 
     def _chunk(self, rounds: int, rng: np.random.Generator) -> tuple[Floats, int]:
-        counts = np.asarray(self.kinds @ _drawn(self.topics, rounds, rng)).reshape(3, -1, rounds)
+        counts = np.asarray(self.kinds @ _draw(self.topics, rounds, rng)).reshape(3, -1, rounds)
         counts += self.prior[:, :, None]
         shaky = self.model.unsound(counts)
         if shaky.any():
             counts += self.every[:, :, None] * shaky[self.model.set_of_pair]
-        found = self.model.fit(counts, self.start)
-        lost = ~found.converged
+        fit = self.model.fit(counts, self.start)
+        lost = ~fit.converged
         if lost.any():
             more = counts[:, :, lost] + self.every[:, :, None]
-            found.values[:, lost] = self.model.fit(more, self.start).values
-        return found.values, int((shaky.any(axis=0) | lost).sum())
+            fit.values[:, lost] = self.model.fit(more, self.start).values
+        return fit.values, int((shaky.any(axis=0) | lost).sum())
 
 
-def _drawn(topics: Floats, rounds: int, rng: np.random.Generator) -> Floats:
+def _draw(topics: Floats, rounds: int, rng: np.random.Generator) -> Floats:
     """How many topics of each kind there are, in each round."""
     total = round(float(topics.sum()))
     if len(topics) * 8 < total:
         return rng.multinomial(total, topics / topics.sum(), size=rounds).T.astype(float)
     # With about as many kinds as topics, drawing topics one by one is quicker.
-    made = np.empty((len(topics), rounds))
+    counts = np.empty((len(topics), rounds))
     whole = bool((topics == np.round(topics)).all())
     kind = np.repeat(np.arange(len(topics), dtype=np.int32), topics.astype(int) if whole else 0)
     ends = np.cumsum(topics[:-1]) / topics.sum()
@@ -158,5 +160,5 @@ def _drawn(topics: Floats, rounds: int, rng: np.random.Generator) -> Floats:
             if whole
             else np.searchsorted(ends, rng.random(total), side="right")
         )
-        made[:, column] = np.bincount(places, minlength=len(topics))
-    return made
+        counts[:, column] = np.bincount(places, minlength=len(topics))
+    return counts

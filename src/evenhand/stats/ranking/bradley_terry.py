@@ -76,7 +76,7 @@ class Model:
             shape=(pairs, size),
         )
         self._sums = self._gaps.T.tocsr()
-        flat = [one * size + other for one in ends for other in ends]
+        flat = [row * size + column for row in ends for column in ends]
         signs = np.concatenate([ones, -ones, -ones, ones])
         self._squares = sparse.csr_array(
             (signs, (np.concatenate(flat), np.tile(at, 4))), shape=(size * size, pairs)
@@ -151,16 +151,16 @@ class Model:
         size, rounds = self.sample.size, votes.shape[1]
         square = (self._squares @ bend).T.reshape(rounds, size, size)
         scale = np.trace(square, axis1=1, axis2=2) / max(size, 1) + 1e-300
-        made = np.zeros((rounds, size + 2, size + 2))
-        made[:, :-2, :-2] = square + scale[:, None, None] * self._pinned
-        made[:, :-2, -2] = made[:, -2, :-2] = (self._sums @ cross).T
-        made[:, -2, -2] = np.where(slopes.tieless, 1, (votes * tied * (1 - tied)).sum(axis=0))
-        made[:, -1, -1] = 1
+        matrix = np.zeros((rounds, size + 2, size + 2))
+        matrix[:, :-2, :-2] = square + scale[:, None, None] * self._pinned
+        matrix[:, :-2, -2] = matrix[:, -2, :-2] = (self._sums @ cross).T
+        matrix[:, -2, -2] = np.where(slopes.tieless, 1, (votes * tied * (1 - tied)).sum(axis=0))
+        matrix[:, -1, -1] = 1
         if self.sample.ordered:
-            made[:, :-2, -1] = made[:, -1, :-2] = (self._sums @ bend).T
-            made[:, -2, -1] = made[:, -1, -2] = cross.sum(axis=0)
-            made[:, -1, -1] = bend.sum(axis=0)
-        return made
+            matrix[:, :-2, -1] = matrix[:, -1, :-2] = (self._sums @ bend).T
+            matrix[:, -2, -1] = matrix[:, -1, -2] = cross.sum(axis=0)
+            matrix[:, -1, -1] = bend.sum(axis=0)
+        return matrix
 
     def _reach(self, step: Floats) -> Floats:
         """How far a step moves the odds of any outcome, of each round."""
@@ -169,9 +169,9 @@ class Model:
 
     def _centred(self, values: Floats) -> Floats:
         """Ratings are about their mean, in each set of candidates for itself."""
-        made = values.copy()
-        made[:-2] -= self._pinned @ values[:-2]
-        return made
+        centred = values.copy()
+        centred[:-2] -= self._pinned @ values[:-2]
+        return centred
 
     def unsound(self, counts: Floats) -> Bools:
         """Of each set and round, whether a rating would be infinite, or its place unknown.
@@ -180,25 +180,25 @@ class Model:
         wins alone leads back to where it began: a candidate with wins and ties only is as far ahead
         as one with wins only.
         """
-        wins, losses, ties = (one > 0 for one in counts)
+        wins, losses, ties = (outcome > 0 for outcome in counts)
         sure = (wins & losses)[self._tree].all(axis=0)
-        made = np.zeros((len(self._sets), counts.shape[2]), np.bool_)
+        unsound = np.zeros((len(self._sets), counts.shape[2]), np.bool_)
         if not sure.all():
-            unsure = [one[:, ~sure] for one in (wins, losses, ties)]
-            made[:, ~sure] = self._separated(*unsure)
-        return made
+            unsure = [outcome[:, ~sure] for outcome in (wins, losses, ties)]
+            unsound[:, ~sure] = self._separated(*unsure)
+        return unsound
 
     def _separated(self, wins: Bools, losses: Bools, ties: Bools) -> Bools:
         linked = self._alike(wins | ties, losses | ties)
         circled = self._alike(wins, losses)
-        made = np.zeros((len(self._sets), wins.shape[1]), np.bool_)
+        separated = np.zeros((len(self._sets), wins.shape[1]), np.bool_)
         for number in self._sets:
             pairs = self.set_of_pair == number
-            made[number] = ~linked[pairs].all(axis=0) | ~circled[pairs].any(axis=0)
+            separated[number] = ~linked[pairs].all(axis=0) | ~circled[pairs].any(axis=0)
             if self.sample.ordered:
-                both = wins[pairs].any(axis=0) & losses[pairs].any(axis=0)
-                made[number] |= ~both
-        return made
+                is_mixed = wins[pairs].any(axis=0) & losses[pairs].any(axis=0)
+                separated[number] |= ~is_mixed
+        return separated
 
     def _spanning(self, counts: Floats) -> Ints:
         """Pairs that link everyone, with wins on both sides and as many as can be: a resample that
@@ -215,8 +215,8 @@ class Model:
         ends = (self.sample.first, self.sample.second)
         size = self.sample.size
         won, lost = (
-            np.bincount(ends[0], one, size) + np.bincount(ends[1], other, size)
-            for one, other in ((wins, losses), (losses, wins))
+            np.bincount(ends[0], by_first, size) + np.bincount(ends[1], by_second, size)
+            for by_first, by_second in ((wins, losses), (losses, wins))
         )
         return (won > 0) & (lost == 0), (lost > 0) & (won == 0)
 

@@ -34,33 +34,33 @@ class Duels:
     topic: Ints
 
 
-def voted(votes: Votes, outcome: Ints, preference: Floats) -> Duels:
+def vote_duels(votes: Votes, outcome: Ints, preference: Floats) -> Duels:
     """The votes that have a verdict; a candidate against itself says nothing of candidates."""
-    kept = ~np.isnan(preference) & (votes.first != votes.second)
+    rows = ~np.isnan(preference) & (votes.first != votes.second)
     return Duels(
         size=len(votes.candidates),
-        first=votes.first[kept],
-        second=votes.second[kept],
-        won=1 - preference[kept],
-        tie=outcome[kept] == TIE,
-        topic=votes.topic[kept],
+        first=votes.first[rows],
+        second=votes.second[rows],
+        won=1 - preference[rows],
+        tie=outcome[rows] == TIE,
+        topic=votes.topic[rows],
     )
 
 
-def shown(votes: Votes) -> Duels:
+def pass_duels(votes: Votes) -> Duels:
     """What was said in each order: the first is the candidate that was shown first."""
     passes = votes.passes
     first, second = votes.first[passes.vote], votes.second[passes.vote]
-    kept = ~np.isnan(passes.preference) & (first != second)
-    turned = passes.turned[kept]
-    first, second, preference = first[kept], second[kept], passes.preference[kept]
+    rows = ~np.isnan(passes.preference) & (first != second)
+    turned = passes.turned[rows]
+    first, second, preference = first[rows], second[rows], passes.preference[rows]
     return Duels(
         size=len(votes.candidates),
         first=np.where(turned, second, first),
         second=np.where(turned, first, second),
         won=np.where(turned, preference, 1 - preference),
-        tie=passes.outcome[kept] == TIE,
-        topic=votes.topic[passes.vote][kept],
+        tie=passes.outcome[rows] == TIE,
+        topic=votes.topic[passes.vote][rows],
     )
 
 
@@ -121,9 +121,9 @@ def _cells(
     if ties == "davidson":
         keys += duels.tie
     del won, level
-    found, cell = np.unique(keys, return_inverse=True)
-    pair, place = np.divmod(found // 2, max(len(levels), 1))
-    return (pair, levels[place], found % 2 == 1), cell.astype(np.int32)
+    cell_keys, cell = np.unique(keys, return_inverse=True)
+    pair, place = np.divmod(cell_keys // 2, max(len(levels), 1))
+    return (pair, levels[place], cell_keys % 2 == 1), cell.astype(np.int32)
 
 
 def _shares(pairs: int, pair: Ints, won: Floats, tie: Bools) -> Any:
@@ -131,9 +131,9 @@ def _shares(pairs: int, pair: Ints, won: Floats, tie: Bools) -> Any:
     cells = np.arange(len(pair))
     values = np.concatenate([np.where(tie, 0, won), np.where(tie, 0, 1 - won), tie.astype(float)])
     rows = np.concatenate([pair, pair + pairs, pair + 2 * pairs])
-    made = sparse.csr_array((values, (rows, np.tile(cells, 3))), shape=(3 * pairs, len(cells)))
-    made.eliminate_zeros()
-    return made
+    shares = sparse.csr_array((values, (rows, np.tile(cells, 3))), shape=(3 * pairs, len(cells)))
+    shares.eliminate_zeros()
+    return shares
 
 
 def _kinds(topic: Ints, cell: Ints, shares: Any) -> tuple[Any, Ints]:
@@ -141,15 +141,15 @@ def _kinds(topic: Ints, cell: Ints, shares: Any) -> tuple[Any, Ints]:
     them are no more than their cells; every other topic is a kind of its own."""
     alone = np.bincount(topic)[topic] == 1
     alike = np.bincount(cell[alone], minlength=shares.shape[1])
-    seen = np.flatnonzero(alike)
-    single = shares[:, seen] if len(seen) < shares.shape[1] else shares
+    cells = np.flatnonzero(alike)
+    single = shares[:, cells] if len(cells) < shares.shape[1] else shares
     if alone.all():
-        return single, alike[seen]
-    own, place = np.unique(topic[~alone], return_inverse=True)
+        return single, alike[cells]
+    topics, place = np.unique(topic[~alone], return_inverse=True)
     parts = (np.ones(len(place), np.int8), (cell[~alone], place.astype(np.int32)))
-    several = shares @ sparse.csr_array(parts, shape=(shares.shape[1], len(own)))
-    kinds = sparse.hstack([single, several], format="csr") if len(seen) else several
-    return kinds, np.concatenate([alike[seen], np.ones(len(own), np.int64)])
+    several = shares @ sparse.csr_array(parts, shape=(shares.shape[1], len(topics)))
+    kinds = sparse.hstack([single, several], format="csr") if len(cells) else several
+    return kinds, np.concatenate([alike[cells], np.ones(len(topics), np.int64)])
 
 
 def _linked(size: int, first: Ints, second: Ints) -> Ints:
@@ -157,6 +157,6 @@ def _linked(size: int, first: Ints, second: Ints) -> Ints:
     _, labels = connected_components(graph, directed=False)
     met = np.zeros(size, np.bool_)
     met[first] = met[second] = True
-    found = np.full(size, -1, np.int64)
-    _, found[met] = np.unique(labels[met], return_inverse=True)
-    return found
+    sets = np.full(size, -1, np.int64)
+    _, sets[met] = np.unique(labels[met], return_inverse=True)
+    return sets

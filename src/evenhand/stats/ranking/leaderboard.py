@@ -11,8 +11,8 @@ import numpy as np
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.pairwise import Front
 from evenhand.stats.proportion import Proportion, clustered
-from evenhand.stats.ranking.board import Board, Options, Said, board, plain_board
-from evenhand.stats.ranking.duels import voted
+from evenhand.stats.ranking.board import Ballot, Board, Options, plain_board, rated_board
+from evenhand.stats.ranking.duels import vote_duels
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -59,9 +59,9 @@ class Leaderboard:
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        made, orders, options = self.board.json(), self.orders, self.options
+        figures, orders, options = self.board.json(), self.orders, self.options
         return {
-            "rows": made.pop("rows"),
+            "rows": figures.pop("rows"),
             **_proportion("consistency", orders.consistency),
             **_proportion("first_slot_rate", orders.first_slot),
             "first_rounds": orders.first_rounds,
@@ -69,7 +69,7 @@ class Leaderboard:
             "contradiction_rate": (
                 orders.contradictions / orders.first_rounds if orders.first_rounds else None
             ),
-            "fronts": {row: asdict(one) for row, one in self.fronts.items()},
+            "fronts": {row: asdict(front) for row, front in self.fronts.items()},
             "rule": self.rule,
             "conflicts": self.conflicts,
             **{name: getattr(options, name) for name in ("ties", "scale", "anchor", "level")},
@@ -77,29 +77,31 @@ class Leaderboard:
             "seed": options.seed,
             "judge": self.judge,
             "criterion": self.criterion,
-            **made,
+            **figures,
             "by": {"field": self.by, "levels": {k: v.json() for k, v in self.levels.items()}}
             if self.by
             else {},
-            "criteria": {name: _rates(one) for name, one in self.criteria.items()},
+            "criteria": {
+                name: _rates(criterion_board) for name, criterion_board in self.criteria.items()
+            },
         }
 
 
-def _proportion(name: str, found: Proportion) -> dict[str, Any]:
-    known = found.value is not None
+def _proportion(name: str, proportion: Proportion) -> dict[str, Any]:
+    is_known = proportion.value is not None
     return {
-        name: found.value,
-        f"{name}_low": found.low if known else None,
-        f"{name}_high": found.high if known else None,
-        f"{name}_n": int(found.n),
+        name: proportion.value,
+        f"{name}_low": proportion.low if is_known else None,
+        f"{name}_high": proportion.high if is_known else None,
+        f"{name}_n": int(proportion.n),
     }
 
 
-def _rates(found: Board) -> dict[str, Any]:
-    """What is known of a criterion: no ratings."""
-    kept = ("candidate", "n", "win_rate", "low", "high", "pairs", "wins", "losses", "ties", "se")
-    rows = [{name: getattr(row, name) for name in kept} for row in found.rows]
-    return {"n": found.n, "rows": rows}
+def _rates(board: Board) -> dict[str, Any]:
+    """The win rates on a criterion, as JSON; a criterion has no ratings."""
+    columns = ("candidate", "n", "win_rate", "low", "high", "pairs", "wins", "losses", "ties", "se")
+    rows = [{name: getattr(row, name) for name in columns} for row in board.rows]
+    return {"n": board.n, "rows": rows}
 
 
 def leaderboard(
@@ -116,11 +118,11 @@ def leaderboard(
     options = options or Options()
     _check(votes, options, criterion)
     if judge is not None:
-        place = votes.judges.index(_known(judge, votes.judges, "judge"))
+        place = votes.judges.index(_existing(judge, votes.judges, "judge"))
         votes = _where(votes, votes.judge == place)
-    said = _said(votes, criterion)
+    ballot = _ballot(votes, criterion)
     return Leaderboard(
-        board=board(said, options),
+        board=rated_board(ballot, options),
         orders=orders(votes),
         rule=votes.rule,
         conflicts=votes.conflicts,
@@ -129,7 +131,7 @@ def leaderboard(
         criterion=criterion,
         by=by,
         levels=_levels(votes, criterion, by, options) if by else {},
-        criteria={name: plain_board(_said(votes, name), options.level) for name in votes.marks},
+        criteria={name: plain_board(_ballot(votes, name), options.level) for name in votes.marks},
         fronts=fronts or {},
     )
 
@@ -140,17 +142,17 @@ def _check(votes: Votes, options: Options, criterion: str | None) -> None:
     if options.bootstrap < 0:
         raise UsageError(f"{options.bootstrap} rounds of bootstrap: 0 or more are wanted")
     if criterion is not None:
-        _known(criterion, tuple(votes.marks), "criterion")
+        _existing(criterion, tuple(votes.marks), "criterion")
         if options.position:
             raise UsageError(
                 "a position term is fitted on the winners of passes, not on one criterion",
                 advice="Leave out --position or --criterion.",
             )
     if options.anchor is not None:
-        _known(options.anchor, votes.candidates, "candidate")
+        _existing(options.anchor, votes.candidates, "candidate")
 
 
-def _known(name: str, there: tuple[str, ...], what: str) -> str:
+def _existing(name: str, there: tuple[str, ...], what: str) -> str:
     if name not in there:
         near = nearest(name, there)
         listed = ", ".join(map(quoted, there[:10])) or "none"
@@ -161,7 +163,7 @@ def _known(name: str, there: tuple[str, ...], what: str) -> str:
     return name
 
 
-def _said(votes: Votes, criterion: str | None) -> Said:
+def _ballot(votes: Votes, criterion: str | None) -> Ballot:
     outcome, preference = votes.outcome, votes.preference
     if criterion is not None:
         outcome = votes.marks[criterion]
@@ -169,19 +171,19 @@ def _said(votes: Votes, criterion: str | None) -> Said:
         for mark, value in ((FIRST, 0.0), (SECOND, 1.0), (TIE, 0.5)):
             preference[outcome == mark] = value
     undecided = UNCERTAIN if criterion is None else TIE
-    return Said(votes, outcome, preference, voted(votes, outcome, preference), undecided)
+    return Ballot(votes, outcome, preference, vote_duels(votes, outcome, preference), undecided)
 
 
 def _levels(votes: Votes, criterion: str | None, by: str, options: Options) -> dict[str, Board]:
     """A board for each value of a field, by the order in which values first come."""
-    found = field_named(votes.fields, by)
-    made: dict[str, Board] = {}
-    for code, level in enumerate(found.levels):
-        if (rows := found.codes == code).any():
-            made[level] = board(
-                _said(_where(votes, rows), criterion), _within(votes, rows, options)
+    column = field_named(votes.fields, by)
+    boards: dict[str, Board] = {}
+    for code, level in enumerate(column.levels):
+        if (rows := column.codes == code).any():
+            boards[level] = rated_board(
+                _ballot(_where(votes, rows), criterion), _within(votes, rows, options)
             )
-    return made
+    return boards
 
 
 def _within(votes: Votes, rows: Bools, options: Options) -> Options:
@@ -196,43 +198,48 @@ def _within(votes: Votes, rows: Bools, options: Options) -> Options:
 def _where(votes: Votes, rows: Bools) -> Votes:
     """Some of the votes, with their passes."""
     moved = np.cumsum(rows) - 1
-    kept = rows[votes.passes.vote]
+    pass_rows = rows[votes.passes.vote]
     columns = {
-        one.name: getattr(votes, one.name)[rows]
-        for one in fields(votes)
-        if isinstance(getattr(votes, one.name), np.ndarray)
+        attribute.name: getattr(votes, attribute.name)[rows]
+        for attribute in fields(votes)
+        if isinstance(getattr(votes, attribute.name), np.ndarray)
     }
-    passes = {one.name: getattr(votes.passes, one.name)[kept] for one in fields(Passes)}
+    passes = {
+        attribute.name: getattr(votes.passes, attribute.name)[pass_rows]
+        for attribute in fields(Passes)
+    }
     return replace(
         votes,
         **columns,
         marks={name: marks[rows] for name, marks in votes.marks.items()},
-        fields={name: Field(one.codes[rows], one.levels) for name, one in votes.fields.items()},
-        passes=Passes(**passes | {"vote": moved[votes.passes.vote[kept]]}),
+        fields={
+            name: Field(column.codes[rows], column.levels) for name, column in votes.fields.items()
+        },
+        passes=Passes(**passes | {"vote": moved[votes.passes.vote[pass_rows]]}),
     )
 
 
 def orders(votes: Votes) -> Orders:
     """How the two passes of each first round agree; a vote seen in one order says nothing."""
     passes, size = votes.passes, len(votes.first)
-    made = np.bincount(passes.vote, minlength=size)
+    pass_counts = np.bincount(passes.vote, minlength=size)
     turned = np.bincount(passes.vote[passes.turned], minlength=size)
-    both = (made == 2) & (turned == 1)
-    said = np.full((2, size), NONE)
-    said[passes.turned.astype(int), passes.vote] = passes.outcome
-    plain, back = said[:, both]
+    complete = (pass_counts == 2) & (turned == 1)
+    outcomes = np.full((2, size), NONE)
+    outcomes[passes.turned.astype(int), passes.vote] = passes.outcome
+    plain, back = outcomes[:, complete]
     agree = (plain == back).astype(float)
-    topic = votes.topic[both]
+    topic = votes.topic[complete]
     slots = (plain == FIRST).astype(int) + (back == SECOND)
     decided = (plain != TIE).astype(int) + (back != TIE)
     return Orders(
         consistency=_by_topic(topic, agree, np.ones(len(topic))),
         first_slot=_by_topic(topic, slots.astype(float), decided.astype(float)),
-        first_rounds=int(both.sum()),
+        first_rounds=int(complete.sum()),
         contradictions=int((plain != back).sum()),
     )
 
 
 def _by_topic(topic: Ints, hits: Floats, trials: Floats) -> Proportion:
-    summed = (np.bincount(topic, weights=one) for one in (hits, trials))
-    return clustered(zip(*(one.tolist() for one in summed), strict=True))
+    summed = (np.bincount(topic, weights=counts) for counts in (hits, trials))
+    return clustered(zip(*(sums.tolist() for sums in summed), strict=True))

@@ -61,65 +61,71 @@ def length_controlled(
     `length` is the other's length less its own. `groups` keeps votes together in the folds.
     """
     spread = length.std(ddof=1) if len(length) > 1 else 0.0
-    known = ~np.isnan(preference)
-    if known.sum() < LEAST or not spread > 0:
+    has_preference = ~np.isnan(preference)
+    if has_preference.sum() < LEAST or not spread > 0:
         return None
     columns = [np.tanh(length / spread), np.ones(len(length))]
     if difficulty is not None:
         columns.insert(1, difficulty)
     features = np.stack(columns, axis=1)
-    rows, wanted, weights = features[known], preference[known], np.ones(int(known.sum()))
-    group = np.arange(len(wanted)) if groups is None else groups[known]
+    rows, targets, weights = (
+        features[has_preference],
+        preference[has_preference],
+        np.ones(int(has_preference.sum())),
+    )
+    group = np.arange(len(targets)) if groups is None else groups[has_preference]
     if anchored is not None:
         extra = [np.tanh(anchored.length), anchored.difficulty, np.zeros(len(anchored.length))]
         rows = np.concatenate([np.stack(extra, axis=1), rows])
-        wanted = np.concatenate([anchored.preference, wanted])
+        targets = np.concatenate([anchored.preference, targets])
         weights = np.concatenate([np.full(len(extra[0]), anchored.weight), weights])
         group = np.concatenate([np.arange(len(extra[0])), group + len(extra[0])])
-    strength = _strength(rows, wanted, weights, _folds(group))
-    found = _fit(rows, wanted, weights, strength)
+    strength = _strength(rows, targets, weights, _folds(group))
+    coefficients = _fit(rows, targets, weights, strength)
     features[:, 0] = 0
-    rate = float((1 / (1 + np.exp(-features @ found))).mean())
-    return LengthControlled(rate, float(found[0]), float(strength))
+    rate = float((1 / (1 + np.exp(-features @ coefficients))).mean())
+    return LengthControlled(rate, float(coefficients[0]), float(strength))
 
 
 def _folds(group: Ints) -> Ints:
     """A fold for each row, from the last group to the first in turn."""
-    seen, place = np.unique(group, return_inverse=True)
-    return (len(seen) - 1 - place) % FOLDS
+    groups, place = np.unique(group, return_inverse=True)
+    return (len(groups) - 1 - place) % FOLDS
 
 
-def _strength(rows: Floats, wanted: Floats, weights: Floats, folds: Ints) -> float:
+def _strength(rows: Floats, targets: Floats, weights: Floats, folds: Ints) -> float:
     """How weak the penalty has to be for the least loss on rows that were left out."""
     losses = np.zeros((FOLDS, len(STRENGTHS)))
     for fold in range(FOLDS):
         out = folds == fold
         for column, strength in enumerate(STRENGTHS):
-            found = _fit(rows[~out], wanted[~out], weights[~out], strength)
-            losses[fold, column] = _loss(rows, wanted, weights, out, found)
+            coefficients = _fit(rows[~out], targets[~out], weights[~out], strength)
+            losses[fold, column] = _loss(rows, targets, weights, out, coefficients)
     return float(STRENGTHS[losses.mean(axis=0).argmin()])
 
 
-def _loss(rows: Floats, wanted: Floats, weights: Floats, out: Bools, found: Floats) -> float:
-    odds = rows[out] @ found
-    return float((weights[out] * (np.logaddexp(0, odds) - wanted[out] * odds)).mean())
+def _loss(
+    rows: Floats, targets: Floats, weights: Floats, out: Bools, coefficients: Floats
+) -> float:
+    odds = rows[out] @ coefficients
+    return float((weights[out] * (np.logaddexp(0, odds) - targets[out] * odds)).mean())
 
 
-def _fit(rows: Floats, wanted: Floats, weights: Floats, strength: float) -> Floats:
+def _fit(rows: Floats, targets: Floats, weights: Floats, strength: float) -> Floats:
     """The coefficients; a preference between 0 and 1 is a win and a loss with these weights."""
     logistic, penalty = _scikit_learn()
-    count = len(wanted)
+    count = len(targets)
     model = logistic(
         C=strength, solver="liblinear", fit_intercept=False, random_state=SEED, **penalty
     )
-    both = np.concatenate([rows, rows])
+    doubled = np.concatenate([rows, rows])
     won = np.concatenate([np.ones(count), np.zeros(count)])
-    shares = np.concatenate([wanted * weights, (1 - wanted) * weights])
+    shares = np.concatenate([targets * weights, (1 - targets) * weights])
     with warnings.catch_warnings():
         # Few votes that lengths explain in full have no optimum under a weak penalty; the losses on
         # rows left out then choose a stronger one.
         warnings.filterwarnings("ignore", message="Liblinear failed to converge")
-        model.fit(both, won, sample_weight=shares)
+        model.fit(doubled, won, sample_weight=shares)
     return np.asarray(model.coef_[0])
 
 

@@ -19,26 +19,26 @@ def ranks(rated: Rated, level: float) -> tuple[Ints, Ints, Ints]:
     critical value is that of its largest studentised difference to any other (Mogstad, Romano,
     Shaikh and Wilhelm, 2024).
     """
-    made = np.zeros((3, len(rated.ratings)), np.int64)
-    for one in np.flatnonzero(rated.sets >= 0):
-        others = rated.sets == rated.sets[one]
-        others[one] = False
-        ahead = rated.ratings[one] - rated.ratings[others]
-        made[0, one] = 1 + (ahead < -SAME).sum()
-        better, worse = _told_apart(rated, int(one), others, level)
-        made[1, one], made[2, one] = 1 + better.sum(), 1 + others.sum() - worse.sum()
-    return made[0], made[1], made[2]
+    table = np.zeros((3, len(rated.ratings)), np.int64)
+    for place in np.flatnonzero(rated.sets >= 0):
+        others = rated.sets == rated.sets[place]
+        others[place] = False
+        ahead = rated.ratings[place] - rated.ratings[others]
+        table[0, place] = 1 + (ahead < -SAME).sum()
+        better, worse = _surely_apart(rated, int(place), others, level)
+        table[1, place], table[2, place] = 1 + better.sum(), 1 + others.sum() - worse.sum()
+    return table[0], table[1], table[2]
 
 
-def _told_apart(rated: Rated, one: int, others: Bools, level: float) -> tuple[Bools, Bools]:
+def _surely_apart(rated: Rated, place: int, others: Bools, level: float) -> tuple[Bools, Bools]:
     """Which of the others are surely better, and which worse."""
-    ahead = rated.ratings[one] - rated.ratings[others]
+    ahead = rated.ratings[place] - rated.ratings[others]
     if rated.rounds.shape[1] < 2:
         nobody = np.zeros(len(ahead), np.bool_)
         return nobody, nobody
-    rounds = rated.rounds[one] - rated.rounds[:-2][others] - ahead[:, None]
+    rounds = rated.rounds[place] - rated.rounds[:-2][others] - ahead[:, None]
     spread = rounds.std(axis=1, ddof=1)
-    seen = spread > SAME
-    largest = np.abs(rounds[seen] / spread[seen, None]).max(axis=0, initial=0)
+    varies = spread > SAME
+    largest = np.abs(rounds[varies] / spread[varies, None]).max(axis=0, initial=0)
     bound = np.quantile(largest, level) * widening(rated.topics, level) * spread
-    return seen & (ahead < -bound), seen & (ahead > bound)
+    return varies & (ahead < -bound), varies & (ahead > bound)

@@ -68,14 +68,18 @@ def panel(votes: Votes, outcome: Ints, otherwise: int) -> tuple[Ints, Ints, Ints
     """First candidate, second candidate and outcome of every pair that has a verdict: what more
     than half of its judges say, each by more than half of its repeats, and `otherwise` without such
     a majority. The same as `stats.pairwise.panel_winner` says of one pair."""
-    known = outcome != NONE
-    judge_of_pair = votes.pair[known] * max(len(votes.judges), 1) + votes.judge[known]
+    has_verdict = outcome != NONE
+    judge_of_pair = votes.pair[has_verdict] * max(len(votes.judges), 1) + votes.judge[has_verdict]
     places, group = np.unique(judge_of_pair, return_inverse=True)
-    settled = _majorities(group, outcome[known], len(places), otherwise)
+    judge_outcomes = _majorities(group, outcome[has_verdict], len(places), otherwise)
     pairs, group = np.unique(places // max(len(votes.judges), 1), return_inverse=True)
     _, at = np.unique(votes.pair, return_index=True)
     rows = at[np.searchsorted(np.unique(votes.pair), pairs)]
-    return votes.first[rows], votes.second[rows], _majorities(group, settled, len(pairs), otherwise)
+    return (
+        votes.first[rows],
+        votes.second[rows],
+        _majorities(group, judge_outcomes, len(pairs), otherwise),
+    )
 
 
 def _majorities(group: Ints, codes: Ints, size: int, otherwise: int) -> Ints:
@@ -104,12 +108,12 @@ class Tallies:
 def tallies(size: int, first: Ints, second: Ints, outcome: Ints) -> Tallies:
     """Counts of the outcomes of votes."""
 
-    def of(one: int, where: Ints) -> Ints:
-        return np.bincount(where[outcome == one], minlength=size)
+    def of(code: int, where: Ints) -> Ints:
+        return np.bincount(where[outcome == code], minlength=size)
 
-    both = {one: of(one, first) + of(one, second) for one in (TIE, UNCERTAIN, NONE)}
+    either = {code: of(code, first) + of(code, second) for code in (TIE, UNCERTAIN, NONE)}
     wins, losses = of(FIRST, first) + of(SECOND, second), of(SECOND, first) + of(FIRST, second)
-    return Tallies(wins, losses, both[TIE], both[UNCERTAIN], both[NONE])
+    return Tallies(wins, losses, either[TIE], either[UNCERTAIN], either[NONE])
 
 
 @dataclass(frozen=True, slots=True)
