@@ -19,20 +19,20 @@ _PREFERRED = np.array([0.0, 1.0, 0.5, 0.5, np.nan])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Meetings:
-    """The votes that are about the baseline, who else they are about, and whether that one is the
+    """The votes that are about the baseline, its opponent in each, and whether the opponent is the
     second."""
 
     rows: Bools
-    other: Ints
+    opponent: Ints
     second: Bools
 
     def won(self, preference: Floats) -> Floats:
-        """How far the other candidate won."""
+        """How far the opponent of the baseline won."""
         return np.where(self.second, preference, 1 - preference)
 
     @property
-    def others(self) -> list[int]:
-        return [int(place) for place in np.unique(self.other[self.rows])]
+    def opponents(self) -> list[int]:
+        return [int(place) for place in np.unique(self.opponent[self.rows])]
 
 
 def compare_votes(
@@ -75,8 +75,8 @@ def _meetings(votes: Votes, base: int, judge: str | None) -> _Meetings:
     rows = (second | (votes.second == base)) & (votes.first != votes.second)
     if judge is not None:
         rows &= votes.judge == judge_named(votes.judges, judge)
-    other = np.where(second, votes.second, votes.first)
-    return _Meetings(rows=rows, other=other, second=second)
+    opponent = np.where(second, votes.second, votes.first)
+    return _Meetings(rows=rows, opponent=opponent, second=second)
 
 
 def _criteria(votes: Votes) -> list[tuple[str, Floats]]:
@@ -88,11 +88,11 @@ def _criteria(votes: Votes) -> list[tuple[str, Floats]]:
 def _against(votes: Votes, met: _Meetings, name: str, preference: Floats) -> list[Shared]:
     """What every candidate that met the baseline has against it."""
     won = met.won(preference)
-    return [_shared(votes, met, name, won, place) for place in met.others]
+    return [_shared(votes, met, name, won, place) for place in met.opponents]
 
 
 def _shared(votes: Votes, met: _Meetings, name: str, won: Floats, place: int) -> Shared:
-    rows = met.rows & (met.other == place)
+    rows = met.rows & (met.opponent == place)
     decided = rows & ~np.isnan(won)
     _, first, at = np.unique(votes.pair[decided], return_index=True, return_inverse=True)
     rates = np.bincount(at, won[decided]) / np.bincount(at)
@@ -134,7 +134,7 @@ def _bounds(pair: Ints, won: Floats) -> tuple[float, float]:
     """How far votes without a verdict could move the difference."""
     _, at, count = np.unique(pair, return_inverse=True, return_counts=True)
     ends = [np.bincount(at, np.where(np.isnan(won), end, won)) / count for end in (0.0, 1.0)]
-    low, high = (2 * float(one.mean()) - 1 for one in ends)
+    low, high = (2 * float(rates.mean()) - 1 for rates in ends)
     return low, high
 
 
@@ -152,16 +152,16 @@ def _rate(row: Row) -> VariantMean:
 
 def _counts(votes: Votes, met: _Meetings) -> dict[str, Count]:
     """Of every candidate that met the baseline. Pairs that were never judged are in no table."""
-    found: dict[str, Count] = {}
-    for place in met.others:
-        own = met.rows & (met.other == place)
-        lost, pairs = np.isnan(votes.preference[own]), votes.pair[own]
-        found[votes.candidates[place]] = Count(
+    counts: dict[str, Count] = {}
+    for place in met.opponents:
+        rows = met.rows & (met.opponent == place)
+        lost, pairs = np.isnan(votes.preference[rows]), votes.pair[rows]
+        counts[votes.candidates[place]] = Count(
             units=np.unique(pairs).size,
             incomplete=np.unique(pairs[lost]).size,
-            planned=int(own.sum()),
+            planned=int(rows.sum()),
             scored=int((~lost).sum()),
             failed=int(lost.sum()),
             pending=0,
         )
-    return found
+    return counts

@@ -19,24 +19,24 @@ UNKNOWN_SCALE = (
 )
 
 
-def score_notes(found: Comparison, scores: Scores, made: Layout, base: int) -> list[str]:
-    """Of a comparison of scores."""
-    notes = [*_left_out(made), *_unpaired(scores, made, base), *_few(found)]
+def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: int) -> list[str]:
+    """The notes of a comparison of scores, laid out so."""
+    notes = [*_left_out(places), *_unpaired(scores, places, base), *_few(comparison)]
     if not scores.given_scale:
         notes.append(UNKNOWN_SCALE)
-    if any(row.n for row in found.rows) and not any(_is_whole(row) for row in found.rows):
+    if any(row.n for row in comparison.rows) and not any(_is_whole(row) for row in comparison.rows):
         notes.append("No judgment has a score on every dimension, so there is no overall figure.")
-    return [*notes, *_missing(found), *_fragile(found), *_hidden(found)]
+    return [*notes, *_missing(comparison), *_fragile(comparison), *_hidden(comparison)]
 
 
 def _is_whole(row: Row) -> bool:
     return row.dimension == OVERALL and row.n > 0
 
 
-def vote_notes(found: Comparison, votes: Votes, rows: Bools) -> list[str]:
-    """Of a comparison of votes, of which `rows` are about the baseline."""
-    met = {row.variant for row in found.rows}
-    absent = [name for name in votes.candidates if name not in met and name != found.baseline]
+def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
+    """The notes of a comparison of votes, of which `rows` are about the baseline."""
+    met = {row.variant for row in comparison.rows}
+    absent = [name for name in votes.candidates if name not in met and name != comparison.baseline]
     notes = list[str]()
     if absent:
         notes.append(
@@ -50,39 +50,46 @@ def vote_notes(found: Comparison, votes: Votes, rows: Bools) -> list[str]:
     if itself := int((votes.first == votes.second).sum()):
         are = "is" if itself == 1 else "are"
         notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
-    return [*notes, *_few(found), *_missing(found), *_fragile(found), *_hidden(found)]
+    return [
+        *notes,
+        *_few(comparison),
+        *_missing(comparison),
+        *_fragile(comparison),
+        *_hidden(comparison),
+    ]
 
 
 def _verdicts(number: int) -> str:
     return f"{number} verdict{'' if number == 1 else 's'}"
 
 
-def _left_out(made: Layout) -> Iterator[str]:
-    absent = int((made.variant < 0).sum())
+def _left_out(places: Layout) -> Iterator[str]:
+    absent = int((places.variant < 0).sum())
     if absent:
         say, are = ("unit says", "is") if absent == 1 else ("units say", "are")
         yield f"{absent} {say} nothing about the variant and {are} left out."
-    if len(made.variants) == 1:
-        yield f"There is one variant only, {quoted(made.variants[0])}: nothing to compare it with."
+    if len(places.variants) == 1:
+        variant = quoted(places.variants[0])
+        yield f"There is one variant only, {variant}: nothing to compare it with."
 
 
-def _unpaired(scores: Scores, made: Layout, base: int) -> Iterator[str]:
+def _unpaired(scores: Scores, places: Layout, base: int) -> Iterator[str]:
     """Where variants share nothing with the baseline, or not all."""
-    there, alone = made.present, dict[tuple[str, ...], list[str]]()
-    for place, name in enumerate(made.variants):
-        both = int((there[:, place] & there[:, base]).sum())
+    there, alone = places.present, dict[tuple[str, ...], list[str]]()
+    for place, name in enumerate(places.variants):
+        shared = int((there[:, place] & there[:, base]).sum())
         single = int((there[:, place] != there[:, base]).sum())
-        if not both:
-            apart = tuple(unshared(scores, made, place, base))
+        if not shared:
+            apart = tuple(unshared(scores, places, place, base))
             alone.setdefault(apart, []).append(name)
         elif single:
             yield (
-                f"{quoted(name)}: {both} {'unit is' if both == 1 else 'units are'} shared with the"
-                f" baseline; {single} of one of the two {'has' if single == 1 else 'have'} no"
+                f"{quoted(name)}: {shared} {'unit is' if shared == 1 else 'units are'} shared with"
+                f" the baseline; {single} of one of the two {'has' if single == 1 else 'have'} no"
                 f" partner and {'counts' if single == 1 else 'count'} in its own mean only."
             )
     for apart, names in alone.items():
-        rest = [one for one in made.pair_by if one not in apart]
+        rest = [field for field in places.pair_by if field not in apart]
         advice = f" Try --pair-by {','.join(rest)}." if rest and apart else ""
         differ = f": they differ in {', '.join(apart)}" if apart else ""
         yield f"{_listed(names)} and the baseline share no unit{differ}.{advice}"
@@ -94,10 +101,10 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(quoted(name) for name in names[:SHOWN]) + more
 
 
-def _few(found: Comparison) -> Iterator[str]:
+def _few(comparison: Comparison) -> Iterator[str]:
     """Why a figure is absent, each reason once with the rows that it holds for."""
     where: dict[str, dict[str, list[str]]] = {}
-    for row in found.rows:
+    for row in comparison.rows:
         for reason in _reasons(row):
             where.setdefault(reason, {}).setdefault(row.variant, []).append(row.dimension)
     for reason, variants in where.items():
@@ -146,9 +153,9 @@ def _holds_0(row: Row) -> bool:
     return row.low is not None and row.high is not None and row.low <= 0 <= row.high
 
 
-def _missing(found: Comparison) -> Iterator[str]:
-    base = found.missing.get(found.baseline)
-    for name, count in found.missing.items():
+def _missing(comparison: Comparison) -> Iterator[str]:
+    base = comparison.missing.get(comparison.baseline)
+    for name, count in comparison.missing.items():
         if base is not None and count is not base and differs(count, base):
             yield (
                 f"Missing judgments differ: {quoted(name)} lacks scores of {_share(count)} of its"
@@ -160,9 +167,9 @@ def _share(count: Count) -> str:
     return f"{100 * count.incomplete / max(1, count.units):.1f} %"
 
 
-def _fragile(found: Comparison) -> Iterator[str]:
+def _fragile(comparison: Comparison) -> Iterator[str]:
     """Where what is missing could turn what is decided."""
-    for row in found.rows:
+    for row in comparison.rows:
         if row.outcome != "not enough evidence" and row.bounds and _turns(row):
             yield (
                 f"{quoted(row.variant)} on {quoted(row.dimension)} is {row.outcome} on what was"

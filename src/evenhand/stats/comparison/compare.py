@@ -51,45 +51,47 @@ def compare_scores(
     and seed give the same figures.
     """
     proper_level(level)
-    taken = scores if judge is None else of_judge(scores, judge)
+    judged = scores if judge is None else of_judge(scores, judge)
     fields = [by] if isinstance(by, str) else list(by)
-    made = layout(taken, fields, pair_by)
-    base, said = chosen(made.variants, baseline)
-    measures = [_measure(taken, made, *one) for one in _dimensions(taken)]
-    tags = [_measure(taken, made, *one) for one in _tags(taken)]
-    table = [_contrasts(one, made, base, level, seed) for one in measures]
-    tagged = [row for one in tags for row in _contrasts(one, made, base, level, seed)]
-    found = Comparison(
-        by=" / ".join(made.by),
-        baseline=made.variants[base],
+    places = layout(judged, fields, pair_by)
+    base, notes = chosen(places.variants, baseline)
+    measures = [_measure(judged, places, *dimension) for dimension in _dimensions(judged)]
+    tags = [_measure(judged, places, *tag) for tag in _tags(judged)]
+    table = [_contrasts(measure, places, base, level, seed) for measure in measures]
+    tagged = [row for tag in tags for row in _contrasts(tag, places, base, level, seed)]
+    comparison = Comparison(
+        by=" / ".join(places.by),
+        baseline=places.variants[base],
         level=level,
         rows=(
-            *decided([row for one in table[:-1] for row in one], level),
+            *decided([row for rows in table[:-1] for row in rows], level),
             *decided(table[-1], level),
         ),
-        means=tuple(one for measure in measures for one in _means(measure, made, level)),
+        means=tuple(
+            variant_mean for measure in measures for variant_mean in _means(measure, places, level)
+        ),
         tags=tuple(decided(tagged, level, more_is_better=False)),
-        missing=counts(taken, made),
-        repeats=repeats(taken),
-        pair_by=made.pair_by,
+        missing=counts(judged, places),
+        repeats=repeats(judged),
+        pair_by=places.pair_by,
     )
-    return replace(found, notes=(*said, *score_notes(found, taken, made, base)))
+    return replace(comparison, notes=(*notes, *score_notes(comparison, judged, places, base)))
 
 
 def of_judge(scores: Scores, name: str) -> Scores:
     """The judgments of one judge, with every unit still there."""
     place = judge_named(scores.judges, name)
-    own = scores.judge == place
-    most = int(scores.repeat[own].max(initial=0)) + 1
+    rows = scores.judge == place
+    most = int(scores.repeat[rows].max(initial=0)) + 1
     return replace(
         scores,
-        values=scores.values[own],
-        totals=None if scores.totals is None else scores.totals[own],
-        unit=scores.unit[own],
-        judge=scores.judge[own],
-        repeat=scores.repeat[own],
-        tags=scores.tags[own],
-        critical=scores.critical[own],
+        values=scores.values[rows],
+        totals=None if scores.totals is None else scores.totals[rows],
+        unit=scores.unit[rows],
+        judge=scores.judge[rows],
+        repeat=scores.repeat[rows],
+        tags=scores.tags[rows],
+        critical=scores.critical[rows],
         planned=most if scores.planned else 0,
     )
 
@@ -114,56 +116,58 @@ def _dimensions(scores: Scores) -> Iterator[tuple[str, Floats, tuple[float, floa
 
 def _tags(scores: Scores) -> Iterator[tuple[str, Floats, tuple[float, float]]]:
     """Tags and critical fails as shares; what was never given is not compared."""
-    given: list[tuple[str, Bools]] = [
+    tags: list[tuple[str, Bools]] = [
         (name, scores.tags[:, place]) for place, name in enumerate(scores.tag_names)
     ]
-    for name, flags in [*given, (CRITICAL, scores.critical)]:
+    for name, flags in [*tags, (CRITICAL, scores.critical)]:
         if flags.any():
             yield name, np.where(scores.failed, np.nan, flags), (0.0, 1.0)
 
 
 def _measure(
-    scores: Scores, made: Layout, name: str, values: Floats, ends: tuple[float, float]
+    scores: Scores, places: Layout, name: str, values: Floats, ends: tuple[float, float]
 ) -> _Measure:
     """The mean of each unit over judges and repeats, laid out by key and variant."""
-    known, number = ~np.isnan(values), len(scores.units)
-    count = np.bincount(scores.unit[known], minlength=number)
-    sums = np.bincount(scores.unit[known], values[known], number).astype(np.float64)
+    scored, number = ~np.isnan(values), len(scores.units)
+    count = np.bincount(scores.unit[scored], minlength=number)
+    sums = np.bincount(scores.unit[scored], values[scored], number).astype(np.float64)
     means = np.divide(sums, count, out=np.full(number, np.nan), where=count > 0)
     planned = np.maximum(np.bincount(scores.unit, minlength=number), scores.planned)
-    least, most = (made.cells(filled(sums, count, planned, end)) for end in ends)
-    return _Measure(name=name, values=made.cells(means), least=least, most=most, ends=ends)
+    least, most = (places.cells(filled(sums, count, planned, end)) for end in ends)
+    return _Measure(name=name, values=places.cells(means), least=least, most=most, ends=ends)
 
 
-def _contrasts(measure: _Measure, made: Layout, base: int, level: float, seed: int) -> list[Row]:
+def _contrasts(measure: _Measure, places: Layout, base: int, level: float, seed: int) -> list[Row]:
     """Every other variant against the baseline."""
-    variants = (place for place in range(len(made.variants)) if place != base)
-    return [contrast(_shared(measure, made, place, base), level, seed) for place in variants]
+    variants = (place for place in range(len(places.variants)) if place != base)
+    return [contrast(_shared(measure, places, place, base), level, seed) for place in variants]
 
 
-def _shared(measure: _Measure, made: Layout, place: int, base: int) -> Shared:
+def _shared(measure: _Measure, places: Layout, place: int, base: int) -> Shared:
     """What a variant and the baseline have on the units that both have."""
     ours, theirs = measure.values[:, place], measure.values[:, base]
     paired = ~np.isnan(ours) & ~np.isnan(theirs)
     return Shared(
         dimension=measure.name,
-        variant=made.variants[place],
+        variant=places.variants[place],
         ours=ours[paired],
         theirs=theirs[paired],
-        cluster=made.cluster[paired],
+        cluster=places.cluster[paired],
         ends=measure.ends,
         bounds=_bounds(measure, place, base),
     )
 
 
 def shared_scores(
-    scores: Scores, made: Layout, dimension: str, variant: str, baseline: str
+    scores: Scores, places: Layout, dimension: str, variant: str, baseline: str
 ) -> Shared:
     """The values behind one row of a comparison that is laid out so; all names must be there."""
     measure = next(
-        _measure(scores, made, *given) for given in _dimensions(scores) if given[0] == dimension
+        _measure(scores, places, *column)
+        for column in _dimensions(scores)
+        if column[0] == dimension
     )
-    return _shared(measure, made, made.variants.index(variant), made.variants.index(baseline))
+    return _shared(measure, places, places.variants.index(variant), places.variants.index(baseline))
 
 
 def _bounds(measure: _Measure, place: int, base: int) -> tuple[float, float] | None:
@@ -178,17 +182,17 @@ def _bounds(measure: _Measure, place: int, base: int) -> tuple[float, float] | N
     return ends if all(map(isfinite, ends)) else None
 
 
-def _means(measure: _Measure, made: Layout, level: float) -> Iterator[VariantMean]:
+def _means(measure: _Measure, places: Layout, level: float) -> Iterator[VariantMean]:
     """The mean of each variant over all its units that have a score."""
-    for place, name in enumerate(made.variants):
-        known = ~np.isnan(measure.values[:, place])
-        found = mean(measure.values[known, place], made.cluster[known], measure.ends, level)
+    for place, name in enumerate(places.variants):
+        scored = ~np.isnan(measure.values[:, place])
+        estimate = mean(measure.values[scored, place], places.cluster[scored], measure.ends, level)
         yield VariantMean(
             dimension=measure.name,
             variant=name,
-            n=found.n,
-            clusters=found.clusters,
-            mean=found.value,
-            low=found.low,
-            high=found.high,
+            n=estimate.n,
+            clusters=estimate.clusters,
+            mean=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
         )

@@ -130,9 +130,9 @@ class Comparison:
 
     def row(self, variant: str, dimension: str = OVERALL) -> Row | None:
         """The row of a variant on a dimension."""
-        for one in self.rows:
-            if (one.variant, one.dimension) == (variant, dimension):
-                return one
+        for row in self.rows:
+            if (row.variant, row.dimension) == (variant, dimension):
+                return row
         return None
 
     def json(self) -> dict[str, Any]:
@@ -142,10 +142,10 @@ class Comparison:
             "baseline": self.baseline,
             "level": self.level,
             "pair_by": list(self.pair_by),
-            "rows": [one.json() for one in self.rows],
-            "means": [one.json() for one in self.means],
-            "missing": {name: one.json() for name, one in self.missing.items()},
-            "tags": [_tag(one) for one in self.tags],
+            "rows": [row.json() for row in self.rows],
+            "means": [mean.json() for mean in self.means],
+            "missing": {name: count.json() for name, count in self.missing.items()},
+            "tags": [_tag(row) for row in self.tags],
             "repeats": self.repeats.json() if self.repeats else {},
             "notes": list(self.notes),
             "sequential": self.sequential.json() if self.sequential else None,

@@ -109,8 +109,8 @@ def _variance(
     lie at one place, the `end`."""
     count, whole = sums.size + extra, float(sizes.sum()) * (1 + extra / sums.size)
     rests = (sums - middle * sizes) / (1 - sizes / whole)
-    other = (end - middle) * whole / count / (1 - 1 / count)
-    return (float(rests @ rests) + extra * other**2) * (count - 1) / count / whole**2
+    unseen = (end - middle) * whole / count / (1 - 1 / count)
+    return (float(rests @ rests) + extra * unseen**2) * (count - 1) / count / whole**2
 
 
 def _bound(sums: Floats, sizes: Floats, ends: _Ends, end: float, quantile: float) -> float:

@@ -36,41 +36,42 @@ class Count:
         return asdict(self)
 
 
-def counts(scores: Scores, made: Layout) -> dict[str, Count]:
+def counts(scores: Scores, places: Layout) -> dict[str, Count]:
     """Of every variant. Where it is not known how many judgments a unit is to have, it is as many
     as there are."""
     units = len(scores.units)
     lacking = np.isnan(scores.values)
     judged, scored, whole = (
-        np.bincount(scores.unit[kept], minlength=units)
-        for kept in (slice(None), ~scores.failed, ~lacking.any(axis=1) & ~scores.failed)
+        np.bincount(scores.unit[rows], minlength=units)
+        for rows in (slice(None), ~scores.failed, ~lacking.any(axis=1) & ~scores.failed)
     )
     due = np.maximum(judged, max(scores.planned, 1))
-    variant = made.variant[scores.unit]
-    found: dict[str, Count] = {}
-    for place, name in enumerate(made.variants):
-        own = made.variant == place
-        all_due, there, good = (int(each[own].sum()) for each in (due, judged, scored))
+    variant = places.variant[scores.unit]
+    by_variant: dict[str, Count] = {}
+    for place, name in enumerate(places.variants):
+        members = places.variant == place
+        all_due, there, good = (int(each[members].sum()) for each in (due, judged, scored))
         silent = lacking[(variant == place) & ~scores.failed].sum(axis=0)
-        found[name] = Count(
-            units=int(own.sum()),
-            incomplete=int((whole[own] < due[own]).sum()),
+        by_variant[name] = Count(
+            units=int(members.sum()),
+            incomplete=int((whole[members] < due[members]).sum()),
             planned=all_due,
             scored=good,
             failed=there - good,
             pending=all_due - there,
             missing_scores={d: int(n) for d, n in zip(scores.dimensions, silent, strict=True) if n},
         )
-    return found
+    return by_variant
 
 
-def differs(one: Count, other: Count) -> bool:
+def differs(first: Count, second: Count) -> bool:
     """Whether two variants lack judgments of unlike shares of their units."""
-    if not one.units or not other.units:
+    if not first.units or not second.units:
         return False
-    gap = abs(one.incomplete / one.units - other.incomplete / other.units)
+    gap = abs(first.incomplete / first.units - second.incomplete / second.units)
     return (
-        gap > TELLING or fisher(one.incomplete, one.units, other.incomplete, other.units) < TELLING
+        gap > TELLING
+        or fisher(first.incomplete, first.units, second.incomplete, second.units) < TELLING
     )
 
 
@@ -80,17 +81,17 @@ def fisher(hits: int, of: int, other_hits: int, of_other: int) -> float:
     possible = np.arange(max(0, all_hits - of_other), min(of, all_hits) + 1)
     chances = _log_ways(of, possible) + _log_ways(of_other, all_hits - possible)
     chances = np.exp(chances - _log_ways(of + of_other, np.array([all_hits])))
-    seen = chances[hits - possible[0]]
+    observed = chances[hits - possible[0]]
     # Tables that are equally likely count, whatever the rounding.
-    return float(min(1.0, chances[chances <= seen * (1 + 1e-7)].sum()))
+    return float(min(1.0, chances[chances <= observed * (1 + 1e-7)].sum()))
 
 
-def _log_ways(of: int, taken: Ints) -> Floats:
+def _log_ways(of: int, number: Ints) -> Floats:
     """The logarithm of in how many ways so many can be taken."""
-    return np.asarray(gammaln(of + 1) - gammaln(taken + 1) - gammaln(of - taken + 1))
+    return np.asarray(gammaln(of + 1) - gammaln(number + 1) - gammaln(of - number + 1))
 
 
-def filled(sums: Floats, known: Ints, planned: Ints, end: float) -> Floats:
+def filled(sums: Floats, scored: Ints, planned: Ints, end: float) -> Floats:
     """The mean of each unit if every judgment that it lacks had given this end of the scale."""
-    expected = np.maximum(np.maximum(planned, known), 1)
-    return np.asarray((sums + (expected - known) * end) / expected)
+    expected = np.maximum(np.maximum(planned, scored), 1)
+    return np.asarray((sums + (expected - scored) * end) / expected)

@@ -44,13 +44,13 @@ def sign_flip(sums: Floats, seed: int = 0) -> SignTest:
         return SignTest(None, True)
     if moved.size == 0:
         return SignTest(1.0, True)
-    seen = abs(float(sums.sum()))
+    observed = abs(float(sums.sum()))
     if moved.size <= ENUMERATED:
-        return SignTest(_by_enumeration(moved, seen), True)
+        return SignTest(_by_enumeration(moved, observed), True)
     steps = _steps(moved)
     if steps is not None:
         return SignTest(_by_spectrum(steps, _signed_total(sums, steps)), True)
-    return SignTest(_by_sampling(np.abs(_merged(sums)), seen, seed), False)
+    return SignTest(_by_sampling(np.abs(_merged(sums)), observed, seed), False)
 
 
 def _merged(sums: Floats) -> Floats:
@@ -86,16 +86,16 @@ def _steps(sizes: Floats) -> Ints | None:
     return np.rint(sizes / step).astype(np.int64) if fits else None
 
 
-def _divisor(one: float, other: float, tolerance: float) -> float:
+def _divisor(size: float, rest: float, tolerance: float) -> float:
     """The greatest common divisor of two sizes, by Euclid's way within a tolerance."""
-    while other > tolerance:
-        one, other = other, one % other
-        if tolerance < other and one - other < tolerance:
-            other = 0.0
-    return one
+    while rest > tolerance:
+        size, rest = rest, size % rest
+        if tolerance < rest and size - rest < tolerance:
+            rest = 0.0
+    return size
 
 
-def _by_spectrum(steps: Ints, seen: int) -> float:
+def _by_spectrum(steps: Ints, observed: int) -> float:
     """The exact p value: the distribution of the total is the inverse Fourier transform of the
     product of cosines."""
     total, count = int(steps.sum()), steps.size
@@ -107,17 +107,17 @@ def _by_spectrum(steps: Ints, seen: int) -> float:
         spectrum *= np.cos(size * angles) ** number
     chances = np.fft.irfft(spectrum, points)
     # Totals 0..total stand first; those below 0 mirror them.
-    tail = 2 * float(np.clip(chances[max(seen, 1) : total + 1], 0, None).sum())
-    tail += float(chances[0]) if seen == 0 else 0.0
+    tail = 2 * float(np.clip(chances[max(observed, 1) : total + 1], 0, None).sum())
+    tail += float(chances[0]) if observed == 0 else 0.0
     least = 2.0 ** (1 - count) if count < 1000 else 0.0
     return min(1.0, max(tail, least, RESOLUTION if count > 40 else 0.0))
 
 
-def _by_enumeration(sizes: Floats, seen: float) -> float:
+def _by_enumeration(sizes: Floats, observed: float) -> float:
     totals = np.zeros(1)
     for size in sizes:
         totals = np.concatenate([totals + size, totals - size])
-    return float((np.abs(totals) >= seen - 1e-9 * sizes.sum()).mean())
+    return float((np.abs(totals) >= observed - 1e-9 * sizes.sum()).mean())
 
 
 def sign_flip_bound(sums: Floats, sizes: Floats, alpha: float) -> float | None:
@@ -140,17 +140,17 @@ def sign_flip_bound(sums: Floats, sizes: Floats, alpha: float) -> float | None:
     return float(np.partition(means, rank - 1)[rank - 1])
 
 
-def _by_sampling(sizes: Floats, seen: float, seed: int) -> float:
+def _by_sampling(sizes: Floats, observed: float, seed: int) -> float:
     """The share among sampled sign patterns, the observed one counted in."""
     generator = np.random.default_rng(seed)
     rounds = max(1, BLOCK // sizes.size)
     whole, hits = float(sizes.sum()), 0
     # Single precision is twice as fast; what it blurs counts as a hit, which is the safe side.
-    least, small = seen - 1e-5 * whole, sizes.astype(np.float32)
+    least, small = observed - 1e-5 * whole, sizes.astype(np.float32)
     for start in range(0, ROUNDS, rounds):
         number = min(rounds, ROUNDS - start)
-        drawn = np.frombuffer(generator.bytes(number * (-(-sizes.size // 8))), np.uint8)
-        signs = np.unpackbits(drawn.reshape(number, -1), axis=1, count=sizes.size)
+        bits = np.frombuffer(generator.bytes(number * (-(-sizes.size // 8))), np.uint8)
+        signs = np.unpackbits(bits.reshape(number, -1), axis=1, count=sizes.size)
         totals = 2 * (signs @ small) - whole
         hits += int((np.abs(totals) >= least).sum())
     return (hits + 1) / (ROUNDS + 1)

@@ -56,8 +56,8 @@ class Repeats:
     def json(self) -> dict[str, Any]:
         return {
             "most": self.most,
-            "components": [one.json() for one in self.components],
-            "wavering": [one.json() for one in self.wavering],
+            "components": [components.json() for components in self.components],
+            "wavering": [unit.json() for unit in self.wavering],
         }
 
 
@@ -80,21 +80,21 @@ def repeats(scores: Scores) -> Repeats | None:
 
 def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Components:
     """One-way components by the analysis of variance, pooled over judges."""
-    known = ~np.isnan(values)
-    count = np.bincount(place[known], minlength=judge.size)
-    sums = np.bincount(place[known], values[known], judge.size)
+    scored = ~np.isnan(values)
+    count = np.bincount(place[scored], minlength=judge.size)
+    sums = np.bincount(place[scored], values[scored], judge.size)
     means = np.divide(sums, count, out=np.zeros(judge.size), where=count > 0)
-    inner = float(((values[known] - means[place[known]]) ** 2).sum())
+    inner = float(((values[scored] - means[place[scored]]) ** 2).sum())
     inner_free = int((count - 1)[count > 0].sum())
     outer, outer_free, weight = 0.0, 0, 0.0
-    for one in np.unique(judge):
-        own = (judge == one) & (count > 0)
-        total = count[own].sum()
-        if own.sum() > 1:
-            middle = sums[own].sum() / total
-            outer += float((count[own] * (means[own] - middle) ** 2).sum())
-            outer_free += int(own.sum()) - 1
-            weight += float(total - (count[own] ** 2).sum() / total)
+    for code in np.unique(judge):
+        cells = (judge == code) & (count > 0)
+        total = count[cells].sum()
+        if cells.sum() > 1:
+            middle = sums[cells].sum() / total
+            outer += float((count[cells] * (means[cells] - middle) ** 2).sum())
+            outer_free += int(cells.sum()) - 1
+            weight += float(total - (count[cells] ** 2).sum() / total)
     units = int((count > 1).sum())
     within = inner / inner_free if inner_free else None
     if within is None or not outer_free:
@@ -108,29 +108,31 @@ def _wavering(scores: Scores, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
     """Where a judge repeats itself least, the worst first."""
     span = np.where(scores.high > scores.low, scores.high - scores.low, 1.0)
     variances = np.stack([_variances(v, place, cells.size) for v in (scores.values / span).T])
-    known = ~np.isnan(variances)
-    sums = np.where(known, variances, 0).sum(axis=0)
-    spread = np.sqrt(sums / np.maximum(known.sum(axis=0), 1))
+    is_known = ~np.isnan(variances)
+    sums = np.where(is_known, variances, 0).sum(axis=0)
+    spread = np.sqrt(sums / np.maximum(is_known.sum(axis=0), 1))
     worst = [c for c in np.argsort(-spread, kind="stable")[:SHOWN] if spread[c] > 1e-12]
-    found: list[Wavering] = []
+    wavering: list[Wavering] = []
     for cell in worst:
         rows = np.flatnonzero(place == cell)
         rows = rows[np.argsort(scores.repeat[rows], kind="stable")]
-        said = {
+        unit_scores = {
             name: [None if np.isnan(v) else float(v) for v in scores.values[rows, column]]
             for column, name in enumerate(scores.dimensions)
         }
         unit, judge = divmod(int(cells[cell]), max(1, len(scores.judges)))
-        found.append(Wavering(scores.units[unit], scores.judges[judge], said, float(spread[cell])))
-    return tuple(found)
+        wavering.append(
+            Wavering(scores.units[unit], scores.judges[judge], unit_scores, float(spread[cell]))
+        )
+    return tuple(wavering)
 
 
 def _variances(values: Floats, place: Ints, size: int) -> Floats:
     """The variance within each cell; nan with fewer than two values."""
-    known = ~np.isnan(values)
-    count = np.bincount(place[known], minlength=size)
-    sums = np.bincount(place[known], values[known], size)
+    scored = ~np.isnan(values)
+    count = np.bincount(place[scored], minlength=size)
+    sums = np.bincount(place[scored], values[scored], size)
     means = np.divide(sums, count, out=np.zeros(size), where=count > 0)
-    squares = np.bincount(place[known], (values[known] - means[place[known]]) ** 2, size)
-    found: Floats = np.full(size, np.nan)
-    return np.divide(squares, count - 1, out=found, where=count > 1)
+    squares = np.bincount(place[scored], (values[scored] - means[place[scored]]) ** 2, size)
+    variances: Floats = np.full(size, np.nan)
+    return np.divide(squares, count - 1, out=variances, where=count > 1)

@@ -41,10 +41,10 @@ class Layout:
     def cells(self, values: Floats) -> Floats:
         """A value a unit, as a row a key and a column a variant: the mean where units share a
         place, nan where none has a value."""
-        known = ~np.isnan(values) & (self.variant >= 0)
+        valued = ~np.isnan(values) & (self.variant >= 0)
         size = self.keys * len(self.variants)
-        place = self.key[known] * len(self.variants) + self.variant[known]
-        sums = np.bincount(place, values[known], size)
+        place = self.key[valued] * len(self.variants) + self.variant[valued]
+        sums = np.bincount(place, values[valued], size)
         counts = np.bincount(place, minlength=size)
         means = np.full(size, np.nan)
         np.divide(sums, counts, out=means, where=counts > 0)
@@ -69,26 +69,26 @@ class Units(Protocol):
 
 def layout(table: Units, by: Sequence[str], pair_by: Sequence[str] | None = None) -> Layout:
     """How the units of a table are compared by these fields; raises UsageError."""
-    named = [name.removeprefix("meta.") if name not in table.fields else name for name in by]
-    if not named:
+    names = [name.removeprefix("meta.") if name not in table.fields else name for name in by]
+    if not names:
         raise UsageError("nothing to compare by", advice=f"--by FIELD, of: {_there(table.fields)}")
-    variant, variants = _variants(table.fields, named)
-    pairing = _pairing(table, named, pair_by)
+    variant, variants = _variants(table.fields, names)
+    pairing = _pairing(table, names, pair_by)
     key = _codes(table.fields, pairing, len(table.units))
     keys, first = np.unique(key, return_index=True)
     cluster = np.arange(keys.size)
     question = next((name for name in (*QUESTIONS, _ID) if name in pairing), None)
     if question:
-        asked = table.fields[question].codes[first]
+        codes = table.fields[question].codes[first]
         # A key that does not say what was asked stands for itself.
         alone = np.arange(keys.size) + len(table.fields[question].levels)
-        cluster = np.unique(np.where(asked >= 0, asked, alone), return_inverse=True)[1]
+        cluster = np.unique(np.where(codes >= 0, codes, alone), return_inverse=True)[1]
     return Layout(
         variants=variants,
         variant=variant,
         key=key,
         cluster=cluster,
-        by=tuple(named),
+        by=tuple(names),
         pair_by=tuple(pairing),
     )
 
@@ -101,10 +101,10 @@ def _variants(fields: Fields, by: Sequence[str]) -> tuple[Ints, tuple[str, ...]]
     for part in parts:
         codes = codes * (len(part.levels) + 1) + part.codes
         whole &= part.codes >= 0
-    found, first, place = np.unique(codes[whole], return_index=True, return_inverse=True)
+    distinct, first, place = np.unique(codes[whole], return_index=True, return_inverse=True)
     order = np.argsort(first)
-    rank = np.empty(found.size, dtype=np.int64)
-    rank[order] = np.arange(found.size)
+    rank = np.empty(distinct.size, dtype=np.int64)
+    rank[order] = np.arange(distinct.size)
     variant = np.full(codes.size, -1, dtype=np.int64)
     variant[whole] = rank[place]
     opening = np.flatnonzero(whole)[first[order]]
@@ -112,28 +112,28 @@ def _variants(fields: Fields, by: Sequence[str]) -> tuple[Ints, tuple[str, ...]]
     return variant, tuple(names)
 
 
-def _pairing(table: Units, by: Sequence[str], given: Sequence[str] | None) -> list[str]:
+def _pairing(table: Units, by: Sequence[str], pair_by: Sequence[str] | None) -> list[str]:
     """The fields that units are paired on."""
-    if given:
-        for name in given:
+    if pair_by:
+        for name in pair_by:
             field_named(table.fields, name)
-        named = [n if n in table.fields else n.removeprefix("meta.") for n in given]
-        if clash := set(named) & set(by):
+        names = [n if n in table.fields else n.removeprefix("meta.") for n in pair_by]
+        if clash := set(names) & set(by):
             raise UsageError(
                 f"units cannot be paired on {quoted(min(clash))}: the variants differ in it",
                 advice="Leave it out of --pair-by.",
             )
-        return named
+        return names
     # An id that stands for itself tells every unit apart, so nothing is shared.
     parts = () if table.id_fields == (_ID,) else table.id_fields
-    made = [name for name in parts if name in table.fields and name not in by]
-    asked = [name for name in QUESTIONS if name in table.fields and name not in by]
-    if not made and not asked:
+    id_fields = [name for name in parts if name in table.fields and name not in by]
+    questions = [name for name in QUESTIONS if name in table.fields and name not in by]
+    if not id_fields and not questions:
         raise UsageError(
             f"nothing says which units of different {' / '.join(by)} belong together",
             advice=f"--pair-by FIELD names what they share, of: {_there(table.fields, by)}",
         )
-    return made or asked[:1]
+    return id_fields or questions[:1]
 
 
 def _there(fields: Fields, less: Sequence[str] = ()) -> str:
@@ -156,8 +156,8 @@ def chosen(
     if not variants:
         raise UsageError(f"there is no {what} to compare", advice="Judge something first.")
     if baseline is None:
-        said = f"No baseline was named: {quoted(variants[0])}, the first {what}, is taken."
-        return 0, [said]
+        note = f"No baseline was named: {quoted(variants[0])}, the first {what}, is taken."
+        return 0, [note]
     return _place(variants, baseline, what), []
 
 
@@ -169,7 +169,7 @@ def judge_named(judges: Sequence[str], name: str) -> int:
 def _place(names: Sequence[str], name: str, what: str) -> int:
     if name not in names:
         near = nearest(name, names)
-        there = ", ".join(quoted(one) for one in names[:10]) or "none"
+        there = ", ".join(map(quoted, names[:10])) or "none"
         raise UsageError(
             f"no {what} is called {quoted(name)}",
             advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
@@ -177,11 +177,13 @@ def _place(names: Sequence[str], name: str, what: str) -> int:
     return names.index(name)
 
 
-def unshared(table: Units, made: Layout, one: int, other: int) -> list[str]:
+def unshared(table: Units, places: Layout, variant: int, baseline: int) -> list[str]:
     """Fields of the pairing in which two variants have nothing in common."""
-    found: list[str] = []
-    for name in made.pair_by:
+    fields: list[str] = []
+    for name in places.pair_by:
         codes = table.fields[name].codes
-        if not np.intersect1d(codes[made.variant == one], codes[made.variant == other]).size:
-            found.append(name)
-    return found
+        if not np.intersect1d(
+            codes[places.variant == variant], codes[places.variant == baseline]
+        ).size:
+            fields.append(name)
+    return fields

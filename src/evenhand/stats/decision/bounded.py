@@ -80,9 +80,9 @@ def _saddle(rows: Floats, times: float) -> Floats:
         following = point - slope / _total(parts**2, times)
         inside = (following > low) & (following < high)
         following = np.where(inside, following, (low + high) / 2)
-        settled = np.abs(following - point) <= 1e-12 * (high - low + np.abs(point))
+        is_close = np.abs(following - point) <= 1e-12 * (high - low + np.abs(point))
         point = following
-        if settled.all():
+        if is_close.all():
             break
     return point
 
@@ -165,9 +165,9 @@ def units_needed(bounded: Sample, threshold: float, level: float) -> int | None:
         many *= 2
     if many > MOST:
         return None
-    few = many / 2
-    while many - few > 0.5:
-        middle = (few + many) / 2
-        few, many = (few, middle) if decides(middle) else (middle, many)
+    least = many / 2
+    while many - least > 0.5:
+        middle = (least + many) / 2
+        least, many = (least, middle) if decides(middle) else (middle, many)
     more = many * float(bounded.sizes.mean()) - float(bounded.sizes.sum())
     return max(1, ceil(more))

@@ -162,7 +162,7 @@ def turns(figure: Figure, outcome: Outcome, threshold: float) -> bool:
 
 
 def count_at_most(
-    name: str, found: int, missing: int, most: int, *, left: bool = False, **about: Any
+    name: str, number: int, missing: int, most: int, *, left: bool = False, **about: Any
 ) -> Condition:
     """A number of critical fails, which is exact but for judgments that are missing."""
     whose = f" of {quoted(about['variant'])}" if about.get("variant") else ""
@@ -174,7 +174,7 @@ def count_at_most(
         threshold=most,
         **about,
     )
-    figure = Figure(value=found, low=found, high=found + missing, n=0, clusters=0)
+    figure = Figure(value=number, low=number, high=number + missing, n=0, clusters=0)
     return _exact(claim, figure, most, f"{_judgments(missing)} missing: {_remedy(left=left)}")
 
 
@@ -234,8 +234,8 @@ def _condition(
     claim: Claim, figure: Figure, outcome: Outcome, why: str = "", more: int | None = None
 ) -> Condition:
     lead = {"better": claim.yes, "worse": claim.no}.get(outcome, f"it is open whether {claim.yes}")
-    shown = _shown(claim, figure)
-    parts = [part for part in (shown, why) if part]
+    text = _figure_text(claim, figure)
+    parts = [part for part in (text, why) if part]
     return Condition(
         name=claim.name,
         outcome=outcome,
@@ -251,7 +251,7 @@ def _condition(
     )
 
 
-def _shown(claim: Claim, figure: Figure) -> str:
+def _figure_text(claim: Claim, figure: Figure) -> str:
     """A figure in words."""
     if figure.value is None:
         return ""

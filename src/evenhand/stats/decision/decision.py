@@ -56,7 +56,9 @@ class SequentialTest:
 
     def decision(self, variant: str) -> Decision | None:
         """What is decided about a variant; None where the test is not about it."""
-        return next((one for one in self.comparisons if one.variant == variant), None)
+        return next(
+            (decision for decision in self.comparisons if decision.variant == variant), None
+        )
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it: where there is one comparison, its keys stand on top too."""

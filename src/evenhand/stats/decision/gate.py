@@ -86,18 +86,18 @@ class Gate:
 
     @property
     def outcome(self) -> Outcome:
-        found = {one.outcome for one in self.conditions}
-        if "worse" in found:
+        outcomes = {condition.outcome for condition in self.conditions}
+        if "worse" in outcomes:
             return "worse"
-        return "better" if found == {"better"} else OPEN
+        return "better" if outcomes == {"better"} else OPEN
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         return {
             "outcome": self.outcome,
-            "reasons": [one.reason for one in self.conditions],
+            "reasons": [condition.reason for condition in self.conditions],
             "level": self.level,
-            "conditions": [one.json() for one in self.conditions],
+            "conditions": [condition.json() for condition in self.conditions],
             "notes": list(self.notes),
         }
 
@@ -118,10 +118,10 @@ class Sequential:
 
     def unfit(self, level: float) -> Figure:
         """The difference without its interval, which is none of this level."""
-        own = 1 - self.figure.level
+        error = 1 - self.figure.level
         why = (
-            f"the run stops at an error of {own:.3g} and this gate asks for {1 - level:.3g}: run it"
-            f" on with a smaller alpha under [stop], or give"
+            f"the run stops at an error of {error:.3g} and this gate asks for {1 - level:.3g}: run"
+            f" it on with a smaller alpha under [stop], or give"
             f" --level {floor(self.figure.level * 1e4 + 1e-8) / 1e4:g}"
         )
         return replace(self.figure, low=None, high=None, unfit=why)
@@ -160,7 +160,7 @@ def gate_scores(
         table, asked.by, asked.baseline, pair_by=asked.pair_by or None, level=asked.level, seed=seed
     )
     places = layout(table, asked.by, asked.pair_by or None)
-    names = _held(places.variants, asked.baseline, asked.variant, "variant")
+    names = _subjects(places.variants, asked.baseline, asked.variant, "variant")
     spans = {name: high - low for name in asked.dimensions for low, high in [_ends(table, name)]}
 
     def shared(variant: str, dimension: str) -> Shared:
@@ -195,7 +195,7 @@ def gate_votes(
         compared = compare_votes(
             votes, asked.baseline, judge=asked.judge, level=asked.level, seed=seed
         )
-        names = _held(votes.candidates, asked.baseline, candidate, "candidate")
+        names = _subjects(votes.candidates, asked.baseline, candidate, "candidate")
         criteria = (*votes.marks, OVERALL)
         for name in asked.dimensions:
             chosen(criteria, name, "criterion")
@@ -226,10 +226,10 @@ def gate_votes(
     return _gate([*conditions, *_failures(counts, asked)], asked, notes)
 
 
-def _notes(compared: Comparison, held: tuple[str, ...]) -> tuple[str, ...]:
+def _notes(compared: Comparison, variants: tuple[str, ...]) -> tuple[str, ...]:
     """The notes of a comparison that are not only about variants which are not held to anything."""
-    others = {quoted(row.variant) for row in compared.rows if row.variant not in held}
-    names = [quoted(name) for name in held]
+    others = {quoted(row.variant) for row in compared.rows if row.variant not in variants}
+    names = [quoted(name) for name in variants]
     return tuple(
         note
         for note in compared.notes
@@ -262,25 +262,25 @@ def _failures(counts: Judgments, asked: Conditions) -> Iterator[Condition]:
         yield share_at_most("max_failure_rate", counts, asked.max_failure_rate)
 
 
-def _gate(made: list[Condition], asked: Conditions, notes: tuple[str, ...]) -> Gate:
+def _gate(conditions: list[Condition], asked: Conditions, notes: tuple[str, ...]) -> Gate:
     order = list(CONDITIONS)
-    made.sort(key=lambda one: order.index(one.name))
-    return Gate(conditions=tuple(made), level=asked.level, notes=notes)
+    conditions.sort(key=lambda condition: order.index(condition.name))
+    return Gate(conditions=tuple(conditions), level=asked.level, notes=notes)
 
 
-def _held(
-    names: tuple[str, ...], baseline: str | None, one: str | None, what: str
+def _subjects(
+    names: tuple[str, ...], baseline: str | None, variant: str | None, what: str
 ) -> tuple[str, ...]:
-    """Who is held to the conditions: the one named, else all but the baseline."""
-    if one is None:
+    """Who is held to the conditions: the variant if it is named, else all but the baseline."""
+    if variant is None:
         return tuple(name for name in names if name != baseline)
-    chosen(names, one, what)
-    if one == baseline:
+    chosen(names, variant, what)
+    if variant == baseline:
         raise UsageError(
-            f"the {what} {quoted(one)} is the baseline itself",
+            f"the {what} {quoted(variant)} is the baseline itself",
             advice=f"Name another one, of: {_listed(names)}.",
         )
-    return (one,)
+    return (variant,)
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -362,8 +362,8 @@ class _Part:
 
 
 def _part(places: Layout, name: str, *, left: bool) -> _Part:
-    own = places.variant == places.variants.index(name)
-    return _Part(name, own, places.cluster[places.key], left)
+    units = places.variant == places.variants.index(name)
+    return _Part(name, units, places.cluster[places.key], left)
 
 
 def _questions(scores: Scores) -> Ints:
@@ -388,10 +388,10 @@ def _of_units(scores: Scores, asked: Conditions, part: _Part) -> Iterator[Condit
             yield at_least("min_mean", figure, asked.min_mean, what, **about)
     if asked.max_critical_fails is not None:
         rows = part.units[scores.unit]
-        found = int(scores.critical[rows].sum())
+        fails = int(scores.critical[rows].sum())
         missing = int(_due(scores)[part.units].sum()) - int((~scores.failed[rows]).sum())
         most, name = asked.max_critical_fails, "max_critical_fails"
-        yield count_at_most(name, found, missing, most, left=part.left, variant=part.variant)
+        yield count_at_most(name, fails, missing, most, left=part.left, variant=part.variant)
 
 
 def _due(scores: Scores) -> Ints:

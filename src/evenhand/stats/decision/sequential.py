@@ -88,13 +88,13 @@ class Gambler:
 
     def _share(self, left: int) -> Floats:
         """Which part of the staked money is bet on the next value."""
-        known = self._count + 1
-        second_moment = self._squares / known
+        count = self._count + 1
+        second_moment = self._squares / count
         spread = np.sqrt(second_moment)
         missing = (self._goal - self._kept) / np.maximum(self._staked, 1e-300)
         in_time = PACE * np.sqrt(2 * np.log(np.maximum(missing, 1.0)) / left) / spread
-        growing = (self._sum / known - spread / np.sqrt(known)) / second_moment
-        most = min(MOST, 1 - CAUTION**known)
+        growing = (self._sum / count - spread / np.sqrt(count)) / second_moment
+        most = min(MOST, 1 - CAUTION**count)
         share = np.clip(np.maximum(in_time, growing), 0.0, most)
         return np.where(self.money >= self._goal, 0.0, share)
 
