@@ -252,9 +252,11 @@ def test_win_rates_are_corrected_by_the_labels_of_some_pairs(votes):
     human = votes(*[(f"q{k}", "h", "b", "a", "a" if k % 2 else "b") for k in range(0, 40, 3)])
     found = {row.name: row for row in agreement_of_votes(judge, human).corrected}
     assert (found["a"].judged, found["a"].labelled) == (40, 14)
-    assert found["a"].found.naive.value == pytest.approx(0.75)
-    assert found["a"].found.corrected.value < 0.75
-    assert found["a"].found.corrected.value == pytest.approx(1 - found["b"].found.corrected.value)
+    assert found["a"].estimate.naive.value == pytest.approx(0.75)
+    assert found["a"].estimate.corrected.value < 0.75
+    assert found["a"].estimate.corrected.value == pytest.approx(
+        1 - found["b"].estimate.corrected.value
+    )
     assert any("random part" in note for note in agreement_of_votes(judge, human).notes)
 
 

@@ -188,7 +188,7 @@ def _corrected(rows: Sequence[CorrectedRow], level: float) -> Table:
     numbers = ["judge", "corrected", _percent(level), "labels", "labelled"]
     made = table(*heads, *numbers, right=range(len(heads), len(heads) + len(numbers)))
     for row in rows[:ROWS_SHOWN]:
-        found = row.found
+        found = row.estimate
         variant = [cut(row.variant or "all", 16)] if several else []
         made.add_row(
             cut(row.name, 20),

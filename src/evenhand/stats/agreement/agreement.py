@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.errors import UsageError, quoted
 from evenhand.stats.agreement import pairing
-from evenhand.stats.agreement.corrected import corrected_rows, levels_of, said_of_labels
+from evenhand.stats.agreement.corrected import corrected_rows, label_notes, levels_of
 from evenhand.stats.agreement.figures import Kind, ScoreKind, Ties, VoteKind, whys
 from evenhand.stats.agreement.pairing import TIE, Column, Pairs
 from evenhand.stats.agreement.ratings import Joined, Ratings, join_scores, join_votes
@@ -45,21 +45,21 @@ def agreement_of_votes(
     joined = _chosen(join_votes(votes, others), votes is others, judges, other_judges)
     names = joined.candidates if len(joined.candidates) == 2 else ("first", "second")
     kind = VoteKind(ties=ties, split=split, level=level, labels=(*names, "tie"))
-    notes = list(_said_of_votes([one for one in (votes, others) if one is not None], ties))
+    notes = list(_vote_notes([table for table in (votes, others) if table is not None], ties))
     if len(joined.candidates) > 2:
         notes.append("first and second are the two candidates of a pair in order of their names")
-    return _agreement(_Asked(joined, kind, majority, by), notes)
+    return _agreement(_Request(joined, kind, majority, by), notes)
 
 
-def _said_of_votes(tables: Sequence[Votes], ties: Ties) -> Iterator[str]:
-    if any((one.outcome == UNCERTAIN).any() for one in tables):
+def _vote_notes(tables: Sequence[Votes], ties: Ties) -> Iterator[str]:
+    if any((table.outcome == UNCERTAIN).any() for table in tables):
         yield "uncertain counts as a tie"
     if ties == "drop":
         yield "where either side is a tie, the two votes are left out"
-    dropped = sum(int((one.conflict & (one.outcome == NONE)).sum()) for one in tables)
+    dropped = sum(int((table.conflict & (table.outcome == NONE)).sum()) for table in tables)
     if dropped:
         yield f"{dropped} judgments whose orders contradict each other are left out"
-    if same := sum(int((one.first == one.second).sum()) for one in tables):
+    if same := sum(int((table.first == table.second).sum()) for table in tables):
         yield f"left out: {same} of a candidate against itself"
 
 
@@ -76,26 +76,26 @@ def agreement_of_scores(
     """How far scores agree with other scores of the same units; without others, among their
     judges. With `majority` each side's scores of a unit are brought to their mean."""
     joined = _chosen(join_scores(scores, others), scores is others, judges, other_judges)
-    return _agreement(_Asked(joined, ScoreKind(level=level), majority, by), [])
+    return _agreement(_Request(joined, ScoreKind(level=level), majority, by), [])
 
 
 def _chosen(
     joined: Joined, same: bool, judges: Sequence[str], other_judges: Sequence[str]
 ) -> Joined:
-    """The judges that are asked about. Of one run, nobody is held against himself."""
-    run, other = joined.run, joined.other
-    if other is not None and other_judges:
-        other = other.only(other_judges)
+    """The two sides with the chosen judges alone. Of one run, nobody is held against himself."""
+    run, against = joined.run, joined.against
+    if against is not None and other_judges:
+        against = against.only(other_judges)
         if same:
             run = run.without(other_judges)
     if judges:
         run = run.only(judges)
-    return replace(joined, run=run, other=other)
+    return replace(joined, run=run, against=against)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is compared and how."""
+class _Request:
+    """Which ratings are compared, of which kind, and by which field."""
 
     joined: Joined
     kind: Kind
@@ -107,55 +107,55 @@ class _Asked:
         return None if self.by is None else field_named(self.joined.fields, self.by)
 
 
-def _agreement(asked: _Asked, notes: list[str]) -> Agreement:
-    run, other = asked.joined.run, asked.joined.other
-    field = asked.field
-    dimensions, alone = _dimensions(run, other)
+def _agreement(request: _Request, notes: list[str]) -> Agreement:
+    run, against = request.joined.run, request.joined.against
+    field = request.field
+    dimensions, alone = _dimensions(run, against)
     if alone:
         notes.append(f"only one side has: {', '.join(alone)}")
     rated = _rated(run, dimensions)
     corrected: list[CorrectedRow] = []
-    if other is None:
-        run, said = _as_raters(run)
-        notes += said
+    if against is None:
+        run, rater_notes = _as_raters(run)
+        notes += rater_notes
         if len(run.present) > JUDGES:
             notes.append(f"more than {JUDGES} judges are not compared two by two; see --judge")
-        both = np.flatnonzero(_judges_per_unit(run, dimensions, asked.joined.cluster.size) > 1)
-        rows = [row for name in dimensions for row in _among(asked, run, name, field)]
-        only_run, only_other = np.setdiff1d(rated, both).size, 0
+        matched = np.flatnonzero(_judges_per_unit(run, dimensions, request.joined.cluster.size) > 1)
+        rows = [row for name in dimensions for row in _among(request, run, name, field)]
+        only_run, only_other = np.setdiff1d(rated, matched).size, 0
     else:
-        known = _rated(other, dimensions)
-        both = np.intersect1d(rated, known)
-        rows = [row for name in dimensions for row in _against(asked, name, field)]
-        only_run, only_other = rated.size - both.size, known.size - both.size
-        corrected = corrected_rows(asked.joined, dimensions, field, asked.kind.level)
-        notes += _said_of_sides(run, other, asked.majority, both.size)
-        notes += said_of_labels(corrected)
-    notes += _said_of_rows(rows)
+        rated_against = _rated(against, dimensions)
+        matched = np.intersect1d(rated, rated_against)
+        rows = [row for name in dimensions for row in _against(request, name, field)]
+        only_run, only_other = rated.size - matched.size, rated_against.size - matched.size
+        corrected = corrected_rows(request.joined, dimensions, field, request.kind.level)
+        notes += _side_notes(run, against, request.majority, matched.size)
+        notes += label_notes(corrected)
+    notes += _row_notes(rows)
     return Agreement(
-        matched=both.size,
+        matched=matched.size,
         only_run=only_run,
         only_other=only_other,
         failed_run=_failed(run, dimensions),
-        failed_other=0 if other is None else _failed(other, dimensions),
+        failed_other=0 if against is None else _failed(against, dimensions),
         rows=tuple(rows),
         corrected=tuple(corrected),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _dimensions(run: Ratings, other: Ratings | None) -> tuple[list[str], list[str]]:
+def _dimensions(run: Ratings, against: Ratings | None) -> tuple[list[str], list[str]]:
     """Those of both sides, and those of one alone; raises UsageError where none is shared."""
-    if other is None:
+    if against is None:
         return list(run.values), []
-    shared = [name for name in run.values if name in other.values]
-    if not shared and run.values and other.values:
-        ours, theirs = (", ".join(map(quoted, one.values)) for one in (run, other))
+    shared = [name for name in run.values if name in against.values]
+    if not shared and run.values and against.values:
+        ours, theirs = (", ".join(map(quoted, side.values)) for side in (run, against))
         raise UsageError(
             f"the two sides have no dimension in common: {ours} against {theirs}",
             advice="Import one of them again with the other's names of dimensions.",
         )
-    return shared, sorted(set(run.values) ^ set(other.values))
+    return shared, sorted(set(run.values) ^ set(against.values))
 
 
 def _column(ratings: Ratings, name: str) -> Column:
@@ -178,46 +178,46 @@ def _failed(ratings: Ratings, dimensions: Sequence[str]) -> int:
 
 def _judges_per_unit(ratings: Ratings, dimensions: Sequence[str], count: int) -> Ints:
     """The most judges that a unit has on one dimension."""
-    found = np.zeros(count, dtype=np.int64)
+    most = np.zeros(count, dtype=np.int64)
     for name in dimensions:
         column = _column(ratings, name)
         span = len(ratings.judges)
         units = np.unique(column.unit * span + column.judge) // span
-        found = np.maximum(found, np.bincount(units, minlength=count))
-    return found
+        most = np.maximum(most, np.bincount(units, minlength=count))
+    return most
 
 
-def _against(asked: _Asked, name: str, field: Field | None) -> Iterator[Row]:
+def _against(request: _Request, name: str, field: Field | None) -> Iterator[Row]:
     """One side against the other: all judges, each judge, each variant."""
-    joined, kind = asked.joined, asked.kind
-    assert joined.other is not None
-    run, other = _column(joined.run, name), _column(joined.other, name)
-    single = kind.one if asked.majority else _as_they_are
-    labels = single(other)
+    joined, kind = request.joined, request.kind
+    assert joined.against is not None
+    run, against = _column(joined.run, name), _column(joined.against, name)
+    single = kind.per_unit if request.majority else _as_they_are
+    labels = single(against)
     pairs = kind.pairs(pairing.against(single(run), labels))
-    yield _compared(asked, name, pairs)
+    yield _compared(request, name, pairs)
     present = joined.run.present
     for judge in present if len(present) > 1 else ():
-        own = single(run.where(run.judge == judge))
-        of_judge = kind.pairs(pairing.against(own, labels))
-        yield replace(_compared(asked, name, of_judge), judge=joined.run.judges[judge])
+        judged = single(run.where(run.judge == judge))
+        of_judge = kind.pairs(pairing.against(judged, labels))
+        yield replace(_compared(request, name, of_judge), judge=joined.run.judges[judge])
     for variant, code in levels_of(field):
         of_variant = pairs.where(field.codes[pairs.unit] == code) if field else pairs
-        yield replace(_compared(asked, name, of_variant), variant=variant)
+        yield replace(_compared(request, name, of_variant), variant=variant)
 
 
 def _as_they_are(column: Column) -> Column:
     return column
 
 
-def _compared(asked: _Asked, name: str, pairs: Pairs, *, labelled: bool = True) -> Row:
-    cluster = asked.joined.cluster
+def _compared(request: _Request, name: str, pairs: Pairs, *, labelled: bool = True) -> Row:
+    cluster = request.joined.cluster
     return Row(
         dimension=name,
         units=pairs.units,
         clusters=int(np.unique(cluster[pairs.unit]).size),
-        figures=asked.kind.compared(pairs, cluster, labelled),
-        confusion=asked.kind.confusion(pairs),
+        figures=request.kind.compared(pairs, cluster, labelled),
+        confusion=request.kind.confusion(pairs),
     )
 
 
@@ -228,76 +228,78 @@ def _as_raters(run: Ratings) -> tuple[Ratings, list[str]]:
     turn = _turns(run.unit)
     if turn.max(initial=0) == 0:
         return run, ["there is one judge and no repeat: nothing to compare"]
-    names = tuple(f"repeat {one + 1}" for one in range(int(turn.max()) + 1))
-    said = "there is one judge: its repeats are compared with each other"
-    return replace(run, judge=turn, judges=names), [said]
+    names = tuple(f"repeat {number + 1}" for number in range(int(turn.max()) + 1))
+    note = "there is one judge: its repeats are compared with each other"
+    return replace(run, judge=turn, judges=names), [note]
 
 
 def _turns(unit: Ints) -> Ints:
     """Of each row, how many rows of its unit stand before it."""
     order = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[order], unit[order], "left")
-    found = np.empty_like(unit)
-    found[order] = np.arange(unit.size) - starts
-    return found
+    turns = np.empty_like(unit)
+    turns[order] = np.arange(unit.size) - starts
+    return turns
 
 
-def _among(asked: _Asked, run: Ratings, name: str, field: Field | None) -> Iterator[Row]:
+def _among(request: _Request, run: Ratings, name: str, field: Field | None) -> Iterator[Row]:
     """The judges of one run among themselves: all, every two, each variant."""
-    kind = asked.kind
-    column = kind.column(kind.one(_column(run, name), each=True))
-    present = [int(one) for one in np.unique(column.judge)]
+    kind = request.kind
+    column = kind.column(kind.per_unit(_column(run, name), each=True))
+    present = [int(judge) for judge in np.unique(column.judge)]
 
     def every(of: Column) -> Row:
         return (
-            _two(asked, name, of, run, *present) if len(present) == 2 else _panel(asked, name, of)
+            _two(request, name, of, run, *present)
+            if len(present) == 2
+            else _panel(request, name, of)
         )
 
     yield every(column)
     if 2 < len(present) <= JUDGES:
         for i, j in combinations(present, 2):
-            yield _two(asked, name, column, run, i, j)
+            yield _two(request, name, column, run, i, j)
     for variant, code in levels_of(field):
-        kept = column.where(field.codes[column.unit] == code) if field else column
-        yield replace(every(kept), variant=variant)
+        of_variant = column.where(field.codes[column.unit] == code) if field else column
+        yield replace(every(of_variant), variant=variant)
 
 
-def _two(asked: _Asked, name: str, column: Column, run: Ratings, i: int, j: int) -> Row:
-    both = pairing.against(column.where(column.judge == i), column.where(column.judge == j))
-    row = _compared(asked, name, both, labelled=False)
+def _two(request: _Request, name: str, column: Column, run: Ratings, i: int, j: int) -> Row:
+    pairs = pairing.against(column.where(column.judge == i), column.where(column.judge == j))
+    row = _compared(request, name, pairs, labelled=False)
     return replace(row, judge=run.judges[i], other=run.judges[j])
 
 
-def _panel(asked: _Asked, name: str, column: Column) -> Row:
-    cluster = asked.joined.cluster
+def _panel(request: _Request, name: str, column: Column) -> Row:
+    cluster = request.joined.cluster
     units = np.unique(pairing.among(column).unit)
     return Row(
         dimension=name,
         units=units.size,
         clusters=int(np.unique(cluster[units]).size),
-        figures=asked.kind.panel(column, cluster),
+        figures=request.kind.panel(column, cluster),
     )
 
 
-def _said_of_sides(run: Ratings, other: Ratings, majority: bool, matched: int) -> Iterator[str]:
+def _side_notes(run: Ratings, against: Ratings, majority: bool, matched: int) -> Iterator[str]:
     if not matched:
         yield "no unit is rated by both sides: they are joined by the ids of their units"
     elif majority:
         yield "each side is one verdict a unit: its majority (no single one: a tie) or mean"
     elif max(
-        run.unit.size - np.unique(run.unit).size, other.unit.size - np.unique(other.unit).size
+        run.unit.size - np.unique(run.unit).size, against.unit.size - np.unique(against.unit).size
     ):
         yield "a side has several judgments of a unit: each is held against each of the other side"
 
 
-def _said_of_rows(rows: Sequence[Row]) -> Iterator[str]:
+def _row_notes(rows: Sequence[Row]) -> Iterator[str]:
     """Why figures are missing, once for all rows of which it is true."""
-    found: dict[tuple[str, str], list[str]] = {}
-    told = [row for row in rows if row.judge is None or len(rows) == 1]
-    for row in told:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    summary_rows = [row for row in rows if row.judge is None or len(rows) == 1]
+    for row in summary_rows:
         for why, names in whys(row.figures).items():
             of = row.dimension if row.variant is None else f"{row.dimension}, {row.variant}"
-            found.setdefault((why, ", ".join(names)), []).append(of)
-    for (why, missing), places in found.items():
-        where = "" if len(places) == len(told) else f"{'; '.join(places)}: "
+            reasons.setdefault((why, ", ".join(names)), []).append(of)
+    for (why, missing), places in reasons.items():
+        where = "" if len(places) == len(summary_rows) else f"{'; '.join(places)}: "
         yield f"{where}{missing}: {why}"

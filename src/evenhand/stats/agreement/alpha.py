@@ -62,10 +62,10 @@ def alpha(
 def _rated_twice(item: Ints, value: Floats, cluster: Ints | None) -> tuple[Ints, Floats, Ints]:
     """The ratings of items that have at least two, items numbered anew, and their clusters."""
     counts = np.bincount(item)
-    kept = counts[item] > 1
-    known, places = np.unique(item[kept], return_inverse=True)
-    among = np.arange(known.size) if cluster is None else cluster[known]
-    return places, value[kept], among
+    rows = counts[item] > 1
+    items, places = np.unique(item[rows], return_inverse=True)
+    among = np.arange(items.size) if cluster is None else cluster[items]
+    return places, value[rows], among
 
 
 def _nominal(item: Ints, value: Floats) -> tuple[Floats, Floats, float]:
@@ -112,10 +112,10 @@ def gwet(
     if value.size == 0:
         return undefined(NOTHING)
     levels, code = np.unique(value, return_inverse=True)
-    known, item = np.unique(item, return_inverse=True)
-    among = np.arange(known.size) if cluster is None else cluster[known]
-    counts = np.bincount(item * levels.size + code, minlength=known.size * levels.size)
-    counts = counts.reshape(known.size, levels.size).astype(np.float64)
+    items, item = np.unique(item, return_inverse=True)
+    among = np.arange(items.size) if cluster is None else cluster[items]
+    counts = np.bincount(item * levels.size + code, minlength=items.size * levels.size)
+    counts = counts.reshape(items.size, levels.size).astype(np.float64)
     sizes = counts.sum(axis=1)
     paired = sizes > 1
     if not paired.any():
@@ -131,11 +131,15 @@ def gwet(
     observed, chance = 1 - float(alike[paired].mean()), guessed * float(mean @ (1 - mean))
     expected = 1 - chance
     moved = -guessed * ((shares - mean) @ (1 - 2 * mean))
-    own = np.where(paired, (1 - alike - observed) * known.size / paired.sum(), 0.0)
-    influence = (observed / expected * moved - own) / expected
-    parts = Beyond(max(observed, 0.0), expected, influence, 1 + moved / expected, own + observed)
-    found = of_categories(parts, among, level)
-    return Coefficient(found.value, found.low, found.high, int(paired.sum()), found.why)
+    deviation = np.where(paired, (1 - alike - observed) * items.size / paired.sum(), 0.0)
+    influence = (observed / expected * moved - deviation) / expected
+    parts = Beyond(
+        max(observed, 0.0), expected, influence, 1 + moved / expected, deviation + observed
+    )
+    coefficient = of_categories(parts, among, level)
+    return Coefficient(
+        coefficient.value, coefficient.low, coefficient.high, int(paired.sum()), coefficient.why
+    )
 
 
 def _nearness(levels: Floats, weights: Weights | None) -> Floats:

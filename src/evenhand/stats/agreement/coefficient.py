@@ -37,8 +37,8 @@ class Coefficient:
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        found: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high}
-        return found | {"n": self.n} | ({"why": self.why} if self.why else {})
+        interval: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high}
+        return interval | {"n": self.n} | ({"why": self.why} if self.why else {})
 
 
 def undefined(why: str, n: int = 0) -> Coefficient:
@@ -59,8 +59,8 @@ def spread(influence: Floats, cluster: Ints, load: Floats | None = None) -> tupl
         return 0.0, count
     moves = np.bincount(cluster, influence)[filled] / influence.size
     if load is not None:
-        held = np.bincount(cluster, load)[filled] / influence.size
-        moves = moves / (1 - np.minimum(held, HEAVIEST))
+        loads = np.bincount(cluster, load)[filled] / influence.size
+        moves = moves / (1 - np.minimum(loads, HEAVIEST))
     moves = moves - moves.mean()
     return float(moves @ moves) * count / (count - 1), count
 
@@ -73,10 +73,10 @@ def quantile(count: int, level: float) -> float:
 def share(hits: Floats, cluster: Ints, level: float) -> Coefficient:
     """The mean of values from 0 to 1, with Wilson's interval; of one unit or topic, with that which
     one observation leaves."""
-    found = _mean(hits, cluster, partial(wilson, level=level))
-    if found.value is None or found.why != ONE_CLUSTER:
-        return found
-    return Coefficient(found.value, *bounds_of_one(found.value, level), found.n)
+    mean = _mean(hits, cluster, partial(wilson, level=level))
+    if mean.value is None or mean.why != ONE_CLUSTER:
+        return mean
+    return Coefficient(mean.value, *bounds_of_one(mean.value, level), mean.n)
 
 
 Bounds = Callable[[float, float, int], tuple[float, float | None]]
@@ -156,8 +156,8 @@ def correlation(
         return Coefficient(value, None, None, n, "a perfect correlation shows no spread")
     if count < 3:
         return Coefficient(value, None, None, n, "fewer than 3 units or topics give no interval")
-    known = max(variance / (1 - value**2) ** 2, floor / max(n - 3, 1))
-    reach = quantile(count, level) * sqrt(known)
+    fisher_variance = max(variance / (1 - value**2) ** 2, floor / max(n - 3, 1))
+    reach = quantile(count, level) * sqrt(fisher_variance)
     return Coefficient(value, tanh(atanh(value) - reach), tanh(atanh(value) + reach), n)
 
 
@@ -182,7 +182,7 @@ def positive(values: Floats, cluster: Ints, level: float) -> Coefficient:
         reach = sqrt(half * (2 * value + half))
         return max(0.0, value + half - reach), value + half + reach
 
-    found = _mean(values, cluster, bounds)
-    if found.low is not None and found.high is None:
-        return replace(found, why="no difference at all shows no spread")
-    return found
+    mean = _mean(values, cluster, bounds)
+    if mean.low is not None and mean.high is None:
+        return replace(mean, why="no difference at all shows no spread")
+    return mean

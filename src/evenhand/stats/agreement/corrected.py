@@ -26,21 +26,21 @@ def corrected_rows(
     joined: Joined, dimensions: Sequence[str], field: Field | None, level: float
 ) -> list[CorrectedRow]:
     """Mean scores by dimension, or win rates by candidate, of all units and of each variant."""
-    assert joined.other is not None
+    assert joined.against is not None
     votes, rows = bool(joined.candidates), list[CorrectedRow]()
     for name in joined.candidates if votes else dimensions:
         judged = _unit_means(joined.run, name, joined.cluster.size)
-        labels = _unit_means(joined.other, name, joined.cluster.size)
+        labels = _unit_means(joined.against, name, joined.cluster.size)
         for variant, code in [(None, NONE), *levels_of(field)]:
-            kept = ~np.isnan(judged)
+            units = ~np.isnan(judged)
             if field and variant is not None:
-                kept &= field.codes == code
-            if not (kept & ~np.isnan(labels)).any():
+                units &= field.codes == code
+            if not (units & ~np.isnan(labels)).any():
                 continue
-            found = corrected_mean(
-                judged[kept],
-                labels[kept],
-                joined.cluster[kept],
+            estimate = corrected_mean(
+                judged[units],
+                labels[units],
+                joined.cluster[units],
                 ends=joined.ends[name],
                 level=level,
             )
@@ -49,9 +49,9 @@ def corrected_rows(
                     of="candidate" if votes else "dimension",
                     name=name,
                     variant=variant,
-                    judged=int(kept.sum()),
-                    labelled=int((~np.isnan(labels[kept])).sum()),
-                    found=found,
+                    judged=int(units.sum()),
+                    labelled=int((~np.isnan(labels[units])).sum()),
+                    estimate=estimate,
                 )
             )
     return rows
@@ -60,21 +60,21 @@ def corrected_rows(
 def _unit_means(ratings: Ratings, name: str, count: int) -> Floats:
     """Of each unit, the mean of what was said; nan where nothing was."""
     rows, values = ratings.means.get(name, (np.zeros(0, dtype=np.int64), np.zeros(0)))
-    known = ~np.isnan(values)
-    unit = ratings.unit[rows[known]]
-    sums, counts = np.bincount(unit, values[known], count), np.bincount(unit, minlength=count)
+    scored = ~np.isnan(values)
+    unit = ratings.unit[rows[scored]]
+    sums, counts = np.bincount(unit, values[scored], count), np.bincount(unit, minlength=count)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def said_of_labels(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+def label_notes(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     """What has to be known to read corrected figures."""
     part = [row for row in rows if row.labelled < row.judged]
-    if any(row.found.corrected.value is not None for row in part):
+    if any(row.estimate.corrected.value is not None for row in part):
         yield "corrected figures hold if the labelled units are a random part of the judged ones"
     for row in part:
-        if row.found.shift is not None and abs(row.found.shift) > SHIFTED:
+        if row.estimate.shift is not None and abs(row.estimate.shift) > SHIFTED:
             of = row.name if row.variant is None else f"{row.name}, {row.variant}"
-            way = "higher" if row.found.shift > 0 else "lower"
+            way = "higher" if row.estimate.shift > 0 else "lower"
             yield f"{of}: the judge rates labelled units {way} than others: no random part of them"
-    if short := [row for row in rows if row.found.corrected.value is None]:
-        yield f"nothing is corrected with {short[0].found.corrected.why}"
+    if short := [row for row in rows if row.estimate.corrected.value is None]:
+        yield f"nothing is corrected with {short[0].estimate.corrected.why}"

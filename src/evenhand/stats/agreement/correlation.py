@@ -18,7 +18,7 @@ def pearson(a: Floats, b: Floats, cluster: Ints, level: float = 0.95) -> Coeffic
     """The linear correlation."""
     if why := _undefined(a, b):
         return undefined(why, a.size)
-    x, y = ((one - one.mean()) / one.std() for one in (a, b))
+    x, y = ((scores - scores.mean()) / scores.std() for scores in (a, b))
     value, load = float((x * y).mean()), (x**2 + y**2) / 2
     return correlation(value, x * y - value * load, load, cluster, level)
 
@@ -33,11 +33,11 @@ def spearman(a: Floats, b: Floats, cluster: Ints, level: float = 0.95) -> Coeffi
     """The correlation of ranks, equal scores sharing theirs."""
     if why := _undefined(a, b):
         return undefined(why, a.size)
-    x, y = (midranks(one) - 0.5 for one in (a, b))
+    x, y = (midranks(scores) - 0.5 for scores in (a, b))
     xy, xx, yy = float((x * y).mean()), float((x * x).mean()), float((y * y).mean())
     # An observation moves the product it is in, and the ranks of all others.
     moved_xy = x * y + lifted(x, y) + lifted(y, x) - 3 * xy
-    moved_xx, moved_yy = (one**2 + 2 * lifted(one, one) for one in (x, y))
+    moved_xx, moved_yy = (ranks**2 + 2 * lifted(ranks, ranks) for ranks in (x, y))
     value = xy / sqrt(xx * yy)
     relative = (moved_xx / xx + moved_yy / yy) / 2 - 3
     influence = moved_xy / sqrt(xx * yy) - value * relative
@@ -49,12 +49,12 @@ def kendall(a: Floats, b: Floats, cluster: Ints, level: float = 0.95) -> Coeffic
     if why := _undefined(a, b):
         return undefined(why, a.size)
     n = a.size
-    both = concordance(a, b) / n
-    apart = [(n - _equals(one)) / n for one in (a, b)]
-    s, x, y = (float(one.mean()) for one in (both, *apart))
+    concordant = concordance(a, b) / n
+    apart = [(n - _equals(scores)) / n for scores in (a, b)]
+    s, x, y = (float(parts.mean()) for parts in (concordant, *apart))
     value = s / sqrt(x * y)
     load = apart[0] / x + apart[1] / y - 1
-    influence = 2 * (both - s) / sqrt(x * y) - value * (load - 1)
+    influence = 2 * (concordant - s) / sqrt(x * y) - value * (load - 1)
     return correlation(value, influence, load, cluster, level, floor=0.44)
 
 
@@ -68,8 +68,8 @@ def concordance(a: Floats, b: Floats) -> Floats:
     """Of each observation, with how many others it stands in the same order on both sides, less
     those in opposite order. Pairs are told apart by the highest bit in which their ranks differ, so
     that one sort a bit is enough."""
-    (_, x), (_, y) = (np.unique(one, return_inverse=True) for one in (a, b))
-    found, span = np.zeros(a.size), int(y.max()) + 1
+    (_, x), (_, y) = (np.unique(scores, return_inverse=True) for scores in (a, b))
+    excess, span = np.zeros(a.size), int(y.max()) + 1
     for bit in range(int(x.max()).bit_length()):
         upper, key = (x >> bit) & 1, (x >> (bit + 1)) * span + y
         order = np.argsort(key, kind="stable")
@@ -84,5 +84,5 @@ def concordance(a: Floats, b: Floats) -> Floats:
         for half, counts in ((1, place), (0, below)):
             lower, higher = counts[less] - counts[starts], counts[ends] - counts[most]
             mine = up == half
-            found[order[mine]] += ((lower - higher) if half else (higher - lower))[mine]
-    return found
+            excess[order[mine]] += ((lower - higher) if half else (higher - lower))[mine]
+    return excess

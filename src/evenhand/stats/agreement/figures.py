@@ -42,8 +42,8 @@ class Kind(Protocol):
         """Of the intervals."""
         ...
 
-    def one(self, column: Column, *, each: bool = False) -> Column:
-        """One rating a unit, or one a unit of each judge."""
+    def per_unit(self, column: Column, *, each: bool = False) -> Column:
+        """One rating per unit, or one per unit and judge."""
         ...
 
     def pairs(self, pairs: Pairs) -> Pairs:
@@ -76,7 +76,7 @@ class VoteKind:
     level: float = 0.95
     labels: tuple[str, ...] = ("first", "second", "tie")
 
-    def one(self, column: Column, *, each: bool = False) -> Column:
+    def per_unit(self, column: Column, *, each: bool = False) -> Column:
         return pairing.majority(column, self.split, each=each)
 
     def pairs(self, pairs: Pairs) -> Pairs:
@@ -90,16 +90,16 @@ class VoteKind:
     def compared(self, pairs: Pairs, cluster: Ints, labelled: bool) -> Figures:
         among, level = cluster[pairs.unit], self.level
         item, value = _stacked(pairs)
-        found = {
+        figures = {
             "agreement": share((pairs.a == pairs.b).astype(np.float64), among, level),
             "kappa": kappa(pairs.a, pairs.b, cluster=among, level=level),
             "alpha": alpha(item, value, scale="nominal", cluster=among, level=level),
             "ac1": gwet(item, value, cluster=among, level=level),
         }
         if labelled:
-            said, meant = (one.astype(np.int64) for one in (pairs.a, pairs.b))
-            found |= macro(said, meant, len(self.labels), among, level)
-        return found
+            judged, meant = (votes.astype(np.int64) for votes in (pairs.a, pairs.b))
+            figures |= macro(judged, meant, len(self.labels), among, level)
+        return figures
 
     def panel(self, column: Column, cluster: Ints) -> Figures:
         pairs = self.pairs(pairing.among(column))
@@ -132,10 +132,10 @@ def _confusion(pairs: Pairs, levels: Floats, labels: Sequence[str]) -> Confusion
     i, j = np.searchsorted(levels, pairs.a), np.searchsorted(levels, pairs.b)
     counts = np.bincount(i * levels.size + j, minlength=levels.size**2)
     rows = counts.reshape(levels.size, levels.size)
-    kept = [int(k) for k in np.flatnonzero(rows.sum(axis=0) + rows.sum(axis=1))]
+    used = [int(k) for k in np.flatnonzero(rows.sum(axis=0) + rows.sum(axis=1))]
     return Confusion(
-        labels=tuple(labels[k] for k in kept),
-        counts=tuple(tuple(int(rows[i, j]) for j in kept) for i in kept),
+        labels=tuple(labels[k] for k in used),
+        counts=tuple(tuple(int(rows[i, j]) for j in used) for i in used),
     )
 
 
@@ -145,7 +145,7 @@ class ScoreKind:
 
     level: float = 0.95
 
-    def one(self, column: Column, *, each: bool = False) -> Column:
+    def per_unit(self, column: Column, *, each: bool = False) -> Column:
         return pairing.mean(column, each=each)
 
     def pairs(self, pairs: Pairs) -> Pairs:
@@ -160,16 +160,16 @@ class ScoreKind:
             return dict.fromkeys(SCORE_FIGURES, undefined(NOTHING))
         item, value = _stacked(pairs)
         level = self.level
-        found = self._categories(item, value, pairs, cluster)
-        found["kappa_quadratic"] = kappa(a, b, weights="quadratic", cluster=among, level=level)
-        found["alpha"] = alpha(item, value, scale="interval", cluster=among, level=level)
-        found["alpha_ordinal"] = alpha(item, value, scale="ordinal", cluster=among, level=level)
-        found["pearson"] = pearson(a, b, among, level)
-        found["spearman"] = spearman(a, b, among, level)
-        found["kendall"] = kendall(a, b, among, level)
-        found |= _errors(a - b, among, level)
-        found["bias"] = average(a - b, among, level)
-        return {name: found[name] for name in SCORE_FIGURES}
+        figures = self._categories(item, value, pairs, cluster)
+        figures["kappa_quadratic"] = kappa(a, b, weights="quadratic", cluster=among, level=level)
+        figures["alpha"] = alpha(item, value, scale="interval", cluster=among, level=level)
+        figures["alpha_ordinal"] = alpha(item, value, scale="ordinal", cluster=among, level=level)
+        figures["pearson"] = pearson(a, b, among, level)
+        figures["spearman"] = spearman(a, b, among, level)
+        figures["kendall"] = kendall(a, b, among, level)
+        figures |= _errors(a - b, among, level)
+        figures["bias"] = average(a - b, among, level)
+        return {name: figures[name] for name in SCORE_FIGURES}
 
     def _categories(self, item: Ints, value: Floats, pairs: Pairs, cluster: Ints) -> Figures:
         among, level = cluster[pairs.unit], self.level
@@ -204,7 +204,7 @@ class ScoreKind:
         levels = np.unique(np.concatenate([pairs.a, pairs.b]))
         if levels.size > CATEGORIES:
             return None
-        return _confusion(pairs, levels, [f"{one:g}" for one in levels])
+        return _confusion(pairs, levels, [f"{level:g}" for level in levels])
 
 
 SCORE_FIGURES = (
@@ -239,8 +239,8 @@ def _root(value: float | None) -> float | None:
 
 def whys(figures: Mapping[str, Coefficient]) -> dict[str, list[str]]:
     """Which figures, or intervals, are missing, by the reason."""
-    found: dict[str, list[str]] = {}
-    for name, one in figures.items():
-        if one.why and one.why != OF_TWO:
-            found.setdefault(one.why, []).append(name)
-    return found
+    by_reason: dict[str, list[str]] = {}
+    for name, figure in figures.items():
+        if figure.why and figure.why != OF_TWO:
+            by_reason.setdefault(figure.why, []).append(name)
+    return by_reason

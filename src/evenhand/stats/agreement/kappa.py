@@ -61,8 +61,8 @@ def kappa(
     if weights:
         # On a scale from 0 to 1 a disagreement is a share of the greatest that was possible.
         values = (values - values[0]) / (values[-1] - values[0])
-    of_a, of_b = (np.bincount(one, minlength=values.size) / a.size for one in (i, j))
-    from_a, from_b = (mean_distance(values, one, weights) for one in (of_b, of_a))
+    of_a, of_b = (np.bincount(codes, minlength=values.size) / a.size for codes in (i, j))
+    from_a, from_b = (mean_distance(values, shares, weights) for shares in (of_b, of_a))
     expected = float(of_a @ from_a)
     far = apart(values[i], values[j], weights)
     observed = float(far.mean())

@@ -20,8 +20,8 @@ class Column(NamedTuple):
     judge: Ints
     value: Floats
 
-    def where(self, kept: Bools) -> Column:
-        return Column(self.unit[kept], self.judge[kept], self.value[kept])
+    def where(self, rows: Bools) -> Column:
+        return Column(self.unit[rows], self.judge[rows], self.value[rows])
 
 
 class Pairs(NamedTuple):
@@ -31,18 +31,18 @@ class Pairs(NamedTuple):
     a: Floats
     b: Floats
 
-    def where(self, kept: Bools) -> Pairs:
-        return Pairs(self.unit[kept], self.a[kept], self.b[kept])
+    def where(self, rows: Bools) -> Pairs:
+        return Pairs(self.unit[rows], self.a[rows], self.b[rows])
 
     @property
     def units(self) -> int:
         return int(np.unique(self.unit).size)
 
 
-def against(one: Column, other: Column) -> Pairs:
+def against(first: Column, second: Column) -> Pairs:
     """Every rating of one side with every rating of the other on the same unit."""
-    i, j = _crossed(one.unit, other.unit)
-    return Pairs(one.unit[i], one.value[i], other.value[j])
+    i, j = _crossed(first.unit, second.unit)
+    return Pairs(first.unit[i], first.value[i], second.value[j])
 
 
 def among(column: Column) -> Pairs:
@@ -53,12 +53,12 @@ def among(column: Column) -> Pairs:
     return Pairs(column.unit[i], column.value[i], column.value[j])
 
 
-def _crossed(one: Ints, other: Ints) -> tuple[Ints, Ints]:
+def _crossed(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """The places of all pairs of rows with equal units."""
-    order = np.argsort(other, kind="stable")
-    starts = np.searchsorted(other[order], one, "left")
-    counts = np.searchsorted(other[order], one, "right") - starts
-    i = np.repeat(np.arange(one.size), counts)
+    order = np.argsort(second, kind="stable")
+    starts = np.searchsorted(second[order], first, "left")
+    counts = np.searchsorted(second[order], first, "right") - starts
+    i = np.repeat(np.arange(first.size), counts)
     within = np.arange(i.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return i, order[np.repeat(starts, counts) + within]
 
@@ -97,5 +97,5 @@ def others(column: Column, split: int = TIE) -> Pairs:
     counts = np.bincount(column.unit * 3 + code, minlength=size * 3).reshape(-1, 3)
     rest = counts[column.unit]
     rest[np.arange(code.size), code] -= 1
-    found = Pairs(column.unit, column.value, _most(rest, split))
-    return found.where(rest.sum(axis=1) > 0)
+    pairs = Pairs(column.unit, column.value, _most(rest, split))
+    return pairs.where(rest.sum(axis=1) > 0)

@@ -45,19 +45,19 @@ def corrected_mean(
     level: float = 0.95,
 ) -> Corrected:
     """The mean label over all units, from a judge's score of each and labels of some (else nan)."""
-    known = ~np.isnan(labels)
+    labelled = ~np.isnan(labels)
     cluster = np.unique(cluster, return_inverse=True)[1]
     naive = _mean(judged, cluster, ends, level)
-    alone = _mean(labels[known], cluster[known], ends, level)
-    groups = np.unique(cluster[known]).size
-    if groups < FEWEST or known.all():
-        found = alone if groups >= FEWEST else undefined(TOO_FEW, int(known.sum()))
-        return Corrected(naive=naive, labels=alone, corrected=found, weight=None, shift=None)
-    label, judge = _moves(judged, labels, known, cluster)
-    both = float(judge @ judge)
-    weight = min(1.0, max(0.0, float(label @ judge) / both)) if both > 0 else 0.0
-    away = float(judged[known].mean() - judged[~known].mean())
-    value = float(labels[known].mean()) - weight * away
+    alone = _mean(labels[labelled], cluster[labelled], ends, level)
+    groups = np.unique(cluster[labelled]).size
+    if groups < FEWEST or labelled.all():
+        corrected = alone if groups >= FEWEST else undefined(TOO_FEW, int(labelled.sum()))
+        return Corrected(naive=naive, labels=alone, corrected=corrected, weight=None, shift=None)
+    label, judge = _moves(judged, labels, labelled, cluster)
+    square = float(judge @ judge)
+    weight = min(1.0, max(0.0, float(label @ judge) / square)) if square > 0 else 0.0
+    away = float(judged[labelled].mean() - judged[~labelled].mean())
+    value = float(labels[labelled].mean()) - weight * away
     moves = label - weight * judge
     # As many clusters as have labels show how the rest varies; one is spent on the weight.
     error = sqrt(float(moves @ moves) * groups / (groups - 1 - (weight > 0)))
@@ -66,13 +66,13 @@ def corrected_mean(
         labels=alone,
         corrected=_bounded(value, quantile(groups, level) * error, alone, ends),
         weight=weight,
-        shift=away / sqrt(both) if both > 0 else None,
+        shift=away / sqrt(square) if square > 0 else None,
     )
 
 
 def _mean(values: Floats, cluster: Ints, ends: tuple[float, float], level: float) -> Coefficient:
-    found = mean(values, cluster, ends, level)
-    return Coefficient(found.value, found.low, found.high, found.n)
+    estimate = mean(values, cluster, ends, level)
+    return Coefficient(estimate.value, estimate.low, estimate.high, estimate.n)
 
 
 def _bounded(
@@ -85,7 +85,7 @@ def _bounded(
     return Coefficient(value, min(low, value), max(high, value), alone.n)
 
 
-def _moves(judged: Floats, labels: Floats, known: Bools, cluster: Ints) -> tuple[Floats, Floats]:
+def _moves(judged: Floats, labels: Floats, labelled: Bools, cluster: Ints) -> tuple[Floats, Floats]:
     """By cluster, how far it moves the mean label, and the judge's mean of the labelled units less
     that of the others."""
     count = int(cluster.max()) + 1
@@ -94,4 +94,4 @@ def _moves(judged: Floats, labels: Floats, known: Bools, cluster: Ints) -> tuple
         rests = (values[of] - values[of].mean()) / int(of.sum())
         return np.asarray(np.bincount(cluster[of], rests, minlength=count), dtype=np.float64)
 
-    return moved(labels, known), moved(judged, known) - moved(judged, ~known)
+    return moved(labels, labelled), moved(judged, labelled) - moved(judged, ~labelled)

@@ -43,7 +43,7 @@ class Row:
         """As `--json` prints it."""
         about = {"dimension": self.dimension, "judge": self.judge, "other": self.other}
         counted = {"n": self.n, "units": self.units, "clusters": self.clusters}
-        figures = {name: one.json() for name, one in self.figures.items()}
+        figures = {name: figure.json() for name, figure in self.figures.items()}
         confusion = self.confusion and self.confusion.json()
         return about | {"variant": self.variant} | counted | figures | {"confusion": confusion}
 
@@ -57,11 +57,11 @@ class CorrectedRow:
     variant: str | None
     judged: int
     labelled: int
-    found: Corrected
+    estimate: Corrected
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        naive, alone, corrected = self.found.naive, self.found.labels, self.found.corrected
+        naive, alone, corrected = self.estimate.naive, self.estimate.labels, self.estimate.corrected
         return {
             self.of: self.name,
             "variant": self.variant,
@@ -76,7 +76,7 @@ class CorrectedRow:
             "labels_high": alone.high,
             "labels": self.labelled,
             "judged": self.judged,
-            "weight": self.found.weight,
+            "weight": self.estimate.weight,
         }
 
 
@@ -104,10 +104,10 @@ class Agreement:
         variant: str | None = None,
     ) -> Row:
         """One row; without a dimension the first that fits. Raises KeyError."""
-        for one in self.rows:
-            asked = (one.judge, one.other, one.variant) == (judge, other, variant)
-            if asked and dimension in (None, one.dimension):
-                return one
+        for row in self.rows:
+            is_match = (row.judge, row.other, row.variant) == (judge, other, variant)
+            if is_match and dimension in (None, row.dimension):
+                return row
         raise KeyError((dimension, judge, other, variant))
 
     def json(self) -> dict[str, Any]:
