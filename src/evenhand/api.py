@@ -146,10 +146,10 @@ def _file(
 ) -> SuiteFile:
     """The suite of one unit; raises UsageError."""
     name = {"pairwise": "prefer", "weighted": "grade"}.get(protocol, "score")
-    given: dict[str, Any] = {"name": name, "protocol": protocol, "language": language}
-    given |= {"data": ["-"], "judges": [{"model": judge, **judge_settings}]}
+    values: dict[str, Any] = {"name": name, "protocol": protocol, "language": language}
+    values |= {"data": ["-"], "judges": [{"model": judge, **judge_settings}]}
     try:
-        return SuiteFile.model_validate(given | more)
+        return SuiteFile.model_validate(values | more)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"]))
@@ -159,7 +159,7 @@ def _file(
 def _one_unit(file: SuiteFile, row: Mapping[str, Any]) -> Plan:
     """A suite whose data is one row in memory; raises UsageError. Questions that are asked at the
     same time are runs of their own, for a run is its data."""
-    plan = prepare(Suite(file, Path()), environment(), lambda said: None)
+    plan = prepare(Suite(file, Path()), environment(), lambda notice: None)
     try:
         (unit,) = plan.judging.read(row)
     except RowError as error:
@@ -191,21 +191,21 @@ class Run:
             return list(full_rows(store, recorded))
 
     def compare(
-        self, by: str | Sequence[str] = (), baseline: str | None = None, **asked: Any
+        self, by: str | Sequence[str] = (), baseline: str | None = None, **options: Any
     ) -> Comparison:
-        """Its variants side by side, as `evenhand compare`; `asked` are `pair_by`, `judge`,
+        """Its variants side by side, as `evenhand compare`; `options` are `pair_by`, `judge`,
         `level`, `seed` and, for pairs, `rule`."""
         from evenhand.results.compare import compared
 
         with self._opened() as (store, recorded):
-            return compared(store, recorded, _listed(by), baseline, **asked)
+            return compared(store, recorded, _listed(by), baseline, **options)
 
-    def leaderboard(self, **asked: Any) -> Leaderboard:
-        """Its candidates ranked, as `evenhand leaderboard`; `asked` are the options of that."""
+    def leaderboard(self, **options: Any) -> Leaderboard:
+        """Its candidates ranked, as `evenhand leaderboard`; `options` are those of that command."""
         from evenhand.results.compare import ranked
 
         with self._opened() as (store, recorded):
-            return ranked(store, recorded, **asked)
+            return ranked(store, recorded, **options)
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Archive, Recorded]]:
@@ -268,7 +268,7 @@ def _unheard(changes: Changes) -> None:
 def _prepared(path: Path, overrides: Mapping[str, Any], *, allow_outside: bool) -> Plan:
     environ = environment(path if path.is_dir() else path.parent)
     suite = load_suite(path, environ, overrides, allow_outside=allow_outside)
-    return prepare(suite, environ, lambda said: None)
+    return prepare(suite, environ, lambda notice: None)
 
 
 def prefer(topic: str, first: str, second: str, **settings: Any) -> Judgment:

@@ -34,22 +34,22 @@ def quoted(value: object) -> str:
     """`value` as it may stand in a message: cut at 200 characters, control characters shown."""
     text = str(value)
     cut = text if len(text) <= QUOTE_LIMIT else text[: QUOTE_LIMIT - 1] + "…"
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
-    return f'"{shown}"'
+    visible = "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
+    return f'"{visible}"'
 
 
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known name that a wrong one was most likely meant to be; None where nothing is near, two
     are equally near, or the nearest says the opposite: then what is there is better listed."""
     from difflib import SequenceMatcher  # spares every start that goes well
 
-    names = list(dict.fromkeys(known))
-    same = [one for one in names if one.casefold() == name.casefold()]
+    names = list(dict.fromkeys(candidates))
+    same = [candidate for candidate in names if candidate.casefold() == name.casefold()]
     if len(same) == 1:
         return same[0]
-    likeness = {one: SequenceMatcher(None, one, name).ratio() for one in names}
+    likeness = {candidate: SequenceMatcher(None, candidate, name).ratio() for candidate in names}
     best = max(likeness.values(), default=0.0)
-    first, *others = [one for one in names if likeness[one] == best] or [""]
+    first, *others = [candidate for candidate in names if likeness[candidate] == best] or [""]
     return None if best < cutoff or others or _is_opposite(name, first) else first
 
 
@@ -60,12 +60,15 @@ _OPPOSITES = (
 )
 
 
-def _is_opposite(name: str, other: str) -> bool:
+def _is_opposite(name: str, candidate: str) -> bool:
     """Whether a word of one turns the meaning of the other: `must_x` and `must_not_x`."""
-    words, others = (set(re.split(r"[\W_]+", one.casefold())) for one in (name, other))
+    words, others = (set(re.split(r"[\W_]+", text.casefold())) for text in (name, candidate))
     if bool(words & _NEGATIONS) != bool(others & _NEGATIONS):
         return True
-    turned = [(one in words, two in words, one in others, two in others) for one, two in _OPPOSITES]
+    turned = [
+        (left in words, right in words, left in others, right in others)
+        for left, right in _OPPOSITES
+    ]
     return any((a and d and not c) or (b and c and not d) for a, b, c, d in turned)
 
 

@@ -77,8 +77,8 @@ class Question:
 
         An empty turn is left out, which endpoints refuse, and an endless one is cut.
         """
-        said = (Message("assistant", reply[:REASK_CHARS]),) if reply.strip() else ()
-        turns = (*self.messages, *said, Message("user", complaint))
+        answer = (Message("assistant", reply[:REASK_CHARS]),) if reply.strip() else ()
+        turns = (*self.messages, *answer, Message("user", complaint))
         return replace(self, messages=turns, reask=self.reask + 1)
 
 

@@ -29,12 +29,12 @@ def open_plain(path: Path, root: Path | None = None) -> BinaryIO:
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     file = os.fdopen(number, "rb")
     try:
-        found = os.fstat(number)
-        if not S_ISREG(found.st_mode):
+        status = os.fstat(number)
+        if not S_ISREG(status.st_mode):
             raise UsageError("this is no plain file", where=str(path))
         if root is not None:
             real = Path(os.path.realpath(path))
-            is_it = os.path.samestat(real.lstat(), found)
+            is_it = os.path.samestat(real.lstat(), status)
             if not is_it or not real.is_relative_to(os.path.realpath(root)):
                 raise outside(path, root)
     except BaseException:

@@ -46,14 +46,14 @@ RETRIED_BY_NEXT_RUN: frozenset[Reason] = frozenset({"transport", "timeout", "jud
 class Problem(Struct, frozen=True, omit_defaults=True):
     """One breach of the contract that only the judge can mend.
 
-    `message` is for people and logs, in English; `told` is for the judge, in its language, and not
-    stored.
+    `message` is for people and logs, in English; `wording` is for the judge, in its language, and
+    not stored.
     """
 
     code: Reason
     path: str
     message: str
-    told: str = ""
+    wording: str = ""
 
 
 class Fix(Struct, frozen=True, array_like=True):
@@ -211,8 +211,8 @@ def write_judgment(judgment: Judgment, calls: tuple[str, ...] = ()) -> JudgmentT
 class JudgmentReader(Generic[V, P]):
     """Reads the judgments of one kind back from their texts."""
 
-    def __init__(self, value: type[V], made: type[P]) -> None:
-        self._decoder: Decoder[_Body[V, P]] = Decoder(_Body[value, made])  # type: ignore[valid-type]
+    def __init__(self, value: type[V], pass_type: type[P]) -> None:
+        self._decoder: Decoder[_Body[V, P]] = Decoder(_Body[value, pass_type])  # type: ignore[valid-type]
 
     def read(self, text: JudgmentText) -> Judgment:
         """The judgment of a text that `write_judgment` wrote."""
@@ -234,7 +234,7 @@ def bad_tries(judgment: Judgment, calls: tuple[str, ...]) -> tuple[str, ...]:
     last reply breaks the contract, and those of which nothing else is known. None where the call
     that failed gave no reply and began a conversation."""
     passes = judgment.passes
-    starts = [number for number, one in enumerate(passes) if not one.reask]
+    starts = [number for number, pass_ in enumerate(passes) if not pass_.reask]
     failed = (
         calls[start:end]
         for start, end in pairwise((*starts, len(passes)))

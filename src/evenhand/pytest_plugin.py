@@ -48,19 +48,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker of xdist tells the terminal's process what it did."""
-    done, told = (
+    done, report = (
         session.config.stash.get(_DONE, None),
         getattr(session.config, "workeroutput", None),
     )
-    if done and told is not None:
-        told["evenhand"] = dict(done)
+    if done and report is not None:
+        report["evenhand"] = dict(done)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """What a worker of xdist did is counted here; one that crashed tells nothing."""
-    told = getattr(node, "workeroutput", {}).get("evenhand", {})
-    node.config.stash.setdefault(_DONE, Counter()).update(told)
+    report = getattr(node, "workeroutput", {}).get("evenhand", {})
+    node.config.stash.setdefault(_DONE, Counter()).update(report)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -172,10 +172,12 @@ class Evenhand:
         import evenhand
 
         try:
-            return self._kept(getattr(evenhand, name)(*texts, **self._session.given(settings)))
+            return self._recorded(
+                getattr(evenhand, name)(*texts, **self._session.arguments(settings))
+            )
         except evenhand.EvenhandError as error:
             failed = error
-        raise self._told(failed)
+        raise self._ending(failed)
 
     async def _judged_async(self, name: str, *texts: str, **settings: Any) -> Judged:
         __tracebackhide__ = True
@@ -183,17 +185,17 @@ class Evenhand:
 
         ask = getattr(evenhand, name)
         try:
-            return self._kept(await ask(*texts, **self._session.given(settings)))
+            return self._recorded(await ask(*texts, **self._session.arguments(settings)))
         except evenhand.EvenhandError as error:
             failed = error
-        raise self._told(failed)
+        raise self._ending(failed)
 
-    def _kept(self, judgment: Judgment) -> Judged:
+    def _recorded(self, judgment: Judgment) -> Judged:
         """Pytest shows the section if the test fails."""
         self._item.add_report_section("call", "evenhand", "\n".join(_lines(judgment)) + "\n")
         return Judged(judgment)
 
-    def _told(self, error: EvenhandError) -> BaseException:
+    def _ending(self, error: EvenhandError) -> BaseException:
         """What ends the test: an error without the frames of the package, or a skip."""
         from evenhand.errors import KeyMissing
 
@@ -210,18 +212,18 @@ class _Session:
         config = request.config
         self.done = config.stash.setdefault(_DONE, Counter())
         self._store = _named_store(config) or _cached_store(request)
-        self._named = {name: _setting(config, name) for name in ("judge", "language")}
+        self._defaults = {name: _setting(config, name) for name in ("judge", "language")}
         self._dollars = dollars(_setting(config, "budget"))
         self._workers = _workers(config)
         self._budget: Budget | None = None
 
-    def given(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What a test says, over what the session has."""
         from evenhand.runs.judge import Options
 
-        named = {name: value for name, value in self._named.items() if value}
+        defaults = {name: value for name, value in self._defaults.items() if value}
         options = Options(budget=self._shared_budget(), watch=self._watch)
-        return {**named, "store": self._store, "options": options, **settings}
+        return {**defaults, "store": self._store, "options": options, **settings}
 
     def _shared_budget(self) -> Budget | None:
         if self._dollars is not None and self._budget is None:
@@ -250,8 +252,8 @@ _RAISE = (
 
 def _setting(config: pytest.Config, name: str) -> str:
     """Command line beats environment beats ini file; the judge alone has a variable."""
-    named = os.environ.get("EVENHAND_JUDGE") if name == "judge" else None
-    return config.getoption(f"evenhand_{name}") or named or config.getini(f"evenhand_{name}")
+    variable = os.environ.get("EVENHAND_JUDGE") if name == "judge" else None
+    return config.getoption(f"evenhand_{name}") or variable or config.getini(f"evenhand_{name}")
 
 
 def dollars(text: str) -> Decimal | None:
@@ -261,12 +263,12 @@ def dollars(text: str) -> Decimal | None:
     from decimal import Decimal, InvalidOperation
 
     try:
-        found = Decimal(text)
+        amount = Decimal(text)
     except InvalidOperation:
-        found = Decimal(-1)
-    if not found.is_finite() or found < 0:
+        amount = Decimal(-1)
+    if not amount.is_finite() or amount < 0:
         raise pytest.UsageError(f"the evenhand budget is an amount of dollars, and is {text!r}")
-    return found
+    return amount
 
 
 def _workers(config: pytest.Config) -> int:
@@ -277,9 +279,9 @@ def _workers(config: pytest.Config) -> int:
 
 def _named_store(config: pytest.Config) -> str:
     """The store that was named, wherever tests change to; empty if none was."""
-    given = config.getoption("evenhand_store")
-    folder = config.invocation_params.dir if given else config.rootpath
-    url = given or config.getini("evenhand_store")
+    option = config.getoption("evenhand_store")
+    folder = config.invocation_params.dir if option else config.rootpath
+    url = option or config.getini("evenhand_store")
     scheme, _, path = url.partition(":")
     if scheme != "sqlite" or path == ":memory:":
         return str(url)
@@ -310,9 +312,12 @@ def _summary(done: Mapping[str, int], budget: str) -> str:
     return "; ".join(parts)
 
 
-def _scores(given: Mapping[str, Any]) -> dict[str, float]:
+def _scores(scores: Mapping[str, Any]) -> dict[str, float]:
     """Of a rubric, where a score has its reasons beside it, or of a grade."""
-    return {name: one["score"] if isinstance(one, Mapping) else one for name, one in given.items()}
+    return {
+        name: score["score"] if isinstance(score, Mapping) else score
+        for name, score in scores.items()
+    }
 
 
 def _headline(judgment: Judgment) -> str:
@@ -343,9 +348,9 @@ def _lines(judgment: Judgment) -> Iterator[str]:
 
 
 def _reasons(output: Mapping[str, Any]) -> Iterator[str]:
-    for name, given in output.get("scores", {}).items():
-        quotes = "".join(f" “{quote}”" for quote in given["evidence"])
-        yield f"{name} {given['score']}: {given['rationale']}{quotes}"
+    for name, score in output.get("scores", {}).items():
+        quotes = "".join(f" “{quote}”" for quote in score["evidence"])
+        yield f"{name} {score['score']}: {score['rationale']}{quotes}"
     for name, reason in output.get("reasoning", {}).items():
         yield f"{name} {output['score'][name]}: {reason}"
     if output.get("critical_fail"):

@@ -172,7 +172,7 @@ class Located(NamedTuple):
 class Suite:
     """A suite and the folder its paths are relative to.
 
-    `given` are the keys that the user set, on the command line or in the environment; only what
+    `user_keys` are those set by the user, on the command line or in the environment; only what
     these name may lie outside of the folder. Without a file, all of it is the user's.
     """
 
@@ -181,18 +181,18 @@ class Suite:
         file: SuiteFile,
         folder: Path,
         path: Path | None = None,
-        given: Collection[str] = (),
+        user_keys: Collection[str] = (),
         *,
         allow_outside: bool = False,
     ) -> None:
         self.file, self.folder, self.path = file, folder, path
-        self._given, self._allow_outside = given, allow_outside or path is None
+        self._user_keys, self._allow_outside = user_keys, allow_outside or path is None
 
     def located(self, key: str, name: str) -> Located:
         """Where a file lies that a key of the suite names; raises UsageError for one outside of the
         folder that the user has not named."""
         path = self.folder / name
-        if self._allow_outside or key in self._given:
+        if self._allow_outside or key in self._user_keys:
             return Located(path, None)
         if not is_within(path, self.folder):
             flag = "--store" if key == "store" else "--allow-outside"
@@ -229,16 +229,16 @@ def load_suite(
     path = path / FILE if path.is_dir() else path
     text = _text(path)
     try:
-        given = tomllib.loads(text)
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"not TOML: {error}", where=_toml_where(path, str(error))) from None
     except RecursionError:
         raise UsageError("not TOML: nested too deeply", where=str(path)) from None
     overrides, environ = overrides or {}, _from_environment(environment)
-    _merge(given, environ)
-    _merge(given, overrides)
+    _merge(values, environ)
+    _merge(values, overrides)
     try:
-        file = SuiteFile.model_validate(given)
+        file = SuiteFile.model_validate(values)
         # What `.env` says lies in the folder too, and may be as much a stranger's as the suite.
         set_by_user = {name: value for name, value in environment.items() if name in os.environ}
         keys = overrides.keys() | _from_environment(set_by_user).keys()
@@ -265,15 +265,15 @@ def _text(path: Path) -> str:
 
 
 def _toml_where(path: Path, message: str) -> str:
-    found = re.search(r"at line (\d+)", message)
-    return f"{path}:{found[1]}" if found else str(path)
+    match = re.search(r"at line (\d+)", message)
+    return f"{path}:{match[1]}" if match else str(path)
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
     for key, value in values.items():
-        known = into.get(key)
-        if isinstance(value, Mapping) and isinstance(known, dict):
-            _merge(cast("dict[str, Any]", known), cast("Mapping[str, Any]", value))
+        existing = into.get(key)
+        if isinstance(value, Mapping) and isinstance(existing, dict):
+            _merge(cast("dict[str, Any]", existing), cast("Mapping[str, Any]", value))
         else:
             into[key] = value
 
@@ -322,17 +322,17 @@ def _explained(first: ErrorDetails, where: str) -> UsageError:
         return UsageError(f"unknown key {quoted(name)}{_did_you_mean(loc)}", where=where)
     if first["type"] == "missing":
         return UsageError(f"the key {quoted(name)} is missing", where=where)
-    said = first["msg"][0].lower() + first["msg"][1:]
-    return UsageError(f"{name}: {said}, and is {quoted(first['input'])}", where=where)
+    message = first["msg"][0].lower() + first["msg"][1:]
+    return UsageError(f"{name}: {message}, and is {quoted(first['input'])}", where=where)
 
 
 def _did_you_mean(loc: Loc) -> str:
-    known: Any = SuiteFile
+    model: Any = SuiteFile
     for part in loc[:-1]:
         if not isinstance(part, int):
-            known = _PARTS.get(part, SuiteFile)
-    near = nearest(str(loc[-1]), known.model_fields, cutoff=0.5)
-    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(known.model_fields)}"
+            model = _PARTS.get(part, SuiteFile)
+    near = nearest(str(loc[-1]), model.model_fields, cutoff=0.5)
+    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(model.model_fields)}"
 
 
 _PARTS: dict[str, type[_Part]] = {
@@ -353,10 +353,10 @@ _KEY = re.compile(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*
 
 def find_line(text: str, loc: Loc) -> int | None:
     """The line where a key of a TOML text stands; its table's line, or none, where it does not."""
-    found = {path: line for line, path in _keys(text)}
+    lines = {path: line for line, path in _keys(text)}
     while loc:
-        if loc in found:
-            return found[loc]
+        if loc in lines:
+            return lines[loc]
         loc = loc[:-1]
     return None
 
@@ -385,7 +385,7 @@ def _latest(table: Loc, counts: Mapping[Loc, int]) -> Loc:
 
 
 def _names(dotted: str) -> list[str]:
-    return ["".join(found) for found in _NAME.findall(dotted)]
+    return ["".join(groups) for groups in _NAME.findall(dotted)]
 
 
 def suite_schema() -> dict[str, Any]:

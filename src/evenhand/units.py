@@ -56,9 +56,9 @@ class Sample:
 
 def sample_id(row: Mapping[str, Any]) -> str:
     """The id of a sample row: its `id`, else the five meta fields joined by `/`."""
-    given = row.get("id")
-    if given is not None:
-        return str(given)
+    ident = row.get("id")
+    if ident is not None:
+        return str(ident)
     meta: Mapping[str, Any] = row.get("meta") or {}
     return joined_id(meta.get(name) for name in META_FIELDS)
 

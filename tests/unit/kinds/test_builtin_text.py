@@ -213,7 +213,7 @@ def test_a_protocol_with_its_own_phrase_for_no_evidence_is_asked_again_for_that_
     reply["scores"]["correct"]["evidence"] = ["nowhere to be found", " "]
     problems = judged.check(json.dumps(reply), SAMPLE).problems
     assert len(problems) == 2
-    assert all("keine Belege" in problem.told for problem in problems)
+    assert all("keine Belege" in problem.wording for problem in problems)
 
 
 @each_language

@@ -138,7 +138,7 @@ def sound(checked: Checked) -> None:
     """What a check says can be stored, shown to a person and told to a judge."""
     assert (checked.output is None) == bool(checked.problems)
     for problem in checked.problems:
-        f"{problem.path} {problem.message} {problem.told}".encode()
+        f"{problem.path} {problem.message} {problem.wording}".encode()
     if checked.output is not None:
         text = jsontext.dump(checked.output)
         text.encode()

@@ -33,7 +33,7 @@ class Try(NamedTuple, Generic[V]):
     def problems(self) -> tuple[Problem, ...]:
         """As a judgment keeps them: so many, and without what the judge was told of them."""
         return tuple(
-            replace(problem, told="") for problem in self.checked.problems[:PROBLEMS_SHOWN]
+            replace(problem, wording="") for problem in self.checked.problems[:PROBLEMS_SHOWN]
         )
 
     @property

@@ -52,7 +52,7 @@ class Words:
             code=code,
             path=path,
             message=self.english[kind].format_map(fields),
-            told=self.problems[kind].format_map(fields),
+            wording=self.problems[kind].format_map(fields),
         )
 
     def wrong_type(self, name: str, path: str) -> Problem:
@@ -64,7 +64,7 @@ class Words:
 
     def complaint(self, problems: Iterable[Problem]) -> str:
         """The list of what is wrong, as the judge is told."""
-        return "\n".join(f"- {problem.told}" for problem in problems)
+        return "\n".join(f"- {problem.wording}" for problem in problems)
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

@@ -238,12 +238,12 @@ def test_every_breach_has_words_in_every_language(language: str) -> None:
     spoilt += [changed("criteria", "C1", "first_meets", to=0), changed("criteria", "C1", to=None)]
     for text in spoilt:
         for problem in judged.check(text).problems:
-            assert problem.told
+            assert problem.wording
             assert problem.message
-            assert "{" not in problem.told
-            assert (problem.told == problem.message) is (language == "en")
+            assert "{" not in problem.wording
+            assert (problem.wording == problem.message) is (language == "en")
     for finish in ("length", "filtered", "refused"):
-        assert judged.check("{}", finish=finish).problems[0].told
+        assert judged.check("{}", finish=finish).problems[0].wording
 
 
 @pytest.mark.parametrize("mark", ["A+", "B+", "tie"])

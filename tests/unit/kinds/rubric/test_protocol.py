@@ -71,7 +71,7 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(language, style)
     assert second.messages[:-2] == first.messages
     assert second.messages[-2] == Message("assistant", OFF)
     assert complaint.role == "user"
-    assert f"- {problem.told}\n" in complaint.content
+    assert f"- {problem.wording}\n" in complaint.content
     assert (second.schema, second.unit) == (first.schema, first.unit)
     assert (first.reask, second.reask) == (0, 1)
     assert judgment.status == "verdict"

@@ -221,7 +221,7 @@ def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
         (problem,) = checked.problems
         assert problem.code == "ambiguous"
         assert "for the order in which the candidates are shown" in problem.message
-        assert "JSON" not in problem.message + problem.told
+        assert "JSON" not in problem.message + problem.wording
 
 
 def test_a_line_that_disagrees_beside_an_object_is_ambiguous_under_a_built_in_prompt_too() -> None:

@@ -142,7 +142,7 @@ def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt: str, name: st
 def test_a_re_ask_calls_it_so_too(language: str) -> None:
     def told(prompt: str) -> str:
         words = find_protocol("rubric", own={OWN: prompt}).words(language)
-        return words.problem("evidence_nowhere", "evidence_missing", "x", quote="q").told
+        return words.problem("evidence_nowhere", "evidence_missing", "x", quote="q").wording
 
     assert "`model_output`" in told("Score it.")
     assert "`被评{输出}`" in told("## 被评{输出}\n{{answer}}")

@@ -164,7 +164,7 @@ def test_what_only_the_judge_can_mend_is_a_problem(name: str) -> None:
     text, expected = PROBLEMS[name]
     checked = check(text)
     assert (codes(checked), checked.output) == (expected, None)
-    assert all(one.message and one.told for one in checked.problems)
+    assert all(one.message and one.wording for one in checked.problems)
 
 
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
@@ -381,7 +381,7 @@ def test_every_problem_is_worded_in_the_judges_language(language: str, name: str
     english = check(PROBLEMS[name][0])
     assert codes(checked) == codes(english)
     for one, other in zip(checked.problems, english.problems, strict=True):
-        assert (one.told == other.told) == (language == "en")
+        assert (one.wording == other.wording) == (language == "en")
 
 
 amounts = st.one_of(
