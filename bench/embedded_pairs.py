@@ -125,7 +125,7 @@ def _spoken(found: Any, language: str) -> PairwiseProtocol:
         prompts=found.prompts(language),
         words=found.words(language),
         criteria=criteria,
-        priority=read_priority(found, criteria),
+        priority=read_priority(found),
     )
 
 

@@ -91,7 +91,8 @@ async def judged(folder: Path) -> int:
     store = open_store("sqlite:evenhand.db", folder)
     try:
         plan = prepare(load_suite(folder, {}), {}, lambda message: None)
-        summary = await judge_run(plan, store, Options(tell_changes=changed.append))
+        options = Options(tell_changes=lambda changes, differences: changed.append(changes))
+        summary = await judge_run(plan, store, options)
     finally:
         store.close()
     assert not summary.counts.pending

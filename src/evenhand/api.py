@@ -261,7 +261,7 @@ async def run_async(
         store.close()
 
 
-def _unheard(changes: Changes) -> None:
+def _unheard(changes: Changes, differences: Sequence[str]) -> None:
     """They stand in the summary of the run."""
 
 

@@ -154,6 +154,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop: Stopping | None = None
     gate: GateRule | None = None
     imported: Imported | None = None
+    settled_from: str | None = None
+    """The run whose replies were settled anew under other rules."""
     limit: int | None = None
     """How many units the last start was about; None for all."""
     waves: tuple[Wave, ...] = ()

@@ -32,6 +32,9 @@ class ClaimKind:
     def check_protocol(self, protocol: Protocol, language: str) -> None:
         """There are no tables."""
 
+    def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
+        return {}
+
     def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
         return shown(body, judgments)
 

@@ -18,6 +18,7 @@ import click
 
 from evenhand.errors import UsageError
 from evenhand.ledger.ports import Archive, Store
+from evenhand.runs.differences import folder_note
 from evenhand.runs.prepare import environment
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
@@ -85,10 +86,13 @@ def resume_advice(url: str) -> str:
 
 
 def recorded(url: str | None, run: str) -> tuple[Archive, Recorded]:
-    """A store to read from, and a run in it."""
+    """A store to read from, and a run in it; told on stderr where the suite in this folder is not
+    what the run used."""
     archive = archive_at(url)
     try:
-        return archive, find_run(archive, run)
+        found = find_run(archive, run)
+        folder_notice(found)
+        return archive, found
     except BaseException:
         archive.close()
         raise
@@ -113,6 +117,12 @@ def _finite(value: Any) -> Any:
 def notice(message: str) -> None:
     """A line about what is going on, on stderr."""
     click.echo(message, err=True)
+
+
+def folder_notice(run: Recorded) -> None:
+    """Say on stderr where the suite in this folder is not what a run used."""
+    if text := folder_note(run, Path(), environment()):
+        notice(text)
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:

@@ -102,7 +102,9 @@ def _judge(plan: Plan, store: Store, limit: int | None, retry_failures: bool) ->
         retry_failures=retry_failures,
         watch=watcher.watch,
         notice=watcher.notice,
-        tell_changes=lambda changes: notice(changes_line(changes, plan.name)),
+        tell_changes=lambda changes, differences: notice(
+            changes_line(changes, differences, plan.name)
+        ),
     )
     return wait(judge_run(plan, store, options))
 
@@ -162,12 +164,14 @@ def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: boo
         out.print(f"Take it away: {export}", soft_wrap=True)
 
 
-def changes_line(changes: Changes, name: str) -> str:
-    """What is new in the data of a run since the last run of its name."""
+def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str:
+    """What is new in the data and in the judging of a run since the last run of its name."""
+    new = f"other: {safe('; '.join(differences))}" if differences else ""
     if not any(changes):
-        return f"The data are those of the last run called {safe(name)}; something else changed."
+        rest = new or "something else changed"
+        return f"The data are those of the last run called {safe(name)}; {rest}."
     line = f"+{changes.added}, -{changes.removed}, {changes.changed} changed"
-    return f"Data against the last run called {safe(name)}: {line}"
+    return f"Data against the last run called {safe(name)}: {line}{'; ' if new else ''}{new}"
 
 
 def _store_so_far(url: str, place: Path) -> Archive | None:

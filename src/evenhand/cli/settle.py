@@ -2,29 +2,114 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
-from evenhand.cli.common import json_option, print_json, run_argument, store_at, store_option, wait
-from evenhand.report.terminal.tables import console, outcome_lines
-from evenhand.runs.recorded import find_run
+from evenhand.cli.common import (
+    folder_notice,
+    json_option,
+    notice,
+    print_json,
+    run_argument,
+    store_at,
+    store_option,
+    wait,
+)
+from evenhand.files.protocols import find_protocol
+from evenhand.limits import MAX_ROUNDS_MOST
+from evenhand.report.terminal.tables import console, outcome_lines, safe
+from evenhand.runs.judge import Summary
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.rules import NewRules, RuleChange, changed_rules, read_weights_file, rules_of
 from evenhand.runs.settle import settle_run
 
 
 @click.command("settle")
 @run_argument
+@click.option(
+    "--protocol", metavar="DIR", help="Settle by the rules of this protocol: built in, or a folder."
+)
+@click.option(
+    "--weights",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Weighted: new weights by task type, .toml or .json.",
+)
+@click.option(
+    "--priority", metavar="C2,C1", help="Pairs: which criteria decide where marks conflict."
+)
+@click.option(
+    "--max-rounds",
+    type=click.IntRange(1, MAX_ROUNDS_MOST),
+    help="Pairs: how many rounds count.",
+)
 @store_option
 @json_option
-def settle_command(run: str, store: str | None, as_json: bool) -> None:
+def settle_command(
+    run: str,
+    protocol: str | None,
+    weights: Path | None,
+    priority: str | None,
+    max_rounds: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
     """Recompute the judgments of RUN (an id, a prefix, or latest) from its stored replies.
 
-    No call is made. What would need one becomes pending.
+    No call is made. What would need one becomes pending. Under new rules RUN stays as it is, and
+    what comes of its replies is a new run beside it.
+
+    \b
+    evenhand settle latest --priority C2,C1
+    evenhand settle latest --weights weights.toml
+    evenhand settle latest --protocol strict
     """
+    values: dict[str, Any] = {}
+    if weights is not None:
+        values["weights"] = read_weights_file(weights)
+    if priority is not None:
+        values["priority"] = [name.strip() for name in priority.split(",") if name.strip()]
+    if max_rounds is not None:
+        values["max_rounds"] = max_rounds
+    rules = NewRules(find_protocol(protocol) if protocol else None, values)
     opened = store_at(store)
     try:
-        summary = wait(settle_run(find_run(opened.archive, run), opened))
+        recorded = find_run(opened.archive, run)
+        summary = wait(settle_run(recorded, opened, rules))
+        changes = _changes(recorded, find_run(opened.archive, summary.run))
     finally:
         opened.close()
+    if protocol is None:
+        folder_notice(recorded)
     if as_json:
-        print_json(summary.json())
+        print_json(summary.json() | _json(recorded, summary, changes))
     else:
-        console().print(outcome_lines(summary.json()))
+        _print(recorded, summary, changes)
+
+
+def _changes(recorded: Recorded, settled: Recorded) -> list[RuleChange]:
+    """By which rules the new run was settled and the old one was not."""
+    before, after = recorded.manifest.judging, settled.manifest.judging
+    protocol = recorded.protocol
+    return changed_rules(rules_of(protocol, before), rules_of(protocol, after))
+
+
+def _json(recorded: Recorded, summary: Summary, changes: list[RuleChange]) -> dict[str, Any]:
+    source = recorded.id if summary.run != recorded.id else None
+    return {"settled_from": source, "rules": {change.name: change.json() for change in changes}}
+
+
+def _print(recorded: Recorded, summary: Summary, changes: list[RuleChange]) -> None:
+    out = console()
+    if summary.run != recorded.id:
+        out.print(f"run {summary.run}  beside {recorded.id} {safe(recorded.row.name)}")
+    for change in changes:
+        out.print(safe(change))
+    out.print(outcome_lines(summary.json()))
+    if summary.counts.pending:
+        notice(f"{summary.counts.pending} would need a call that was never made: pending")
+    if summary.run != recorded.id:
+        beside = f"evenhand compare {summary.run} --against {recorded.id}"
+        out.print(f"side by side: {beside}", soft_wrap=True)

@@ -91,6 +91,10 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
     if about["imported"]:
         files = ", ".join(map(safe, about["imported"]["files"]))
         out.print(f"{'imported':17} {about['imported']['kind']}: {files}")
+    if about["settled_from"]:
+        out.print(f"{'settled from':17} {about['settled_from']}")
+        for change in run.rule_changes:
+            out.print(f"{'':17} {safe(change)}")
     failed = sum(about["failures"].values())
     left_out = f"; {about['left_out']} left out" if about["left_out"] else ""
     out.print(

@@ -223,6 +223,11 @@ class Kind(Protocol):
         """Read what a protocol says in its tables; raises ProtocolError."""
         ...
 
+    def rules(self, protocol: LoadedProtocol, asked: LoadedProtocol) -> Mapping[str, Any]:
+        """The settings under which replies to the prompts of `asked` are settled by the rules of
+        `protocol`; raises ProtocolError where those rules need other replies."""
+        ...
+
     def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
         """What a person is shown of a unit in its stored text, and of its judgments."""
         ...

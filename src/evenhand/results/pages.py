@@ -76,6 +76,8 @@ def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
         "settings": dict(recorded.settings),
         "evenhand": manifest.evenhand,
         "imported": plain(manifest.imported) if manifest.imported else None,
+        "settled_from": manifest.settled_from,
+        "rules": {change.name: change.json() for change in recorded.rule_changes},
     }
 
 

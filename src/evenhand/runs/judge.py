@@ -37,6 +37,7 @@ from evenhand.ledger.ports import (
 )
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import Manifest
+from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import recorded_run, seated
 
@@ -118,9 +119,9 @@ class Options:
     retry_failures: bool = False
     watch: Watch = _quiet
     notice: Callable[[str], None] = lambda message: None
-    tell_changes: Callable[[Changes], None] | None = None
-    """Told before anything is sent how the data differ from those of the last run of the name; they
-    are compared only where somebody is to be told."""
+    tell_changes: Callable[[Changes, Sequence[str]], None] | None = None
+    """Told before anything is sent how the data differ from those of the last run of the name, and
+    what of the judging does; they are compared only where somebody is to be told."""
     budget: Budget | None = None
     """Money that is shared with other runs; else what the suite says is the run's own."""
     backoff_first: float = BACKOFF_FIRST
@@ -184,7 +185,10 @@ def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes |
     if options.tell_changes is None or before is None or before.id == begun.scope.run:
         return None
     changes = archive.changes(begun.scope.run, before.id)
-    options.tell_changes(changes)
+    recorded = recorded_run(archive, before)
+    is_judged_here = not recorded.imported
+    differences = judging_differences(begun.manifest, recorded.manifest) if is_judged_here else []
+    options.tell_changes(changes, differences)
     return changes
 
 

@@ -19,6 +19,7 @@ from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
 from evenhand.measures import Rule
+from evenhand.runs.rules import RuleChange, changed_rules, rules_of
 
 LATEST = "latest"
 _BEFORE = re.compile(r"(.+)~(\d+)")
@@ -90,6 +91,14 @@ class Recorded:
     def rubric(self) -> Any:
         """The rubric of the suite; None where the units bring their own."""
         return self.manifest.judging.rubric
+
+    @cached_property
+    def rule_changes(self) -> list[RuleChange]:
+        """The rules it was settled by that are not those its judges were told."""
+        if self.imported:
+            return []
+        used = KINDS[self.kind_name].rules(self.protocol, self.protocol)
+        return changed_rules(used, rules_of(self.protocol, self.manifest.judging))
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -13,31 +13,36 @@ from evenhand.engine.settle import settle
 from evenhand.engine.stop import Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import UsageError
+from evenhand.files.protocols import judging_of
+from evenhand.kinds.kind import Judging
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import Archive, IncomingUnit, Ledger, Scope, Store, StoredUnit
 from evenhand.limits import BATCH_ROWS
-from evenhand.manifest import CONTRACT
+from evenhand.manifest import CONTRACT, JudgingRecord
 from evenhand.runs.exchanges import recorded_endpoints
 from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import Recorded, seated
+from evenhand.runs.rules import NewRules, under_rules
 
 
-async def settle_run(recorded: Recorded, store: Store) -> Summary:
+async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = None) -> Summary:
     """Recompute every judgment of a run from its stored replies, without a call. What would need
-    one becomes pending. A run of an older contract stays as it is: what this one makes of its
-    replies is a run beside it."""
+    one becomes pending. Under new rules the run stays as it is, as does a run of an older contract:
+    what comes of its replies is a run beside it. Raises UsageError."""
     if recorded.imported:
         raise UsageError(
             f"run {recorded.id} was imported: there are no replies to settle it from",
             advice="Import the file again; how conflicts count is told to leaderboard.",
         )
     archive, tally = store.archive, Tally()
-    async with store.ledger() as ledger, _held(recorded, archive, ledger) as run:
+    record = _record(recorded, rules or NewRules())
+    judging = judging_of(recorded.protocol, record)
+    async with store.ledger() as ledger, _held(recorded, record, archive, ledger) as run:
         for group, judges in seated(recorded.judge_groups, recorded.judges):
             endpoint = recorded_endpoints(judges, archive, tally)
             for repeat in range(group.repeats):
                 for unit in archive.units(recorded.scope):
-                    await _compute(recorded, ledger, run, group, repeat, unit, endpoint, tally)
+                    await _compute(judging, ledger, run, group, repeat, unit, endpoint, tally)
                     if unit.position % BATCH_ROWS == 0:
                         await ledger.flush()
         await ledger.flush()
@@ -51,10 +56,17 @@ async def settle_run(recorded: Recorded, store: Store) -> Summary:
     )
 
 
+def _record(recorded: Recorded, rules: NewRules) -> JudgingRecord:
+    """The judging of a run under new rules and the contract of today."""
+    record = under_rules(recorded.protocol, recorded.manifest.judging, rules)
+    return structs.replace(record, contract=CONTRACT)
+
+
 @asynccontextmanager
-async def _held(recorded: Recorded, archive: Archive, ledger: Ledger) -> AsyncIterator[str]:
+async def _held(
+    recorded: Recorded, record: JudgingRecord, archive: Archive, ledger: Ledger
+) -> AsyncIterator[str]:
     """The run that the judgments belong to, for this process alone."""
-    record = structs.replace(recorded.manifest.judging, contract=CONTRACT)
     if record.id == recorded.row.judging:
         async with ledger.claim(recorded.id):
             yield recorded.id
@@ -62,13 +74,14 @@ async def _held(recorded: Recorded, archive: Archive, ledger: Ledger) -> AsyncIt
     units = archive.units(recorded.scope)
     intake = await ledger.intake(IncomingUnit(unit.id, recorded.id, unit.body) for unit in units)
     run = run_id(recorded.row.name, record.id, intake.content)
-    manifest = structs.replace(recorded.manifest, judging=record)
+    source = recorded.manifest.settled_from or recorded.id
+    manifest = structs.replace(recorded.manifest, judging=record, settled_from=source)
     async with ledger.begin(run, recorded.row.name, manifest, intake):
         yield run
 
 
 async def _compute(
-    recorded: Recorded,
+    judging: Judging,
     ledger: Ledger,
     run: str,
     group: JudgeGroup,
@@ -79,7 +92,7 @@ async def _compute(
 ) -> None:
     """One judgment computed anew, or dropped where a reply is missing."""
     try:
-        judgment = await settle(recorded.judging, group, repeat, unit, endpoint, tally)
+        judgment = await settle(judging, group, repeat, unit, endpoint, tally)
     except Stopped:
         await ledger.forget(run, unit.no, group.index, repeat)
     else:

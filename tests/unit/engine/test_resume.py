@@ -38,7 +38,7 @@ async def test_added_units_make_another_run_and_only_they_are_sent(tmp_path: Pat
     write_suite(tmp_path, 3)
     first = await judged(tmp_path)
     write_rows(tmp_path, samples(5))
-    again = await judged(tmp_path, tell_changes=lambda changes: None)
+    again = await judged(tmp_path, tell_changes=lambda changes, differences: None)
     assert again.run != first.run
     assert (again.tally.sent, again.tally.cached, again.counts.planned) == (2, 3, 5)
     assert again.changed == (2, 0, 0)

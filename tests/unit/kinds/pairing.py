@@ -33,7 +33,7 @@ def protocol(language: str = "en", **settings: Any) -> PairwiseProtocol:
     return PairwiseProtocol(
         prompts=builtin.prompts(language),
         words=builtin.words(language),
-        **({"criteria": criteria, "priority": read_priority(builtin, criteria)} | given),
+        **({"criteria": criteria, "priority": read_priority(builtin)} | given),
     )
 
 

@@ -126,12 +126,12 @@ def _criterion(protocol: Protocol, row: object, language: str, number: int) -> C
     return Criterion(ident, text.strip())
 
 
-def read_priority(protocol: Protocol, criteria: Sequence[Criterion]) -> tuple[str, ...]:
+def read_priority(protocol: Protocol) -> tuple[str, ...]:
     """Which criteria decide a conflict of marks, the first of them first; raises ProtocolError."""
     priority = protocol.given.get("priority", [])
     if not isinstance(priority, list):
         raise ProtocolError(_FILE, "priority must be a list of criteria")
-    ids = [criterion.id for criterion in criteria]
+    ids = protocol.ids("criteria")
     for ident in cast("list[object]", priority):
         if ident not in ids:
             raise ProtocolError(

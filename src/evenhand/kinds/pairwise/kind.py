@@ -21,7 +21,7 @@ from evenhand.kinds.pairwise.shown import shown
 from evenhand.kinds.pairwise.table import PairTable
 from evenhand.kinds.pairwise.verdict import READER
 from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.shared.load import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.shared.own import OwnForm, OwnPrompt
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import REPAIRS
@@ -69,12 +69,13 @@ class PairwiseKind:
 
     def _protocol(self, protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
         settings, criteria = terms.settings, read_criteria(protocol, language)
-        words = protocol.words(language)
+        words, priority = protocol.words(language), read_priority(protocol)
         return PairwiseProtocol(
             prompts=protocol.judge_prompts(language),
             words=words,
             criteria=criteria,
-            priority=read_priority(protocol, criteria),
+            priority=tuple(settings.get("priority", priority)),
+            told_priority=priority,
             max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
             repairs=settings["repairs"],
             use=tuple(settings["use"]),
@@ -86,9 +87,17 @@ class PairwiseKind:
         )
 
     def check_protocol(self, protocol: Protocol, language: str) -> None:
-        read_priority(protocol, read_criteria(protocol, language))
+        read_criteria(protocol, language)
+        read_priority(protocol)
         read_max_rounds(protocol)
         asks_for_table(protocol)
+
+    def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
+        require_same_ids(protocol, asked, "criteria")
+        return {
+            "priority": list(read_priority(protocol)),
+            "max_rounds": read_max_rounds(protocol),
+        }
 
     def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
         return shown(body, judgments)

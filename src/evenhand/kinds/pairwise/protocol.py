@@ -135,6 +135,8 @@ class PairwiseProtocol:
     words: Words
     criteria: tuple[Criterion, ...]
     priority: tuple[str, ...]
+    told_priority: tuple[str, ...] | None = None
+    """What the judges were told of it, where their replies are settled by another."""
     max_rounds: int = MAX_ROUNDS
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
@@ -147,8 +149,12 @@ class PairwiseProtocol:
     form: Form = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        form = form_of(self.criteria, self.priority, self.words.phrases)
+        form = form_of(self.criteria, self._told, self.words.phrases)
         object.__setattr__(self, "form", form)
+
+    @property
+    def _told(self) -> tuple[str, ...]:
+        return self.priority if self.told_priority is None else self.told_priority
 
     async def judge(self, pair: Pair, asking: Asking) -> Judgment:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
@@ -270,7 +276,7 @@ class PairwiseProtocol:
         """None where the prompt may ask for another form than ours; a judge that fills a form by
         probabilities always needs one."""
         if style == "compact":
-            leading = self.priority[0] if self.priority else self.criteria[0].id
+            leading = self._told[0] if self._told else self.criteria[0].id
             beside = extra_blocks(pair.extras, self.use).values()
             topic = "\n".join((*beside, pair.topic))
             say = self.words.phrases
@@ -335,16 +341,17 @@ class PairwiseProtocol:
         order = bare.order
         marks = {c: _TURNED_MARKS[order][mark] for c, mark in reply.marks.items()}
         named = _TURNED_WINNERS[order][reply.winner]
-        decided = changed(
+        # A judge contradicts itself by the rule that it was told, whichever settles the pair.
+        is_contradiction = named not in (None, derived(marks, self._told))
+        return changed(
             bare,
             winner=derived(marks, self.priority),
+            flags=(*("self_contradiction",) * is_contradiction, *bare.flags),
             said=named,
             marks=marks,
             criteria={c: _comment(answer, order) for c, answer in reply.criteria.items()},
             explanation=reply.explanation,
         )
-        flags = ("self_contradiction",) * decided.contradicts_itself
-        return changed(decided, flags=(*flags, *bare.flags))
 
     def _verdict(
         self, pair: Pair, visible: Pair, rounds: Sequence[Round], passes: Sequence[PairPass]

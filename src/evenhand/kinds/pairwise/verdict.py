@@ -77,8 +77,8 @@ class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def contradicts_itself(self) -> bool:
-        """Whether the judge's own winner is not what its marks give."""
-        return self.said is not None and self.said != self.winner
+        """Whether the judge's own winner is not what its marks give by the rule it was told."""
+        return "self_contradiction" in self.flags
 
 
 class PairVerdict(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
@@ -55,6 +56,8 @@ class RubricKind:
 
     def judging(self, protocol: Protocol, terms: Terms) -> RubricJudging:
         rubric = None if terms.rubric is None else build_rubric(terms.rubric)
+        if "no_evidence" in terms.settings:
+            protocol = _with_phrase(protocol, terms.settings["no_evidence"])
         languages = {
             language: RubricProtocol(
                 prompts=protocol.judge_prompts(language),
@@ -72,8 +75,17 @@ class RubricKind:
     def check_protocol(self, protocol: Protocol, language: str) -> None:
         """There are no tables."""
 
+    def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
+        return {"no_evidence": protocol.given.get("no_evidence")}
+
     def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
         return shown(body, judgments)
 
     def read_judgment(self, text: JudgmentText) -> Judgment:
         return READER.read(text)
+
+
+def _with_phrase(protocol: Protocol, phrase: object) -> Protocol:
+    """The protocol with another phrase for no evidence; None is that of its kind."""
+    values = {name: value for name, value in protocol.given.items() if name != "no_evidence"}
+    return replace(protocol, given=values | ({} if phrase is None else {"no_evidence": phrase}))

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 from evenhand.errors import nearest
 from evenhand.exchange import Style
@@ -131,6 +131,17 @@ class Protocol:
         is_needless = OWN in self.texts and language not in row
         return row.get("en") or row.get("id") if is_needless else row.get(language)
 
+    def rows(self, table: str) -> list[Mapping[str, Any]]:
+        """The rows of one of its tables that have an id."""
+        rows = self.given.get(table)
+        values = cast("list[object]", rows) if isinstance(rows, list) else []
+        tables = [cast("Mapping[str, Any]", row) for row in values if isinstance(row, Mapping)]
+        return [row for row in tables if "id" in row]
+
+    def ids(self, table: str) -> list[str]:
+        """The ids in one of its tables, whatever its languages are."""
+        return [str(row["id"]) for row in self.rows(table)]
+
     def words(self, language: str) -> Words:
         """The fixed phrases in one language; beside a prompt of the user's own, in its names."""
         english = self._said("en")
@@ -199,6 +210,17 @@ def parse_toml(file: str, text: str) -> dict[str, Any]:
         raise ProtocolError(file, f"not TOML: {error}") from None
     except RecursionError:
         raise ProtocolError(file, "not TOML: nested too deeply") from None
+
+
+def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
+    """Refuse rules about other things than those that replies speak of; raises ProtocolError."""
+    ids, asked_ids = protocol.ids(table), asked.ids(table)
+    if set(ids) != set(asked_ids):
+        raise ProtocolError(
+            "protocol.toml",
+            f"its {table} are {', '.join(ids) or 'none'}; the judges were asked for"
+            f" {', '.join(asked_ids) or 'none'}, so other replies would be needed",
+        )
 
 
 def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:

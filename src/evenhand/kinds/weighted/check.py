@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
+from msgspec.structs import replace
+
 from evenhand import jsontext
-from evenhand.judgment import FixCode, Reason
+from evenhand.judgment import Fix, FixCode, Reason
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.raw import plain_number
 from evenhand.kinds.shared.words import Words
@@ -61,6 +63,18 @@ def check_reply(
 def total_of(scores: Mapping[str, float]) -> float:
     """The sum of the scores, as exact as they are written."""
     return _number(sum(map(_decimal, scores.values()), Decimal()))
+
+
+def under_weights(grade: Grade, weights: Mapping[str, float]) -> tuple[Grade, list[Fix]] | None:
+    """A grade as other weights of its type have it, and each score that was rescaled. None where
+    a dimension counts now that had no points to be given."""
+    old = grade.weights or weights
+    if any(weights[d] and not old[d] for d in weights) and not grade.critical_fail:
+        return None
+    score = {d: rescaled(points, old[d], weights[d]) for d, points in grade.score.items()}
+    fixes = [Fix("rescaled", f"score.{d}") for d in score if score[d] != grade.score[d]]
+    total = total_of(score)
+    return replace(grade, weights=dict(weights), score=score, total_score=total), fixes
 
 
 def failed_grade(task: Task, reason: str, ungraded: str) -> Grade:

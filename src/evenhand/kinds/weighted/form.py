@@ -54,6 +54,16 @@ def read_types(
     )
 
 
+def read_weights(protocol: Protocol) -> dict[str, dict[str, float]]:
+    """The weights of each task type, whatever the languages of the protocol are; raises
+    ProtocolError."""
+    dimensions = protocol.ids("dimensions")
+    return {
+        str(row["id"]): _weights(str(row["id"]), row.get("weights"), dimensions)
+        for row in protocol.rows("types")
+    }
+
+
 def _worded(
     protocol: Protocol, table: str, language: str
 ) -> list[tuple[str, str, Mapping[str, Any]]]:

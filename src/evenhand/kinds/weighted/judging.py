@@ -42,7 +42,7 @@ class WeightedJudging:
     @property
     def ends(self) -> Ends:
         """From nothing to the most points that a type of task has."""
-        types = self.languages[self.default].types
+        types = self.languages[self.default].settled_types
         return {
             name: (0.0, max(float(task_type.weights[name]) for task_type in types))
             for name in self.dimensions

@@ -8,9 +8,9 @@ from typing import Any
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
 from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.shared.load import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.shared.own import OwnForm
-from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types
+from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.kinds.weighted.measure import scored, scored_unit
 from evenhand.kinds.weighted.protocol import ALIASES, WeightedProtocol
@@ -74,6 +74,7 @@ class WeightedKind:
             words=protocol.words(language),
             dimensions=dimensions,
             types=read_types(protocol, language, dimensions),
+            new_weights=terms.settings.get("weights"),
             rubric=terms.rubric,
             repairs=terms.settings["repairs"],
             use=tuple(terms.settings["use"]),
@@ -82,6 +83,11 @@ class WeightedKind:
 
     def check_protocol(self, protocol: Protocol, language: str) -> None:
         read_types(protocol, language, read_dimensions(protocol, language))
+
+    def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
+        for table in ("dimensions", "types"):
+            require_same_ids(protocol, asked, table)
+        return {"weights": read_weights(protocol)}
 
     def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
         return shown(body, judgments)

@@ -28,7 +28,7 @@ from evenhand.kinds.shared.render import (
     size_of,
 )
 from evenhand.kinds.shared.words import Words
-from evenhand.kinds.weighted.check import Task, check_reply, failed_grade
+from evenhand.kinds.weighted.check import Task, check_reply, failed_grade, under_weights
 from evenhand.kinds.weighted.form import (
     Dimension,
     TaskType,
@@ -64,6 +64,8 @@ class WeightedProtocol:
     words: Words
     dimensions: tuple[Dimension, ...]
     types: tuple[TaskType, ...]
+    new_weights: Mapping[str, Mapping[str, float]] | None = None
+    """By task type, where replies are settled by other weights than the judges were told."""
     rubric: str | None = None
     """The rubric for rows that bring none."""
     repairs: int = REPAIRS
@@ -74,7 +76,33 @@ class WeightedProtocol:
     )
 
     async def judge(self, answer: Answer, asking: Asking) -> Judgment:
-        """Critical fails by code, then ask, check, ask again; settle or fail."""
+        """Critical fails by code, then ask, check, ask again; settle or fail. A grade under new
+        weights is rescaled and flagged; what they cannot be applied to is asked under them."""
+        judgment = await self._judge(answer, asking)
+        if self.new_weights is None or not isinstance(judgment, Verdict):
+            return judgment
+        assert isinstance(judgment.value, Grade)
+        task_type = judgment.value.task_type
+        if task_type is None:
+            return judgment
+        reweighed = under_weights(judgment.value, self.new_weights[task_type])
+        if reweighed is None:
+            renewed = replace(self, types=self.settled_types, new_weights=None, forms={})
+            return await renewed.judge(answer, asking)
+        grade, fixes = reweighed
+        is_new = grade.weights != judgment.value.weights
+        flags = (*judgment.flags, *["new_weights"] * is_new)
+        return replace(judgment, value=grade, fixes=(*judgment.fixes, *fixes), flags=flags)
+
+    @property
+    def settled_types(self) -> tuple[TaskType, ...]:
+        """The types with the weights that grades have in the end."""
+        if self.new_weights is None:
+            return self.types
+        weights = self.new_weights
+        return tuple(replace(kind, weights=weights[kind.id]) for kind in self.types)
+
+    async def _judge(self, answer: Answer, asking: Asking) -> Judgment:
         style, size = asking.styles[0], size_of(answer.prompt, answer.answer, answer.extras)
         hidden = await asking.aside(partial(_hidden, answer), size)
         flags = [f"hidden_characters:{kind}" for kind in hidden]

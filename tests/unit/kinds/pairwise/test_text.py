@@ -183,7 +183,7 @@ def test_criteria_priority_and_rounds_are_those_of_the_specification(language: s
     criteria = read_criteria(protocol, language)
     assert tuple(one.id for one in criteria) == CRITERIA
     assert len({one.text for one in criteria}) == 5
-    assert read_priority(protocol, criteria) == ("C1", "C2", "C5")
+    assert read_priority(protocol) == ("C1", "C2", "C5")
     assert read_max_rounds(protocol) == 3
 
 

@@ -1,0 +1,184 @@
+"""Other rules for replies that are there: what a person says instead of a run's protocol, and what
+becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from msgspec import structs
+
+from evenhand import jsontext
+from evenhand.errors import UsageError, quoted
+from evenhand.folders import read_text
+from evenhand.kinds import KINDS
+from evenhand.kinds.shared.load import Protocol, ProtocolError, parse_toml
+from evenhand.manifest import JudgingRecord
+
+_KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}
+"""Rules by the keys of a protocol that say them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRules:
+    """What a run is to be settled under; what is left empty stays as it is."""
+
+    protocol: Protocol | None = None
+    """One whose rules are to hold, whatever its prompts are."""
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Single rules by name: `priority`, `max_rounds`, `weights`."""
+
+
+class RuleChange(NamedTuple):
+    """A rule by its name, as it was and as it is."""
+
+    name: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} {_text(self.new)} in place of {_text(self.old)}"
+
+    def json(self) -> dict[str, Any]:
+        return {"old": self.old, "new": self.new}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, cast("list[object]", value))) or "none"
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[str, Mapping[str, float]]", value)
+        return "; ".join(
+            f"{kind} {'/'.join(jsontext.dump(weight) for weight in row.values())}"
+            for kind, row in rows.items()
+        )
+    return "that of the kind" if value is None else str(value)
+
+
+def rules_of(protocol: Protocol, record: JudgingRecord) -> dict[str, Any]:
+    """The rules that a judging settles by: those of its protocol, or what was set instead."""
+    kind, settings = KINDS[protocol.kind], record.settings
+    rules = dict(kind.rules(protocol, protocol))
+    unset = {name for name, value in kind.settings.items() if settings.get(name) == value}
+    return rules | {name: settings[name] for name in rules if name in settings.keys() - unset}
+
+
+def changed_rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[RuleChange]:
+    """The rules that differ. Of weights, the types that do."""
+    return [
+        RuleChange(name, _differing(old.get(name), value), _differing(value, old.get(name)))
+        for name, value in new.items()
+        if value != old.get(name)
+    ]
+
+
+def _differing(value: object, beside: object) -> object:
+    """Of a table, the rows that are other than those beside them; anything else as it is."""
+    if not (isinstance(value, Mapping) and isinstance(beside, Mapping)):
+        return value
+    rows, others = cast("Mapping[str, Any]", value), cast("Mapping[str, Any]", beside)
+    return {name: row for name, row in rows.items() if row != others.get(name)}
+
+
+def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> JudgingRecord:
+    """The judging of the same prompts and judges that settles by new rules; raises UsageError where
+    its kind has no such rule, or where other replies would be needed."""
+    kind = KINDS[protocol.kind]
+    own_rules, rules = dict(kind.rules(protocol, protocol)), rules_of(protocol, record)
+    if new.protocol is not None:
+        rules |= _rules_of_folder(new.protocol, protocol)
+    for name, value in new.values.items():
+        rules[name] = _checked(protocol, rules, name, value)
+    settings = dict(record.settings)
+    for name, value in rules.items():
+        settings[name] = value
+        if value == own_rules[name]:
+            del settings[name]
+            settings |= {name: kind.settings[name]} if name in kind.settings else {}
+    return structs.replace(record, settings=settings)
+
+
+def _rules_of_folder(new: Protocol, asked: Protocol) -> Mapping[str, Any]:
+    if new.kind != asked.kind:
+        raise UsageError(
+            f"the protocol {quoted(new.name)} is of the kind {new.kind}; the run was judged by the"
+            f" kind {asked.kind}",
+            advice="Name a protocol of the same kind.",
+        )
+    kind = KINDS[asked.kind]
+    try:
+        for language in new.languages:
+            kind.check_protocol(new, language)
+        return kind.rules(new, asked)
+    except ProtocolError as error:
+        raise UsageError(
+            str(error),
+            where=f"{new.name}/{error.file}",
+            advice="To judge by that protocol, name it in the suite: evenhand run",
+        ) from None
+
+
+def _checked(protocol: Protocol, rules: Mapping[str, Any], name: str, value: Any) -> Any:
+    """One rule as the kind reads it; raises UsageError."""
+    kind = KINDS[protocol.kind]
+    if name not in rules:
+        has = ", ".join(name for name in _KEYS if name in rules)
+        raise UsageError(
+            f"the protocol kind {protocol.kind} has no {name.replace('_', ' ')}",
+            advice=f"It has: {has}." if has else "Leave it out.",
+        )
+    if name == "weights":
+        value = _types_under(protocol, rules["weights"], value)
+    edited = replace(protocol, given={**protocol.given, _KEYS[name]: value})
+    try:
+        return kind.rules(edited, protocol)[name]
+    except ProtocolError as error:
+        raise UsageError(str(error)) from None
+
+
+def _types_under(
+    protocol: Protocol, weights: Mapping[str, Any], new: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The table of task types with new weights; a type that is not named keeps its own."""
+    for name in new:
+        if name not in weights:
+            known = ", ".join(weights)
+            raise UsageError(f"no task type is called {quoted(name)}", advice=f"Known: {known}.")
+    rows = {**weights, **new}
+    return [{**row, "weights": rows[str(row["id"])]} for row in protocol.rows("types")]
+
+
+def read_weights_file(path: Path) -> dict[str, Any]:
+    """Weights by task type from a .toml or .json file, which may also be a protocol.toml; raises
+    UsageError."""
+    text = read_text(path, "the weights")
+    try:
+        value: object = (
+            jsontext.parse(text) if path.suffix.lower() == ".json" else parse_toml(path.name, text)
+        )
+    except ValueError as error:
+        raise UsageError(f"the weights cannot be read: {error}", where=str(path)) from None
+    rows = _rows_by_type(value)
+    if not rows:
+        raise UsageError(
+            "there are no weights in the file",
+            where=str(path),
+            advice="Write, for each task type: fact = { logic_and_fact = 50, ... }, or in JSON"
+            ' {"fact": {"logic_and_fact": 50, ...}}.',
+        )
+    return rows
+
+
+def _rows_by_type(value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {}
+    table = cast("Mapping[str, Any]", value)
+    if isinstance(table.get("types"), Sequence):
+        rows = cast("Sequence[object]", table["types"])
+        tables = [cast("Mapping[str, Any]", row) for row in rows if isinstance(row, Mapping)]
+        return {str(row["id"]): row.get("weights") for row in tables if "id" in row}
+    if isinstance(table.get("weights"), Mapping):
+        table = cast("Mapping[str, Any]", table["weights"])
+    return {name: row for name, row in table.items() if isinstance(row, Mapping)}

@@ -1,0 +1,298 @@
+"""`settle` under new rules: no call, a run beside the old one, and pending what needs a call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from evenhand.files.protocols import protocol_texts
+from tests.suites import answers, pair_row, stored, write_answers, write_pairs, write_suite
+from tests.unit.cli.conftest import CallCommand
+
+PRIORITY_JUDGE = """
+import json, re
+BLOCK = re.compile(r"\\[\\[(\\w+) ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1 \\2\\]\\]", re.DOTALL)
+TURNED = {"A+": "B+", "B+": "A+", "tie": "tie"}
+
+async def judge(messages, schema, params):
+    "Factual correctness goes to the reply, completeness to the answer, in whichever slot they are."
+    shown = {name: text for name, _, text in BLOCK.findall(messages[-1]["content"])}
+    marks = {"C1": "B+", "C2": "A+", "C3": "tie", "C4": "tie", "C5": "tie"}
+    is_turned = shown["candidate_1"].startswith("A reply")
+    marks = {c: TURNED[m] if is_turned else m for c, m in marks.items()}
+    criteria = {
+        c: {"first_meets": True, "second_meets": True, "comment": "so", "mark": mark}
+        for c, mark in marks.items()
+    }
+    winner = "A" if marks["C1"] == "A+" else "B"
+    return json.dumps({"criteria": criteria, "explanation": "by C1", "winner": winner})
+"""
+JUDGE = {"model": "python/judge:judge"}
+FACT = {"logic_and_fact": 30, "constraint_adherence": 60, "helpfulness_and_creativity": 10}
+
+
+def winners(folder: Path, run: str = "latest") -> list[str]:
+    return [row["output"]["winner"] for row in stored(folder, run) if row["output"]]
+
+
+def pairs_of_two(number: int) -> list[dict[str, Any]]:
+    return [pair_row(f"p{i}", 1, 2, topic=f"Topic {i}?") for i in range(number)]
+
+
+def own_protocol(folder: Path, kind: str, **changes: tuple[str, str]) -> Path:
+    """A copy of a built-in protocol in a folder, with some of its text changed."""
+    for name, text in protocol_texts(kind).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for old, new in changes.values():
+        edit(folder / "protocol.toml", old, new)
+    return folder
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_another_priority_turns_verdicts_without_a_call(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(tmp_path, pairs_of_two(4), JUDGE, judge=PRIORITY_JUDGE)
+    old = call("run", "--json").json
+    assert winners(tmp_path) == ["B"] * 4
+    settled = call("settle", "latest", "--priority", "C2,C1", "--json").json
+    assert (settled["calls"], settled["verdicts"], settled["pending"]) == (0, 4, 0)
+    assert settled["run"] != old["run"]
+    assert settled["settled_from"] == old["run"]
+    assert settled["rules"] == {"priority": {"old": ["C1", "C2", "C5"], "new": ["C2", "C1"]}}
+    assert winners(tmp_path, settled["run"]) == ["A"] * 4
+    assert winners(tmp_path, old["run"]) == ["B"] * 4
+    flags = [flag for row in stored(tmp_path, settled["run"]) for flag in row["flags"]]
+    # The judge kept to the rule that it was told.
+    assert "self_contradiction" not in flags
+    assert call("show", settled["run"], "--json").json["pairwise"]["self_contradictions"] == 0
+    # What was sent is shown as it was sent.
+    (judgment,) = call("show", settled["run"], "p0", "--json").json["judgments"]
+    assert [len(one["messages"]) for one in judgment["exchanges"]] == [2, 2]
+
+
+def test_the_same_rules_settle_the_run_itself(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
+    old = call("run", "--json").json["run"]
+    new = call("settle", old, "--priority", "C2", "--json").json["run"]
+    same = call("settle", old, "--priority", "C1,C2,C5", "--max-rounds", "3", "--json").json
+    assert (same["run"], same["settled_from"], same["rules"]) == (old, None, {})
+    # And back again, from what was settled by others.
+    back = call("settle", new, "--priority", "C1,C2,C5", "--json").json
+    assert back["run"] == old
+    assert winners(tmp_path, old) == ["B", "B"]
+
+
+def test_rules_add_up_from_one_settling_to_the_next(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
+    call("run")
+    new = call("settle", "latest", "--priority", "C2", "--json").json["run"]
+    both = call("settle", new, "--max-rounds", "1", "--json").json
+    assert both["rules"] == {"max_rounds": {"old": 3, "new": 1}}
+    assert winners(tmp_path, both["run"]) == ["A", "A"]
+
+
+def test_fewer_rounds_settle_and_more_rounds_are_pending(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(
+        tmp_path, pairs_of_two(3), {"model": "python/judge:first"}, settings={"max_rounds": 2}
+    )
+    old = call("run", "--json").json["run"]
+    assert {row["output"]["rounds"] for row in stored(tmp_path, old)} == {2}
+    fewer = call("settle", old, "--max-rounds", "1", "--json").json
+    assert (fewer["verdicts"], fewer["pending"], fewer["calls"]) == (3, 0, 0)
+    assert {row["output"]["rounds"] for row in stored(tmp_path, fewer["run"])} == {1}
+    said = call("settle", old, "--max-rounds", "5")
+    assert "3 would need a call that was never made: pending" in said.err
+    more = call("settle", old, "--max-rounds", "5", "--json").json
+    assert (more["verdicts"], more["pending"], more["calls"]) == (0, 3, 0)
+    assert winners(tmp_path, old) == ["uncertain"] * 3
+
+
+def test_new_weights_rescale_and_flag(call: CallCommand, tmp_path: Path) -> None:
+    write_answers(tmp_path, answers(3))
+    old = call("run", "--json").json["run"]
+    (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
+    settled = call("settle", old, "--weights", "weights.json", "--json").json
+    assert (settled["calls"], settled["verdicts"], settled["pending"]) == (0, 3, 0)
+    first, second, failed = stored(tmp_path, settled["run"])
+    assert first["output"]["weights"] == FACT
+    # Seven of 60, 30 and 10 points.
+    assert list(first["output"]["score"].values()) == [3.5, 14, 7]
+    assert first["output"]["total_score"] == 24.5
+    fixes = [(fix["code"], fix["path"]) for fix in first["fixes"]]
+    assert fixes == [
+        ("rescaled", "score.logic_and_fact"),
+        ("rescaled", "score.constraint_adherence"),
+    ]
+    assert "new_weights" in first["flags"]
+    assert "new_weights" in second["flags"]
+    assert failed["output"]["critical_fail"]
+    assert (failed["output"]["total_score"], failed["output"]["weights"]) == (0, FACT)
+    assert [row["output"]["total_score"] for row in stored(tmp_path, old)] == [21, 21, 0]
+    assert call("store", "verify").code == 0
+
+
+def test_weights_may_stand_in_toml_or_in_a_protocol(call: CallCommand, tmp_path: Path) -> None:
+    write_answers(tmp_path, answers(1))
+    old = call("run", "--json").json["run"]
+    row = ", ".join(f"{name} = {weight}" for name, weight in FACT.items())
+    (tmp_path / "plain.toml").write_text(f"fact = {{ {row} }}\n")
+    (tmp_path / "nested.toml").write_text(f"[weights]\nfact = {{ {row} }}\n")
+    old_row = "logic_and_fact = 60, constraint_adherence = 30"
+    mine = own_protocol(
+        tmp_path / "mine",
+        "weighted",
+        weights=(old_row, "logic_and_fact = 30, constraint_adherence = 60"),
+    )
+    ways = (("--weights", "plain.toml"), ("--weights", "nested.toml"))
+    ways += (("--weights", str(mine / "protocol.toml")), ("--protocol", "mine"))
+    runs = {call("settle", old, *way, "--json").json["run"] for way in ways}
+    assert len(runs) == 1 and runs != {old}
+
+
+def test_points_that_could_not_be_given_are_pending(call: CallCommand, tmp_path: Path) -> None:
+    mine = own_protocol(
+        tmp_path / "mine",
+        "weighted",
+        weights=(
+            "logic_and_fact = 60, constraint_adherence = 30, helpfulness_and_creativity = 10",
+            "logic_and_fact = 70, constraint_adherence = 30, helpfulness_and_creativity = 0",
+        ),
+    )
+    write_answers(tmp_path, answers(3), judge=ZERO_JUDGE, protocol="mine")
+    old = call("run", "--json").json
+    assert old["verdicts"] == 3
+    edit(mine / "protocol.toml", "= 70,", "= 60,")
+    edit(
+        mine / "protocol.toml", "helpfulness_and_creativity = 0", "helpfulness_and_creativity = 10"
+    )
+    settled = call("settle", old["run"], "--protocol", "mine", "--json").json
+    # What code failed has no points to rescale.
+    assert (settled["verdicts"], settled["pending"], settled["calls"]) == (1, 2, 0)
+
+
+ZERO_JUDGE = """
+import json
+
+async def good(messages, schema, params):
+    dimensions = list(schema["properties"]["score"]["properties"])
+    return json.dumps(
+        {
+            "inferred_task_type": None,
+            "critical_fail": False,
+            "critical_fail_reason": None,
+            "reasoning": dict.fromkeys(dimensions, "so it is"),
+            "score": dict(zip(dimensions, (7, 7, 0))),
+            "confidence": "high",
+        }
+    )
+"""
+
+
+def test_a_protocol_folder_brings_its_rules(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
+    old = call("run", "--json").json["run"]
+    own_protocol(
+        tmp_path / "strict",
+        "pairwise",
+        priority=('priority = ["C1", "C2", "C5"]', 'priority = ["C2"]'),
+        rounds=("max_rounds = 3", "max_rounds = 2"),
+    )
+    settled = call("settle", old, "--protocol", "strict", "--json").json
+    assert settled["rules"].keys() == {"priority", "max_rounds"}
+    assert winners(tmp_path, settled["run"]) == ["A", "A"]
+    text = call("settle", old, "--protocol", "strict").out
+    assert "priority C2 in place of C1, C2, C5" in text
+    assert "max_rounds 2 in place of 3" in text
+    shown = call("show", settled["run"]).out
+    assert f"settled from      {old}" in shown
+    assert "priority C2 in place of C1, C2, C5" in shown
+
+
+def test_rules_that_do_not_fit_are_refused_and_leave_nothing(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_pairs(tmp_path, pairs_of_two(1), JUDGE, judge=PRIORITY_JUDGE)
+    call("run")
+    own_protocol(
+        tmp_path / "other",
+        "pairwise",
+        ids=('id = "C5"', 'id = "C6"'),
+        priority=('"C2", "C5"]', '"C2"]'),
+    )
+    own_protocol(tmp_path / "grades", "weighted")
+    (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
+    (tmp_path / "bare.json").write_text("[1, 2]")
+    refusals = {
+        ("--priority", "C9"): "C9",
+        ("--weights", "weights.json"): "has no weights",
+        ("--weights", "bare.json"): "there are no weights in the file",
+        ("--weights", "nowhere.json"): "nowhere.json",
+        ("--protocol", "other"): "other replies would be needed",
+        ("--protocol", "grades"): "of the kind weighted",
+        ("--protocol", "nowhere"): "no protocol is called",
+    }
+    for options, words in refusals.items():
+        said = call("settle", "latest", *options)
+        assert said.code == 2, options
+        assert words in said.err
+    assert len(call("runs", "--json").json["runs"]) == 1
+
+
+def test_weights_that_do_not_fit_are_refused(call: CallCommand, tmp_path: Path) -> None:
+    write_answers(tmp_path, answers(1))
+    call("run")
+    for weights, words in (
+        ({"fact": FACT | {"logic_and_fact": 31}}, "add up to 101"),
+        ({"facts": FACT}, "no task type is called"),
+        ({"fact": {"logic_and_fact": 100}}, "must name each of"),
+    ):
+        (tmp_path / "weights.json").write_text(json.dumps(weights))
+        said = call("settle", "latest", "--weights", "weights.json")
+        assert said.code == 2
+        assert words in said.err
+    assert call("settle", "latest", "--max-rounds", "1").code == 2
+    assert call("settle", "latest", "--priority", "C1").code == 2
+    assert len(call("runs", "--json").json["runs"]) == 1
+
+
+NOTE = "The suite here differs from what run"
+
+
+def test_a_word_wherever_the_folder_differs_from_what_a_run_used(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    mine = own_protocol(tmp_path / "mine", "pairwise")
+    write_pairs(tmp_path, pairs_of_two(3), JUDGE, judge=PRIORITY_JUDGE, protocol="mine")
+    old = call("run", "--json").json["run"]
+    commands = (("show", old), ("show", old, "p0"), ("compare", old), ("leaderboard", old))
+    commands += (("report", old, "-o", "report.html"), ("settle", old))
+    for command in commands:
+        assert NOTE not in call(*command).err, command
+    edit(mine / "protocol.toml", '"C1", "C2", "C5"]', '"C2", "C1"]')
+    edit(mine / "prompts" / "en.md", "{{topic}}", "\n{{topic}}")
+    for command in commands:
+        said = call(*command)
+        assert said.code == 0, (command, said.err)
+        assert NOTE in said.err, command
+        assert "priority C2, C1 in place of C1, C2, C5" in said.err
+        assert "prompts/en.md" in said.err
+    told = call("run").err
+    assert "priority C2, C1 in place of C1, C2, C5" in told
+    assert "prompts/en.md" in told
+    assert NOTE not in call("show", "latest").err
+    assert NOTE in call("show", old).err
+
+
+def test_a_rubric_that_was_edited_is_told_too(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 2)
+    old = call("run", "--json").json["run"]
+    edit(tmp_path / "rubric.json", "Is it clear?", "Is it very clear?")
+    assert "rubric rubric.json" in call("show", old).err
+    assert "rubric" in call("run").err
