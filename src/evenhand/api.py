@@ -229,11 +229,11 @@ class Run:
         from evenhand.results.report import ReportOptions, write_report
 
         fields = _listed(by)
-        asked = ReportOptions(
+        options = ReportOptions(
             language=language, by=fields, baseline=baseline, seed=seed, summary=summary
         )
         with self._opened() as (store, recorded):
-            write_report(Path(path), store, recorded, asked)
+            write_report(Path(path), store, recorded, options)
         return Path(path)
 
 

@@ -31,7 +31,7 @@ from evenhand.stats.decision.gate import (
     Sequential,
     gate_scores,
     gate_votes,
-    said,
+    is_set,
 )
 
 STOPPED = (
@@ -52,9 +52,9 @@ def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditi
     if flag_fields and flag_fields != _by(compared.get("by") or (), pairs=pairs):
         compared = {}  # a baseline of other variants than those asked for means nothing
     conditions = plain(manifest.gate) if manifest.gate else {}
-    conditions |= {name: value for name, value in flags.items() if said(value)}
+    conditions |= {name: value for name, value in flags.items() if is_set(value)}
     settings = {**compared, **conditions}
-    if not any(said(settings.get(name)) for name in CONDITIONS):
+    if not any(is_set(settings.get(name)) for name in CONDITIONS):
         raise UsageError(
             "a gate needs a condition",
             advice=f"Give one or more: {', '.join(CONDITIONS.values())}; or a [gate] table in the"
@@ -109,7 +109,7 @@ def _fits(request: Conditions, kind: Kind) -> None:
             "only answers graded by the weighted protocol have critical fails",
             advice="Leave out --max-critical-fails.",
         )
-    compared = [name for name in AGAINST if said(getattr(request, name))]
+    compared = [name for name in AGAINST if is_set(getattr(request, name))]
     if compared and request.baseline is None:
         raise UsageError(
             f"{CONDITIONS[compared[0]]} needs something to compare with",
@@ -129,7 +129,7 @@ def _has_critical_fails(measure: Scoring | Voting) -> bool:
 def _whole(conditions: Mapping[str, Any]) -> None:
     """Refuse to hold all units to what was meant for variants."""
     for name, flag in PER_VARIANT.items():
-        if said(conditions.get(name)):
+        if is_set(conditions.get(name)):
             raise UsageError(
                 f"{flag} needs --by",
                 advice="Name the field that tells the variants apart: --by FIELD, or `by` under"

@@ -131,99 +131,104 @@ Decisions = Mapping[tuple[str, str, str], Sequential]
 """By variant, baseline and dimension."""
 
 
-def said(value: Any) -> bool:
-    """Whether a condition is asked for; 0 is a value like any other."""
+def is_set(value: Any) -> bool:
+    """Whether a flag or condition has a value; 0 is a value like any other."""
     return value is not None and value is not False and value != ()
 
 
 def gate_scores(
     scores: Scores,
     counts: Judgments,
-    asked: Conditions,
+    request: Conditions,
     seed: int = 0,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
     """Hold samples or answers to the conditions."""
     if not counts.verdicts:
-        return _nothing_yet(counts, asked)
-    table = scores if asked.judge is None else of_judge(scores, asked.judge)
-    for name in asked.dimensions:
+        return _nothing_yet(counts, request)
+    table = scores if request.judge is None else of_judge(scores, request.judge)
+    for name in request.dimensions:
         _dimension(table, name)
-    if not asked.by:
+    if not request.by:
         everything = np.ones(len(table.units), dtype=np.bool_)
         whole = _Part(None, everything, _questions(table), counts.left > 0)
-        conditions = list(_of_units(table, asked, whole))
-        unscaled = asked.min_mean is not None and not table.given_scale
+        conditions = list(_of_units(table, request, whole))
+        unscaled = request.min_mean is not None and not table.given_scale
         notes = (UNKNOWN_SCALE,) if unscaled else ()
-        return _gate([*conditions, *_failures(counts, asked)], asked, notes)
+        return _gate([*conditions, *_failures(counts, request)], request, notes)
     compared = compare_scores(
-        table, asked.by, asked.baseline, pair_by=asked.pair_by or None, level=asked.level, seed=seed
+        table,
+        request.by,
+        request.baseline,
+        pair_by=request.pair_by or None,
+        level=request.level,
+        seed=seed,
     )
-    places = layout(table, asked.by, asked.pair_by or None)
-    names = _subjects(places.variants, asked.baseline, asked.variant, "variant")
-    spans = {name: high - low for name in asked.dimensions for low, high in [_ends(table, name)]}
+    places = layout(table, request.by, request.pair_by or None)
+    names = _subjects(places.variants, request.baseline, request.variant, "variant")
+    spans = {name: high - low for name in request.dimensions for low, high in [_ends(table, name)]}
 
     def shared(variant: str, dimension: str) -> Shared:
         return shared_scores(table, places, dimension, variant, compared.baseline)
 
-    duels = [*_duels(compared, shared, asked, names, spans, decisions, left=counts.left > 0)]
-    conditions = [*_against(compared.baseline, asked, duels)]
+    duels = [*_duels(compared, shared, request, names, spans, decisions, left=counts.left > 0)]
+    conditions = [*_against(compared.baseline, request, duels)]
     if not names:
-        conditions = _alone(compared.baseline, asked, "variant")
+        conditions = _alone(compared.baseline, request, "variant")
     for name in names:
-        conditions += _of_units(table, asked, _part(places, name, left=counts.left > 0))
+        conditions += _of_units(table, request, _part(places, name, left=counts.left > 0))
     caveats = () if decisions else _notes(compared, names)
-    return _gate([*conditions, *_failures(counts, asked)], asked, caveats)
+    return _gate([*conditions, *_failures(counts, request)], request, caveats)
 
 
 def gate_votes(
     votes: Votes,
     counts: Judgments,
-    asked: Conditions,
+    request: Conditions,
     seed: int = 0,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
     """Hold the candidates of pairs to the conditions."""
     if not counts.verdicts:
-        return _nothing_yet(counts, asked)
-    candidate = asked.candidate or asked.variant
+        return _nothing_yet(counts, request)
+    candidate = request.candidate or request.variant
     if candidate is not None:
         chosen(votes.candidates, candidate, "candidate")
     conditions: list[Condition] = []
     notes: tuple[str, ...] = ()
-    if asked.baseline is not None:
+    if request.baseline is not None:
         compared = compare_votes(
-            votes, asked.baseline, judge=asked.judge, level=asked.level, seed=seed
+            votes, request.baseline, judge=request.judge, level=request.level, seed=seed
         )
-        names = _subjects(votes.candidates, asked.baseline, candidate, "candidate")
+        names = _subjects(votes.candidates, request.baseline, candidate, "candidate")
         criteria = (*votes.marks, OVERALL)
-        for name in asked.dimensions:
+        for name in request.dimensions:
             chosen(criteria, name, "criterion")
-        spans = dict.fromkeys(asked.dimensions, 1.0)
+        spans = dict.fromkeys(request.dimensions, 1.0)
         pending, left = counts.pending, counts.left > 0
 
         def shared(variant: str, dimension: str) -> Shared:
-            return shared_votes(votes, dimension, variant, compared.baseline, asked.judge)
+            return shared_votes(votes, dimension, variant, compared.baseline, request.judge)
 
-        duels = [*_duels(compared, shared, asked, names, spans, decisions, pending, left=left)]
+        duels = [*_duels(compared, shared, request, names, spans, decisions, pending, left=left)]
         notes = () if decisions else _notes(compared, names)
-        conditions += _against(compared.baseline, asked, duels)
-        conditions += _rates_against(compared.baseline, asked, duels)
+        conditions += _against(compared.baseline, request, duels)
+        conditions += _rates_against(compared.baseline, request, duels)
         if not names:
-            conditions = _alone(compared.baseline, asked, "candidate")
-    elif asked.min_win_rate is not None:
+            conditions = _alone(compared.baseline, request, "candidate")
+    elif request.min_win_rate is not None:
         if candidate is None:
             raise UsageError(
                 "--min-win-rate needs to know whose",
                 advice=f"Name it: --candidate C, of: {_listed(votes.candidates)}.",
             )
-        if asked.dimensions != (OVERALL,):
+        if request.dimensions != (OVERALL,):
             raise UsageError(
                 "a win rate on one criterion is against a baseline",
                 advice="Add --baseline C.",
             )
-        conditions.append(_rate_of(votes, candidate, counts, asked))
-    return _gate([*conditions, *_failures(counts, asked)], asked, notes)
+        conditions.append(_rate_of(votes, candidate, counts, request))
+    return _gate([*conditions, *_failures(counts, request)], request, notes)
 
 
 def _notes(compared: Comparison, variants: tuple[str, ...]) -> tuple[str, ...]:
@@ -237,35 +242,35 @@ def _notes(compared: Comparison, variants: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _nothing_yet(counts: Judgments, asked: Conditions) -> Gate:
+def _nothing_yet(counts: Judgments, request: Conditions) -> Gate:
     """Of a run without a verdict only its failures can be told."""
     why = f"no judgment has a verdict ({counts.failed} failed, {counts.pending} pending)"
-    return _gate([*_open_all(asked, why), *_failures(counts, asked)], asked, ())
+    return _gate([*_open_all(request, why), *_failures(counts, request)], request, ())
 
 
-def _alone(base: str, asked: Conditions, what: str) -> list[Condition]:
+def _alone(base: str, request: Conditions, what: str) -> list[Condition]:
     """Where there is nobody to hold to the conditions."""
-    return _open_all(asked, f"there is no {what} beside the baseline {quoted(base)}")
+    return _open_all(request, f"there is no {what} beside the baseline {quoted(base)}")
 
 
-def _open_all(asked: Conditions, why: str) -> list[Condition]:
+def _open_all(request: Conditions, why: str) -> list[Condition]:
     """Every condition but that on failures, for want of anything to go by."""
     return [
-        unknown(name, why, None if name == "better" else getattr(asked, name))
+        unknown(name, why, None if name == "better" else getattr(request, name))
         for name in CONDITIONS
-        if name != "max_failure_rate" and said(getattr(asked, name))
+        if name != "max_failure_rate" and is_set(getattr(request, name))
     ]
 
 
-def _failures(counts: Judgments, asked: Conditions) -> Iterator[Condition]:
-    if asked.max_failure_rate is not None:
-        yield share_at_most("max_failure_rate", counts, asked.max_failure_rate)
+def _failures(counts: Judgments, request: Conditions) -> Iterator[Condition]:
+    if request.max_failure_rate is not None:
+        yield share_at_most("max_failure_rate", counts, request.max_failure_rate)
 
 
-def _gate(conditions: list[Condition], asked: Conditions, notes: tuple[str, ...]) -> Gate:
+def _gate(conditions: list[Condition], request: Conditions, notes: tuple[str, ...]) -> Gate:
     order = list(CONDITIONS)
     conditions.sort(key=lambda condition: order.index(condition.name))
-    return Gate(conditions=tuple(conditions), level=asked.level, notes=notes)
+    return Gate(conditions=tuple(conditions), level=request.level, notes=notes)
 
 
 def _subjects(
@@ -304,7 +309,7 @@ class _Duel:
 def _duels(
     compared: Comparison,
     shared: Callable[[str, str], Shared],
-    asked: Conditions,
+    request: Conditions,
     names: tuple[str, ...],
     spans: Mapping[str, float],
     decisions: Decisions,
@@ -313,7 +318,7 @@ def _duels(
     left: bool,
 ) -> Iterator[_Duel]:
     """What is known of each variant and dimension; a sequential decision beats a fixed test."""
-    for variant, dimension in product(names, asked.dimensions):
+    for variant, dimension in product(names, request.dimensions):
         row = compared.row(variant, dimension)
         decided = decisions.get((variant, compared.baseline, dimension))
         if row is None:
@@ -322,20 +327,20 @@ def _duels(
         span = spans[dimension]
         if decided:
             row = replace(row, outcome=decided.outcome)
-            fits = decided.fits(asked.level)
-            figure = decided.figure if fits else decided.unfit(asked.level)
+            fits = decided.fits(request.level)
+            figure = decided.figure if fits else decided.unfit(request.level)
             missing = decided.skipped
         else:
-            figure, missing = difference(shared(variant, dimension), asked.level), pending
+            figure, missing = difference(shared(variant, dimension), request.level), pending
         figure = replace(figure, left=left)
         yield _Duel(variant, dimension, row, widened(figure, figure.n, missing, (-span, span)))
 
 
-def _against(base: str, asked: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
+def _against(base: str, request: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
     """The conditions that compare with the baseline."""
     for name in AGAINST:
-        margin = None if name == "better" else asked.no_worse_than
-        if not said(getattr(asked, name)):
+        margin = None if name == "better" else request.no_worse_than
+        if not is_set(getattr(request, name)):
             continue
         for duel in duels:
             if duel.row is None:
@@ -376,21 +381,21 @@ def _questions(scores: Scores) -> Ints:
     return alone
 
 
-def _of_units(scores: Scores, asked: Conditions, part: _Part) -> Iterator[Condition]:
+def _of_units(scores: Scores, request: Conditions, part: _Part) -> Iterator[Condition]:
     """The conditions on what some units have, whatever the others have."""
     whose = f" of {quoted(part.variant)}" if part.variant is not None else ""
-    if asked.min_mean is not None:
-        for name in asked.dimensions:
+    if request.min_mean is not None:
+        for name in request.dimensions:
             values, ends = _dimension(scores, name)
             what = f"the mean{whose}" + ("" if name == OVERALL else f" on {quoted(name)}")
-            figure = _mean(scores, part, values, ends, asked.level)
+            figure = _mean(scores, part, values, ends, request.level)
             about = {"variant": part.variant, "dimension": name}
-            yield at_least("min_mean", figure, asked.min_mean, what, **about)
-    if asked.max_critical_fails is not None:
+            yield at_least("min_mean", figure, request.min_mean, what, **about)
+    if request.max_critical_fails is not None:
         rows = part.units[scores.unit]
         fails = int(scores.critical[rows].sum())
         missing = int(_due(scores)[part.units].sum()) - int((~scores.failed[rows]).sum())
-        most, name = asked.max_critical_fails, "max_critical_fails"
+        most, name = request.max_critical_fails, "max_critical_fails"
         yield count_at_most(name, fails, missing, most, left=part.left, variant=part.variant)
 
 
@@ -427,9 +432,9 @@ def _mean(
     return replace(figure, bounds=bounds, left=part.left)
 
 
-def _rates_against(base: str, asked: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
+def _rates_against(base: str, request: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
     """Win rates in direct comparisons with the baseline."""
-    least = asked.min_win_rate
+    least = request.min_win_rate
     if least is None:
         return
     for duel in duels:
@@ -441,22 +446,22 @@ def _rates_against(base: str, asked: Conditions, duels: list[_Duel]) -> Iterator
         yield at_least("min_win_rate", rate(duel.difference), least, what + on, **duel.where)
 
 
-def _rate_of(votes: Votes, name: str, counts: Judgments, asked: Conditions) -> Condition:
+def _rate_of(votes: Votes, name: str, counts: Judgments, request: Conditions) -> Condition:
     """The win rate against all others, as the leaderboard has it."""
     place, _ = chosen(votes.candidates, name, "candidate")
     rows = (votes.first == place) != (votes.second == place)
-    if asked.judge is not None:
-        rows &= votes.judge == judge_named(votes.judges, asked.judge)
+    if request.judge is not None:
+        rows &= votes.judge == judge_named(votes.judges, request.judge)
     won = np.where(votes.second == place, votes.preference, 1 - votes.preference)[rows]
     decided = ~np.isnan(won)
     figure = NOTHING
     if decided.any():
         least, most = (float(np.where(decided, won, end).mean()) for end in (0.0, 1.0))
-        figure = mean_figure(won[decided], votes.topic[rows][decided], (0.0, 1.0), asked.level)
+        figure = mean_figure(won[decided], votes.topic[rows][decided], (0.0, 1.0), request.level)
         figure = replace(figure, bounds=(least, most), counted="votes")
-    assert asked.min_win_rate is not None
+    assert request.min_win_rate is not None
     figure = replace(figure, left=counts.left > 0)
     figure = widened(figure, won.size, counts.pending, (0.0, 1.0))
     about = {"variant": name, "dimension": OVERALL}
     what = f"the win rate of {quoted(name)}"
-    return at_least("min_win_rate", figure, asked.min_win_rate, what, **about)
+    return at_least("min_win_rate", figure, request.min_win_rate, what, **about)
