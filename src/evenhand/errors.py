@@ -22,7 +22,7 @@ Each message says what happened, where, and what to do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import ClassVar
 
 from evenhand.judgment import Reason
@@ -88,6 +88,16 @@ class EvenhandError(Exception):
 
 class UsageError(EvenhandError):
     exit_code = 2
+
+
+def no_such_field(name: str, fields: Collection[str]) -> UsageError:
+    """What to raise for a field that is none of these."""
+    near = nearest(name, fields)
+    there = ", ".join(fields) or "none"
+    return UsageError(
+        f"no unit has a field {quoted(name)}",
+        advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
+    )
 
 
 class DataError(EvenhandError):

@@ -26,6 +26,7 @@ from evenhand.ledger.ports import (
     StoredJudgment,
     StoredUnit,
 )
+from evenhand.limits import PAGE_ROWS
 from evenhand.manifest import (
     Compare,
     JudgeRecord,
@@ -251,6 +252,34 @@ async def test_a_scope_may_end_after_some_units(store: Store, ledger: Ledger) ->
     counts = [store.archive.counts(one, 1) for one in (limited, scope, Scope(scope.run, 99))]
     assert [(one.planned, one.verdicts) for one in counts] == [(2, 2), (5, 5), (5, 5)]
     assert await ledger.open_work(limited, 1, 0, ()) == list(store.archive.units(limited))
+
+
+async def test_a_scope_may_name_some_units(store: Store, ledger: Ledger) -> None:
+    scope = await begun(ledger, units_of(5))
+    units = list(store.archive.units(scope))
+    for unit in units[:4]:
+        await ledger.settle(scope.run, of(unit, VERDICT))
+    await ledger.flush()
+    places = tuple(units[place].position for place in (1, 3, 4))
+    some = Scope(scope.run, positions=places)
+    assert ids(store, some) == ["u1", "u3", "u4"]
+    assert [unit.id for unit, _ in store.archive.judgments(some)] == ["u1", "u3"]
+    assert [unit.id for unit, _ in store.archive.judgments(some, "u3")] == ["u3"]
+    assert list(store.archive.judgments(some, "u0")) == []
+    assert [no for no, *_ in store.archive.judged(some)] == [units[1].no, units[3].no]
+    counts = store.archive.counts(some, 1)
+    assert (counts.planned, counts.verdicts, counts.pending) == (3, 2, 1)
+    assert await ledger.open_work(some, 0, 0, ()) == [units[4]]
+    assert ids(store, Scope(scope.run, 2, positions=places)) == ["u1"]
+    nothing = Scope(scope.run, positions=())
+    assert (ids(store, nothing), store.archive.counts(nothing, 1).planned) == ([], 0)
+
+
+async def test_a_scope_may_name_more_units_than_a_page_has(store: Store, ledger: Ledger) -> None:
+    scope = await begun(ledger, units_of(2 * PAGE_ROWS + 50))
+    units = list(store.archive.units(scope))
+    odd = tuple(unit.position for unit in units[1::2])
+    assert list(store.archive.units(Scope(scope.run, positions=odd))) == units[1::2]
 
 
 async def test_a_start_is_noted_whole_or_not_at_all(store: Store, ledger: Ledger) -> None:

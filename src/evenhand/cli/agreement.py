@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from evenhand.cli.common import (
+    about_run,
     json_option,
     on_conflict_option,
     print_json,
     recorded,
     run_argument,
     store_option,
+    tell_selection,
+    where_option,
 )
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.ports import Archive
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Pairs: leave out where either side is a tie.",
 )
+@where_option
 @on_conflict_option
 @click.option("--majority", is_flag=True, help="One verdict a side and unit: majority or mean.")
 @click.option("--by", metavar="FIELD", help="Also for each value of this field.")
@@ -64,6 +68,7 @@ def agreement_command(
     against: str | None,
     judges: tuple[str, ...],
     ties: Ties,
+    where: tuple[str, ...],
     on_conflict: Rule | None,
     majority: bool,
     by: str | None,
@@ -83,15 +88,14 @@ def agreement_command(
     """
     if majority and against is None:
         raise UsageError("--majority needs another side", advice="Name it: --against RUN[:JUDGE]")
-    opened, run_record = recorded(store, run)
+    opened, run_record = recorded(store, run, where)
     try:
         labels = None if against is None else _label_source(opened, run_record, against)
         options = {"judges": judges, "majority": majority, "by": by, "level": level}
         agreed = _agreed(opened, run_record, labels, ties, on_conflict, options)
     finally:
         opened.close()
-    about = {
-        "run": run_record.row.id,
+    about = about_run(run_record) | {
         "against": labels and labels.name,
         "ties": ties,
         "majority": majority,
@@ -103,6 +107,7 @@ def agreement_command(
         return
     from evenhand.report.terminal.agreement import agreement_lines
 
+    tell_selection(run_record)
     out = console()
     for line in agreement_lines(about, agreed):
         out.print(line)
@@ -120,11 +125,13 @@ class _LabelSource(NamedTuple):
 
 
 def _label_source(store: Archive, run: Recorded, against: str) -> _LabelSource:
+    from evenhand.results.selection import same_units
+
     run_name, _, judge = against.partition(":")
     if not run_name:
         return _LabelSource(run, judge)
     try:
-        return _LabelSource(find_run(store, run_name), judge)
+        return _LabelSource(same_units(store, run, find_run(store, run_name)), judge)
     except UsageError as error:
         if against not in run.names:
             raise

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
@@ -38,6 +38,12 @@ on_conflict_option = click.option(
     help="Pairs: what orders that contradict each other come to. Default: the run's own rule.",
 )
 run_argument = click.argument("run", default="latest")
+where_option = click.option(
+    "--where",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Only units with this value of a field; repeatable. One field twice: either value.",
+)
 
 
 def store_at(url: str | None, *, must_exist: bool = True) -> Store:
@@ -85,17 +91,32 @@ def resume_advice(url: str) -> str:
     return f"To continue: {command}"
 
 
-def recorded(url: str | None, run: str) -> tuple[Archive, Recorded]:
-    """A store to read from, and a run in it; told on stderr where the suite in this folder is not
-    what the run used."""
+def recorded(url: str | None, run: str, where: Sequence[str] = ()) -> tuple[Archive, Recorded]:
+    """A store to read from, and a run in it, or those of its units that --where selects; told on
+    stderr where the suite in this folder is not what the run used."""
+    from evenhand.results.selection import select
+
     archive = archive_at(url)
     try:
-        found = find_run(archive, run)
-        folder_notice(found)
-        return archive, found
+        run_record = find_run(archive, run)
+        folder_notice(run_record)
+        return archive, select(archive, run_record, where)
     except BaseException:
         archive.close()
         raise
+
+
+def about_run(run: Recorded) -> dict[str, Any]:
+    """What `--json` begins with: which run, and what of it was selected."""
+    return {"run": run.id, "selected": run.selection and run.selection.json()}
+
+
+def tell_selection(run: Recorded, *, stderr: bool = False) -> None:
+    """One line about what was selected, if anything was."""
+    if run.selection is not None:
+        from evenhand.report.terminal.tables import safe
+
+        click.echo(safe(run.selection.text), err=stderr)
 
 
 def print_json(value: Any) -> None:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from evenhand.cli.common import (
+    about_run,
     json_option,
     on_conflict_option,
     print_json,
     recorded,
     run_argument,
     store_option,
+    tell_selection,
+    where_option,
 )
 from evenhand.report.terminal.tables import console
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Pair units on these fields. Default: those of the id less --by.",
 )
+@where_option
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
@@ -46,6 +50,7 @@ def compare_command(
     by: tuple[str, ...],
     baseline: str | None,
     pair_by: tuple[str, ...],
+    where: tuple[str, ...],
     judge: str | None,
     on_conflict: Rule | None,
     level: float,
@@ -65,7 +70,7 @@ def compare_command(
     """
     from evenhand.results.compare import compared, field_names
 
-    opened, run_record = recorded(store, run)
+    opened, run_record = recorded(store, run, where)
     try:
         comparison = compared(
             opened,
@@ -81,10 +86,11 @@ def compare_command(
     finally:
         opened.close()
     if as_json:
-        print_json({"run": run_record.row.id, **comparison.json()})
+        print_json(about_run(run_record) | comparison.json())
         return
     from evenhand.report.terminal.comparison import comparison_lines
 
+    tell_selection(run_record)
     out = console()
     for line in comparison_lines(comparison):
         out.print(line)

@@ -10,7 +10,13 @@ from typing import Any
 import click
 
 from evenhand import jsontext
-from evenhand.cli.common import recorded, run_argument, store_option
+from evenhand.cli.common import (
+    recorded,
+    run_argument,
+    store_option,
+    tell_selection,
+    where_option,
+)
 from evenhand.data.files import is_text
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
@@ -36,9 +42,16 @@ from evenhand.runs.recorded import Recorded
 @click.option(
     "--only", type=click.Choice(["low-confidence"]), help="Grades given with low confidence alone."
 )
+@where_option
 @store_option
 def export_command(
-    run: str, output: str, full: bool, fronts: bool, only: str | None, store: str | None
+    run: str,
+    output: str,
+    full: bool,
+    fronts: bool,
+    only: str | None,
+    where: tuple[str, ...],
+    store: str | None,
 ) -> None:
     """Write the results of RUN to a file, by its ending.
 
@@ -47,12 +60,13 @@ def export_command(
     """
     if full and fronts:
         raise click.UsageError("--full and --fronts exclude each other")
-    opened, run_record = recorded(store, run)
+    opened, run_record = recorded(store, run, where)
     try:
         number = _write(output, opened, run_record, full, fronts, only)
         counts = run_record.counts(opened)
     finally:
         opened.close()
+    tell_selection(run_record, stderr=True)
     if output != "-":
         click.echo(f"{number} rows written to {output}", err=True)
     left_out = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from evenhand.cli.common import (
+    about_run,
     json_option,
     notice,
     on_conflict_option,
@@ -16,6 +17,7 @@ from evenhand.cli.common import (
     recorded,
     run_argument,
     store_option,
+    where_option,
 )
 from evenhand.errors import UsageError
 from evenhand.report.junit import junit
@@ -57,6 +59,7 @@ _SHARE = click.FloatRange(0, 1)
     help="Answers: at most K critical fails.",
 )
 @click.option("--max-failure-rate", type=_SHARE, metavar="R", help="At most this share failed.")
+@where_option
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, help="Of the intervals.  [default: 0.95]")
@@ -68,6 +71,7 @@ _SHARE = click.FloatRange(0, 1)
 @json_option
 def gate_command(
     run: str,
+    where: tuple[str, ...],
     report: Path | None,
     seed: int | None,
     store: str | None,
@@ -85,7 +89,7 @@ def gate_command(
     evenhand gate --min-mean 0.8 --max-critical-fails 0 --max-failure-rate 0.02
     evenhand gate --candidate new --baseline old --min-win-rate 0.5 --junit gate.xml
     """
-    opened, run_record = recorded(store, run)
+    opened, run_record = recorded(store, run, where)
     try:
         conditions, rule = conditions_of(run_record, flags)
         chance = run_record.manifest.judging.seed if seed is None else seed
@@ -109,7 +113,7 @@ def _write(path: Path, gate: Gate, run: Recorded) -> None:
 
 def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
     if as_json:
-        print_json({"run": run.row.id, **gate.json()})
+        print_json(about_run(run) | gate.json())
     else:
         out = console()
         for text in gate_lines(gate, out.width):

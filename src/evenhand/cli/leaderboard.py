@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenhand.cli.common import (
+    about_run,
     json_option,
     on_conflict_option,
     print_json,
     recorded,
     run_argument,
     store_option,
+    tell_selection,
+    where_option,
 )
 from evenhand.report.terminal.tables import console
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 @click.command("leaderboard")
 @run_argument
 @on_conflict_option
+@where_option
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @click.option(
     "--ties",
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 def leaderboard_command(
     run: str,
     on_conflict: Rule | None,
+    where: tuple[str, ...],
     judge: str | None,
     by: str | None,
     criterion: str | None,
@@ -70,16 +75,17 @@ def leaderboard_command(
     from evenhand.results.compare import ranked
 
     options: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion, "seed": seed}
-    opened, run_record = recorded(store, run)
+    opened, run_record = recorded(store, run, where)
     try:
         board = ranked(opened, run_record, rule=on_conflict, **options, **figures)
     finally:
         opened.close()
     if as_json:
-        print_json({"run": run_record.row.id, **board.json()})
+        print_json(about_run(run_record) | board.json())
         return
     from evenhand.report.terminal.leaderboard import leaderboard_lines
 
+    tell_selection(run_record)
     out = console()
     for line in leaderboard_lines(board):
         out.print(line)

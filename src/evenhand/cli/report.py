@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from evenhand.cli.common import recorded, run_argument, store_option
+from evenhand.cli.common import (
+    recorded,
+    run_argument,
+    store_option,
+    tell_selection,
+    where_option,
+)
 
 LANGUAGES = ("en", "ru", "zh", "ja")
 
@@ -33,6 +39,7 @@ LANGUAGES = ("en", "ru", "zh", "ja")
     " prompt_variant, else model.",
 )
 @click.option("--baseline", metavar="V", help="The variant or candidate to compare with.")
+@where_option
 @click.option("--seed", type=int, help="Of the statistics. Default: that of the run.")
 @store_option
 def report_command(
@@ -42,6 +49,7 @@ def report_command(
     summary: bool,
     by: tuple[str, ...],
     baseline: str | None,
+    where: tuple[str, ...],
     seed: int | None,
     store: str | None,
 ) -> None:
@@ -52,9 +60,10 @@ def report_command(
     from evenhand.results.report import ReportOptions, write_report
 
     options = ReportOptions(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
-    opened, run_record = recorded(store, run)
+    opened, run_record = recorded(store, run, where)
     try:
         size = write_report(Path(output), opened, run_record, options)
     finally:
         opened.close()
+    tell_selection(run_record, stderr=True)
     click.echo(f"{output} written, {size / 1e6:.1f} MB", err=True)

@@ -10,7 +10,16 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from evenhand.cli.common import archive_at, json_option, print_json, recorded, store_option, wait
+from evenhand.cli.common import (
+    archive_at,
+    json_option,
+    print_json,
+    recorded,
+    store_option,
+    tell_selection,
+    wait,
+    where_option,
+)
 from evenhand.cli.views import run_figures, run_json, unit_lines, verdict_line
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment, Verdict
@@ -59,15 +68,18 @@ def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
 @click.command("show")
 @click.argument("run", default="latest")
 @click.argument("unit", required=False)
+@where_option
 @store_option
 @json_option
-def show_command(run: str, unit: str | None, store: str | None, as_json: bool) -> None:
+def show_command(
+    run: str, unit: str | None, where: tuple[str, ...], store: str | None, as_json: bool
+) -> None:
     """Show RUN (an id, a prefix, a suite's name, latest, latest~1), or one UNIT of it.
 
     A unit is shown with its text, the verdict (scores with their evidence marked, marks pass by
     pass, or grades with reasons), and each prompt with the raw reply and what was wrong with it.
     """
-    opened, run_record = recorded(store, run)
+    opened, run_record = recorded(store, run, where)
     try:
         if unit is None:
             _show_run(opened, run_record, as_json)
@@ -82,6 +94,7 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
     if as_json:
         print_json(about | run_json(run.kind, store, scope, run.judge_groups, run.rule))
         return
+    tell_selection(run)
     out = console()
     for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
         out.print(f"{key:17} {safe(about[key])}")

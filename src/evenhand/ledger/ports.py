@@ -73,10 +73,18 @@ class RunRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The units a command is about: the first so many of a run, or all of it (None)."""
+    """The units a command is about: the first so many of a run, or all of it (None); of these, only
+    those at some positions, in their order, if they are named."""
 
     run: str
     limit: int | None = None
+    positions: tuple[int, ...] | None = None
+
+    def holds(self, position: int) -> bool:
+        """Whether the unit at this position of the run is one of them."""
+        if self.limit is not None and position > self.limit:
+            return False
+        return self.positions is None or position in self.positions
 
 
 class Changes(NamedTuple):

@@ -151,6 +151,8 @@ def gate_run(
         gate = gate_votes(vote_table(store, recorded, rule), counts, request, seed, decisions)
     else:
         gate = gate_scores(score_table(store, recorded), counts, request, seed, decisions)
+    if recorded.selection is not None:
+        return replace(gate, notes=(recorded.selection.text, *gate.notes))
     if recorded.manifest.is_sequential:
         levels = {f" at level {check.figure.level:.4g}" for check in decisions.values()}
         note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")

@@ -78,6 +78,7 @@ def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
         "imported": plain(manifest.imported) if manifest.imported else None,
         "settled_from": manifest.settled_from,
         "rules": {change.name: change.json() for change in recorded.rule_changes},
+        "selected": recorded.selection and recorded.selection.json(),
     }
 
 

@@ -28,6 +28,7 @@ from evenhand.report.html.build import (
     Method,
     Position,
     Report,
+    Selected,
 )
 from evenhand.report.html.pack import PackedUnits, Packer
 from evenhand.report.html.page import LANGUAGES, Words, require, visible, words
@@ -180,6 +181,12 @@ class _Of:
             names=names_of(recorded, self.language),
         )
 
+    def _selected(self) -> Selected | None:
+        selection = self.recorded.selection
+        if selection is None:
+            return None
+        return Selected(selection.condition, len(selection.positions), selection.of)
+
     def facts(self, units: int) -> dict[str, Any]:
         row = self.recorded.row
         return {
@@ -190,6 +197,7 @@ class _Of:
             "created": row.created,
             "started": row.started,
             "coverage": self.coverage(units),
+            "selected": self._selected(),
             "sequential": self.recorded.manifest.is_sequential,
         }
 

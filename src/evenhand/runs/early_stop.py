@@ -342,9 +342,9 @@ def schedule(
 
 
 def stored_decision(archive: Archive, recorded: Recorded) -> SequentialTest | None:
-    """What a run that was to stop early has decided; None for any other run, and where what it was
-    to decide was no comparison."""
-    if not recorded.manifest.is_sequential:
+    """What a run that was to stop early has decided; None for any other run, for a part of one, and
+    where what it was to decide was no comparison."""
+    if not recorded.manifest.is_sequential or recorded.selection is not None:
         return None
     try:
         return _stored_schedule(archive, recorded).result()

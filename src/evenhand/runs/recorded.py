@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -27,11 +27,38 @@ _LISTED = 5
 """So many runs are listed where a name finds none, or several."""
 
 
-class Recorded:
-    """A run as the store remembers it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The units of a run that a command is about, where it is not about all of them."""
 
-    def __init__(self, row: RunRow, manifest: Manifest) -> None:
-        self.row, self.manifest = row, manifest
+    where: Mapping[str, tuple[str, ...]]
+    """By field, the values of which a unit has one."""
+    positions: tuple[int, ...]
+    of: int
+    """How many units the run has."""
+
+    @property
+    def condition(self) -> str:
+        """What was selected, on a line."""
+        parts = (f"{name} = {' or '.join(values)}" for name, values in self.where.items())
+        return ", ".join(parts)
+
+    @property
+    def text(self) -> str:
+        """The same, and how many units that are."""
+        return f"Only {self.condition}: {len(self.positions)} of {self.of} units."
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        where = {name: list(values) for name, values in self.where.items()}
+        return {"where": where, "units": len(self.positions), "of": self.of}
+
+
+class Recorded:
+    """A run as the store remembers it, or those of its units that were selected."""
+
+    def __init__(self, row: RunRow, manifest: Manifest, selection: Selection | None = None) -> None:
+        self.row, self.manifest, self.selection = row, manifest, selection
 
     @property
     def id(self) -> str:
@@ -39,8 +66,9 @@ class Recorded:
 
     @property
     def scope(self) -> Scope:
-        """All units of the run."""
-        return Scope(self.row.id)
+        """All units of the run, or those that were selected."""
+        positions = None if self.selection is None else self.selection.positions
+        return Scope(self.row.id, positions=positions)
 
     @property
     def judges(self) -> Sequence[JudgeRecord]:

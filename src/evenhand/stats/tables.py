@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import UsageError, nearest, quoted
+from evenhand.errors import no_such_field
 from evenhand.measures import Rule
 
 Floats = npt.NDArray[np.float64]
@@ -39,12 +39,7 @@ def field_named(fields: Fields, name: str) -> Field:
     """A field by its name, with or without `meta.` before it; raises UsageError."""
     column = fields.get(name) or fields.get(name.removeprefix("meta."))
     if column is None:
-        near = nearest(name, fields)
-        there = ", ".join(fields) or "none"
-        raise UsageError(
-            f"no unit has a field {quoted(name)}",
-            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
-        )
+        raise no_such_field(name, fields)
     return column
 
 

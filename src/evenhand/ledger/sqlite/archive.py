@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -79,9 +81,10 @@ _KNOWN = (
 
 
 def in_scope(scope: Scope) -> str:
-    """The condition that `m` is a row of the scope, which is bound as `run` and `limit`."""
+    """The condition that `m` is a row of the scope, which is bound by `scope_values`."""
     limited = " AND m.position<=:limit" if scope.limit is not None else ""
-    return f"m.run={_NUMBER}{limited}"
+    named = " AND m.position IN (SELECT value FROM json_each(:positions))"
+    return f"m.run={_NUMBER}{limited}{'' if scope.positions is None else named}"
 
 
 def bound(name: str, values: Sequence[str]) -> str:
@@ -145,10 +148,12 @@ class SqliteArchive:
 
     def units(self, scope: Scope) -> Iterator[StoredUnit]:
         sql = f"{_UNITS}{in_scope(scope)} AND m.position>:after ORDER BY m.position"
-        values, page = _values(scope) | {"after": 0}, f"{sql} LIMIT {PAGE_ROWS}"
-        while rows := self._rows(page, values):
-            yield from map(StoredUnit._make, rows)
-            values["after"] = rows[-1][1]
+        page = f"{sql} LIMIT {PAGE_ROWS}"
+        for part in _parts(scope):
+            values = scope_values(part) | {"after": 0}
+            while rows := self._rows(page, values):
+                yield from map(StoredUnit._make, rows)
+                values["after"] = rows[-1][1]
 
     def unit_named(self, run: str, name: str) -> StoredUnit | None:
         rows = self._rows(_NAMED, {"run": run, "name": name})
@@ -166,7 +171,7 @@ class SqliteArchive:
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
         if unit is not None:
             row = self.unit_named(scope.run, unit)
-            if row is not None and (scope.limit is None or row.position <= scope.limit):
+            if row is not None and scope.holds(row.position):
                 yield from ((row, judgment) for judgment in self.of_unit(scope.run, row))
             return
         sql = _JUDGED.format(f"{UNIT}, {JUDGMENT}") + " CROSS JOIN units u ON u.no=m.unit"
@@ -181,7 +186,7 @@ class SqliteArchive:
 
     def _streamed(self, sql: str, scope: Scope) -> Iterator[Any]:
         with self._file.in_use():
-            cursor = self._reading.execute(sql, _values(scope))
+            cursor = self._reading.execute(sql, scope_values(scope))
             while rows := cursor.fetchmany(PAGE_ROWS):
                 yield from rows
 
@@ -198,10 +203,10 @@ class SqliteArchive:
 
     def counts(self, scope: Scope, judgments_per_unit: int) -> Counts:
         counted = f"SELECT COUNT(*) FROM run_units m WHERE {in_scope(scope)}"
-        [(units,)] = self._rows(counted, _values(scope))
+        [(units,)] = self._rows(counted, scope_values(scope))
         columns = "j.status, j.reason, COUNT(*), SUM(j.calls), SUM(j.reasks)"
         grouped = f"{_JUDGED.format(columns)} WHERE {in_scope(scope)} GROUP BY j.status, j.reason"
-        rows = self._rows(grouped, _values(scope))
+        rows = self._rows(grouped, scope_values(scope))
         left_out = sum(number for status, _, number, *_ in rows if status == "left_out")
         return Counts(
             planned=units * judgments_per_unit - left_out,
@@ -268,6 +273,20 @@ class SqliteArchive:
         self._reading.close()
 
 
-def _values(scope: Scope) -> dict[str, Any]:
+def scope_values(scope: Scope) -> dict[str, Any]:
+    """What the condition `in_scope` is bound to."""
     values: dict[str, Any] = {"run": scope.run}
-    return values if scope.limit is None else values | {"limit": scope.limit}
+    if scope.limit is not None:
+        values["limit"] = scope.limit
+    if scope.positions is not None:
+        values["positions"] = json.dumps(scope.positions)
+    return values
+
+
+def _parts(scope: Scope) -> Iterator[Scope]:
+    """A scope in parts that each name no more positions than a page has rows."""
+    if scope.positions is None:
+        yield scope
+        return
+    for start in range(0, len(scope.positions), PAGE_ROWS):
+        yield replace(scope, positions=scope.positions[start : start + PAGE_ROWS])

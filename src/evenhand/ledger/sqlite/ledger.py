@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.ledger.codec import CALL_COLUMNS, call_row, judgment_row, row_call, row_judgment
 from evenhand.ledger.keys import digest
 from evenhand.ledger.ports import Call, IncomingUnit, Intake, Scope, StoredJudgment, StoredUnit
-from evenhand.ledger.sqlite.archive import bound, in_scope
+from evenhand.ledger.sqlite.archive import bound, in_scope, scope_values
 from evenhand.ledger.sqlite.browse import JUDGMENT, UNIT
 from evenhand.ledger.sqlite.connection import StoreFile, now, transaction
 from evenhand.ledger.sqlite.intake import WaitingUnits
@@ -137,7 +137,7 @@ class SqliteLedger:
 
     def _values(self, scope: Scope) -> dict[str, Any]:
         judging = self._judging_number(scope.run)
-        return {"run": scope.run, "limit": scope.limit, "judging": judging}
+        return scope_values(scope) | {"judging": judging}
 
     def _judging_number(self, run: str) -> int:
         """The number of a run's judging."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.report.html.pack import PackedUnits
@@ -184,6 +184,14 @@ class Method:
     """What the ids of dimensions and criteria stand for."""
 
 
+class Selected(NamedTuple):
+    """Some units of a run: by which condition, how many, and of how many."""
+
+    condition: str
+    units: int
+    of: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Everything that a report says."""
@@ -197,6 +205,8 @@ class Report:
     started: str
     coverage: Coverage
     method: Method
+    selected: Selected | None = None
+    """What of the run it is about, where that is not all."""
     sequential: bool = False
     """Whether the run was to stop once its comparison was decided."""
     variants: Sequence[str] = ()

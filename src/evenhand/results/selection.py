@@ -1,0 +1,120 @@
+"""Some units of a run, by the fields of what was judged. Every command that reads a run selects
+here, and from then on the run is those units."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from evenhand import jsontext
+from evenhand.errors import UsageError, nearest, no_such_field, quoted
+from evenhand.kinds.kind import Kind, Voting
+from evenhand.ledger.ports import Archive, StoredUnit
+from evenhand.runs.recorded import Recorded, Selection
+
+LISTED = 10
+"""So many values of a field are listed where one is not there."""
+_Texts = Mapping[str, tuple[str, ...]]
+_Levels = Mapping[str, Mapping[str, None]]
+
+
+def select(archive: Archive, run: Recorded, where: Sequence[str]) -> Recorded:
+    """The run with only those units that each FIELD=VALUE holds for; of several values of one field
+    any may. Raises UsageError for a field or value that no unit has, and if nothing is left."""
+    if not where:
+        return run
+    conditions = _conditions(where)
+    levels: dict[str, dict[str, None]] = {}
+    units, positions = 0, list[int]()
+    for unit in archive.units(run.scope):
+        texts = _texts(run.kind, unit)
+        units += 1
+        for name in texts:
+            # Of fields that nobody asks about the name is enough.
+            values = texts[name] if name in conditions else ()
+            levels.setdefault(name, {}).update(dict.fromkeys(values))
+        if all(set(texts.get(name, ("",))) & set(any_of) for name, any_of in conditions.items()):
+            positions.append(unit.position)
+    _refuse_unknown(run, conditions, levels)
+    selection = Selection(where=conditions, positions=tuple(positions), of=units)
+    if not positions:
+        raise UsageError(
+            f"no unit of run {run.id} is all of it: {selection.condition}",
+            advice="Each is there, but not together: leave one out.",
+        )
+    return Recorded(run.row, run.manifest, selection)
+
+
+def same_units(archive: Archive, run: Recorded, other: Recorded) -> Recorded:
+    """Another run with only those units that a selected run has too, by their ids, or by topic and
+    candidates; the other run as it is where nothing was selected."""
+    selection = run.selection
+    if selection is None:
+        return other
+    if other.id == run.id:
+        return run
+    keys = {key for unit in archive.units(run.scope) for key in _keys(run.kind, unit)}
+    places = [
+        (unit.position, not keys.isdisjoint(_keys(other.kind, unit)))
+        for unit in archive.units(other.scope)
+    ]
+    positions = tuple(position for position, is_there in places if is_there)
+    part = Selection(where=selection.where, positions=positions, of=len(places))
+    return Recorded(other.row, other.manifest, part)
+
+
+def _keys(kind: Kind, unit: StoredUnit) -> list[Hashable]:
+    """By what a unit is found in another run."""
+    if not isinstance(kind.measure, Voting):
+        return [unit.id]
+    pair = kind.measure.unit(unit.body)
+    return [unit.id, (pair.topic, *sorted(pair.candidates))]
+
+
+def _conditions(where: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The values that are asked for, by field; raises UsageError for what names none."""
+    conditions: dict[str, tuple[str, ...]] = {}
+    for condition in where:
+        name, equals, value = condition.partition("=")
+        name = name.strip().removeprefix("meta.")
+        if not name or not equals:
+            raise UsageError(
+                f"--where {quoted(condition)} names no field and value",
+                advice="Write FIELD=VALUE, for instance --where model=gpt-4.1-mini",
+            )
+        conditions[name] = (*conditions.get(name, ()), value.strip())
+    return conditions
+
+
+def _texts(kind: Kind, unit: StoredUnit) -> dict[str, tuple[str, ...]]:
+    """The values of each field of a unit as text, its id and what its kind adds among them; a pair
+    has two candidates."""
+    measure = kind.measure
+    texts: dict[str, tuple[str, ...]] = {"unit": (unit.id,)}
+    if isinstance(measure, Voting):
+        pair = measure.unit(unit.body)
+        texts |= {"topic": (pair.topic,), "candidate": pair.candidates}
+        fields = pair.fields
+    else:
+        fields = measure.unit(unit.body).fields
+    present = {name: value for name, value in fields.items() if value is not None}
+    return texts | {name: (jsontext.as_text(value),) for name, value in present.items()}
+
+
+def _refuse_unknown(run: Recorded, conditions: _Texts, levels: _Levels) -> None:
+    for name, values in conditions.items():
+        if name not in levels:
+            raise no_such_field(name, levels)
+        for value in values:
+            # An empty value asks for units that do not say.
+            if value and value not in levels[name]:
+                raise _no_such_value(run, name, value, list(levels[name]))
+
+
+def _no_such_value(run: Recorded, name: str, value: str, values: Sequence[str]) -> UsageError:
+    near = nearest(value, values)
+    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+    there = f"There are: {', '.join(map(quoted, values[:LISTED]))}{more}"
+    return UsageError(
+        f"no unit of run {run.id} has {quoted(value)} as its {name}",
+        advice=f"Did you mean {quoted(near)}?" if near else there,
+    )
