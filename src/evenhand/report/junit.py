@@ -20,7 +20,7 @@ _PROBLEMS = {"worse": "failure", "not enough evidence": "error"}
 
 def junit(gate: Gate, *, run: str, name: str, started: str) -> bytes:
     """The file; `started` is a time in ISO 8601, of which the seconds are kept."""
-    outcomes = [one.outcome for one in gate.conditions]
+    outcomes = [condition.outcome for condition in gate.conditions]
     root = Element("testsuites")
     suite = SubElement(
         root,
@@ -37,8 +37,8 @@ def junit(gate: Gate, *, run: str, name: str, started: str) -> bytes:
         time="0",
     )
     properties = SubElement(suite, "properties")
-    told = {"run": run, "name": name, "outcome": gate.outcome, "level": f"{gate.level:g}"}
-    for key, value in told.items():
+    values = {"run": run, "name": name, "outcome": gate.outcome, "level": f"{gate.level:g}"}
+    for key, value in values.items():
         SubElement(properties, "property", name=key, value=_text(value))
     for condition in gate.conditions:
         _case(suite, condition, name)

@@ -65,12 +65,14 @@ def _scored(measure: Scoring, judgments: Sequence[Judgment]) -> Outcome:
         codes=tuple(codes) or ("pending",),
         verdicts=len(verdicts),
         scores={
-            name: _mean([one.scores[name] for one in verdicts if name in one.scores])
+            name: _mean([verdict.scores[name] for verdict in verdicts if name in verdict.scores])
             for name in names
         },
         total=(measure.full_marks or 1) * _mean(totals) if totals else None,
         tags=tuple(dict.fromkeys(tag for scored in verdicts for tag in scored.tags)),
-        confidence=tuple(dict.fromkeys(one.confidence for one in verdicts if one.confidence)),
+        confidence=tuple(
+            dict.fromkeys(verdict.confidence for verdict in verdicts if verdict.confidence)
+        ),
     )
 
 

@@ -50,10 +50,10 @@ CONFUSION_SHOWN = 8
 _WIDE = 26
 
 
-def agreement_lines(about: Mapping[str, Any], found: Agreement) -> Iterator[RenderableType]:
+def agreement_lines(about: Mapping[str, Any], agreement: Agreement) -> Iterator[RenderableType]:
     """All that is to be printed, from top to bottom."""
-    yield _heading(about, found)
-    full, brief = _arranged(found.rows)
+    yield _heading(about, agreement)
+    full, brief = _arranged(agreement.rows)
     for row in full:
         yield Text(f"\n{safe(row.dimension)}{_between(row)}", style="bold")
         yield _figures(row, about["level"])
@@ -65,13 +65,13 @@ def agreement_lines(about: Mapping[str, Any], found: Agreement) -> Iterator[Rend
         yield _brief(brief)
         if len(brief) > ROWS_SHOWN:
             yield Text(f"and {len(brief) - ROWS_SHOWN} more; all with --json", style="dim")
-    if found.corrected:
-        what = "win rates" if found.corrected[0].of == "candidate" else "means"
+    if agreement.corrected:
+        what = "win rates" if agreement.corrected[0].of == "candidate" else "means"
         yield Text(f"\n{what} by the judge, corrected by labels, by labels alone", style="bold")
-        yield _corrected(found.corrected, about["level"])
-    if found.notes:
+        yield _corrected(agreement.corrected, about["level"])
+    if agreement.notes:
         yield ""
-    for note in found.notes:
+    for note in agreement.notes:
         yield Text(f"Note: {safe(note)}")
 
 
@@ -81,25 +81,25 @@ def _arranged(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     for row in rows:
         whole.setdefault(row.dimension, row)
     full = list(whole.values()) if len(whole) <= BLOCKS_SHOWN else []
-    rest = [row for row in rows if not any(row is one for one in full)]
+    rest = [row for row in rows if not any(row is full_row for full_row in full)]
     order = sorted(rest, key=lambda row: (row.variant is None, row.judge is not None))
     return full, order if full else sorted(order, key=lambda row: bool(row.judge or row.variant))
 
 
-def _heading(about: Mapping[str, Any], found: Agreement) -> Text:
+def _heading(about: Mapping[str, Any], agreement: Agreement) -> Text:
     text = Text(f"run {about['run']}", style="bold")
     if about["against"] is None:
         text.append(" among its judges", style="bold")
-        rest = f"; {found.only_run} by one alone" if found.only_run else ""
-        text.append(f"\n{_units(found.matched)} rated by at least two{rest}", style="not bold")
+        rest = f"; {agreement.only_run} by one alone" if agreement.only_run else ""
+        text.append(f"\n{_units(agreement.matched)} rated by at least two{rest}", style="not bold")
     else:
         text.append(f" against {safe(about['against'])}", style="bold")
-        said = f"\n{_units(found.matched)} matched, {found.only_run} only in the run,"
-        text.append(f"{said} {found.only_other} only in the other", style="not bold")
-    if found.failed_run or found.failed_other:
-        more = f" and {found.failed_other} of the other" if about["against"] else ""
-        said = f"\nwithout a verdict: {found.failed_run} judgments of the run{more}"
-        text.append(said, style="yellow")
+        matched = f"\n{_units(agreement.matched)} matched, {agreement.only_run} only in the run,"
+        text.append(f"{matched} {agreement.only_other} only in the other", style="not bold")
+    if agreement.failed_run or agreement.failed_other:
+        more = f" and {agreement.failed_other} of the other" if about["against"] else ""
+        failed = f"\nwithout a verdict: {agreement.failed_run} judgments of the run{more}"
+        text.append(failed, style="yellow")
     return text
 
 
@@ -119,33 +119,33 @@ def _percent(level: float) -> str:
 
 def _figures(row: Row, level: float) -> Table:
     """Every coefficient with its interval and what it rests on."""
-    made = table("", "value", _percent(level), "n", right=(1, 2, 3))
-    for name, one in row.figures.items():
-        if one.value is None and name in {"kappa", "with_others"} and not one.n:
+    grid = table("", "value", _percent(level), "n", right=(1, 2, 3))
+    for name, figure in row.figures.items():
+        if figure.value is None and name in {"kappa", "with_others"} and not figure.n:
             continue
-        value = "undefined" if one.value is None else _number(one.value)
-        made.add_row(NAMES[name], value, _interval(one), str(one.n))
-    return made
+        value = "undefined" if figure.value is None else _number(figure.value)
+        grid.add_row(NAMES[name], value, _interval(figure), str(figure.n))
+    return grid
 
 
 def _number(value: float) -> str:
     return f"{value:.3f}"
 
 
-def _interval(one: Coefficient) -> str:
-    if one.value is None or (one.low is None and one.high is None):
+def _interval(figure: Coefficient) -> str:
+    if figure.value is None or (figure.low is None and figure.high is None):
         return "none"
-    low, high = ("?" if end is None else _number(end) for end in (one.low, one.high))
+    low, high = ("?" if end is None else _number(end) for end in (figure.low, figure.high))
     return f"{low} to {high}"
 
 
-def _confusion(found: Confusion, row: Row) -> Table:
+def _confusion(confusion: Confusion, row: Row) -> Table:
     corner = f"{cut(row.judge, 12)} \\ {cut(row.other, 12)}" if row.other else "run \\ other"
-    names = [cut(label, _WIDE if len(found.labels) < 4 else 8) for label in found.labels]
-    made = table(corner, *names, right=range(1, len(names) + 1))
-    for name, counts in zip(names, found.counts, strict=True):
-        made.add_row(name, *map(str, counts))
-    return made
+    names = [cut(label, _WIDE if len(confusion.labels) < 4 else 8) for label in confusion.labels]
+    grid = table(corner, *names, right=range(1, len(names) + 1))
+    for name, counts in zip(names, confusion.counts, strict=True):
+        grid.add_row(name, *map(str, counts))
+    return grid
 
 
 def _brief(rows: Sequence[Row]) -> Table:
@@ -156,13 +156,13 @@ def _brief(rows: Sequence[Row]) -> Table:
     most = 11 if dimensions and who else 24
     heads = [*(["dimension"] if dimensions else []), *(["of"] if who else [])]
     titles = ["n", *(TITLES.get(name, NAMES[name]) for name in names)]
-    made = table(*heads, *titles, right=range(len(heads), len(heads) + len(titles)))
+    grid = table(*heads, *titles, right=range(len(heads), len(heads) + len(titles)))
     for row in rows[:ROWS_SHOWN]:
         about = [cut(row.dimension, most)] if dimensions else []
         about += [cut(_who(row), most)] if who else []
         *cells, last = (row.figures.get(name) for name in names)
-        made.add_row(*about, str(row.n), *map(_cell, cells), _value(last))
-    return made
+        grid.add_row(*about, str(row.n), *map(_cell, cells), _value(last))
+    return grid
 
 
 def _who(row: Row) -> str:
@@ -173,12 +173,12 @@ def _who(row: Row) -> str:
     return row.judge or "all"
 
 
-def _cell(one: Coefficient | None) -> str:
-    if one is None or one.value is None:
+def _cell(figure: Coefficient | None) -> str:
+    if figure is None or figure.value is None:
         return "none"
-    if one.low is None or one.high is None:
-        return f"{one.value:.2f}"
-    return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.2f}"
+    return f"{figure.value:.2f} ({figure.low:.2f} to {figure.high:.2f})"
 
 
 def _corrected(rows: Sequence[CorrectedRow], level: float) -> Table:
@@ -186,21 +186,21 @@ def _corrected(rows: Sequence[CorrectedRow], level: float) -> Table:
     several = any(row.variant is not None for row in rows)
     heads = [rows[0].of, *(["variant"] if several else [])]
     numbers = ["judge", "corrected", _percent(level), "labels", "labelled"]
-    made = table(*heads, *numbers, right=range(len(heads), len(heads) + len(numbers)))
+    grid = table(*heads, *numbers, right=range(len(heads), len(heads) + len(numbers)))
     for row in rows[:ROWS_SHOWN]:
-        found = row.estimate
+        estimate = row.estimate
         variant = [cut(row.variant or "all", 16)] if several else []
-        made.add_row(
+        grid.add_row(
             cut(row.name, 20),
             *variant,
-            _value(found.naive),
-            _value(found.corrected),
-            _interval(found.corrected),
-            _value(found.labels),
+            _value(estimate.naive),
+            _value(estimate.corrected),
+            _interval(estimate.corrected),
+            _value(estimate.labels),
             f"{row.labelled} of {row.judged}",
         )
-    return made
+    return grid
 
 
-def _value(one: Coefficient | None) -> str:
-    return "none" if one is None or one.value is None else _number(one.value)
+def _value(figure: Coefficient | None) -> str:
+    return "none" if figure is None or figure.value is None else _number(figure.value)

@@ -83,10 +83,10 @@ def _table(block: of_kind.Table) -> Table:
         for row in block.rows:
             bare.add_row(line(row))
         return bare
-    drawn = table(*(safe(plain(piece)) for piece in block.head), right=block.right)
+    grid = table(*(safe(plain(piece)) for piece in block.head), right=block.right)
     for row in block.rows:
-        drawn.add_row(*(Text(safe(plain(c.piece)), style=_STYLES[c.tone]) for c in row))
-    return drawn
+        grid.add_row(*(Text(safe(plain(c.piece)), style=_STYLES[c.tone]) for c in row))
+    return grid
 
 
 def line(cells: Sequence[of_kind.Cell]) -> Text:

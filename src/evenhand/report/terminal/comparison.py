@@ -21,35 +21,35 @@ DESCRIPTIVE = (
 )
 TESTS = {"fixed": "fixed n", "sequential": "sequential"}
 """How an outcome is marked where both tests stand in one table."""
-_NAMED = 4
+_NAMES_SHOWN = 4
 _STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
 
 
-def comparison_lines(found: Comparison) -> Iterator[RenderableType]:
+def comparison_lines(comparison: Comparison) -> Iterator[RenderableType]:
     """All that is to be printed of a comparison, from top to bottom."""
-    rows = _shown(found)
-    yield from _headlines(found, rows)
+    rows = _rows_shown(comparison)
+    yield from _headlines(comparison, rows)
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART:
         for name in variants:
-            yield from _variant(found, [row for row in rows if row.variant == name])
+            yield from _variant(comparison, [row for row in rows if row.variant == name])
     else:
         for dimension in dict.fromkeys(row.dimension for row in rows):
-            yield from _dimension(found, [row for row in rows if row.dimension == dimension])
-    if found.tags:
+            yield from _dimension(comparison, [row for row in rows if row.dimension == dimension])
+    if comparison.tags:
         yield Text("\nShare of units with a failure tag or a critical fail")
-        yield _tags_table(found)
-    yield from _missing(found)
-    if found.repeats:
-        yield from _repeats(found.repeats)
-    for note in found.notes:
+        yield _tags_table(comparison)
+    yield from _missing(comparison)
+    if comparison.repeats:
+        yield from _repeats(comparison.repeats)
+    for note in comparison.notes:
         yield Text(f"Note: {safe(note)}")
 
 
-def _headlines(found: Comparison, rows: Sequence[Row]) -> Iterator[Text]:
+def _headlines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[Text]:
     """The answer to each variant's question, once: by the run's own sequential test where it has
     one, else by the test with a fixed number of units."""
-    test = found.sequential
+    test = comparison.sequential
     tested = {decision.variant for decision in test.comparisons} if test else set()
     if test:
         yield Text(decision_text(test), style="bold")
@@ -57,98 +57,102 @@ def _headlines(found: Comparison, rows: Sequence[Row]) -> Iterator[Text]:
     variants = [name for name in dict.fromkeys(row.variant for row in rows) if name not in tested]
     if len(variants) <= APART:
         for name in variants:
-            yield Text(safe(answer(found, name)), style="bold")
+            yield Text(safe(answer(comparison, name)), style="bold")
     else:
-        yield Text(safe(summary(found, variants)), style="bold")
+        yield Text(safe(summary(comparison, variants)), style="bold")
 
 
-def _shown(found: Comparison) -> list[Row]:
+def _rows_shown(comparison: Comparison) -> list[Row]:
     """The rows worth printing: of one dimension alone the overall figure says the same again."""
-    if not found.is_one_dimension:
-        return list(found.rows)
-    return [row for row in found.rows if row.dimension != OVERALL]
+    if not comparison.is_one_dimension:
+        return list(comparison.rows)
+    return [row for row in comparison.rows if row.dimension != OVERALL]
 
 
-def answer(found: Comparison, variant: str) -> str:
+def answer(comparison: Comparison, variant: str) -> str:
     """What may be said of one variant, in one sentence."""
-    rows = [row for row in _shown(found) if row.variant == variant]
-    size, last = _size(found, rows), rows[-1]
+    rows = [row for row in _rows_shown(comparison) if row.variant == variant]
+    size, last = _size(comparison, rows), rows[-1]
     decided = [row for row in rows if row.outcome != "not enough evidence"]
     if not decided:
         figures = f": {last.dimension} {_gap(last)}" if last.n else ""
-        return f"Not enough evidence that {variant} differs from {found.baseline}, {size}{figures}."
+        claim = f"{variant} differs from {comparison.baseline}"
+        return f"Not enough evidence that {claim}, {size}{figures}."
     first = last if last in decided else decided[0]
     on = OVERALL if first.dimension == OVERALL else f"on {first.dimension}"
-    parts = [f"{first.outcome} than {found.baseline} {on}: {_gap(first)}, {size}"]
+    parts = [f"{first.outcome} than {comparison.baseline} {on}: {_gap(first)}, {size}"]
     for outcome in _STYLES:
-        told = [row.dimension for row in rows if row.outcome == outcome and row is not first]
-        if told:
+        dimensions = [row.dimension for row in rows if row.outcome == outcome and row is not first]
+        if dimensions:
             words = "no difference found" if outcome == "not enough evidence" else outcome
-            parts.append(f"{words} on {_named(told)}")
+            parts.append(f"{words} on {_name_list(dimensions)}")
     return f"{variant} is {'; '.join(parts)}."
 
 
-def summary(found: Comparison, variants: Sequence[str]) -> str:
+def summary(comparison: Comparison, variants: Sequence[str]) -> str:
     """What may be said of many variants, in one sentence."""
-    rows = [row for row in _shown(found) if row.variant in variants]
+    rows = [row for row in _rows_shown(comparison) if row.variant in variants]
     last = [row for row in rows if row.dimension == rows[-1].dimension]
     parts = list[str]()
     for outcome, words in (("better", "better than"), ("worse", "worse than")):
-        told = [row.variant for row in last if row.outcome == outcome]
-        if told:
-            parts.append(f"{_named(told)} {'is' if len(told) == 1 else 'are'} {words} the baseline")
+        decided = [row.variant for row in last if row.outcome == outcome]
+        if decided:
+            parts.append(
+                f"{_name_list(decided)} {'is' if len(decided) == 1 else 'are'} {words} the baseline"
+            )
     unsure = sum(row.outcome == "not enough evidence" for row in last)
     if unsure:
         parts.append(f"not enough evidence on {unsure} of {len(last)} variants")
     on = "Overall" if rows[-1].dimension == OVERALL else f"On {rows[-1].dimension}"
-    return f"{on}, against {found.baseline}: {'; '.join(parts)}."
+    return f"{on}, against {comparison.baseline}: {'; '.join(parts)}."
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+def _name_list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return ", ".join(names[:_NAMES_SHOWN]) + more
 
 
-def _size(found: Comparison, rows: Sequence[Row]) -> str:
+def _size(comparison: Comparison, rows: Sequence[Row]) -> str:
     """How much the rows rest on."""
-    unit, question = ("pair", "topic") if found.pair_by == ("topic",) else ("unit", "question")
+    unit, question = ("pair", "topic") if comparison.pair_by == ("topic",) else ("unit", "question")
     (least, _), (n, clusters) = min(sizes := {(r.n, r.clusters) for r in rows}), max(sizes)
-    said = _counted(n, question)
+    size = _counted(n, question)
     if n != clusters:
-        said = f"{_counted(n, unit)} on {_counted(clusters, question)}"
-    return said if least == n else f"{least} to {said}"
+        size = f"{_counted(n, unit)} on {_counted(clusters, question)}"
+    return size if least == n else f"{least} to {size}"
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _variant(found: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _variant(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
     """One variant, dimension by dimension."""
-    against = f"{safe(rows[0].variant)} against {safe(found.baseline)}"
-    yield Text(f"\n{against}, {_size(found, rows)}")
-    yield _rows_table(found, "dimension", [(row.dimension, row) for row in rows])
+    against = f"{safe(rows[0].variant)} against {safe(comparison.baseline)}"
+    yield Text(f"\n{against}, {_size(comparison, rows)}")
+    yield _rows_table(comparison, "dimension", [(row.dimension, row) for row in rows])
     yield from _more([(row.dimension, row) for row in rows])
 
 
-def _dimension(found: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _dimension(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
     """One dimension, variant by variant."""
-    yield Text(f"\n{safe(rows[0].dimension)}, against {safe(found.baseline)}, {_size(found, rows)}")
+    against = f"{safe(rows[0].dimension)}, against {safe(comparison.baseline)}"
+    yield Text(f"\n{against}, {_size(comparison, rows)}")
     ranked = sorted(rows, key=lambda row: -(row.difference or 0.0))
-    yield _rows_table(found, "variant", [(row.variant, row) for row in ranked])
+    yield _rows_table(comparison, "variant", [(row.variant, row) for row in ranked])
 
 
-def _rows_table(found: Comparison, what: str, rows: Sequence[tuple[str, Row]]) -> Table:
-    gap = f"difference [{100 * found.level:g} %]"
-    made = table(what, "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
+def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row]]) -> Table:
+    gap = f"difference [{100 * comparison.level:g} %]"
+    grid = table(what, "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
     for name, row in rows:
         figures = [_number(value, _places(row)) for value in (row.baseline_mean, row.mean)]
-        test = f" ({TESTS[row.decided_by]})" if found.sequential else ""
+        test = f" ({TESTS[row.decided_by]})" if comparison.sequential else ""
         outcome = Text(f"{row.outcome}{test}", style=_STYLES[row.outcome])
-        made.add_row(safe(name), *figures, _gap(row), _p(row.p_adjusted), outcome)
-    for column in made.columns[1:]:
+        grid.add_row(safe(name), *figures, _gap(row), _p(row.p_adjusted), outcome)
+    for column in grid.columns[1:]:
         column.no_wrap = True
-    return made
+    return grid
 
 
 def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Text]:
@@ -187,53 +191,53 @@ def _p(value: float | None) -> str:
     return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.001 else f"{value:.3f}"
 
 
-def _tags_table(found: Comparison) -> Table:
-    made = table("tag", "variant", "base", "rate", "difference", "p", "", right=(2, 3, 5))
-    for row in found.tags:
+def _tags_table(comparison: Comparison) -> Table:
+    grid = table("tag", "variant", "base", "rate", "difference", "p", "", right=(2, 3, 5))
+    for row in comparison.tags:
         rates = [_number(value, 3) for value in (row.baseline_mean, row.mean)]
-        said = "" if row.outcome == "not enough evidence" else row.outcome
-        made.add_row(
+        outcome = "" if row.outcome == "not enough evidence" else row.outcome
+        grid.add_row(
             safe(row.dimension),
             cut(row.variant, 24),
             *rates,
             _gap(row),
             _p(row.p_adjusted),
-            Text(said, style=_STYLES[row.outcome]),
+            Text(outcome, style=_STYLES[row.outcome]),
         )
-    for column in made.columns[2:]:
+    for column in grid.columns[2:]:
         column.no_wrap = True
-    return made
+    return grid
 
 
-def _missing(found: Comparison) -> Iterator[RenderableType]:
+def _missing(comparison: Comparison) -> Iterator[RenderableType]:
     """What is missing of each variant, and what that could do."""
-    counts = found.missing
-    lacking = sum(one.failed + one.pending for one in counts.values())
+    counts = comparison.missing
+    lacking = sum(count.failed + count.pending for count in counts.values())
     yield Text()
     silent = [
-        f"{safe(name)} {', '.join(f'{safe(d)} {n}' for d, n in one.missing_scores.items())}"
-        for name, one in counts.items()
-        if one.missing_scores
+        f"{safe(name)} {', '.join(f'{safe(d)} {n}' for d, n in count.missing_scores.items())}"
+        for name, count in counts.items()
+        if count.missing_scores
     ]
     if silent:
         yield Text(f"Judgments that give no score on a dimension: {'; '.join(silent)}.")
     if not lacking and not silent:
-        planned = sum(one.planned for one in counts.values())
+        planned = sum(count.planned for count in counts.values())
         all_of = f"all {planned} judgments have" if planned != 1 else "the one judgment has"
         yield Text(f"Nothing is missing: {all_of} a score.")
         return
     headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
-    made = table(*headers, right=range(1, 6))
-    ranges = {row.variant: _range(row) for row in _shown(found)}
-    for name, one in counts.items():
-        figures = (one.units, one.planned, one.scored, one.failed, one.pending)
-        made.add_row(safe(name), *map(str, figures), ranges.get(name, ""))
-    for column in made.columns[1:]:
+    grid = table(*headers, right=range(1, 6))
+    ranges = {row.variant: _range(row) for row in _rows_shown(comparison)}
+    for name, count in counts.items():
+        figures = (count.units, count.planned, count.scored, count.failed, count.pending)
+        grid.add_row(safe(name), *map(str, figures), ranges.get(name, ""))
+    for column in grid.columns[1:]:
         column.no_wrap = True
-    yield made
-    for row in _shown(found)[-1:]:
-        said = "if all that is missing lay at the ends of its scale."
-        yield Text(f"The last column: {safe(row.dimension)}, {said}", style="dim")
+    yield grid
+    for row in _rows_shown(comparison)[-1:]:
+        condition = "if all that is missing lay at the ends of its scale."
+        yield Text(f"The last column: {safe(row.dimension)}, {condition}", style="dim")
 
 
 def _range(row: Row) -> str:
@@ -245,18 +249,18 @@ def _range(row: Row) -> str:
 
 def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
     yield Text(f"\nRepeats: up to {repeats.most} judgments of a unit by one judge")
-    made = table("dimension", "units", "within", "between", "share within", right=range(1, 5))
-    for one in repeats.components:
-        share = "-" if one.share is None else f"{100 * one.share:.0f} %"
-        figures = [_number(value, 3) for value in (one.within, one.between)]
-        made.add_row(cut(one.dimension, 24), str(one.units), *figures, share)
-    yield made
+    grid = table("dimension", "units", "within", "between", "share within", right=range(1, 5))
+    for component in repeats.components:
+        share = "-" if component.share is None else f"{100 * component.share:.0f} %"
+        figures = [_number(value, 3) for value in (component.within, component.between)]
+        grid.add_row(cut(component.dimension, 24), str(component.units), *figures, share)
+    yield grid
     if repeats.wavering:
         yield Text("Where the judge wavers most:")
     for unit in repeats.wavering:
-        said = "; ".join(
+        scores = "; ".join(
             f"{name} {', '.join('-' if v is None else f'{v:g}' for v in values)}"
             for name, values in unit.scores.items()
             if len(set(values)) > 1
         )
-        yield Text(f"  {cut(f'{unit.unit}: {said}', 78)}")
+        yield Text(f"  {cut(f'{unit.unit}: {scores}', 78)}")

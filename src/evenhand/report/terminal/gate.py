@@ -19,7 +19,7 @@ _MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]()<>#+-.!|~"})
 
 def headline(gate: Gate) -> str:
     """The outcome, and how it comes about."""
-    count, outcomes = len(gate.conditions), [one.outcome for one in gate.conditions]
+    count, outcomes = len(gate.conditions), [condition.outcome for condition in gate.conditions]
     if gate.outcome == "better":
         return "better: every condition is met"
     of = f"of {count} condition{'s' if count > 1 else ''}"
@@ -32,10 +32,10 @@ def headline(gate: Gate) -> str:
 def gate_lines(gate: Gate, width: int = 80) -> Iterator[Text]:
     """The outcome and every condition with its reason, in lines of at most `width`."""
     yield Text(headline(gate), style=f"bold {_STYLES[gate.outcome]}")
-    edge = max((len(WORDS[one.outcome]) for one in gate.conditions), default=0) + 2
-    for one in gate.conditions:
-        label = Text(WORDS[one.outcome].ljust(edge), style=_STYLES[one.outcome])
-        for line in _wrapped(Text(safe(one.reason)), width - edge):
+    edge = max((len(WORDS[condition.outcome]) for condition in gate.conditions), default=0) + 2
+    for condition in gate.conditions:
+        label = Text(WORDS[condition.outcome].ljust(edge), style=_STYLES[condition.outcome])
+        for line in _wrapped(Text(safe(condition.reason)), width - edge):
             yield label + line
             label = Text(" " * edge)
     for note in gate.notes:
@@ -52,15 +52,15 @@ def _wrapped(text: Text, width: int) -> Iterator[Text]:
 def workflow_commands(gate: Gate, run: str) -> Iterator[str]:
     """Workflow commands of GitHub, one for each condition that is not met or open, and one for all
     together."""
-    for one in gate.conditions:
-        if one.outcome != "better":
-            yield _command(one.outcome, f"evenhand gate: {one.name}", one.reason)
+    for condition in gate.conditions:
+        if condition.outcome != "better":
+            yield _command(condition.outcome, f"evenhand gate: {condition.name}", condition.reason)
     yield _command(gate.outcome, "evenhand gate", f"{headline(gate)} (run {run})")
 
 
 def _command(outcome: str, title: str, message: str) -> str:
-    told = _data(safe(message)[:_ANNOTATION])
-    return f"::{_COMMANDS[outcome]} title={_property(title)}::{told}"
+    data = _data(safe(message)[:_ANNOTATION])
+    return f"::{_COMMANDS[outcome]} title={_property(title)}::{data}"
 
 
 def _data(text: str) -> str:
@@ -81,20 +81,29 @@ def markdown(gate: Gate, run: str, name: str) -> str:
         "",
         "| condition | outcome | value | interval | threshold | n |",
         "|---|---|--:|---|--:|--:|",
-        *(_row(one) for one in gate.conditions),
+        *(_row(condition) for condition in gate.conditions),
         "",
-        *(f"- {_plain(one.reason)}" for one in gate.conditions),
+        *(f"- {_plain(condition.reason)}" for condition in gate.conditions),
         *(f"- Note: {_plain(note)}" for note in gate.notes),
         "",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(one: Condition) -> str:
-    whom = " ".join(part for part in (one.variant, one.dimension) if part)
-    interval = f"{_number(one.low)} to {_number(one.high)}" if one.low is not None else ""
-    cells = [_plain(f"{one.name} {whom}".strip()), WORDS[one.outcome], _number(one.value), interval]
-    return f"| {' | '.join([*cells, _number(one.threshold), str(one.n)])} |"
+def _row(condition: Condition) -> str:
+    whom = " ".join(part for part in (condition.variant, condition.dimension) if part)
+    interval = (
+        f"{_number(condition.low)} to {_number(condition.high)}"
+        if condition.low is not None
+        else ""
+    )
+    cells = [
+        _plain(f"{condition.name} {whom}".strip()),
+        WORDS[condition.outcome],
+        _number(condition.value),
+        interval,
+    ]
+    return f"| {' | '.join([*cells, _number(condition.threshold), str(condition.n)])} |"
 
 
 def _number(value: float | None) -> str:

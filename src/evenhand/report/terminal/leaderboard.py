@@ -24,36 +24,37 @@ RULES = {
 }
 
 
-def leaderboard_lines(found: Leaderboard) -> Iterator[RenderableType]:
+def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
     """Everything that is said on a terminal, top to bottom."""
-    yield board_table(found.board, found.options)
+    yield board_table(leaderboard.board, leaderboard.options)
     yield ""
-    yield Grid(_figures(found))
-    if found.criteria and found.criterion is None:
+    yield Grid(_figures(leaderboard))
+    if leaderboard.criteria and leaderboard.criterion is None:
         yield ""
-        yield criteria_table(found.criteria)
-    for number, (level, one) in enumerate(found.levels.items()):
+        yield criteria_table(leaderboard.criteria)
+    for number, (level, board) in enumerate(leaderboard.levels.items()):
         yield ""
         if number == LEVELS_SHOWN:
-            yield f"and {len(found.levels) - LEVELS_SHOWN} more values of {found.by}: --json"
+            rest = len(leaderboard.levels) - LEVELS_SHOWN
+            yield f"and {rest} more values of {leaderboard.by}: --json"
             break
-        yield Text(safe(f"{found.by} = {level}, {_votes(one)}"), style="bold")
-        yield board_table(one, found.options)
-        own = (note for note in one.notes if note not in found.board.notes)
-        yield from (Text(safe(note), style="dim") for note in own)
+        yield Text(safe(f"{leaderboard.by} = {level}, {_votes(board)}"), style="bold")
+        yield board_table(board, leaderboard.options)
+        notes = (note for note in board.notes if note not in leaderboard.board.notes)
+        yield from (Text(safe(note), style="dim") for note in notes)
 
 
-def board_table(found: Board, options: Options) -> Table:
+def board_table(board: Board, options: Options) -> Table:
     """A row a candidate."""
-    more = [name for name, asked in _columns(options) if asked]
+    more = [name for name, is_shown in _columns(options) if is_shown]
     headers = ("rank", "candidate", "n", "win rate, %", "rating", *more)
-    made = table(*headers, right=range(2, len(headers)))
+    grid = table(*headers, right=range(2, len(headers)))
     for index in (0, 2, 3, 4):
-        made.columns[index].no_wrap = True
+        grid.columns[index].no_wrap = True
     last = None
-    for row in found.rows:
+    for row in board.rows:
         if last is not None and row.set != last:
-            made.add_section()
+            grid.add_section()
         last = row.set
         cells = [
             _rank(row),
@@ -62,8 +63,8 @@ def board_table(found: Board, options: Options) -> Table:
             _rate(row),
             _rating(row, options),
         ]
-        made.add_row(*cells, *_further(row, options))
-    return made
+        grid.add_row(*cells, *_further(row, options))
+    return grid
 
 
 def _columns(options: Options) -> tuple[tuple[str, bool], ...]:
@@ -73,7 +74,7 @@ def _columns(options: Options) -> tuple[tuple[str, bool], ...]:
 def _further(row: Row, options: Options) -> list[str]:
     controlled = _percent(row.length_controlled) if options.length_controlled else None
     elo = ("-" if row.elo is None else f"{row.elo:.0f}") if options.elo else None
-    return [one for one in (controlled, elo) if one is not None]
+    return [cell for cell in (controlled, elo) if cell is not None]
 
 
 def _rank(row: Row) -> str:
@@ -114,63 +115,63 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         left = max((len(name) for name, _ in self._lines), default=0) + 2
-        for name, said in self._lines:
-            wrapped = Text(safe(said)).wrap(console, max(options.max_width - left, 1))
+        for name, text in self._lines:
+            wrapped = Text(safe(text)).wrap(console, max(options.max_width - left, 1))
             for number, line in enumerate(wrapped):
                 opening = (name if number == 0 else "").ljust(left)
-                made = Text.assemble((opening, "bold"), line)
-                made.rstrip()
-                yield made
+                full_line = Text.assemble((opening, "bold"), line)
+                full_line.rstrip()
+                yield full_line
 
 
-def _figures(found: Leaderboard) -> Iterator[tuple[str, str]]:
-    made, orders, options = found.board, found.orders, found.options
-    yield "votes", _votes(made) + _of(found)
+def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
+    board, orders, options = leaderboard.board, leaderboard.orders, leaderboard.options
+    yield "votes", _votes(board) + _of(leaderboard)
     if options.ties == "half":
         yield "ties", "half a win to each side"
     else:
-        known = made.tie_parameter
-        yield "ties", "Davidson" + ("" if known is None else f", parameter {known:.2f}")
-    rule = RULES[found.rule]
+        parameter = board.tie_parameter
+        yield "ties", "Davidson" + ("" if parameter is None else f", parameter {parameter:.2f}")
+    rule = RULES[leaderboard.rule]
     yield (
         "conflicts",
-        f"{_counted(found.conflicts, 'verdict')} that the orders left open; rule: {rule}",
+        f"{_counted(leaderboard.conflicts, 'verdict')} that the orders left open; rule: {rule}",
     )
     if orders.first_rounds:
         yield "consistency", share(orders.consistency, "first rounds agree")
         yield "first slot", share(orders.first_slot, "passes with a winner")
     else:
         yield "consistency", "not known: no pair was judged in both orders"
-    if made.position:
-        yield "position", _position(made.position)
-    if found.fronts:
-        yield "fronts", _fronts(found)
-    for number, note in enumerate(made.notes):
+    if board.position:
+        yield "position", _position(board.position)
+    if leaderboard.fronts:
+        yield "fronts", _fronts(leaderboard)
+    for number, note in enumerate(board.notes):
         yield ("notes" if number == 0 else ""), note
 
 
-def _position(found: Position) -> str:
-    known = found.low is not None and found.high is not None
-    limits = f" [{found.low:+.2f}, {found.high:+.2f}]" if known else ""
-    return f"being shown first is worth {found.term:+.2f}{limits} in log odds"
+def _position(position: Position) -> str:
+    is_bounded = position.low is not None and position.high is not None
+    limits = f" [{position.low:+.2f}, {position.high:+.2f}]" if is_bounded else ""
+    return f"being shown first is worth {position.term:+.2f}{limits} in log odds"
 
 
-def _votes(made: Board) -> str:
-    said = _counted(made.n, "vote")
-    said += f", {made.failed} failed" if made.failed else ""
-    return said + (f", {made.dropped} dropped" if made.dropped else "")
+def _votes(board: Board) -> str:
+    votes = _counted(board.n, "vote")
+    votes += f", {board.failed} failed" if board.failed else ""
+    return votes + (f", {board.dropped} dropped" if board.dropped else "")
 
 
-def _of(found: Leaderboard) -> str:
-    judge = f" by {found.judge}" if found.judge else ""
-    return judge + (f", on {found.criterion} alone" if found.criterion else "")
+def _of(leaderboard: Leaderboard) -> str:
+    judge = f" by {leaderboard.judge}" if leaderboard.judge else ""
+    return judge + (f", on {leaderboard.criterion} alone" if leaderboard.criterion else "")
 
 
-def _fronts(found: Leaderboard) -> str:
+def _fronts(leaderboard: Leaderboard) -> str:
     """How often each candidate is in the front of a topic."""
-    inside = Counter(name for one in found.fronts.values() for name in one.front)
+    inside = Counter(name for sets in leaderboard.fronts.values() for name in sets.front)
     first = ", ".join(f"{name} {number}" for name, number in inside.most_common(5))
-    return f"{first} of {_counted(len(found.fronts), 'topic')} with more than two candidates"
+    return f"{first} of {_counted(len(leaderboard.fronts), 'topic')} with more than two candidates"
 
 
 def _counted(number: int, what: str) -> str:
@@ -179,12 +180,13 @@ def _counted(number: int, what: str) -> str:
 
 def criteria_table(criteria: dict[str, Board]) -> Table:
     """Win rates by criterion, in percent."""
-    made = table("win rate, %", *map(safe, criteria), right=range(1, len(criteria) + 1))
+    grid = table("win rate, %", *map(safe, criteria), right=range(1, len(criteria) + 1))
     rates = {
-        name: {row.candidate: row.win_rate for row in one.rows} for name, one in criteria.items()
+        name: {row.candidate: row.win_rate for row in board.rows}
+        for name, board in criteria.items()
     }
     for candidate in next(iter(rates.values())):
-        made.add_row(
-            cut(candidate, NAME), *(_percent(one.get(candidate)) for one in rates.values())
+        grid.add_row(
+            cut(candidate, NAME), *(_percent(column.get(candidate)) for column in rates.values())
         )
-    return made
+    return grid

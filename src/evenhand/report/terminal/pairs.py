@@ -31,30 +31,33 @@ def pair_tables(figures: PairFigures) -> Iterator[RenderableType]:
 
 def standings_table(figures: PairFigures) -> Table:
     """How every candidate fared."""
-    made = table("candidate", "wins", "losses", "ties", "uncertain", right=range(1, 5))
-    ranked = sorted(figures.standings.items(), key=lambda one: (-one[1].wins, one[1].losses))
-    for name, one in ranked:
-        made.add_row(safe(name), *map(str, (one.wins, one.losses, one.ties, one.uncertain)))
-    return made
+    grid = table("candidate", "wins", "losses", "ties", "uncertain", right=range(1, 5))
+    ranked = sorted(figures.standings.items(), key=lambda item: (-item[1].wins, item[1].losses))
+    for name, standing in ranked:
+        grid.add_row(
+            safe(name),
+            *map(str, (standing.wins, standing.losses, standing.ties, standing.uncertain)),
+        )
+    return grid
 
 
 def figures_table(figures: PairFigures) -> Table:
     """What is known about the judge from its two orders."""
-    made = Table.grid(padding=(0, 2))
-    made.add_column(style="bold", no_wrap=True)
-    made.add_column(overflow="fold")
-    for name, said in _figures(figures):
-        made.add_row(name, said)
-    return made
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in _figures(figures):
+        grid.add_row(name, text)
+    return grid
 
 
 def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
     outcomes = figures.outcomes
     won = f"{outcomes['A']} for A, {outcomes['B']} for B, {outcomes['tie']} tie"
     yield "verdicts", f"{won}, {outcomes['uncertain']} uncertain"
-    settled = figures.settled
-    once = f", {settled['one_order']} in one order only" if settled["one_order"] else ""
-    yield "settled", f"{settled['stable']} at once, {settled['resolved']} in a later round{once}"
+    endings = figures.settled
+    once = f", {endings['one_order']} in one order only" if endings["one_order"] else ""
+    yield "settled", f"{endings['stable']} at once, {endings['resolved']} in a later round{once}"
     if figures.first_rounds:
         yield "position consistency", share(figures.consistency, "first rounds")
         yield "first slot preferred", share(figures.first_slot, "passes with a winner")
@@ -74,36 +77,38 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
 
 def judges_table(figures: PairFigures) -> Table:
     """The judges of a panel side by side."""
-    made = table(
+    grid = table(
         "judge", "A", "B", "tie", "uncertain", "consistent", "first slot", right=range(1, 7)
     )
-    for name, one in list(figures.judges.items())[:JUDGES_SHOWN]:
-        counts = [str(one.outcomes[outcome]) for outcome in ("A", "B", "tie", "uncertain")]
-        made.add_row(safe(name), *counts, _percent(one.consistency), _percent(one.first_slot))
+    for name, behaviour in list(figures.judges.items())[:JUDGES_SHOWN]:
+        counts = [str(behaviour.outcomes[outcome]) for outcome in ("A", "B", "tie", "uncertain")]
+        grid.add_row(
+            safe(name), *counts, _percent(behaviour.consistency), _percent(behaviour.first_slot)
+        )
     if len(figures.judges) > JUDGES_SHOWN:
-        made.add_row(f"and {len(figures.judges) - JUDGES_SHOWN} more", style="dim")
-    return made
+        grid.add_row(f"and {len(figures.judges) - JUDGES_SHOWN} more", style="dim")
+    return grid
 
 
-def _percent(found: Proportion) -> str:
-    return "-" if found.value is None else f"{100 * found.value:.0f} %"
+def _percent(proportion: Proportion) -> str:
+    return "-" if proportion.value is None else f"{100 * proportion.value:.0f} %"
 
 
-def share(found: Proportion, of: str) -> str:
+def share(proportion: Proportion, of: str) -> str:
     """A proportion with its interval, in percent."""
-    if found.value is None:
+    if proportion.value is None:
         return f"no {of}"
-    low, high = round(100 * found.low), round(100 * found.high)
-    return f"{100 * found.value:.0f} % [{low}, {high}] of {found.n:g} {of}"
+    low, high = round(100 * proportion.low), round(100 * proportion.high)
+    return f"{100 * proportion.value:.0f} % [{low}, {high}] of {proportion.n:g} {of}"
 
 
 def fronts_table(figures: PairFigures) -> Table:
     """Which candidates of each topic stay."""
-    made = table("topic", "front", "pareto")
-    for row, one in list(figures.fronts.items())[:TOPICS_SHOWN]:
-        front, best = (safe(", ".join(names)) or "none" for names in (one.front, one.pareto))
-        made.add_row(safe(row) + ("" if one.complete else " (incomplete)"), front, best)
+    grid = table("topic", "front", "pareto")
+    for topic, sets in list(figures.fronts.items())[:TOPICS_SHOWN]:
+        front, best = (safe(", ".join(names)) or "none" for names in (sets.front, sets.pareto))
+        grid.add_row(safe(topic) + ("" if sets.complete else " (incomplete)"), front, best)
     if len(figures.fronts) > TOPICS_SHOWN:
         rest = len(figures.fronts) - TOPICS_SHOWN
-        made.add_row(f"and {rest} more", "evenhand export --fronts", "", style="dim")
-    return made
+        grid.add_row(f"and {rest} more", "evenhand export --fronts", "", style="dim")
+    return grid

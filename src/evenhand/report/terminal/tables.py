@@ -28,7 +28,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def safe(text: object) -> str:
     """Text with characters that could steer a terminal shown as escapes."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", str(text))
+    return _UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", str(text))
 
 
 def cut(text: object, most: int) -> str:
@@ -39,7 +39,7 @@ def cut(text: object, most: int) -> str:
 
 def table(*headers: str, right: Iterable[int] = ()) -> Table:
     """An empty table; columns in `right` hold numbers."""
-    made = Table(
+    empty = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,
@@ -47,8 +47,10 @@ def table(*headers: str, right: Iterable[int] = ()) -> Table:
         header_style="bold",
     )
     for index, header in enumerate(headers):
-        made.add_column(header, justify="right" if index in set(right) else "left", overflow="fold")
-    return made
+        empty.add_column(
+            header, justify="right" if index in set(right) else "left", overflow="fold"
+        )
+    return empty
 
 
 def outcome_lines(
@@ -64,8 +66,8 @@ def outcome_lines(
     if summary.get("left_out"):
         text.append(f"  {summary['left_out']} left out: the judge shares a candidate's family\n")
     for reason, number in summary["failures"].items():
-        said = (details or {}).get(reason)
-        about = f"{reason}: {said}" if said else reason
+        detail = (details or {}).get(reason)
+        about = f"{reason}: {detail}" if detail else reason
         text.append(f"  {cut(f'{number} x {about}', width - 2)}\n", style="yellow")
     cost = summary["cost_usd"]
     spent = "price unknown" if cost is None else f"${cost:.6g}"
