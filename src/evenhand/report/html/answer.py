@@ -46,27 +46,29 @@ def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
 def _answers(report: Report, say: Words) -> Iterator[Sentence]:
     decided = {d.variant: d for d in report.differences if d.sequential}
     if report.is_pairs:
-        known = [d for d in report.differences if d.dimension == OVERALL and d.mean is not None]
-        duels = [[decided.get(one.variant, one)] for one in known]
+        differences = [
+            d for d in report.differences if d.dimension == OVERALL and d.mean is not None
+        ]
+        duels = [[decided.get(difference.variant, difference)] for difference in differences]
         if duels:
-            yield from _told(duels, lambda rows: [_duel(rows[0], report, say)], "candidate", say)
+            yield from _leading(duels, lambda rows: [_duel(rows[0], report, say)], "candidate", say)
         else:
             yield from _lead(report, say)
         return
     # What the run's own test decides is the answer; other tests of the same variant are no second.
-    known = [d for d in report.differences if d.value is not None]
-    known = [d for d in known if decided.get(d.variant, d) is d]
-    if not known:
-        yield from _means([one for one in report.means if one.value is not None], report, say)
-    by_variant = [[d for d in known if d.variant == v] for v in _variants(known)]
-    yield from _told(by_variant, lambda rows: _compared(rows, report, say), "variant", say)
+    differences = [d for d in report.differences if d.value is not None]
+    differences = [d for d in differences if decided.get(d.variant, d) is d]
+    if not differences:
+        yield from _means([mean for mean in report.means if mean.value is not None], report, say)
+    by_variant = [[d for d in differences if d.variant == v] for v in _variants(differences)]
+    yield from _leading(by_variant, lambda rows: _compared(rows, report, say), "variant", say)
 
 
 def _variants(rows: Sequence[Difference | Mean]) -> list[str]:
-    return list(dict.fromkeys(one.variant for one in rows))
+    return list(dict.fromkeys(row.variant for row in rows))
 
 
-def _told(
+def _leading(
     variants: Sequence[Sequence[Difference]],
     tell: Callable[[Sequence[Difference]], Iterable[Sentence]],
     noun: str,
@@ -84,7 +86,7 @@ def _told(
 
 
 def _is_decided(rows: Sequence[Difference]) -> bool:
-    return any(one.outcome != UNDECIDED for one in rows)
+    return any(row.outcome != UNDECIDED for row in rows)
 
 
 def _compared(rows: Sequence[Difference], report: Report, say: Words) -> Iterator[Sentence]:
@@ -95,79 +97,79 @@ def _compared(rows: Sequence[Difference], report: Report, say: Words) -> Iterato
         return
     noun = report.kind.question_noun
     if len(rows) == 2:  # a single dimension is the overall figure too
-        rows = [one for one in rows if one.dimension != OVERALL]
-    ordered = sorted(rows, key=lambda one: (_key(one, report), one.dimension != OVERALL))
-    for key, group in groupby(ordered, key=lambda one: _key(one, report)):
-        given = list(group)
+        rows = [row for row in rows if row.dimension != OVERALL]
+    ordered = sorted(rows, key=lambda row: (_key(row, report), row.dimension != OVERALL))
+    for key, group in groupby(ordered, key=lambda row: _key(row, report)):
+        differences = list(group)
         if key == "none":
-            yield _undecided(given, report, say)
+            yield _undecided(differences, report, say)
             continue
-        for one in given:
-            is_overall = one.dimension == OVERALL
+        for row in differences:
+            is_overall = row.dimension == OVERALL
             parts = say.parts(
                 f"answer.{key}_overall" if is_overall and key != "held" else f"answer.{key}",
-                variant=visible(one.variant),
-                baseline=visible(one.baseline),
-                dimension=_dimension(one.dimension, say),
-                difference=say.signed(one.value),
-                interval=_interval(one, report, say),
-                n=say.counted(noun, one.questions),
-                p=p_value(say, one.p_adjusted),
+                variant=visible(row.variant),
+                baseline=visible(row.baseline),
+                dimension=_dimension(row.dimension, say),
+                difference=say.signed(row.value),
+                interval=_interval(row, report, say),
+                n=say.counted(noun, row.questions),
+                p=p_value(say, row.p_adjusted),
             )
             if key == "held":
-                yield Sentence("undecided", [*parts, *_needed(one, say)])
+                yield Sentence("undecided", [*parts, *_needed(row, say)])
             else:
                 yield Sentence(key, parts)
 
 
-def _key(one: Difference, report: Report) -> str:
+def _key(difference: Difference, report: Report) -> str:
     """How a difference is told: decided, open, or open by the correction alone."""
-    if one.outcome != UNDECIDED:
-        return one.outcome
-    low, high, middle = one.low, one.high, 0.0
+    if difference.outcome != UNDECIDED:
+        return difference.outcome
+    low, high, middle = difference.low, difference.high, 0.0
     if report.is_pairs:
-        low, high, middle = one.mean_low, one.mean_high, 0.5
+        low, high, middle = difference.mean_low, difference.mean_high, 0.5
     is_clear = low is not None and high is not None and not low <= middle <= high
-    return "held" if is_clear and one.p_adjusted is not None else "none"
+    return "held" if is_clear and difference.p_adjusted is not None else "none"
 
 
-def _interval(one: Difference | Mean, report: Report, say: Words) -> str:
+def _interval(figure: Difference | Mean, report: Report, say: Words) -> str:
     """The interval; of a total, what it is out of."""
-    made = say.interval(one.low, one.high)
-    is_total = report.full_marks is not None and one.dimension == OVERALL
-    return say("answer.of_hundred", interval=made).strip() if is_total else made
+    interval = say.interval(figure.low, figure.high)
+    is_total = report.full_marks is not None and figure.dimension == OVERALL
+    return say("answer.of_hundred", interval=interval).strip() if is_total else interval
 
 
 def _undecided(rows: Sequence[Difference], report: Report, say: Words) -> Sentence:
     first, is_short = rows[0], len(rows) <= 2
     listed = [
-        _with_interval(one, report, say)
-        if is_short or one.dimension == OVERALL
-        else _dimension(one.dimension, say)
-        for one in rows
+        _with_interval(row, report, say)
+        if is_short or row.dimension == OVERALL
+        else _dimension(row.dimension, say)
+        for row in rows
     ]
     parts = say.parts(
         "answer.none",
         variant=visible(first.variant),
         baseline=visible(first.baseline),
         dimensions=", ".join(listed),
-        n=say.counted(report.kind.question_noun, max(one.questions for one in rows)),
+        n=say.counted(report.kind.question_noun, max(row.questions for row in rows)),
     )
     return Sentence("undecided", [*parts, *(_needed(first, say) if len(rows) == 1 else ())])
 
 
-def _needed(one: Difference, say: Words) -> list[tuple[str, str]]:
+def _needed(difference: Difference, say: Words) -> list[tuple[str, str]]:
     """How many more units would decide, where that can be said."""
-    if not one.needed:
+    if not difference.needed:
         return []
-    name = _dimension(one.dimension, say)
-    count = say.counted("unit", one.needed)
+    name = _dimension(difference.dimension, say)
+    count = say.counted("unit", difference.needed)
     return [(" ", ""), *say.parts("answer.needed", n=count, dimension=name)]
 
 
-def _with_interval(one: Difference, report: Report, say: Words) -> str:
-    figures = f"{say.signed(one.value)} {_interval(one, report, say)}".strip()
-    return f"{_dimension(one.dimension, say)} ({figures})"
+def _with_interval(difference: Difference, report: Report, say: Words) -> str:
+    figures = f"{say.signed(difference.value)} {_interval(difference, report, say)}".strip()
+    return f"{_dimension(difference.dimension, say)} ({figures})"
 
 
 def _dimension(name: str, say: Words) -> str:
@@ -198,40 +200,42 @@ def _stopped(decision: Decision, report: Report, say: Words) -> Sentence:
     return Sentence(tone, parts)
 
 
-def _duel(one: Difference, report: Report, say: Words) -> Sentence:
-    if one.sequential:
-        return _stopped(one.sequential, report, say)
-    key = _key(one, report)
+def _duel(difference: Difference, report: Report, say: Words) -> Sentence:
+    if difference.sequential:
+        return _stopped(difference.sequential, report, say)
+    key = _key(difference, report)
     parts = say.parts(
         f"answer.pair_{key}",
-        variant=visible(one.variant),
-        baseline=visible(one.baseline),
-        rate=say.percent(one.mean),
-        interval=say.percents(one.mean_low, one.mean_high),
-        n=say.counted("comparison", one.n),
-        p=p_value(say, one.p_adjusted),
+        variant=visible(difference.variant),
+        baseline=visible(difference.baseline),
+        rate=say.percent(difference.mean),
+        interval=say.percents(difference.mean_low, difference.mean_high),
+        n=say.counted("comparison", difference.n),
+        p=p_value(say, difference.p_adjusted),
     )
-    return Sentence(one.outcome if one.outcome != UNDECIDED else "undecided", parts)
+    return Sentence(difference.outcome if difference.outcome != UNDECIDED else "undecided", parts)
 
 
 def _lead(report: Report, say: Words) -> Iterator[Sentence]:
     """Who leads, where only one may be the first; otherwise who all may be, where enough topics say
     so."""
-    known = [one for one in report.standings if one.win_rate is not None]
-    comparisons = sum(one.n for one in known) // 2
-    if len(known) < 2:
+    standings = [standing for standing in report.standings if standing.win_rate is not None]
+    comparisons = sum(standing.n for standing in standings) // 2
+    if len(standings) < 2:
         return
-    if len({one.set for one in known}) > 1:
-        yield _unranked("never_met", known, comparisons, say)
+    if len({standing.set for standing in standings}) > 1:
+        yield _unranked("never_met", standings, comparisons, say)
         return
     if not report.resampled:
-        yield _unranked("too_few", known, comparisons, say)
+        yield _unranked("too_few", standings, comparisons, say)
         return
-    top = [one for one in known if one.rank_low is None or one.rank_low <= 1]
+    top = [
+        standing for standing in standings if standing.rank_low is None or standing.rank_low <= 1
+    ]
     if len(top) != 1 or top[0].rank_high != 1:
-        yield _unranked("level_with", top or known, comparisons, say)
+        yield _unranked("level_with", top or standings, comparisons, say)
         return
-    first, second = top[0], next(one for one in known if one is not top[0])
+    first, second = top[0], next(standing for standing in standings if standing is not top[0])
     parts = say.parts(
         "answer.leads",
         candidate=visible(first.candidate),
@@ -248,9 +252,9 @@ def _lead(report: Report, say: Words) -> Iterator[Sentence]:
 def _unranked(key: str, top: Sequence[Standing], comparisons: int, say: Words) -> Sentence:
     """Candidates each of which may be the first, with their win rates."""
     listed = [
-        f"{visible(one.candidate)} {say.percent(one.win_rate)} "
-        f"{say.percents(one.low, one.high)}".strip()
-        for one in top[:NAMES_SHOWN]
+        f"{visible(standing.candidate)} {say.percent(standing.win_rate)} "
+        f"{say.percents(standing.low, standing.high)}".strip()
+        for standing in top[:NAMES_SHOWN]
     ]
     if len(top) > NAMES_SHOWN:
         listed.append(say("page.and_more", n=len(top) - NAMES_SHOWN))
@@ -262,18 +266,18 @@ def _means(means: Sequence[Mean], report: Report, say: Words) -> Iterator[Senten
     """The means of each variant."""
     variants = _variants(means)
     for variant in variants[:VARIANTS_SHOWN]:
-        own = [one for one in means if one.variant == variant]
+        variant_means = [mean for mean in means if mean.variant == variant]
         listed = [
-            f"{_dimension(one.dimension, say)} {say.number(one.value)} "
-            f"{_interval(one, report, say)}".strip()
-            for one in own[:MEANS_SHOWN]
+            f"{_dimension(mean.dimension, say)} {say.number(mean.value)} "
+            f"{_interval(mean, report, say)}".strip()
+            for mean in variant_means[:MEANS_SHOWN]
         ]
-        if len(own) > MEANS_SHOWN:
-            listed.append(say("page.and_more", n=len(own) - MEANS_SHOWN))
+        if len(variant_means) > MEANS_SHOWN:
+            listed.append(say("page.and_more", n=len(variant_means) - MEANS_SHOWN))
         parts = say.parts(
             "answer.means_of" if variant else "answer.means",
             variant=visible(variant),
-            n=say.counted("sample", max(one.n for one in own)),
+            n=say.counted("sample", max(mean.n for mean in variant_means)),
             means="; ".join(listed),
         )
         yield Sentence("", parts)

@@ -234,7 +234,11 @@ class Report:
         own decision, or that the figures are of another question; nothing of any other run."""
         if not self.sequential:
             return ""
-        return "sequential" if any(one.sequential for one in self.differences) else "stopped"
+        return (
+            "sequential"
+            if any(difference.sequential for difference in self.differences)
+            else "stopped"
+        )
 
     @property
     def is_pairs(self) -> bool:

@@ -45,22 +45,22 @@ class Figure:
 def figures(report: Report, say: Words) -> Iterator[Figure]:
     """Every picture that the run has figures for."""
     require("altair", "vl_convert")
-    made = _Charts(report, say)
-    for one in (
-        made.differences,
-        made.means,
-        made.standings,
-        made.matrix,
-        made.ratings,
-        made.outcomes,
-        made.scores,
-        made.tags,
-        made.failures,
-        made.position,
-        made.contradictions,
-        made.lengths,
+    charts = _Charts(report, say)
+    for chart in (
+        charts.differences,
+        charts.means,
+        charts.standings,
+        charts.matrix,
+        charts.ratings,
+        charts.outcomes,
+        charts.scores,
+        charts.tags,
+        charts.failures,
+        charts.position,
+        charts.contradictions,
+        charts.lengths,
     ):
-        yield from one()
+        yield from chart()
 
 
 class _Charts:
@@ -84,23 +84,23 @@ class _Charts:
         about = say(f"chart.{name}_about", level=self.level, half=self.half)
         if more > 0:
             about = f"{about} ({say('page.and_more', n=more)})"
-        heads = [say(f"chart.{one}") for one in head]
-        drawn = svg(chart, f"{title}. {about}", say.language)
-        return Figure(name=name, title=title, about=about, svg=drawn, head=heads, rows=rows)
+        heads = [say(f"chart.{column}") for column in head]
+        picture = svg(chart, f"{title}. {about}", say.language)
+        return Figure(name=name, title=title, about=about, svg=picture, head=heads, rows=rows)
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
             is_total = self.report.full_marks is not None
             return self.say.gloss("dimension", "total" if is_total else name)
-        said = self.report.method.names.get(name, "")
-        both = f"{name} · {said}"
-        fits = said and said.casefold() != name.casefold() and len(both) <= LABEL
-        return visible(both if fits else name)
+        label = self.report.method.names.get(name, "")
+        full = f"{name} · {label}"
+        fits = label and label.casefold() != name.casefold() and len(full) <= LABEL
+        return visible(full if fits else name)
 
     # Scores
 
     def means(self) -> Iterator[Figure]:
-        say, means = self.say, [one for one in self.report.means if one.value is not None]
+        say, means = self.say, [mean for mean in self.report.means if mean.value is not None]
         if not means:
             return
         rows = [
@@ -114,52 +114,54 @@ class _Charts:
             for m in self.report.means
         ]
         head = ["dimension", "variant", "n", "mean", "interval"]
-        if not any(one.variant for one in means):
+        if not any(mean.variant for mean in means):
             head, rows = [h for h in head if h != "variant"], [[r[0], *r[2:]] for r in rows]
-        values, more = self._bounded([self._mean(one) for one in means])
+        values, more = self._bounded([self._mean(mean) for mean in means])
         chart = apart(values, lambda part: dots(part, say("chart.mean")))
         yield self._figure("means", chart, head, rows, more=more)
 
-    def _mean(self, one: Mean) -> dict[str, Any]:
+    def _mean(self, mean: Mean) -> dict[str, Any]:
         return {
-            "name": self._dimension(one.dimension),
-            "series": visible(one.variant),
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
-            "overall": one.dimension == OVERALL,
+            "name": self._dimension(mean.dimension),
+            "series": visible(mean.variant),
+            "value": mean.value,
+            "low": mean.low,
+            "high": mean.high,
+            "overall": mean.dimension == OVERALL,
         }
 
     def _bounded(self, values: Values) -> tuple[Values, int]:
         """Values for one picture, and how many are left to the table: where there are many
         variants, their overall figures alone."""
-        shown = values
-        if len({one["series"] for one in values}) > len(PALETTE):
-            overall = [one for one in values if one["overall"]]
+        drawn_values = values
+        if len({value["series"] for value in values}) > len(PALETTE):
+            overall = [value for value in values if value["overall"]]
             if overall:
-                shown = [one | {"name": one["series"], "series": ""} for one in overall][:SHOWN]
+                drawn_values = [
+                    value | {"name": value["series"], "series": ""} for value in overall
+                ][:SHOWN]
             else:
-                shown = _few_series(values)
-        return shown, len(values) - len(shown)
+                drawn_values = _few_series(values)
+        return drawn_values, len(values) - len(drawn_values)
 
     def differences(self) -> Iterator[Figure]:
-        say, found = self.say, self.report.differences
-        known = [one for one in found if one.value is not None]
-        if not known:
+        say, differences = self.say, self.report.differences
+        estimates = [difference for difference in differences if difference.value is not None]
+        if not estimates:
             return
         pairs = self.report.is_pairs
-        many = len({one.variant for one in known}) > 1
+        many = len({difference.variant for difference in estimates}) > 1
         values: Values = [
             {
-                "name": self._dimension(one.dimension),
-                "series": visible(one.variant),
-                "value": one.mean if pairs else one.value,
-                "low": one.mean_low if pairs else one.low,
-                "high": one.mean_high if pairs else one.high,
-                "overall": one.dimension == OVERALL,
-                "colour": None if many else COLOUR[_OUTCOMES[one.outcome]],
+                "name": self._dimension(difference.dimension),
+                "series": visible(difference.variant),
+                "value": difference.mean if pairs else difference.value,
+                "low": difference.mean_low if pairs else difference.low,
+                "high": difference.mean_high if pairs else difference.high,
+                "overall": difference.dimension == OVERALL,
+                "colour": None if many else COLOUR[_OUTCOMES[difference.outcome]],
             }
-            for one in known
+            for difference in estimates
         ]
         values, more = self._bounded(values)
         title = say("chart.win_rate" if pairs else "chart.difference")
@@ -168,68 +170,68 @@ class _Charts:
             if pairs  # all of them are shares
             else apart(values, lambda part: dots(part, title, 0.0))
         )
-        rows = [self._difference_row(one, pairs) for one in found]
+        rows = [self._difference_row(difference, pairs) for difference in differences]
         head = ["dimension", "variant", "n", "mean", "baseline", "difference", "interval"]
         head += ["p", "p_adjusted", "effect", "outcome"]
         name, base = "rates" if pairs else "differences", visible(self.report.method.baseline)
         yield self._figure(name, chart, head, rows, more=more, baseline=base)
 
-    def _difference_row(self, one: Any, pairs: bool) -> list[str]:
+    def _difference_row(self, difference: Any, pairs: bool) -> list[str]:
         say = self.say
-        means = [one.mean, one.baseline_mean]
+        means = [difference.mean, difference.baseline_mean]
         return [
-            self._dimension(one.dimension),
-            visible(one.variant),
-            str(one.n),
+            self._dimension(difference.dimension),
+            visible(difference.variant),
+            str(difference.n),
             *(say.percent(m) if pairs else say.number(m) for m in means),
-            say.signed(one.value),
-            say.interval(one.low, one.high),
-            p_value(say, one.p),
-            p_value(say, one.p_adjusted),
-            say.number(one.effect),
-            say.gloss("outcome", one.outcome),
+            say.signed(difference.value),
+            say.interval(difference.low, difference.high),
+            p_value(say, difference.p),
+            p_value(say, difference.p_adjusted),
+            say.number(difference.effect),
+            say.gloss("outcome", difference.outcome),
         ]
 
     def scores(self) -> Iterator[Figure]:
-        given, say = self.report.scores, self.say
-        if not given:
+        scores, say = self.report.scores, self.say
+        if not scores:
             return
         totals = self.report.full_marks is not None
         name, title = ("totals", "chart.total") if totals else ("scores", "chart.score")
         values: Values = [
-            {"group": visible(b.group), "series": visible(b.variant)}
-            | {"name": b.value, "value": b.count / b.of, "place": place}
-            for place, b in enumerate(given)
-            if b.of
+            {"group": visible(bar.group), "series": visible(bar.variant)}
+            | {"name": bar.value, "value": bar.count / bar.of, "place": place}
+            for place, bar in enumerate(scores)
+            if bar.of
         ]
         values = _few_series(values)
         chart = columns(values, say(title), say("chart.share"))
         rows = [
             [visible(b.group), visible(b.variant), b.value, str(b.count), _of(say, b.count, b.of)]
-            for b in given
+            for b in scores
         ]
         head = ["dimension", "variant", "total" if totals else "score", "number", "share"]
         head, rows = _without_empty(head, rows)
-        yield self._figure(name, chart, head, rows, more=len(given) - len(values))
+        yield self._figure(name, chart, head, rows, more=len(scores) - len(values))
 
     def tags(self) -> Iterator[Figure]:
-        given, say = self.report.tags, self.say
-        if not given:
+        tags, say = self.report.tags, self.say
+        if not tags:
             return
-        named = {one.value: self._tag(one.value) for one in given}
+        names = {bar.value: self._tag(bar.value) for bar in tags}
         values: Values = [
-            {"name": named[b.value], "series": visible(b.variant), "value": b.count / b.of}
-            for b in given
+            {"name": names[b.value], "series": visible(b.variant), "value": b.count / b.of}
+            for b in tags
             if b.of
         ]
         values = _few_series(values)
         chart = bars(values, say("chart.share"), percent=True)
         rows = [
-            [named[b.value], visible(b.variant), str(b.count), _of(say, b.count, b.of)]
-            for b in given
+            [names[b.value], visible(b.variant), str(b.count), _of(say, b.count, b.of)]
+            for b in tags
         ]
         head, rows = _without_empty(["tag", "variant", "number", "share"], rows)
-        yield self._figure("tags", chart, head, rows, more=len(given) - len(values))
+        yield self._figure("tags", chart, head, rows, more=len(tags) - len(values))
 
     def _tag(self, tag: str) -> str:
         if tag == "critical":
@@ -240,13 +242,13 @@ class _Charts:
         say, failed = self.say, self.report.coverage.failures
         if not failed:
             return
-        named = {code: f"{code} · {say.gloss('reason', code)}" for code in failed}
+        names = {code: f"{code} · {say.gloss('reason', code)}" for code in failed}
         values: Values = [
             {"name": say.gloss("reason", code), "series": "", "value": number}
             for code, number in failed.items()
         ]
         chart = bars(values, say("chart.number"), colour=COLOUR["bad"])
-        rows = [[named[code], str(number)] for code, number in failed.items()]
+        rows = [[names[code], str(number)] for code, number in failed.items()]
         yield self._figure("failures", chart, ["reason", "number"], rows)
 
     def lengths(self) -> Iterator[Figure]:
@@ -276,30 +278,30 @@ class _Charts:
 
     def standings(self) -> Iterator[Figure]:
         say = self.say
-        known = [one for one in self.report.standings if one.win_rate is not None]
-        if not known:
+        rated = [standing for standing in self.report.standings if standing.win_rate is not None]
+        if not rated:
             return
         values: Values = [
-            {"name": visible(one.candidate), "series": "", "value": one.win_rate}
-            | {"low": one.low, "high": one.high}
-            for one in known[:SHOWN]
+            {"name": visible(standing.candidate), "series": "", "value": standing.win_rate}
+            | {"low": standing.low, "high": standing.high}
+            for standing in rated[:SHOWN]
         ]
         chart = dots(values, say("chart.win_rate"), 0.5, percent=True)
         rows = [
             [
-                visible(one.candidate),
-                str(one.n),
-                say.percent(one.win_rate),
-                say.percents(one.low, one.high),
+                visible(standing.candidate),
+                str(standing.n),
+                say.percent(standing.win_rate),
+                say.percents(standing.low, standing.high),
             ]
-            for one in self.report.standings
+            for standing in self.report.standings
         ]
         head = ["candidate", "n", "win_rate", "interval"]
-        yield self._figure("standings", chart, head, rows, more=len(known) - len(values))
+        yield self._figure("standings", chart, head, rows, more=len(rated) - len(values))
 
     def outcomes(self) -> Iterator[Figure]:
-        say, found = self.say, self.report.standings
-        if not found:
+        say, standings = self.say, self.report.standings
+        if not standings:
             return
         names = {
             "wins": say("chart.wins"),
@@ -308,57 +310,59 @@ class _Charts:
             "losses": say("chart.losses"),
         }
         values: Values = [
-            {"name": visible(one.candidate), "series": label, "value": getattr(one, key)}
+            {"name": visible(standing.candidate), "series": label, "value": getattr(standing, key)}
             | {"order": place}
-            for one in found[:SHOWN]
+            for standing in standings[:SHOWN]
             for place, (key, label) in enumerate(names.items())
         ]
         chart = stack(values, say("chart.number"), list(names.values()))
         rows = [
-            [visible(one.candidate), *(str(getattr(one, key)) for key in names)] for one in found
+            [visible(standing.candidate), *(str(getattr(standing, key)) for key in names)]
+            for standing in standings
         ]
-        figure = self._figure("outcomes", chart, ["candidate"], rows, more=len(found) - SHOWN)
+        figure = self._figure("outcomes", chart, ["candidate"], rows, more=len(standings) - SHOWN)
         yield _with_head(figure, [*figure.head, *names.values()])
 
     def ratings(self) -> Iterator[Figure]:
         say = self.say
-        known = [one for one in self.report.standings if one.rating is not None]
-        if not known:
+        rated = [standing for standing in self.report.standings if standing.rating is not None]
+        if not rated:
             return
-        known.sort(key=lambda one: (-(one.rating or 0.0), one.candidate))
+        rated.sort(key=lambda standing: (-(standing.rating or 0.0), standing.candidate))
         values: Values = [
-            {"name": visible(one.candidate), "series": "", "value": one.rating}
-            | {"low": one.rating_low, "high": one.rating_high}
-            for one in known[:SHOWN]
+            {"name": visible(standing.candidate), "series": "", "value": standing.rating}
+            | {"low": standing.rating_low, "high": standing.rating_high}
+            for standing in rated[:SHOWN]
         ]
         rows = [
             [
-                visible(one.candidate),
-                say.signed(one.rating),
-                say.interval(one.rating_low, one.rating_high),
+                visible(standing.candidate),
+                say.signed(standing.rating),
+                say.interval(standing.rating_low, standing.rating_high),
             ]
-            for one in known
+            for standing in rated
         ]
         chart = dots(values, say("chart.rating"), 0.0)
-        more = len(known) - len(values)
+        more = len(rated) - len(values)
         yield self._figure("ratings", chart, ["candidate", "rating", "interval"], rows, more=more)
 
     def matrix(self) -> Iterator[Figure]:
-        say, found = self.say, self.report.meetings
-        if not found:
+        say, meetings = self.say, self.report.meetings
+        if not meetings:
             return
-        names = [one.candidate for one in self.report.standings][:SHOWN]
-        shown = dict(zip(names, labels(names), strict=True))
+        names = [standing.candidate for standing in self.report.standings][:SHOWN]
+        short_names = dict(zip(names, labels(names), strict=True))
         values: Values = [
-            {"name": shown[m.candidate], "other": shown[m.other], "rate": m.rate}
+            {"name": short_names[m.candidate], "other": short_names[m.other], "rate": m.rate}
             | {"text": say.percent(m.rate), "strength": abs(m.rate - 0.5) * 0.9}
-            for m in found
-            if m.candidate in shown and m.other in shown
+            for m in meetings
+            if m.candidate in short_names and m.other in short_names
         ]
-        order = list(shown.values())
+        order = list(short_names.values())
         chart = heat(values, order, say("chart.candidate"), say("chart.against"))
         rows = [
-            [visible(m.candidate), visible(m.other), str(m.n), say.percent(m.rate)] for m in found
+            [visible(m.candidate), visible(m.other), str(m.n), say.percent(m.rate)]
+            for m in meetings
         ]
         head = ["candidate", "against", "n", "win_rate"]
         more = len(self.report.standings) - len(names)
@@ -366,11 +370,16 @@ class _Charts:
 
     def position(self) -> Iterator[Figure]:
         say, values, rows = self.say, Values(), list[list[str]]()
-        for one in self.report.positions:
-            for key, share in (("consistency", one.consistency), ("first_slot", one.first_slot)):
-                rows.append([visible(one.judge), say(f"chart.{key}"), *_share_cells(say, share)])
+        for position in self.report.positions:
+            for key, share in (
+                ("consistency", position.consistency),
+                ("first_slot", position.first_slot),
+            ):
+                rows.append(
+                    [visible(position.judge), say(f"chart.{key}"), *_share_cells(say, share)]
+                )
                 if share.value is not None:
-                    judge = visible(one.judge) if len(self.report.positions) > 1 else ""
+                    judge = visible(position.judge) if len(self.report.positions) > 1 else ""
                     values.append(
                         {"name": say(f"chart.{key}"), "series": judge, "value": share.value}
                         | {"low": share.low, "high": share.high}
@@ -382,20 +391,20 @@ class _Charts:
             yield self._figure("position", chart, head, rows, more=len(rows) - len(values))
 
     def contradictions(self) -> Iterator[Figure]:
-        say, found = self.say, self.report.contradictions
-        if not found:
+        say, counts = self.say, self.report.contradictions
+        if not counts:
             return
-        named = {criterion: self._dimension(criterion) for criterion in found}
-        values: Values = [{"name": named[c], "series": "", "value": n} for c, n in found.items()]
+        names = {criterion: self._dimension(criterion) for criterion in counts}
+        values: Values = [{"name": names[c], "series": "", "value": n} for c, n in counts.items()]
         chart = bars(values[:SHOWN], say("chart.number"), colour=COLOUR["warn"])
-        rows, more = [[named[c], str(n)] for c, n in found.items()], len(values) - SHOWN
+        rows, more = [[names[c], str(n)] for c, n in counts.items()], len(values) - SHOWN
         yield self._figure("contradictions", chart, ["criterion", "number"], rows, more=more)
 
 
 def _few_series(values: Values) -> Values:
     """What belongs to the first series, as many as there are colours."""
-    series = list(dict.fromkeys(one["series"] for one in values))[: len(PALETTE)]
-    return [one for one in values if one["series"] in series]
+    series = list(dict.fromkeys(value["series"] for value in values))[: len(PALETTE)]
+    return [value for value in values if value["series"] in series]
 
 
 def _of(say: Words, count: int, of: int) -> str:
@@ -411,8 +420,8 @@ def _without_empty(
     head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[list[str]]]:
     """A table without columns that hold nothing."""
-    kept = [place for place in range(len(head)) if any(row[place] for row in rows)]
-    return [head[p] for p in kept], [[row[p] for p in kept] for row in rows]
+    places = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    return [head[p] for p in places], [[row[p] for p in places] for row in rows]
 
 
 def _with_head(figure: Figure, head: Sequence[str]) -> Figure:

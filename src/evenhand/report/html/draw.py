@@ -35,23 +35,23 @@ Chart = Any
 
 def labels(names: Sequence[str]) -> list[str]:
     """Names short enough for a picture, and still different from each other."""
-    made: list[str] = []
+    short_names: list[str] = []
     for name in names:
         flat = " ".join(visible(name).split())
         short = flat if len(flat) <= LABEL else f"{flat[: LABEL - 1]}…"
         number = 2
-        while short in made:
+        while short in short_names:
             short = f"{flat[: LABEL - 4]}… {number}"
             number += 1
-        made.append(short)
-    return made
+        short_names.append(short)
+    return short_names
 
 
 def _renamed(values: Values, key: str) -> tuple[Values, list[str]]:
     """Values with short labels under a key, and these in order."""
-    names = list(dict.fromkeys(one[key] for one in values))
+    names = list(dict.fromkeys(value[key] for value in values))
     short = dict(zip(names, labels(names), strict=True))
-    return [one | {key: short[one[key]]} for one in values], list(short.values())
+    return [value | {key: short[value[key]]} for value in values], list(short.values())
 
 
 def _chart(values: Values) -> Any:
@@ -79,15 +79,15 @@ def _series(values: Values) -> tuple[Values, Any, list[str]]:
     values, names = _renamed(values, "series")
     if len(names) < 2:
         plain = COLOUR["first"]
-        given = alt.Color("colour:N", scale=None) if _coloured(values) else alt.value(plain)
-        return values, given, names
-    scale = alt.Scale(domain=names, range=[COLOUR[one] for one in PALETTE][: len(names)])
+        colour = alt.Color("colour:N", scale=None) if _coloured(values) else alt.value(plain)
+        return values, colour, names
+    scale = alt.Scale(domain=names, range=[COLOUR[name] for name in PALETTE][: len(names)])
     legend = alt.Legend(orient="top", title=None, columns=3, labelLimit=180, symbolType="circle")
     return values, alt.Color("series:N", scale=scale, legend=legend), names
 
 
 def _coloured(values: Values) -> bool:
-    return all(one.get("colour") for one in values)
+    return all(value.get("colour") for value in values)
 
 
 def dots(
@@ -101,7 +101,7 @@ def dots(
     """A dot and its interval a row; a line down the middle where that means something."""
     import altair as alt
 
-    values, names = _renamed([_reaching(one) for one in values], "name")
+    values, names = _renamed([_reaching(value) for value in values], "name")
     values, colour, series = _series(values)
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False, padding=12)
     x: dict[str, Any] = {"title": title, "scale": scale}
@@ -110,36 +110,36 @@ def dots(
     base = _chart(values).encode(y=y, color=colour)
     if len(series) > 1:
         base = base.encode(yOffset=alt.YOffset("series:N", sort=series))
-    known = [one for one in values if one["low"] is not None or one["high"] is not None]
+    intervals = [value for value in values if value["low"] is not None or value["high"] is not None]
     lines = base.mark_rule(strokeWidth=2, strokeCap="round").encode(
         x=alt.X("low:Q", **x), x2="high:Q"
     )
     parts: list[Any] = [
         base.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X("value:Q", **x))
     ]
-    parts = [lines, *parts] if known else parts
+    parts = [lines, *parts] if intervals else parts
     if middle is not None:
         rule = _chart([{"middle": middle}])
-        drawn = rule.mark_rule(strokeDash=[4, 3], color=COLOUR["soft"]).encode(x="middle:Q")
-        parts.insert(0, drawn)
+        middle_line = rule.mark_rule(strokeDash=[4, 3], color=COLOUR["soft"]).encode(x="middle:Q")
+        parts.insert(0, middle_line)
     step = {"step": max(STEP, 13 * len(series))}
     return alt.layer(*parts).properties(width=WIDTH, height=step)
 
 
-def _reaching(one: dict[str, Any]) -> dict[str, Any]:
+def _reaching(dot: dict[str, Any]) -> dict[str, Any]:
     """A value whose interval is open on one side: what is drawn of it ends at the value."""
-    low, high, value = one["low"], one["high"], one["value"]
+    low, high, value = dot["low"], dot["high"], dot["value"]
     if low is None and high is None:
-        return one
-    return one | {"low": value if low is None else low, "high": value if high is None else high}
+        return dot
+    return dot | {"low": value if low is None else low, "high": value if high is None else high}
 
 
 def apart(values: Values, draw: Callable[[Values], Chart]) -> Chart:
     """Overall figures below the others: they have a scale of their own."""
     import altair as alt
 
-    rest = [one for one in values if not one.get("overall")]
-    overall = [one for one in values if one.get("overall")]
+    rest = [value for value in values if not value.get("overall")]
+    overall = [value for value in values if value.get("overall")]
     if not rest or not overall:
         return draw(rest or overall)
     return alt.vconcat(draw(rest), draw(overall), spacing=14)
@@ -150,13 +150,13 @@ def bars(values: Values, title: str, *, percent: bool = False, colour: str = "")
     import altair as alt
 
     values, names = _renamed(values, "name")
-    values, given, series = _series(values)
+    values, series_colour, series = _series(values)
     y = alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False))
     style = _axis(format="%", tickCount=5)
     if not percent:
-        style = _whole(max(one["value"] for one in values))
+        style = _whole(max(value["value"] for value in values))
     x = alt.X("value:Q", title=title, axis=style)
-    paint = alt.value(colour) if colour and len(series) < 2 else given
+    paint = alt.value(colour) if colour and len(series) < 2 else series_colour
     base = _chart(values).encode(x=x, y=y, color=paint)
     if len(series) > 1:
         base = base.encode(yOffset=alt.YOffset("series:N", sort=series))
@@ -170,7 +170,7 @@ def columns(values: Values, across: str, up: str) -> Chart:
 
     values, groups = _renamed(values, "group")
     values, colour, series = _series(values)
-    levels = list(dict.fromkeys(one["name"] for one in sorted(values, key=_numbered)))
+    levels = list(dict.fromkeys(value["name"] for value in sorted(values, key=_numbered)))
     angle = 0 if max(map(len, levels)) < 4 else -40
     x = alt.X("name:N", sort=levels, title=across, axis=_axis(labelAngle=angle))
     y = alt.Y("value:Q", title=up, axis=_axis(format="%", tickCount=4))
@@ -184,8 +184,8 @@ def columns(values: Values, across: str, up: str) -> Chart:
     return base.properties(width=155, height=90).facet(facet, columns=2)
 
 
-def _numbered(one: dict[str, Any]) -> float:
-    return float(re.match(r"-?[\d.]+", one["name"])[0])  # type: ignore[index]
+def _numbered(value: dict[str, Any]) -> float:
+    return float(re.match(r"-?[\d.]+", value["name"])[0])  # type: ignore[index]
 
 
 def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
@@ -194,9 +194,9 @@ def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
 
     values, names = _renamed(values, "name")
     sums = Counter[str]()
-    for one in values:
-        sums[one["name"]] += one["value"]
-    paint = [COLOUR[one] for one in ("first", "line", "soft", "second")]
+    for value in values:
+        sums[value["name"]] += value["value"]
+    paint = [COLOUR[name] for name in ("first", "line", "soft", "second")]
     legend = alt.Legend(orient="top", title=None, columns=4, symbolType="square")
     return (
         _chart(values)
@@ -241,7 +241,7 @@ def line(values: Values, across: str, up: str, percent: bool) -> Chart:
 
     # A length is never below nothing; a difference of lengths may be.
     scale = alt.Scale(zero=False, padding=10)
-    if min(one["x"] for one in values) >= 0:
+    if min(value["x"] for value in values) >= 0:
         scale = alt.Scale(zero=False, domainMin=_below(values))
     x = alt.X("x:Q", title=across, scale=scale, axis=_axis(tickCount=6))
     style = _axis(format="%" if percent else "~r", tickCount=5)
@@ -260,8 +260,8 @@ def line(values: Values, across: str, up: str, percent: bool) -> Chart:
 
 def _below(values: Values) -> float:
     """A little below the least, and never below 0."""
-    given = [float(one["x"]) for one in values]
-    return max(0.0, min(given) - 0.05 * (max(given) - min(given)))
+    xs = [float(value["x"]) for value in values]
+    return max(0.0, min(xs) - 0.05 * (max(xs) - min(xs)))
 
 
 _CONFIG: dict[str, Any] = {
@@ -300,8 +300,8 @@ def svg(chart: Chart, title: str, language: str) -> str:
     # A character that XML does not allow ends the renderer, and the whole process with it.
     spec = _visible_texts(chart.to_dict()) | {"config": _CONFIG}
     locale = _RUSSIAN if language == "ru" else None
-    drawn = vl_convert.vegalite_to_svg(spec, format_locale=locale)
-    root = ElementTree.fromstring(drawn)  # noqa: S314 - made by our own renderer
+    picture = vl_convert.vegalite_to_svg(spec, format_locale=locale)
+    root = ElementTree.fromstring(picture)  # noqa: S314 - made by our own renderer
     # Scaled alike, so that letters are of one size in every picture.
     size = {name: f"{float(root.attrib[name]) * ZOOM:.0f}" for name in ("width", "height")}
     about = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": visible(title)}
@@ -325,15 +325,15 @@ def _copy(element: ElementTree.Element, into: ElementTree.Element) -> None:
     tag = element.tag.rpartition("}")[2]
     if tag not in _TAGS or element.get("display") == "none" or _is_void(element, tag):
         return
-    kept = {
+    attributes = {
         name: _value(name, element.attrib[name]) for name in element.attrib if name in _ATTRIBUTES
     }
-    if kept.get("opacity") == "1":
-        del kept["opacity"]
-    made = ElementTree.SubElement(into, tag, kept)
-    made.text = element.text if tag in ("text", "tspan") else None
+    if attributes.get("opacity") == "1":
+        del attributes["opacity"]
+    copy = ElementTree.SubElement(into, tag, attributes)
+    copy.text = element.text if tag in ("text", "tspan") else None
     for child in element:
-        _copy(child, made)
+        _copy(child, copy)
 
 
 def _is_void(element: ElementTree.Element, tag: str) -> bool:
@@ -344,6 +344,6 @@ def _is_void(element: ElementTree.Element, tag: str) -> bool:
 
 def _value(name: str, value: str) -> str:
     if name in ("fill", "stroke"):
-        found = _VARIABLES.get(value)
-        return found or (value if _SAFE_PAINT.fullmatch(value) else "none")
-    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", value)
+        variable = _VARIABLES.get(value)
+        return variable or (value if _SAFE_PAINT.fullmatch(value) else "none")
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", value)

@@ -73,15 +73,17 @@ class Packer:
     def add(self, line: Mapping[str, Any], blocks: Sequence[Mapping[str, Any]]) -> None:
         """The next unit: its line with `who` and `chips`, a list of values for each facet, and
         its blocks."""
-        found = [
-            [known.setdefault(value, len(known)) for value in line[name]]
-            for name, known in self._facets.items()
+        facets = [
+            [places.setdefault(value, len(places)) for value in line[name]]
+            for name, places in self._facets.items()
         ]
-        chips = [self._place(one) for one in line["chips"]]
-        shown = [self._place(line[name]) for name in ("id", "who", "result")]
-        self._units.append([*shown, chips, found, compact([self._block(one) for one in blocks])])
+        chips = [self._place(chip) for chip in line["chips"]]
+        texts = [self._place(line[name]) for name in ("id", "who", "result")]
+        self._units.append(
+            [*texts, chips, facets, compact([self._block(block) for block in blocks])]
+        )
         if len(self._shown) < self._static:
-            self._shown.append((line, [shortened(one) for one in blocks]))
+            self._shown.append((line, [shortened(block) for block in blocks]))
 
     def packed(self, total: int) -> PackedUnits:
         """All of them, cut as far as the room asks for."""
@@ -92,10 +94,10 @@ class Packer:
         ]
         return PackedUnits(
             strings=strings,
-            facets=[Facet(name=n, values=list(known)) for n, known in self._facets.items()],
+            facets=[Facet(name=n, values=list(places)) for n, places in self._facets.items()],
             units=self._units,
             total=total,
-            was_cut=any(isinstance(one, list) for one in strings),
+            was_cut=any(isinstance(text, list) for text in strings),
             shown=self._shown,
         )
 
@@ -112,9 +114,12 @@ class Packer:
                 sizes.append((len(text), size / len(text), place in self._own))
             else:
                 fixed += size
-        fixed += sum(len(one[5]) + 60 for one in self._units)
+        fixed += sum(len(unit[5]) + 60 for unit in self._units)
         for limit in CUTS:
-            if fixed + sum(min(n, _allowed(limit, own) + 40) * b for n, b, own in sizes) <= most:
+            if (
+                fixed + sum(min(n, _allowed(limit, is_own) + 40) * b for n, b, is_own in sizes)
+                <= most
+            ):
                 return limit
         return CUTS[-1]
 
@@ -125,25 +130,25 @@ class Packer:
         """A block as numbers: the place of its kind, then what the kind has, in a fixed order."""
         kind, place = block["kind"], self._place
         if kind == "text":
-            made: list[Any] = [place(block[name]) for name in ("label", "note", "part")]
+            fields: list[Any] = [place(block[name]) for name in ("label", "note", "part")]
             is_own = block["part"] == "own"
-            made.append([self._segment(one, is_own) for one in block["segments"]])
+            fields.append([self._segment(segment, is_own) for segment in block["segments"]])
         elif kind == "columns":
-            made = [[self._blocks(one) for one in block["columns"]]]
+            fields = [[self._blocks(column) for column in block["columns"]]]
         elif kind == "table":
             rows = [[self._cell(*cell) for cell in row] for row in block["rows"]]
-            made = [place(block["label"]), [place(one) for one in block["head"]], rows]
+            fields = [place(block["label"]), [place(text) for text in block["head"]], rows]
         elif kind == "items":
-            items = [[place(one) for one in item] for item in block["items"]]
-            made = [place(block["label"]), place(block["tone"]), items]
+            items = [[place(text) for text in item] for item in block["items"]]
+            fields = [place(block["label"]), place(block["tone"]), items]
         elif kind == "notice":
-            made = [place(block["text"]), place(block["tone"])]
+            fields = [place(block["text"]), place(block["tone"])]
         else:
-            made = [place(block["label"]), self._blocks(block["blocks"])]
-        return [KINDS.index(kind), *made]
+            fields = [place(block["label"]), self._blocks(block["blocks"])]
+        return [KINDS.index(kind), *fields]
 
     def _blocks(self, blocks: Sequence[Mapping[str, Any]]) -> list[Any]:
-        return [self._block(one) for one in blocks]
+        return [self._block(block) for block in blocks]
 
     def _cell(self, text: str, tone: str) -> Any:
         return [self._place(text), self._place(tone)] if tone else self._place(text)
@@ -156,8 +161,8 @@ class Packer:
         return place if len(segment) == 1 else [place, *map(self._place, segment[1:])]
 
 
-def _allowed(limit: int, own: bool) -> int:
-    return limit if own else limit // _CALL_SHARE
+def _allowed(limit: int, is_own: bool) -> int:
+    return limit if is_own else limit // _CALL_SHARE
 
 
 _STATIC_OWN, _STATIC_CALL = 2_000, 800
@@ -165,16 +170,16 @@ _STATIC_OWN, _STATIC_CALL = 2_000, 800
 
 def shortened(block: Mapping[str, Any]) -> dict[str, Any]:
     """A block with its long texts cut, for a page without scripts."""
-    made = dict(block)
-    if made["kind"] == "text":
-        most = _STATIC_OWN if made["part"] == "own" else _STATIC_CALL
-        made["segments"] = [[cut(one[0], most), *one[1:]] for one in made["segments"]]
+    short = dict(block)
+    if short["kind"] == "text":
+        most = _STATIC_OWN if short["part"] == "own" else _STATIC_CALL
+        short["segments"] = [[cut(segment[0], most), *segment[1:]] for segment in short["segments"]]
     for name in ("blocks", "columns"):
-        if name in made:
-            made[name] = list(_shortened(made[name]))
-    return made
+        if name in short:
+            short[name] = list(_shortened(short[name]))
+    return short
 
 
 def _shortened(inner: Sequence[Any]) -> Iterator[Any]:
-    for one in inner:
-        yield list(_shortened(one)) if isinstance(one, list) else shortened(one)
+    for block in inner:
+        yield list(_shortened(block)) if isinstance(block, list) else shortened(block)

@@ -30,7 +30,7 @@ NOTHING = "–"
 """What stands for a figure that cannot be had."""
 _NEEDS = {"report": "reports need", "view": "the view needs"}
 _ROOM = resources.files("evenhand.report.html")
-_TOLD = resources.files("evenhand.kinds") / "builtin" / "rubric" / "words"
+_JUDGE_WORDS = resources.files("evenhand.kinds") / "builtin" / "rubric" / "words"
 """What the judge is told; a failure tag has the same name there and on a page."""
 _FLAG_EMOJI = "\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f"
 _HIDDEN = re.compile(
@@ -46,10 +46,10 @@ def visible(text: object) -> str:
     return _HIDDEN.sub(_escape, str(text))
 
 
-def _escape(found: re.Match[str]) -> str:
-    if found[1]:
-        return found[1]
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    if match[1]:
+        return match[1]
+    code = ord(match[0])
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
@@ -63,7 +63,7 @@ class Segment(NamedTuple):
 def marked(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Segment]:
     """A text cut at the ends of its spans (code points, half-open), nothing lost or altered."""
     within = [(max(0, s), min(len(text), e), label) for s, e, label in spans]
-    within = [one for one in within if one[0] < one[1]]
+    within = [span for span in within if span[0] < span[1]]
     ends = sorted({0, len(text), *(s for s, _, _ in within), *(e for _, e, _ in within)})
     return [
         Segment(
@@ -89,16 +89,16 @@ class Words:
     def parts(self, key: str, /, **values: object) -> list[tuple[str, str]]:
         """The same in pieces, each with the name of its place, "" for what stands between them:
         for emphasis without markup."""
-        made: list[tuple[str, str]] = []
+        parts: list[tuple[str, str]] = []
         for literal, name, _, _ in Formatter().parse(self._text(key)):
-            made += [(literal, "")] if literal else []
-            made += [(str(values[name]), name)] if name else []
-        return made
+            parts += [(literal, "")] if literal else []
+            parts += [(str(values[name]), name)] if name else []
+        return parts
 
     def gloss(self, group: str, code: str) -> str:
         """What a code such as a failure reason means; the code itself where nobody says."""
-        found = self.texts.get(group, {}).get(code)
-        return found if isinstance(found, str) else code
+        text = self.texts.get(group, {}).get(code)
+        return text if isinstance(text, str) else code
 
     def counted(self, key: str, n: int) -> str:
         """A number with its noun, e.g. `120 questions`."""
@@ -106,11 +106,11 @@ class Words:
         return forms[_PLURALS[self.language](n)].format(n=self.integer(n))
 
     def _text(self, key: str) -> str:
-        found: Any = self.texts
+        text: Any = self.texts
         for name in key.split("."):
-            found = found[name]
-        assert isinstance(found, str), key
-        return found
+            text = text[name]
+        assert isinstance(text, str), key
+        return text
 
     def number(self, value: float | None, digits: int = 2) -> str:
         """A number with so many digits after the point."""
@@ -195,8 +195,8 @@ def words(language: str, more: Traversable | None = None) -> Words:
         read = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
         for name, table in read.items():
             texts[name] = {**texts.get(name, {}), **table}
-    told = tomllib.loads((_TOLD / f"{language}.toml").read_text(encoding="utf-8"))
-    return Words(language, {**texts, "tag": told["tags"]})
+    judge_words = tomllib.loads((_JUDGE_WORDS / f"{language}.toml").read_text(encoding="utf-8"))
+    return Words(language, {**texts, "tag": judge_words["tags"]})
 
 
 def environment(say: Words, *packages: str) -> Environment:
@@ -204,19 +204,19 @@ def environment(say: Words, *packages: str) -> Environment:
     require("jinja2", extra="view" if packages else "report")
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "evenhand.report.html")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["visible"] = visible
-    made.filters["marked"] = marked
+    templates.filters["visible"] = visible
+    templates.filters["marked"] = marked
     for name in ("number", "short", "signed", "percent", "integer", "money", "moment"):
-        made.filters[name] = getattr(say, name)
-    made.globals |= {"say": say, "interval": say.interval, "share": say.share}
-    return made
+        templates.filters[name] = getattr(say, name)
+    templates.globals |= {"say": say, "interval": say.interval, "share": say.share}
+    return templates
 
 
 def require(*modules: str, extra: str = "report") -> None:
@@ -243,15 +243,15 @@ def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
 
 
 def _hashes(texts: Sequence[str]) -> str:
-    found = [b64encode(sha256(text.encode()).digest()).decode() for text in texts]
-    return " ".join(f"'sha256-{one}'" for one in found) or "'none'"
+    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in texts]
+    return " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
 
 
-_UNSAFE_IN_SCRIPT = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
+_UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def json_text(value: Any) -> str:
     """A value as JSON that may stand inside a script element: it can close nothing and open
     nothing there."""
-    made = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return made.translate(_UNSAFE_IN_SCRIPT)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(_UNSAFE_IN_SCRIPT)

@@ -39,15 +39,15 @@ def render(report: Report) -> str:
     from markupsafe import Markup  # comes with jinja2
 
     style, script = static("page.css"), static("report.js")
-    shown = [(one, Markup(one.svg)) for one in figures(report, say)]  # noqa: S704 - rebuilt there
+    pictures = [(f, Markup(f.svg)) for f in figures(report, say)]  # noqa: S704 - rebuilt there
     return templates.get_template("report.html").render(
         report=report,
         answers=answers(report, say),
         facts=list(_facts(report, say)),
         bar=_bar(report),
         brackets=_brackets(report, say),
-        caveats=list(dict.fromkeys(one.caveat for one in report.method.judges if one.caveat)),
-        figures=shown,
+        caveats=list(dict.fromkeys(j.caveat for j in report.method.judges if j.caveat)),
+        figures=pictures,
         glosses=_glosses(report.units, say),
         filters=list(_filters(report.units, say)) if report.units else [],
         method=list(_method(report, say)),
@@ -67,10 +67,10 @@ def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
     yield "judged", f"{counted}{_variants(report)}"
     yield "protocol", visible(method.protocol)
     judges = [
-        say("facts.times", judge=visible(one.name), n=one.repeats)
-        if one.repeats > 1
-        else visible(one.name)
-        for one in method.judges
+        say("facts.times", judge=visible(judge.name), n=judge.repeats)
+        if judge.repeats > 1
+        else visible(judge.name)
+        for judge in method.judges
     ]
     yield "by", "\n".join(judges)
     created, started = say.moment(report.created), say.moment(report.started)
@@ -93,21 +93,21 @@ def _cost(coverage: Coverage, say: Words) -> str:
 
 def _variants(report: Report) -> str:
     """The names of what is compared, as far as a line holds them."""
-    names = [visible(one) for one in report.variants[:VARIANTS_SHOWN]]
+    names = [visible(name) for name in report.variants[:VARIANTS_SHOWN]]
     more = " …" if len(report.variants) > VARIANTS_SHOWN else ""
     return f": {', '.join(names)}{more}" if len(names) > 1 else ""
 
 
 def _brackets(report: Report, say: Words) -> str:
     """What the brackets of the answer hold, and what counts as half a win."""
-    told: list[str] = []
-    given: list[Difference | Mean | Standing] = [*report.differences, *report.means]
-    given += report.standings
-    if any(one.low is not None or one.high is not None for one in given):
-        told.append(say("answer.level", level=say.percent(report.method.level)))
+    sentences: list[str] = []
+    bounded: list[Difference | Mean | Standing] = [*report.differences, *report.means]
+    bounded += report.standings
+    if any(figure.low is not None or figure.high is not None for figure in bounded):
+        sentences.append(say("answer.level", level=say.percent(report.method.level)))
     if report.is_pairs and report.standings:
-        told.append(say.gloss("half", report.method.rule))
-    return " ".join(told)
+        sentences.append(say.gloss("half", report.method.rule))
+    return " ".join(sentences)
 
 
 def _bar(report: Report) -> list[tuple[str, int, int]]:
@@ -122,12 +122,12 @@ def _bar(report: Report) -> list[tuple[str, int, int]]:
 def _filters(units: PackedUnits, say: Words) -> Iterator[Mapping[str, Any]]:
     """What units can be chosen by: everything with more than one value, and every flag."""
     for place, facet in enumerate(units.facets):
-        few = 1 if facet.name in ("reasons", "flags", "tags") else 2
-        if len(facet.values) >= few:
+        least = 1 if facet.name in ("reasons", "flags", "tags") else 2
+        if len(facet.values) >= least:
             yield {
                 "place": place,
                 "name": facet.name,
-                "options": sorted(_options(facet, say), key=lambda one: one[1]),
+                "options": sorted(_options(facet, say), key=lambda option: option[1]),
             }
 
 
@@ -143,20 +143,20 @@ def _options(facet: Facet, say: Words) -> Iterator[tuple[int, str]]:
 
 def _glosses(units: PackedUnits | None, say: Words) -> dict[str, str]:
     """What tags and flags mean."""
-    values = {one.name: one.values for one in units.facets} if units else {}
-    tags = {one: say.gloss("tag", one) for one in values.get("tags", ())}
-    return tags | {one: flag_gloss(say, one) for one in values.get("flags", ())}
+    values = {facet.name: facet.values for facet in units.facets} if units else {}
+    tags = {tag: say.gloss("tag", tag) for tag in values.get("tags", ())}
+    return tags | {flag: flag_gloss(say, flag) for flag in values.get("flags", ())}
 
 
 def _data(units: PackedUnits, say: Words) -> Mapping[str, Any]:
     """What the script needs."""
-    spoken = ("count", "page", "none", "unit", "result", "marks")
-    told = {name: say(f"units.{name}") for name in spoken}
+    names = ("count", "page", "none", "unit", "result", "marks")
+    labels = {name: say(f"units.{name}") for name in names}
     who = "candidates" if any(f.name == "candidates" and f.values for f in units.facets) else ""
-    told |= {"who": say(f"units.{who or 'variant'}"), "gap": say("unit.gap")}
+    labels |= {"who": say(f"units.{who or 'variant'}"), "gap": say("unit.gap")}
     return {
         "rows": ROWS_A_PAGE,
-        "words": told,
+        "words": labels,
         "glosses": _glosses(units, say),
         "strings": units.strings,
         "units": units.units,
@@ -197,9 +197,9 @@ def _rubric(rubric: object) -> Sequence[Mapping[str, Any]]:
 
 def _command(report: Report) -> str:
     """How to make the report again."""
-    method, said = report.method, ["evenhand", "report", report.run, "-o", "report.html"]
+    method, arguments = report.method, ["evenhand", "report", report.run, "-o", "report.html"]
     if not report.is_pairs and method.by:
-        said += [part for name in method.by.split(" / ") for part in ("--by", name)]
-    said += ["--baseline", method.baseline] if method.baseline else []
-    said += ["--seed", str(method.report_seed), "--language", report.language]
-    return visible(shlex.join(said))
+        arguments += [part for name in method.by.split(" / ") for part in ("--by", name)]
+    arguments += ["--baseline", method.baseline] if method.baseline else []
+    arguments += ["--seed", str(method.report_seed), "--language", report.language]
+    return visible(shlex.join(arguments))

@@ -24,12 +24,14 @@ _OF_ONE = ("value", "low", "high", "mean", "mean_low", "mean_high", "baseline_me
 
 def out_of(full_marks: int, figures: Sequence[Figure]) -> list[Figure]:
     """Figures of graded answers, their totals out of full marks as the judge gives them."""
-    return [_scaled(one, full_marks) if one.dimension == OVERALL else one for one in figures]
+    return [
+        _scaled(figure, full_marks) if figure.dimension == OVERALL else figure for figure in figures
+    ]
 
 
-def _scaled(one: Figure, full_marks: int) -> Figure:
-    known = [name for name in _OF_ONE if getattr(one, name, None) is not None]
-    scaled = replace(one, **{name: full_marks * getattr(one, name) for name in known})
+def _scaled(figure: Figure, full_marks: int) -> Figure:
+    names = [name for name in _OF_ONE if getattr(figure, name, None) is not None]
+    scaled = replace(figure, **{name: full_marks * getattr(figure, name) for name in names})
     if isinstance(scaled, Difference) and (decision := scaled.sequential):
         estimate = None if decision.estimate is None else full_marks * decision.estimate
         decision = replace(
@@ -44,59 +46,59 @@ def _scaled(one: Figure, full_marks: int) -> Figure:
 
 def unit_means(scores: Scores, values: Floats) -> Floats:
     """The mean of each unit over judges and repeats; nan without a score."""
-    known, size = ~np.isnan(values), len(scores.units)
-    count = np.bincount(scores.unit[known], minlength=size)
-    sums = np.bincount(scores.unit[known], values[known], size)
+    is_scored, size = ~np.isnan(values), len(scores.units)
+    count = np.bincount(scores.unit[is_scored], minlength=size)
+    sums = np.bincount(scores.unit[is_scored], values[is_scored], size)
     return np.asarray(np.divide(sums, count, out=np.full(size, np.nan), where=count > 0))
 
 
 def plain_means(scores: Scores) -> list[Mean]:
     """Means where there is one variant only."""
-    named = [n for n in QUESTIONS if n in scores.fields]
-    clusters = scores.fields[named[0]].codes if named else np.arange(len(scores.units))
+    questions = [n for n in QUESTIONS if n in scores.fields]
+    clusters = scores.fields[questions[0]].codes if questions else np.arange(len(scores.units))
     columns = [*zip(scores.dimensions, scores.values.T, scores.low, scores.high, strict=True)]
     overall = [(OVERALL, scores.overall, 0.0, 1.0)] if len(columns) > 1 else []
-    found: list[Mean] = []
+    figures: list[Mean] = []
     for name, values, low, high in [*columns, *overall]:
         means = unit_means(scores, values)
-        known = ~np.isnan(means)
-        one = mean(means[known], clusters[known], (float(low), float(high)))
-        found.append(
+        is_scored = ~np.isnan(means)
+        figure = mean(means[is_scored], clusters[is_scored], (float(low), float(high)))
+        figures.append(
             Mean(
                 dimension=name,
                 variant="",
-                n=one.n,
-                value=one.value,
-                low=one.low,
-                high=one.high,
+                n=figure.n,
+                value=figure.value,
+                low=figure.low,
+                high=figure.high,
             )
         )
-    return found
+    return figures
 
 
-def compared_means(found: Comparison) -> list[Mean]:
+def compared_means(comparison: Comparison) -> list[Mean]:
     return [
         Mean(
-            dimension=one.dimension,
-            variant=one.variant,
-            n=one.n,
-            value=one.mean,
-            low=one.low,
-            high=one.high,
+            dimension=row.dimension,
+            variant=row.variant,
+            n=row.n,
+            value=row.mean,
+            low=row.low,
+            high=row.high,
         )
-        for one in found.means
+        for row in comparison.means
     ]
 
 
-def differences(found: Comparison | None) -> list[Difference]:
+def differences(comparison: Comparison | None) -> list[Difference]:
     """Every variant against the baseline."""
-    if found is None:
+    if comparison is None:
         return []
     return [
         Difference(
             dimension=row.dimension,
             variant=row.variant,
-            baseline=found.baseline,
+            baseline=comparison.baseline,
             n=row.n,
             questions=row.clusters,
             mean=row.mean,
@@ -111,9 +113,9 @@ def differences(found: Comparison | None) -> list[Difference]:
             effect=row.effect,
             outcome=row.outcome,
             needed=row.units_needed,
-            sequential=found.decision(row),
+            sequential=comparison.decision(row),
         )
-        for row in found.rows
+        for row in comparison.rows
     ]
 
 
@@ -129,7 +131,7 @@ def _variant_of(scores: Scores, by: Sequence[str]) -> list[str]:
 def distribution(scores: Scores, by: Sequence[str]) -> list[Bar]:
     """How often each score was given; of answers, the totals by tens."""
     variants = _variant_of(scores, by)
-    named = list(dict.fromkeys(variants))
+    names = list(dict.fromkeys(variants))
     columns: list[tuple[str, Floats]] = [*zip(scores.dimensions, scores.values.T, strict=True)]
     if scores.totals is not None:
         columns = [("", np.minimum(scores.totals * 100 // 10, 9))]
@@ -138,16 +140,22 @@ def distribution(scores: Scores, by: Sequence[str]) -> list[Bar]:
         levels = sorted({float(v) for v in values[~np.isnan(values)]})
         if scores.totals is not None:
             levels = [float(v) for v in range(10)]
-        given = Counter(
+        counts = Counter(
             (variants[unit], float(v))
             for unit, v in zip(scores.unit, values, strict=True)
             if not np.isnan(v)
         )
-        for variant in named:
-            of = sum(n for (v, _), n in given.items() if v == variant)
+        for variant in names:
+            of = sum(n for (v, _), n in counts.items() if v == variant)
             bars += [
-                Bar(name, variant, _level(one, scores.totals is not None), given[variant, one], of)
-                for one in levels
+                Bar(
+                    name,
+                    variant,
+                    _level(level, scores.totals is not None),
+                    counts[variant, level],
+                    of,
+                )
+                for level in levels
                 if of
             ]
     return bars
@@ -167,11 +175,17 @@ def tags(scores: Scores, by: Sequence[str]) -> list[Bar]:
     if scores.critical.any():
         columns.append(("critical", scores.critical))
     return [
-        Bar("", str(variant), name, int((given & own).sum()), int((judged & own).sum()))
-        for name, given in columns
-        if given.any()
+        Bar(
+            "",
+            str(variant),
+            name,
+            int((is_tagged & is_of_variant).sum()),
+            int((judged & is_of_variant).sum()),
+        )
+        for name, is_tagged in columns
+        if is_tagged.any()
         for variant in dict.fromkeys(variants.tolist())
-        for own in [variants == variant]
+        for is_of_variant in [variants == variant]
     ]
 
 
@@ -179,33 +193,33 @@ def binned(
     sizes: Floats, values: Floats, cluster: Ints, ends: tuple[float, float]
 ) -> list[LengthBin]:
     """Values by size, in groups of about equal number."""
-    known = ~np.isnan(values) & ~np.isnan(sizes)
-    sizes, values, cluster = sizes[known], values[known], cluster[known]
+    is_measured = ~np.isnan(values) & ~np.isnan(sizes)
+    sizes, values, cluster = sizes[is_measured], values[is_measured], cluster[is_measured]
     if np.unique(sizes).size < 3:
         return []
     edges = np.unique(np.quantile(sizes, np.linspace(0, 1, LENGTH_BINS + 1)[1:-1]))
     place = np.searchsorted(edges, sizes, side="right")
-    found: list[LengthBin] = []
-    for one in np.unique(place):
-        own = place == one
-        middle = mean(values[own], cluster[own], ends)
+    bins: list[LengthBin] = []
+    for number in np.unique(place):
+        is_inside = place == number
+        middle = mean(values[is_inside], cluster[is_inside], ends)
         assert middle.value is not None
-        found.append(
+        bins.append(
             LengthBin(
-                least=float(sizes[own].min()),
-                most=float(sizes[own].max()),
-                middle=float(np.median(sizes[own])),
+                least=float(sizes[is_inside].min()),
+                most=float(sizes[is_inside].max()),
+                middle=float(np.median(sizes[is_inside])),
                 n=middle.n,
                 value=middle.value,
                 low=middle.low,
                 high=middle.high,
             )
         )
-    return found
+    return bins
 
 
-def share(found: Proportion) -> Share:
-    return Share(found.value, found.low, found.high, found.n)
+def share(proportion: Proportion) -> Share:
+    return Share(proportion.value, proportion.low, proportion.high, proportion.n)
 
 
 def pair_lengths(votes: Votes) -> list[LengthBin]:
@@ -221,9 +235,9 @@ def pairs_on_something(scores: Scores, by: Sequence[str]) -> bool:
 
 def standings(board: Board) -> list[Standing]:
     """Every candidate, the one that wins most first."""
-    names = [one.name for one in fields(Standing)]
+    names = [field.name for field in fields(Standing)]
     rows = [Standing(**{name: getattr(row, name) for name in names}) for row in board.rows]
-    return sorted(rows, key=lambda one: (-(one.win_rate or 0.0), one.candidate))
+    return sorted(rows, key=lambda standing: (-(standing.win_rate or 0.0), standing.candidate))
 
 
 def meetings(board: Board) -> list[Meeting]:
@@ -231,8 +245,8 @@ def meetings(board: Board) -> list[Meeting]:
     met = board.matrix or {"candidates": [], "win_rate": [], "n": []}
     names: list[str] = met["candidates"]
     return [
-        Meeting(candidate=name, other=other, n=int(n), rate=rate)
+        Meeting(candidate=name, other=opponent, n=int(n), rate=rate)
         for name, rates, numbers in zip(names, met["win_rate"], met["n"], strict=True)
-        for other, rate, n in zip(names, rates, numbers, strict=True)
+        for opponent, rate, n in zip(names, rates, numbers, strict=True)
         if rate is not None and n
     ]

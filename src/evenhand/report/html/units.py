@@ -36,7 +36,7 @@ def text_block(
         "kind": "text",
         "label": label,
         "note": note,
-        "segments": [list(one) for one in segments if one[0]],
+        "segments": [list(segment) for segment in segments if segment[0]],
         "part": part,
     }
 
@@ -49,7 +49,7 @@ def table_block(label: str, head: Sequence[str], rows: Sequence[Sequence[Cell]])
 
 def items_block(label: str, items: Iterable[tuple[str, str]], tone: str = "") -> Block:
     """Small labels in a row, each with what it means."""
-    return {"kind": "items", "label": label, "items": [list(one) for one in items], "tone": tone}
+    return {"kind": "items", "label": label, "items": [list(item) for item in items], "tone": tone}
 
 
 def notice_block(text: str, tone: str = "") -> Block:
@@ -67,7 +67,7 @@ def section_block(label: str, blocks: Sequence[Block]) -> Block:
 
 def columns_block(columns: Sequence[Sequence[Block]]) -> Block:
     """Blocks side by side, below each other where there is no room."""
-    return {"kind": "columns", "columns": [list(one) for one in columns]}
+    return {"kind": "columns", "columns": [list(column) for column in columns]}
 
 
 class JudgedRow(NamedTuple):
@@ -83,7 +83,7 @@ def unit_blocks(
 ) -> list[Block]:
     """Everything about one unit: what its kind shows of it, and how each judgment came about;
     `names` say in words what the ids of dimensions and criteria stand for."""
-    return _Drill(unit, [one.row for one in judged], _Renderer(say, names or {})).blocks()
+    return _Drill(unit, [entry.row for entry in judged], _Renderer(say, names or {})).blocks()
 
 
 class _Renderer:
@@ -91,7 +91,7 @@ class _Renderer:
 
     def __init__(self, say: Words, names: Mapping[str, str]) -> None:
         self.say, self.names = say, names
-        self.known: dict[str, list[str]] = {}
+        self.segments: dict[str, list[str]] = {}
         """The unit's own texts, as the pieces in which they are shown: prompts repeat them."""
 
     def piece(self, piece: of_kind.Piece) -> str:
@@ -100,7 +100,7 @@ class _Renderer:
             case str():
                 return visible(piece)
             case of_kind.Label(key, values):
-                return self.say(key, **{name: self.piece(one) for name, one in values.items()})
+                return self.say(key, **{name: self.piece(value) for name, value in values.items()})
             case of_kind.Gloss(group, code):
                 return visible(self.say.gloss(group, code))
             case of_kind.Number(value):
@@ -117,41 +117,41 @@ class _Renderer:
             case of_kind.Text():
                 return self._text(block)
             case of_kind.Table():
-                head = [self.piece(one) for one in block.head]
+                head = [self.piece(title) for title in block.head]
                 rows = [[(self.piece(c.piece), str(c.tone)) for c in row] for row in block.rows]
                 return table_block(self.piece(block.label), *_without_empty(head, rows))
             case of_kind.Items():
-                items = [(self.piece(one), "") for one in block.items]
+                items = [(self.piece(item), "") for item in block.items]
                 return items_block(self.piece(block.label), items, block.tone)
             case of_kind.Notice(piece, tone):
                 return notice_block(self.piece(piece), tone)
             case of_kind.Columns(columns):
-                return columns_block([self.blocks(one) for one in columns])
+                return columns_block([self.blocks(column) for column in columns])
             case of_kind.Section(label, inner):
                 return section_block(self.piece(label), self.blocks(inner))
             case of_kind.Group(label, inner):
                 return group_block(self.piece(label), self.blocks(inner))
 
-    def blocks(self, shown: Sequence[of_kind.Block]) -> list[Block]:
-        return [self.block(one) for one in shown]
+    def blocks(self, blocks: Sequence[of_kind.Block]) -> list[Block]:
+        return [self.block(block) for block in blocks]
 
     def _text(self, block: of_kind.Text) -> Block:
         """A text with its marks; where several overlap, each stretch names all of them."""
         titles = {str(mark.number): visible(mark.title) for mark in block.marks}
         spans = [(mark.start, mark.end, str(mark.number)) for mark in block.marks]
         segments = marked(block.text, spans) if spans else [Segment(block.text, ())]
-        self.known[block.text] = [one.text for one in segments]
-        shown = [
-            [visible(one.text)]
-            if not one.labels
+        self.segments[block.text] = [segment.text for segment in segments]
+        stretches = [
+            [visible(segment.text)]
+            if not segment.labels
             else [
-                visible(one.text),
-                ",".join(one.labels),
-                " · ".join(titles[label] for label in one.labels),
+                visible(segment.text),
+                ",".join(segment.labels),
+                " · ".join(titles[label] for label in segment.labels),
             ]
-            for one in segments
+            for segment in segments
         ]
-        return text_block(self.piece(block.label), shown, note=visible(block.note))
+        return text_block(self.piece(block.label), stretches, note=visible(block.note))
 
 
 class _Drill:
@@ -161,15 +161,15 @@ class _Drill:
         self.unit, self.rows, self.renderer, self.say = unit, rows, renderer, renderer.say
 
     def blocks(self) -> list[Block]:
-        shown = self.renderer.blocks([*self.unit.unit, *self.unit.about])
+        blocks = self.renderer.blocks([*self.unit.unit, *self.unit.about])
         if not self.rows:
-            return [*shown, notice_block(self.say("unit.pending"), "dim")]
+            return [*blocks, notice_block(self.say("unit.pending"), "dim")]
         for row, judgment in zip(self.rows, self.unit.judgments, strict=True):
             failed = [] if row["output"] else [notice_block(no_verdict(row, self.say), "bad")]
             outcome = [*failed, *self.renderer.blocks(judgment.full)]
-            told = [*outcome, *self._about(row), *self._calls(row)]
-            shown.append(section_block(self._judged_by(row), told))
-        return shown
+            inner = [*outcome, *self._about(row), *self._calls(row)]
+            blocks.append(section_block(self._judged_by(row), inner))
+        return blocks
 
     def _judged_by(self, row: Row) -> str:
         judge = visible(row["judge"])
@@ -181,51 +181,53 @@ class _Drill:
 
     def _about(self, row: Row) -> Iterator[Block]:
         say = self.say
-        if flags := [_explained(visible(one), flag_gloss(say, one)) for one in row["flags"]]:
+        if flags := [_explained(visible(flag), flag_gloss(say, flag)) for flag in row["flags"]]:
             yield items_block(say("unit.flags"), flags, "warn")
-        fixes = [_explained(_fixed(one), say.gloss("fix", one["code"])) for one in row["fixes"]]
+        fixes = [_explained(_fixed(fix), say.gloss("fix", fix["code"])) for fix in row["fixes"]]
         if fixes:
             yield items_block(say("unit.fixes"), fixes)
 
     def _calls(self, row: Row) -> Iterator[Block]:
         for place, call in enumerate(row["exchanges"]):
-            made = row["passes"][place] if place < len(row["passes"]) else {}
-            yield group_block(self._call_label(place, call, made), list(self._call(call, made)))
+            judge_pass = row["passes"][place] if place < len(row["passes"]) else {}
+            yield group_block(
+                self._call_label(place, call, judge_pass), list(self._call(call, judge_pass))
+            )
 
-    def _call_label(self, place: int, call: Row, made: Mapping[str, Any]) -> str:
-        say, said = self.say, [self.say("unit.call", number=place + 1)]
-        if made.get("round"):
+    def _call_label(self, place: int, call: Row, judge_pass: Mapping[str, Any]) -> str:
+        say, parts = self.say, [self.say("unit.call", number=place + 1)]
+        if judge_pass.get("round"):
             order = say.gloss("order", call["order"])
-            said += [f"{say('unit.round', round=made['round'])}, {order}"]
+            parts += [f"{say('unit.round', round=judge_pass['round'])}, {order}"]
         if call["reask"]:
-            said.append(say("unit.reask", number=call["reask"]))
-        said.append(visible(call["model"] or call["judge"]))
-        said += [f"{name} {say.short(value)}" for name, value in call["sampling"].items()]
-        return " · ".join(said)
+            parts.append(say("unit.reask", number=call["reask"]))
+        parts.append(visible(call["model"] or call["judge"]))
+        parts += [f"{name} {say.short(value)}" for name, value in call["sampling"].items()]
+        return " · ".join(parts)
 
-    def _call(self, call: Row, made: Mapping[str, Any]) -> Iterator[Block]:
+    def _call(self, call: Row, judge_pass: Mapping[str, Any]) -> Iterator[Block]:
         say = self.say
         for message in call["messages"][-2 if call["reask"] else 0 :]:
             label = say("unit.prompt", role=say.gloss("role", message["role"]))
             yield text_block(label, self._pieces(message["content"]), part="call")
         finish = "" if call["finish"] == "stop" else visible(call["finish"])
         yield text_block(say("unit.reply"), [[visible(call["reply"])]], note=finish, part="call")
-        if problems := made.get("problems"):
+        if problems := judge_pass.get("problems"):
             head = [say("unit.problem"), say("unit.where"), say("unit.message")]
             rows = [[visible(p[k]) for k in ("code", "path", "message")] for p in problems]
             yield table_block(say("unit.problems"), head, rows)
         if odds := call["odds"]:
-            rows = [[visible(path), _odds(given, say)] for path, given in odds.items()]
+            rows = [[visible(path), _odds(shares, say)] for path, shares in odds.items()]
             yield table_block(say("unit.odds"), [say("unit.where"), say("unit.odds")], rows)
         yield items_block(say("unit.key"), [(visible(call["key"]), "")])
 
     def _pieces(self, content: str) -> list[list[str]]:
         """A prompt in pieces, so that what many prompts share is one piece of each."""
-        found: list[str] = []
+        pieces: list[str] = []
         for part in _FENCE.split(content):
-            known = self.renderer.known.get(part.removesuffix("\n"))
-            found += [*known, "\n"] if known and part.endswith("\n") else [part]
-        return [[visible(one)] for one in found]
+            segments = self.renderer.segments.get(part.removesuffix("\n"))
+            pieces += [*segments, "\n"] if segments and part.endswith("\n") else [part]
+        return [[visible(piece)] for piece in pieces]
 
 
 def _explained(code: str, gloss: str) -> tuple[str, str]:
@@ -237,20 +239,20 @@ def _without_empty(
     head: Sequence[str], rows: Sequence[Sequence[Cell]]
 ) -> tuple[list[str], list[list[Cell]]]:
     """A table without columns that say nothing."""
-    kept = [
+    places = [
         place
         for place in range(len(head))
         if any(cell if isinstance(cell, str) else cell[0] for cell in (row[place] for row in rows))
     ]
-    return [head[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    return [head[place] for place in places], [[row[place] for place in places] for row in rows]
 
 
 def _fixed(fix: Mapping[str, str]) -> str:
     return visible(f"{fix['code']} {fix['path']}".strip())
 
 
-def _odds(given: Mapping[str, float], say: Words) -> str:
-    return ", ".join(f"{visible(name)} {say.number(value)}" for name, value in given.items())
+def _odds(shares: Mapping[str, float], say: Words) -> str:
+    return ", ".join(f"{visible(name)} {say.number(value)}" for name, value in shares.items())
 
 
 def no_verdict(row: Row, say: Words) -> str:
@@ -264,8 +266,8 @@ def no_verdict(row: Row, say: Words) -> str:
 def flag_gloss(say: Words, flag: str) -> str:
     """What a flag means; what follows its colon says where."""
     name = flag.partition(":")[0]
-    found = say.gloss("flag", name)
-    return "" if found == name else found
+    gloss = say.gloss("flag", name)
+    return "" if gloss == name else gloss
 
 
 class UnitLine(TypedDict):
@@ -288,8 +290,8 @@ def unit_line(
     kind: Kind, ident: str, body: str, judged: Sequence[JudgedRow], say: Words
 ) -> UnitLine:
     """What tables of units have of one: `body` is its stored text."""
-    outcome = unit_outcome(kind, body, [(one.row["judge"], one.judgment) for one in judged])
-    rows = [one.row for one in judged]
+    outcome = unit_outcome(kind, body, [(entry.row["judge"], entry.judgment) for entry in judged])
+    rows = [entry.row for entry in judged]
     reasons = _once(row["reason"] for row in rows if row["reason"])
     return {
         "id": visible(ident),
@@ -309,8 +311,8 @@ def _result(outcome: Outcome, reasons: Sequence[str], say: Words) -> str:
     code = outcome.codes[0]
     if outcome.winner is not None:
         names = dict(zip("AB", outcome.candidates, strict=True))
-        told = say.gloss("verdict", code)
-        return f"{told} · {visible(names[code])}" if code in names else told
+        label = say.gloss("verdict", code)
+        return f"{label} · {visible(names[code])}" if code in names else label
     if outcome.total is not None:
         return _mean(say, outcome.total, outcome.verdicts)
     if outcome.scores:
