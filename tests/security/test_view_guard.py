@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.results import pages
-from evenhand.web.guard import BODY_BYTES, HEADERS, Door
+from evenhand.web.guard import BODY_BYTES, HEADERS, Endpoint
 from tests.suites import write_suite
 from tests.unit.web.serving import TOKEN, Site, judge_all, served
 from tests.waiting import PATIENCE
@@ -74,7 +74,7 @@ def test_a_foreign_host_is_refused(site: Site, path: str, host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}"])
 def test_its_own_names_are_known(site: Site, host: str) -> None:
     assert site.get("/", host=host.format(port=site.port)).status_code == 200
-    assert Door(host="::1", port=80, token="t", closed=False).knows("[::1]")
+    assert Endpoint(host="::1", port=80, token="t", closed=False).knows("[::1]")
 
 
 def test_a_request_with_no_host_or_with_two_is_refused(site: Site) -> None:
@@ -173,9 +173,9 @@ def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         guard.hmac, "compare_digest", lambda a, b: compared.append((a, b)) or real(a, b)
     )
-    door = Door(host="127.0.0.1", port=1, token="right", closed=True)
-    assert door.is_token("right")
-    assert not door.is_token("wrong")
+    endpoint = Endpoint(host="127.0.0.1", port=1, token="right", closed=True)
+    assert endpoint.is_token("right")
+    assert not endpoint.is_token("wrong")
     assert compared == [(b"right", b"right"), (b"wrong", b"right")]
 
 

@@ -37,7 +37,7 @@ def view_command(
     """
     try:
         from evenhand.web.app import listening, make_app, make_server
-        from evenhand.web.guard import Door
+        from evenhand.web.guard import Endpoint
     except ModuleNotFoundError as error:
         if (error.name or "evenhand").partition(".")[0] == "evenhand":
             raise
@@ -51,10 +51,14 @@ def view_command(
     open_archive(url).close()
     with listening(host, port) as bound:
         port = bound.getsockname()[1]
-        door = Door(host=host, port=port, token=token or secrets.token_urlsafe(24), closed=closed)
-        app = make_app(lambda: open_store(url, must_exist=True), door, url)
-        address = _address(door)
-        notice(f"Evenhand shows {url} at {address}\nToken for actions: {door.token}\nCtrl-C stops.")
+        endpoint = Endpoint(
+            host=host, port=port, token=token or secrets.token_urlsafe(24), closed=closed
+        )
+        app = make_app(lambda: open_store(url, must_exist=True), endpoint, url)
+        address = _address(endpoint)
+        notice(
+            f"Evenhand shows {url} at {address}\nToken for actions: {endpoint.token}\nCtrl-C stops."
+        )
         if _has_display() if opens is None else opens:
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):  # the way to stop it
@@ -83,11 +87,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _address(door: Any) -> str:
-    """Where to look. Behind the # the token stays in the browser; a closed door wants it sent."""
-    host = f"[{door.host}]" if ":" in door.host else door.host
-    tail = f"?token={door.token}" if door.closed else f"#token={door.token}"
-    return f"http://{host}:{door.port}/{tail}"
+def _address(endpoint: Any) -> str:
+    """Where to look. Behind the # the token stays in the browser; if closed, it must be sent."""
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    tail = f"?token={endpoint.token}" if endpoint.closed else f"#token={endpoint.token}"
+    return f"http://{host}:{endpoint.port}/{tail}"
 
 
 def _has_display() -> bool:

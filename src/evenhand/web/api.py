@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Security
-from fastapi import Path as Named
+from fastapi import Path as PathParameter
 from fastapi.security import APIKeyHeader
 from starlette.responses import JSONResponse
 
@@ -17,15 +17,17 @@ from evenhand.ledger.ports import StoredUnit
 from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages
 from evenhand.web import shapes
-from evenhand.web.desk import ROWS, Desk, NotFound, turn, wanted
+from evenhand.web.desk import ROWS, Desk, NotFound, page_request, read_filters
 from evenhand.web.guard import TOKEN_HEADER
 
 Text = Annotated[str, Query(max_length=200)]
-Place = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
+CursorText = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
 Code = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Number = Annotated[int, Query(ge=0, le=2**62)]
-Run = Annotated[str, Named(max_length=64, description="An id, a unique prefix of one, or latest.")]
+Run = Annotated[
+    str, PathParameter(max_length=64, description="An id, a unique prefix of one, or latest.")
+]
 Status = Literal["", "verdict", "failure", "left_out", "pending"]
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -87,10 +89,10 @@ def row_json(unit: StoredUnit, judged: JudgedRow | None) -> dict[str, Any]:
     return {**waits, "reason": None, "detail": "", "output": None, **empty}
 
 
-def protocol_json(found: Protocol) -> dict[str, Any]:
+def protocol_json(protocol: Protocol) -> dict[str, Any]:
     """A protocol on a line."""
     names = ("name", "kind", "about", "version", "languages")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(protocol, name) for name in names}
 
 
 def named_protocol(name: str) -> Protocol:
@@ -114,7 +116,7 @@ def _runs(router: APIRouter, desk: Desk) -> None:
     @router.get("/runs", response_model=shapes.Runs)
     def runs() -> Json:
         """All runs, the one started last first."""
-        return Json({"runs": [desk.overview(one) for one in desk.runs()]})
+        return Json({"runs": [desk.overview(run) for run in desk.runs()]})
 
     @router.get("/runs/{run}", response_model=shapes.Run)
     def run_(run: Run) -> Json:
@@ -148,30 +150,34 @@ def _runs(router: APIRouter, desk: Desk) -> None:
         first: Text, second: Text, after: Number = 0, changed: bool = True, limit: Limit = ROWS
     ) -> Json:
         """Two runs over the units they share: what changed, and how far they agree."""
-        one, other = desk.run(first), desk.run(second)
+        first_run, second_run = desk.run(first), desk.run(second)
         with desk.stores.lent() as store:
-            found, ahead = pages.differences(
-                store, one, other, after=after, changed_only=changed, limit=limit
+            differences, ahead = pages.differences(
+                store, first_run, second_run, after=after, changed_only=changed, limit=limit
             )
         rows = [
             {"unit": p.name, "same_text": p.same_text, "first": p.before, "second": p.after}
-            for p in found
+            for p in differences
         ]
-        agreed = desk.agreement(one, other)
+        agreed = desk.agreement(first_run, second_run)
         return Json({"differences": rows, "agreement": agreed, "next": ahead})
 
 
 def _judgments(router: APIRouter, desk: Desk) -> None:
     @router.get("/runs/{run}/judgments", response_model=shapes.Judgments)
     def judgments(
-        run: Run, given: Filters, after: Place = "", before: Place = "", limit: Limit = ROWS
+        run: Run,
+        filters: Filters,
+        after: CursorText = "",
+        before: CursorText = "",
+        limit: Limit = ROWS,
     ) -> Json:
         """A page of judgments, in the order of the units."""
         recorded = desk.run(run)
-        browsed, page = wanted(recorded, given), turn(after, before, limit)
+        browsed, page = read_filters(recorded, filters), page_request(after, before, limit)
         with desk.stores.lent() as store:
             rows, beside = pages.judgment_rows(store, recorded, browsed, page)
-        return Json({"judgments": [row_json(*one) for one in rows], **beside})
+        return Json({"judgments": [row_json(*row) for row in rows], **beside})
 
     @router.get("/runs/{run}/unit", response_model=shapes.Unit)
     def unit(run: Run, id: Annotated[str, Query(max_length=20_000)]) -> Json:  # noqa: A002
@@ -185,20 +191,20 @@ def _calls(router: APIRouter, desk: Desk) -> None:
         run: Run,
         judge: Text = "",
         text: Text = "",
-        after: Place = "",
-        before: Place = "",
+        after: CursorText = "",
+        before: CursorText = "",
         limit: Limit = ROWS,
     ) -> Json:
         """A page of the calls that a run paid for, in the order in which they came; without a
         place, the last ones."""
         recorded = desk.run(run)
-        page = turn(after, before, limit, newest_first=True)
+        page = page_request(after, before, limit, newest_first=True)
         with desk.stores.lent() as store:
             rows, beside = pages.call_rows(store, recorded.row.id, page, judge, text)
         return Json({"calls": rows, **beside})
 
     @router.get("/runs/{run}/calls/{no}", response_model=shapes.AskedCall)
-    def call(run: Run, no: Annotated[int, Named(ge=0, le=2**62)]) -> Json:
+    def call(run: Run, no: Annotated[int, PathParameter(ge=0, le=2**62)]) -> Json:
         """One call with its prompt."""
         return Json(desk.call(desk.run(run), no))
 
@@ -207,11 +213,11 @@ def _protocols(router: APIRouter) -> None:
     @router.get("/protocols", response_model=shapes.Protocols)
     def protocols() -> Json:
         """The built-in protocols."""
-        found = [protocol_json(find_protocol(name)) for name in builtin_protocols()]
-        return Json({"protocols": found})
+        lines = [protocol_json(find_protocol(name)) for name in builtin_protocols()]
+        return Json({"protocols": lines})
 
     @router.get("/protocols/{name}", response_model=shapes.ProtocolTexts)
-    def protocol(name: Annotated[str, Named(max_length=64)]) -> Json:
+    def protocol(name: Annotated[str, PathParameter(max_length=64)]) -> Json:
         """A built-in protocol with its prompts."""
-        found = named_protocol(name)
-        return Json(protocol_json(found) | {"texts": dict(found.texts)})
+        details = named_protocol(name)
+        return Json(protocol_json(details) | {"texts": dict(details.texts)})

@@ -22,7 +22,7 @@ from evenhand.ledger.ports import Store
 from evenhand.report.html.page import static
 from evenhand.web.api import Json, routes
 from evenhand.web.desk import Desk, NotFound
-from evenhand.web.guard import App, Door, Guard
+from evenhand.web.guard import App, Endpoint, Guard
 from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer
 from evenhand.web.stores import Patience
@@ -42,7 +42,7 @@ _STATUS: tuple[tuple[type[EvenhandError], int], ...] = (
 
 
 def make_app(
-    open_one: Callable[[], Store], door: Door, store: str, patience: Patience | None = None
+    open_one: Callable[[], Store], endpoint: Endpoint, store: str, patience: Patience | None = None
 ) -> App:
     """The whole site over the store that `open_one` opens; `store` is its name for people."""
     desk, renderer = Desk(open_one, patience or Patience()), Renderer()
@@ -69,12 +69,12 @@ def make_app(
     _errors(app, renderer)
 
     def refuse(path: str, status: int, what: str, advice: str) -> tuple[str, bytes]:
-        told = {"code": status, "what": what, "advice": advice}
+        values = {"code": status, "what": what, "advice": advice}
         if _is_api(path):
             return "application/json", _problem(what, advice)
-        return "text/html; charset=utf-8", renderer.plain("error.html", **told).encode()
+        return "text/html; charset=utf-8", renderer.plain("error.html", **values).encode()
 
-    return Guard(app, door=door, refuse=refuse)
+    return Guard(app, endpoint=endpoint, refuse=refuse)
 
 
 def make_server(app: App) -> uvicorn.Server:
@@ -143,29 +143,29 @@ def _static(name: str, package: str) -> str:
 def _errors(app: FastAPI, renderer: Renderer) -> None:
     """Every error as a page in words, or as JSON in one short form."""
 
-    def told(request: Request, status: int, what: str, advice: str = "") -> Response:
+    def answer(request: Request, status: int, what: str, advice: str = "") -> Response:
         if _is_api(request.url.path):
             return Json({"error": what, "advice": advice}, status_code=status)
-        shown = {"what": what, "advice": advice, "place": "", "code": status}
-        return renderer(request, "error.html", status, **shown)
+        values = {"what": what, "advice": advice, "place": "", "code": status}
+        return renderer(request, "error.html", status, **values)
 
     def ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, EvenhandError)
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-        return told(request, status, error.what, error.advice)
+        return answer(request, status, error.what, error.advice)
 
     def malformed(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
-        return told(request, 422, f"{first['loc'][-1]}: {first['msg']}")
+        return answer(request, 422, f"{first['loc'][-1]}: {first['msg']}")
 
     def plain(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         what = "There is no such page." if error.status_code == 404 else str(error.detail)
-        return told(request, error.status_code, what)
+        return answer(request, error.status_code, what)
 
     def fault(request: Request, error: Exception) -> Response:
-        return told(request, 500, "Something went wrong in the program.", "This is a bug.")
+        return answer(request, 500, "Something went wrong in the program.", "This is a bug.")
 
     handlers: dict[type[Exception], Callable[[Request, Exception], Response]] = {
         EvenhandError: ours,

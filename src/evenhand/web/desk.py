@@ -20,7 +20,7 @@ from evenhand.results.pages import REACH, WINDOW, Standing, read_place
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.runs.settle import settle_run
-from evenhand.web.stores import Kept, Patience, Stores
+from evenhand.web.stores import FigureCache, Patience, Stores
 
 ROWS = 50
 
@@ -35,10 +35,10 @@ class Desk:
     def __init__(self, open_one: Callable[[], Store], patience: Patience) -> None:
         self._patience = patience
         self.stores = Stores(open_one)
-        self.kept = Kept(self.stores, patience.pause)
+        self.cache = FigureCache(self.stores, patience.pause)
 
     def close(self) -> None:
-        self.kept.close()
+        self.cache.close()
         self.stores.close()
 
     def runs(self) -> list[Recorded]:
@@ -46,7 +46,7 @@ class Desk:
         make: Callable[[Archive], list[Recorded]] = lambda store: [  # noqa: E731
             recorded_run(store, row) for row in store.runs()
         ]
-        return self.kept.get("runs", make, 60) or []
+        return self.cache.get("runs", make, 60) or []
 
     def run(self, name: str) -> Recorded:
         """The run that a command line would name so; raises NotFound."""
@@ -59,15 +59,15 @@ class Desk:
     def standings(self, runs: Sequence[Recorded]) -> list[Standing | None]:
         """How runs stand, as far as it can be counted in the time of one page."""
         end = time.monotonic() + self._patience.counts
-        for one in runs:
-            self.standing(one, wait=0)
-        return [self.standing(one, wait=max(0.0, end - time.monotonic())) for one in runs]
+        for run in runs:
+            self.standing(run, wait=0)
+        return [self.standing(run, wait=max(0.0, end - time.monotonic())) for run in runs]
 
     def standing(self, recorded: Recorded, wait: float | None = None) -> Standing | None:
         """How a run stands, as last counted; None if it was never counted to the end yet."""
         key = ("standing", recorded.row.id, recorded.row.starts)
         seconds = self._patience.counts if wait is None else wait
-        return self.kept.get(key, lambda store: pages.standing(store, recorded), seconds)
+        return self.cache.get(key, lambda store: pages.standing(store, recorded), seconds)
 
     def overview(self, recorded: Recorded) -> dict[str, Any]:
         """A run and how it stands, waiting for the counts as long as they take."""
@@ -82,13 +82,13 @@ class Desk:
         with self.stores.lent() as store:
             return pages.progress(store, recorded, stands)
 
-    def agreement(self, one: Recorded, other: Recorded) -> dict[str, Any] | None:
+    def agreement(self, first: Recorded, second: Recorded) -> dict[str, Any] | None:
         """How far two runs agree; None while it is being counted."""
-        key = ("agreement", one.row.id, other.row.id)
+        key = ("agreement", first.row.id, second.row.id)
         make: Callable[[Archive], dict[str, Any]] = lambda store: pages.agreement(  # noqa: E731
-            store, one, other
+            store, first, second
         )
-        return self.kept.get(key, make, self._patience.figures, is_long=True)
+        return self.cache.get(key, make, self._patience.figures, is_long=True)
 
     def report(self, recorded: Recorded) -> Report | None:
         """What the judgments of a run come to; None while it is being computed."""
@@ -96,7 +96,7 @@ class Desk:
         make: Callable[[Archive], Report] = lambda store: make_report(  # noqa: E731
             store, recorded, ReportOptions(summary=True)
         )
-        return self.kept.get(key, make, self._patience.figures, is_long=True)
+        return self.cache.get(key, make, self._patience.figures, is_long=True)
 
     def charts(
         self, recorded: Recorded, say: Words
@@ -107,22 +107,22 @@ class Desk:
         if report is None:
             return None
 
-        def drawn(store: Archive) -> tuple[Report, list[tuple[Figure, str]]]:
+        def draw(store: Archive) -> tuple[Report, list[tuple[Figure, str]]]:
             try:
                 return report, [(figure, figure.svg) for figure in figures(report, say)]
             except UsageError:
                 return report, []
 
         key, seconds = ("charts", recorded.row.id, say.language), self._patience.figures
-        return self.kept.get(key, drawn, seconds, is_long=True, of=report)
+        return self.cache.get(key, draw, seconds, is_long=True, of=report)
 
     def figures(self, recorded: Recorded) -> dict[str, Any] | None:
         """The same as plain values."""
-        found = self.report(recorded)
-        if found is None:
+        report = self.report(recorded)
+        if report is None:
             return None
         names = ("variants", "means", "differences", "standings", "meetings", "notes")
-        return {name: _plain(getattr(found, name)) for name in names}
+        return {name: _plain(getattr(report, name)) for name in names}
 
     def report_file(self, recorded: Recorded, language: str, summary: bool) -> str:
         """The report of a run as one HTML file; raises UsageError where the extra is missing."""
@@ -136,24 +136,24 @@ class Desk:
         make: Callable[[Archive], dict[str, Any]] = lambda store: pages.suggestions(  # noqa: E731
             store, recorded
         )
-        found = self.kept.get(key, make, self._patience.counts)
-        return found or {"fields": [], "values": {}, "candidates": [], "flags": []}
+        suggestions = self.cache.get(key, make, self._patience.counts)
+        return suggestions or {"fields": [], "values": {}, "candidates": [], "flags": []}
 
     def unit(self, recorded: Recorded, name: str) -> pages.UnitDetail:
         """A unit with all its judgments; raises NotFound."""
         with self.stores.lent() as store:
-            found = pages.unit_detail(store, recorded, name)
-        if found is None:
+            detail = pages.unit_detail(store, recorded, name)
+        if detail is None:
             raise NotFound(f"run {recorded.row.id} has no unit {quoted(name)}")
-        return found
+        return detail
 
     def call(self, recorded: Recorded, no: int) -> dict[str, Any]:
         """A call with its prompt; raises NotFound."""
         with self.stores.lent() as store:
-            found = pages.call_detail(store, recorded, no)
-        if found is None:
+            detail = pages.call_detail(store, recorded, no)
+        if detail is None:
             raise NotFound(f"run {recorded.row.id} paid for no call {no}")
-        return found
+        return detail
 
     def settle(self, recorded: Recorded) -> dict[str, Any]:
         """Recompute the judgments of a run from its replies."""
@@ -163,11 +163,11 @@ class Desk:
             return asyncio.run(settle_run(recorded, store)).json()
 
 
-def _plain(found: Any) -> Any:
+def _plain(figure: Any) -> Any:
     """Frozen results as JSON has them."""
-    if is_dataclass(found) and not isinstance(found, type):
-        return {name: _plain(value) for name, value in asdict(found).items()}
-    return [_plain(one) for one in found] if isinstance(found, list | tuple) else found
+    if is_dataclass(figure) and not isinstance(figure, type):
+        return {name: _plain(value) for name, value in asdict(figure).items()}
+    return [_plain(value) for value in figure] if isinstance(figure, list | tuple) else figure
 
 
 def judge_place(recorded: Recorded, name: str) -> int | None:
@@ -182,7 +182,9 @@ def judge_place(recorded: Recorded, name: str) -> int | None:
     return recorded.names.index(name)
 
 
-def turn(after: str, before: str, limit: int = ROWS, *, newest_first: bool = False) -> PageRequest:
+def page_request(
+    after: str, before: str, limit: int = ROWS, *, newest_first: bool = False
+) -> PageRequest:
     """The page after a place, or before one. A list that begins with the newest is read
     backwards."""
     place: Cursor | None = None
@@ -192,6 +194,6 @@ def turn(after: str, before: str, limit: int = ROWS, *, newest_first: bool = Fal
     return PageRequest(place=place, forward=forward, limit=limit, window=WINDOW, reach=REACH)
 
 
-def wanted(recorded: Recorded, given: dict[str, Any]) -> Browsed:
+def read_filters(recorded: Recorded, filters: dict[str, Any]) -> Browsed:
     """The filters of a request, with the judge by its name."""
-    return Browsed(**{**given, "judge": judge_place(recorded, given["judge"])})
+    return Browsed(**{**filters, "judge": judge_place(recorded, filters["judge"])})

@@ -44,7 +44,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class Endpoint:
     """Where the server stands: the host and port it is bound to, its token, and whether even
     reading needs it."""
 
@@ -55,16 +55,16 @@ class Door:
 
     @property
     def cookie(self) -> str:
-        """The cookie that carries the token of a closed door; ports share cookies, so each has a
-        name of its own."""
+        """The cookie that carries the token of a closed endpoint; ports share cookies, so each has
+        a name of its own."""
         return f"evenhand-{self.port}"
 
-    def is_token(self, given: str) -> bool:
+    def is_token(self, text: str) -> bool:
         """Whether the token is right; takes as long for a wrong one as for the right one."""
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        return hmac.compare_digest(text.encode(), self.token.encode())
 
     def knows(self, host: str) -> bool:
-        """Whether a Host header names this server. Behind a closed door any address of the machine
+        """Whether a Host header names this server. At a closed endpoint any address of the machine
         will do: a foreign name still has no token."""
         name, port = _split(host)
         if port != self.port:
@@ -81,10 +81,10 @@ _HOST = re.compile(
 
 def _split(host: str) -> tuple[str, int]:
     """Name and port of a Host header; without a port it means 80, and what is no host has none."""
-    found = _HOST.fullmatch(host)
-    if found is None:
+    match = _HOST.fullmatch(host)
+    if match is None:
         return "", 0
-    return (found[1] or found[2]).lower(), int(found[3] or 80)
+    return (match[1] or match[2]).lower(), int(match[3] or 80)
 
 
 def _is_address(name: str) -> bool:
@@ -106,8 +106,8 @@ class Refused(Exception):  # noqa: N818  as in errors.py
 class Guard:
     """Lets through what may come in, and sends every answer out with its headers."""
 
-    def __init__(self, app: App, *, door: Door, refuse: Refuse) -> None:
-        self._app, self._door, self._refuse = app, door, refuse
+    def __init__(self, app: App, *, endpoint: Endpoint, refuse: Refuse) -> None:
+        self._app, self._endpoint, self._refuse = app, endpoint, refuse
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -128,20 +128,20 @@ class Guard:
             body = await _whole(receive, headers)
             await self._app(scope, _once(body, receive), answer.send)
         except Refused as error:
-            await answer.end(error.status, *self._told(scope, error))
+            await answer.end(error.status, *self._refusal(scope, error))
         except Exception as error:
             # The name of the fault is for the terminal; its text may hold anything.
             sys.stderr.write(f"evenhand view: {type(error).__name__} at {scope['path'][:200]!r}\n")
             if not answer.begun:
                 what = Refused(500, "Something went wrong in the program.", "This is a bug.")
-                await answer.end(500, *self._told(scope, what))
+                await answer.end(500, *self._refusal(scope, what))
 
-    def _told(self, scope: MutableMapping[str, Any], error: Refused) -> tuple[str, bytes]:
+    def _refusal(self, scope: MutableMapping[str, Any], error: Refused) -> tuple[str, bytes]:
         return self._refuse(scope["path"], error.status, error.what, error.advice)
 
     def _check(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> None:
         """Raises Refused for a request that must not come in."""
-        if not self._door.knows(headers.get("host", "")):
+        if not self._endpoint.knows(headers.get("host", "")):
             raise Refused(403, "This address is not known here.", "Use the one printed at start.")
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{headers['host'].lower()}":
@@ -150,7 +150,7 @@ class Guard:
             raise Refused(403, "Another site asked for this page.")
         if scope["method"] not in METHODS:
             raise Refused(405, f"Only {', '.join(METHODS)} are known here.")
-        if scope["method"] == "POST" and not self._door.is_token(headers.get(TOKEN_HEADER, "")):
+        if scope["method"] == "POST" and not self._endpoint.is_token(headers.get(TOKEN_HEADER, "")):
             raise Refused(
                 401,
                 "This changes the store, and needs the token.",
@@ -160,21 +160,21 @@ class Guard:
     async def _enter(
         self, scope: MutableMapping[str, Any], headers: dict[str, str], answer: _Answer
     ) -> bool:
-        """Through a closed door only with the token: in the header, in the cookie, or once in the
+        """Into a closed endpoint only with the token: in the header, in the cookie, or once in the
         address, which is then left without it."""
-        door = self._door
-        if not door.closed or door.is_token(headers.get(TOKEN_HEADER, "")):
+        endpoint = self._endpoint
+        if not endpoint.closed or endpoint.is_token(headers.get(TOKEN_HEADER, "")):
             return False
-        if door.is_token(_cookie(headers.get("cookie", ""), door.cookie)):
+        if endpoint.is_token(_cookie(headers.get("cookie", ""), endpoint.cookie)):
             return False
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = dict(query).get("token", "")
-        if scope["method"] != "GET" or not door.is_token(given):
+        token = dict(query).get("token", "")
+        if scope["method"] != "GET" or not endpoint.is_token(token):
             raise Refused(401, "This needs the token.", "Open the whole address printed at start.")
-        rest = urlencode([one for one in query if one[0] != "token"])
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
         # The path alone, one slash in front: it can lead nowhere else.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
-        cookie = f"{door.cookie}={door.token}; Path=/; HttpOnly; SameSite=Strict"
+        cookie = f"{endpoint.cookie}={endpoint.token}; Path=/; HttpOnly; SameSite=Strict"
         more = {"location": f"{path}?{rest}" if rest else path, "set-cookie": cookie}
         await answer.end(303, "text/plain; charset=utf-8", b"", more)
         return True
@@ -182,13 +182,13 @@ class Guard:
 
 def _headers(scope: MutableMapping[str, Any]) -> dict[str, str]:
     """Every header once; raises Refused where one that counts stands twice."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
-        if key in found and key in ("host", "origin", "content-length", TOKEN_HEADER):
+        if key in headers and key in ("host", "origin", "content-length", TOKEN_HEADER):
             raise Refused(400, f"The header {key} stands twice.")
-        found[key] = value.decode("latin-1")
-    return found
+        headers[key] = value.decode("latin-1")
+    return headers
 
 
 def _is_foreign(scope: MutableMapping[str, Any], headers: dict[str, str]) -> bool:
@@ -205,10 +205,10 @@ def _is_foreign(scope: MutableMapping[str, Any], headers: dict[str, str]) -> boo
 
 def _cookie(header: str, name: str) -> str:
     try:
-        found = SimpleCookie(header).get(name)
+        morsel = SimpleCookie(header).get(name)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return morsel.value if morsel else ""
 
 
 async def _whole(receive: Receive, headers: dict[str, str]) -> bytes:
@@ -245,8 +245,8 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            given = {name.lower() for name, _ in message["headers"]}
-            more = [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in given]
+            names = {name.lower() for name, _ in message["headers"]}
+            more = [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in names]
             message["headers"] = [*message["headers"], *more]
         await self._send(message)
 
@@ -256,6 +256,6 @@ class _Answer:
         """Answer in one go."""
         headers = {"content-type": kind, "content-length": str(len(body)), **(more or {})}
         headers |= {"allow": ", ".join(METHODS)} if status == 405 else {}
-        made = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        await self.send({"type": "http.response.start", "status": status, "headers": made})
+        fields = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": status, "headers": fields})
         await self.send({"type": "http.response.body", "body": body})

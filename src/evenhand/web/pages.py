@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
-from fastapi import Path as Named
+from fastapi import Path as PathParameter
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -27,8 +27,8 @@ from evenhand.results import pages
 from evenhand.results.pages import WINDOW
 from evenhand.results.report import names_of
 from evenhand.runs.recorded import Recorded
-from evenhand.web.api import Filters, Number, Place, Run, Text, named_protocol, protocol_json
-from evenhand.web.desk import ROWS, Desk, turn, wanted
+from evenhand.web.api import CursorText, Filters, Number, Run, Text, named_protocol, protocol_json
+from evenhand.web.desk import ROWS, Desk, page_request, read_filters
 from evenhand.web.render import Renderer
 
 FIGURES_AT_ONCE = 50_000
@@ -84,15 +84,17 @@ class Pages:
         recorded = self._desk.run(run)
         got = self._desk.progress(recorded)
         many = got is None or got["verdicts"] > FIGURES_AT_ONCE
-        drawn = made = None
+        charts = report = None
         computing = got is not None and got["verdicts"] > 0 and (figures or not many)
         say = self._render.words(request)
         if computing:
-            drawn = self._desk.charts(recorded, say)
+            charts = self._desk.charts(recorded, say)
             # Answer, tables and pictures are of the same verdicts.
-            made = drawn[0] if drawn else self._desk.report(recorded)
+            report = charts[0] if charts else self._desk.report(recorded)
         # What was computed while a run was judged is soon computed again.
-        behind = made is not None and got is not None and made.coverage.verdicts != got["verdicts"]
+        behind = (
+            report is not None and got is not None and report.coverage.verdicts != got["verdicts"]
+        )
         live = got is not None and got["judging"]
         return self._render(
             request,
@@ -102,10 +104,10 @@ class Pages:
             got=got,
             live=live,
             behind=behind,
-            figures=made,
-            said=answers(made, say) if made else [],
-            charts=[(one, Markup(svg)) for one, svg in (drawn[1] if drawn else ())],  # noqa: S704
-            computing=computing and (drawn is None or (behind and not live)),
+            figures=report,
+            said=answers(report, say) if report else [],
+            charts=[(f, Markup(svg)) for f, svg in (charts[1] if charts else ())],  # noqa: S704
+            computing=computing and (charts is None or (behind and not live)),
             again=FIGURES_SECONDS,
             many=many and got is not None and got["verdicts"] > 0,
             about=_about(recorded, say),
@@ -118,36 +120,38 @@ class Pages:
         self,
         request: Request,
         run: Run,
-        given: Filters,
-        after: Place = "",
-        before: Place = "",
+        filters: Filters,
+        after: CursorText = "",
+        before: CursorText = "",
     ) -> Response:
         """A page of a run's judgments."""
         recorded = self._desk.run(run)
-        browsed, page = wanted(recorded, given), turn(after, before)
+        browsed, page = read_filters(recorded, filters), page_request(after, before)
         with self._desk.stores.lent() as store:
             rows, beside = pages.judgment_rows(store, recorded, browsed, page)
-        say, kept = self._render.words(request), _kept(given)
+        say, query = self._render.words(request), _query(filters)
         here = f"/runs/{recorded.row.id}/units"
         offered = self._desk.suggestions(recorded)
-        values = dict.fromkeys(one for few in offered["values"].values() for one in few)
+        values = dict.fromkeys(
+            value for field_values in offered["values"].values() for value in field_values
+        )
         stands = self._desk.standing(recorded)
         following = None if before == _END else beside["next"]
         links = [
-            ("first_page", _href(here, kept) if page.place else None),
-            ("prev", _turned(here, kept, "before", beside["previous"])),
-            ("next", _turned(here, kept, "after", following)),
-            ("last_page", _turned(here, kept, "before", _END if following else None)),
+            ("first_page", _href(here, query) if page.place else None),
+            ("prev", _page_href(here, query, "before", beside["previous"])),
+            ("next", _page_href(here, query, "after", following)),
+            ("last_page", _page_href(here, query, "before", _END if following else None)),
         ]
         return self._render(
             request,
             "units.html",
             place="",
             run=recorded,
-            given=given,
-            filtered=bool(kept),
-            reasons=sorted({*(stands.counts.failures if stands else ()), given["reason"]} - {""}),
-            rows=[_line(recorded, say, kept, *one) for one in rows],
+            given=filters,
+            filtered=bool(query),
+            reasons=sorted({*(stands.counts.failures if stands else ()), filters["reason"]} - {""}),
+            rows=[_line(recorded, say, query, *row) for row in rows],
             several=recorded.judgments_per_unit > 1,
             beside=beside,
             ahead=dict(links)["next" if page.forward else "prev"],
@@ -159,15 +163,15 @@ class Pages:
         self,
         request: Request,
         run: Run,
-        given: Filters,
+        filters: Filters,
         id: Annotated[str, Query(max_length=20_000)],  # noqa: A002
     ) -> Response:
         """One unit with all that led to its judgments."""
         recorded = self._desk.run(run)
         unit, judged = self._desk.unit(recorded, id)
         say = self._render.words(request)
-        shown = recorded.kind.shown(unit.body, [one.judgment for one in judged])
-        drill = unit_blocks(shown, judged, say, names_of(recorded, say.language))
+        shown_unit = recorded.kind.shown(unit.body, [entry.judgment for entry in judged])
+        drill = unit_blocks(shown_unit, judged, say, names_of(recorded, say.language))
         return self._render(
             request,
             "unit.html",
@@ -175,15 +179,19 @@ class Pages:
             run=recorded,
             name=id,
             drill=drill,
-            paid=[call for one in judged for call in one.row["exchanges"]],
-            pages=self._neighbours(recorded, given, unit.position),
+            paid=[call for entry in judged for call in entry.row["exchanges"]],
+            pages=self._neighbours(recorded, filters, unit.position),
         )
 
     def _neighbours(
-        self, recorded: Recorded, given: dict[str, Any], no: int
+        self, recorded: Recorded, filters: dict[str, Any], no: int
     ) -> list[tuple[str, str | None]]:
         """The list that a unit was opened from, and the units beside it there."""
-        here, kept, browsed = f"/runs/{recorded.row.id}", _kept(given), wanted(recorded, given)
+        here, query, browsed = (
+            f"/runs/{recorded.row.id}",
+            _query(filters),
+            read_filters(recorded, filters),
+        )
         links: list[tuple[str, str | None]] = []
         with self._desk.stores.lent() as store:
             for name, forward in (("prev", False), ("next", True)):
@@ -192,9 +200,9 @@ class Pages:
                     place=spot, forward=forward, limit=1, window=WINDOW, reach=WINDOW
                 )
                 rows, _ = pages.judgment_rows(store, recorded, browsed, page)
-                href = _href(f"{here}/unit", {"id": rows[0][0].id, **kept}) if rows else None
+                href = _href(f"{here}/unit", {"id": rows[0][0].id, **query}) if rows else None
                 links.append((name, href))
-        return [links[0], ("back", _href(f"{here}/units", kept)), links[1]]
+        return [links[0], ("back", _href(f"{here}/units", query)), links[1]]
 
     def calls(
         self,
@@ -202,21 +210,21 @@ class Pages:
         run: Run,
         judge: Text = "",
         text: Text = "",
-        after: Place = "",
-        before: Place = "",
+        after: CursorText = "",
+        before: CursorText = "",
     ) -> Response:
         """A page of the calls that a run paid for, the latest first."""
         recorded = self._desk.run(run)
-        page = turn(after, before, newest_first=True)
+        page = page_request(after, before, newest_first=True)
         with self._desk.stores.lent() as store:
             rows, beside = pages.call_rows(store, recorded.row.id, page, judge, text)
-        kept = {k: v for k, v in {"judge": judge, "text": text}.items() if v}
+        query = {k: v for k, v in {"judge": judge, "text": text}.items() if v}
         here = f"/runs/{recorded.row.id}/calls"
         newer = beside["next"] if after or before else None
         links = [
-            ("first_page", _href(here, kept) if after or before else None),
-            ("prev", _turned(here, kept, "after", newer)),
-            ("next", _turned(here, kept, "before", beside["previous"])),
+            ("first_page", _href(here, query) if after or before else None),
+            ("prev", _page_href(here, query, "after", newer)),
+            ("next", _page_href(here, query, "before", beside["previous"])),
         ]
         return self._render(
             request,
@@ -233,12 +241,12 @@ class Pages:
         )
 
     def call(
-        self, request: Request, run: Run, no: Annotated[int, Named(ge=0, le=2**62)]
+        self, request: Request, run: Run, no: Annotated[int, PathParameter(ge=0, le=2**62)]
     ) -> Response:
         """One call with its prompt."""
         recorded = self._desk.run(run)
-        found = self._desk.call(recorded, no)
-        return self._render(request, "call.html", place="", run=recorded, call=found)
+        call = self._desk.call(recorded, no)
+        return self._render(request, "call.html", place="", run=recorded, call=call)
 
     def compare(
         self,
@@ -250,54 +258,56 @@ class Pages:
     ) -> Response:
         """Two runs over the units they share."""
         runs = self._desk.runs()
-        told: dict[str, Any] = {"problem": "", "rows": [], "ahead": None, "agreed": None}
-        one = self._desk.run(first) if first else None
-        other = self._desk.run(second) if second else None
-        kept = {"first": first, "second": second, "changed": str(changed).lower()}
-        if one and other:
+        values: dict[str, Any] = {"problem": "", "rows": [], "ahead": None, "agreed": None}
+        first_run = self._desk.run(first) if first else None
+        second_run = self._desk.run(second) if second else None
+        query = {"first": first, "second": second, "changed": str(changed).lower()}
+        if first_run and second_run:
             try:
-                told |= self._compared(one, other, after, changed)
+                values |= self._compared(first_run, second_run, after, changed)
             except UsageError as error:
-                told["problem"] = str(error)
-        ahead = told["ahead"]
+                values["problem"] = str(error)
+        ahead = values["ahead"]
         return self._render(
             request,
             "compare.html",
             place="compare",
             runs=runs,
-            first=one or (runs[1] if len(runs) > 1 else None),
-            second=other or (runs[0] if runs else None),
+            first=first_run or (runs[1] if len(runs) > 1 else None),
+            second=second_run or (runs[0] if runs else None),
             changed=changed,
-            has_votes=one.has_votes if one else False,
-            asked=bool(one and other),
+            has_votes=first_run.has_votes if first_run else False,
+            asked=bool(first_run and second_run),
             pages=[
-                ("first_page", _href("/compare", kept) if after else None),
-                ("next", _href("/compare", {**kept, "after": str(ahead)}) if ahead else None),
+                ("first_page", _href("/compare", query) if after else None),
+                ("next", _href("/compare", {**query, "after": str(ahead)}) if ahead else None),
             ],
-            **told,
+            **values,
         )
 
-    def _compared(self, one: Recorded, other: Recorded, after: int, changed: bool) -> Any:
+    def _compared(self, first: Recorded, second: Recorded, after: int, changed: bool) -> Any:
         with self._desk.stores.lent() as store:
             rows, ahead = pages.differences(
-                store, one, other, after=after, changed_only=changed, limit=ROWS
+                store, first, second, after=after, changed_only=changed, limit=ROWS
             )
-        return {"rows": rows, "ahead": ahead, "agreed": self._desk.agreement(one, other)}
+        return {"rows": rows, "ahead": ahead, "agreed": self._desk.agreement(first, second)}
 
     def protocols(self, request: Request) -> Response:
         """The built-in protocols, and those that runs used."""
-        found = [find_protocol(name) for name in builtin_protocols()]
-        used = [one for one in self._desk.runs() if not one.imported]
+        protocols = [find_protocol(name) for name in builtin_protocols()]
+        used = [recorded for recorded in self._desk.runs() if not recorded.imported]
         return self._render(
-            request, "protocols.html", place="protocols", protocols=found, used=used
+            request, "protocols.html", place="protocols", protocols=protocols, used=used
         )
 
-    def protocol(self, request: Request, name: Annotated[str, Named(max_length=64)]) -> Response:
+    def protocol(
+        self, request: Request, name: Annotated[str, PathParameter(max_length=64)]
+    ) -> Response:
         """A built-in protocol with its prompts."""
-        found, say = named_protocol(name), self._render.words(request)
-        told = protocol_json(found)
-        about = [(say(f"view.{key}"), str(told[key])) for key in ("kind", "about", "version")]
-        texts = _in_order(found.texts, say.language)
+        protocol, say = named_protocol(name), self._render.words(request)
+        line = protocol_json(protocol)
+        about = [(say(f"view.{key}"), str(line[key])) for key in ("kind", "about", "version")]
+        texts = _in_order(protocol.texts, say.language)
         return self._render(
             request,
             "protocol.html",
@@ -313,8 +323,8 @@ class Pages:
         recorded, say = self._desk.run(run), self._render.words(request)
         texts = _in_order(recorded.manifest.judging.texts, recorded.manifest.judging.language)
         if rubric := recorded.rubric:
-            shown = jsontext.dump(rubric) if not isinstance(rubric, str) else rubric
-            texts = [(say("view.rubric"), shown), *texts]
+            text = jsontext.dump(rubric) if not isinstance(rubric, str) else rubric
+            texts = [(say("view.rubric"), text), *texts]
         return self._render(
             request,
             "protocol.html",
@@ -340,11 +350,11 @@ class Pages:
             {
                 "method": method.upper(),
                 "path": path,
-                "about": " ".join(one["description"].split()),
-                "parameters": [parameter["name"] for parameter in one.get("parameters", ())],
+                "about": " ".join(operation["description"].split()),
+                "parameters": [parameter["name"] for parameter in operation.get("parameters", ())],
             }
             for path, methods in paths.items()
-            for method, one in methods.items()
+            for method, operation in methods.items()
         ]
         return self._render(request, "api.html", place="api", calls=calls)
 
@@ -352,7 +362,7 @@ class Pages:
 def _about(recorded: Recorded, say: Words) -> list[tuple[str, str]]:
     """What a run is, in pairs of a label and a value."""
     row, manifest, judging = recorded.row, recorded.manifest, recorded.manifest.judging
-    told = [
+    facts = [
         ("kind", recorded.kind_name),
         ("judges", ", ".join(recorded.names)),
         ("protocol", manifest.protocol),
@@ -364,7 +374,7 @@ def _about(recorded: Recorded, say: Words) -> list[tuple[str, str]]:
         ("started", say.moment(row.started)),
         ("made_by", manifest.evenhand),
     ]
-    return [(say(f"view.{key}"), str(value)) for key, value in told if value is not None]
+    return [(say(f"view.{key}"), str(value)) for key, value in facts if value is not None]
 
 
 def _duration(seconds: int | None) -> str:
@@ -373,25 +383,25 @@ def _duration(seconds: int | None) -> str:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
-def _kept(given: Mapping[str, Any]) -> dict[str, str]:
+def _query(filters: Mapping[str, Any]) -> dict[str, str]:
     """The filters that are set."""
-    return {name: str(value) for name, value in given.items() if value}
+    return {name: str(value) for name, value in filters.items() if value}
 
 
 def _href(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _turned(path: str, kept: Mapping[str, str], way: str, place: str | None) -> str | None:
-    return None if place is None else _href(path, {**kept, way: place})
+def _page_href(path: str, query: Mapping[str, str], way: str, place: str | None) -> str | None:
+    return None if place is None else _href(path, {**query, way: place})
 
 
 def _in_order(texts: Mapping[str, str], language: str) -> list[tuple[str, str]]:
     """The files of a protocol: the prompts of the language first, then prompts, then the rest."""
 
     def rank(name: str) -> tuple[bool, bool, str]:
-        own = name in ("own.md", f"prompts/{language}.md")
-        return (not own, not name.startswith("prompts/"), name)
+        is_own = name in ("own.md", f"prompts/{language}.md")
+        return (not is_own, not name.startswith("prompts/"), name)
 
     return [(name, texts[name]) for name in sorted(texts, key=rank)]
 
@@ -399,7 +409,7 @@ def _in_order(texts: Mapping[str, str], language: str) -> list[tuple[str, str]]:
 def _line(
     recorded: Recorded,
     say: Words,
-    kept: Mapping[str, str],
+    query: Mapping[str, str],
     unit: StoredUnit,
     judged: JudgedRow | None,
 ) -> dict[str, Any]:
@@ -407,7 +417,7 @@ def _line(
     text = _first_text(recorded.kind.shown(unit.body, []))
     rows = [] if judged is None else [judged]
     return {
-        "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **kept}),
+        "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **query}),
         "line": unit_line(recorded.kind, unit.id, unit.body, rows, say),
         "text": text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else ""),
         "judge": _by(judged.row) if judged else "",

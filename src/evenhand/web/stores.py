@@ -47,7 +47,7 @@ class Stores:
     @contextmanager
     def lent(self) -> Iterator[Archive]:
         """A store to read from for the time of a request; raises StoreError where it is gone."""
-        store = self._taken()
+        store = self._idle_or_new()
         try:
             yield store.archive
         except StoreError:
@@ -68,7 +68,7 @@ class Stores:
         except Full:
             store.close()
 
-    def _taken(self) -> Store:
+    def _idle_or_new(self) -> Store:
         with suppress(Empty):
             while True:
                 store = self._idle.get_nowait()
@@ -91,19 +91,19 @@ class _Figure(Generic[T]):
     error: EvenhandError | None = None
     source: object = None
     took: float = 0.0
-    made: float = 0.0
+    made_at: float = 0.0
     ready: threading.Event = field(default_factory=threading.Event)
     under_way: bool = False
 
 
-class Kept:
+class FigureCache:
     """Figures of a store, each made at most once per state of it, in a thread of its own. Whoever
     asks waits a little, and is then given the last known figure, or None."""
 
     def __init__(self, stores: Stores, pause: float) -> None:
         self._stores, self._pause = stores, pause
         self._lock = threading.Lock()
-        self._known: OrderedDict[Hashable, _Figure[Any]] = OrderedDict()
+        self._figures: OrderedDict[Hashable, _Figure[Any]] = OrderedDict()
         self._watching: Store | None = None
         self._short, self._long = threading.Semaphore(AT_ONCE), threading.Semaphore(1)
 
@@ -121,10 +121,10 @@ class Kept:
         when the store changes."""
         with self._lock:
             state = self._state()
-            figure = self._known.setdefault(key, _Figure())
-            self._known.move_to_end(key)
-            if len(self._known) > FIGURES:
-                self._known.popitem(last=False)
+            figure = self._figures.setdefault(key, _Figure())
+            self._figures.move_to_end(key)
+            if len(self._figures) > FIGURES:
+                self._figures.popitem(last=False)
             source = state if of is None else of
             if self._is_due(figure, source):
                 figure.under_way = True
@@ -140,7 +140,7 @@ class Kept:
         if self._watching is not None and not self._watching.archive.is_there():
             self._watching.close()
             self._watching = None
-            self._known.clear()
+            self._figures.clear()
         if self._watching is None:
             self._watching = self._stores.opened()
         return self._watching.archive.state()
@@ -148,7 +148,7 @@ class Kept:
     def _is_due(self, figure: _Figure[Any], source: object) -> bool:
         if figure.under_way or figure.source is source or figure.source == source:
             return False
-        return time.monotonic() - figure.made >= self._pause * figure.took
+        return time.monotonic() - figure.made_at >= self._pause * figure.took
 
     def _make(
         self, figure: _Figure[T], source: object, make: Callable[[Archive], T], is_long: bool
@@ -164,8 +164,8 @@ class Kept:
         except Exception as error:  # whoever asks must not wait for ever
             figure.error = EvenhandError(f"this cannot be computed: {type(error).__name__}")
         finally:
-            figure.made = time.monotonic()
-            figure.took = figure.made - begun
+            figure.made_at = time.monotonic()
+            figure.took = figure.made_at - begun
             figure.source, figure.under_way = source, False
             figure.ready.set()
 

@@ -16,7 +16,7 @@ import httpx
 
 from evenhand.runs.stores import open_store
 from evenhand.web.app import listening, make_app, make_server
-from evenhand.web.guard import Door
+from evenhand.web.guard import Endpoint
 from evenhand.web.stores import Patience
 from tests.suites import (
     JUDGE,
@@ -90,9 +90,9 @@ def served(
     """The site over a store, on a free port."""
     bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
-    door = Door(host=host, port=port, token=TOKEN, closed=closed)
+    endpoint = Endpoint(host=host, port=port, token=TOKEN, closed=closed)
     app = make_app(
-        lambda: open_store(f"sqlite:{store}", must_exist=True), door, "the store", patience
+        lambda: open_store(f"sqlite:{store}", must_exist=True), endpoint, "the store", patience
     )
     server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

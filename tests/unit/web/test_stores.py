@@ -13,7 +13,7 @@ from evenhand.errors import StoreError, UsageError
 from evenhand.ledger.ports import Archive, IncomingUnit
 from evenhand.runs.stores import open_store
 from evenhand.web import stores as web_stores
-from evenhand.web.stores import Kept, Stores
+from evenhand.web.stores import FigureCache, Stores
 from tests.contract.stores import begun_in
 from tests.waiting import PATIENCE
 
@@ -54,8 +54,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def kept(stores: Stores, clock: Clock) -> Iterator[Kept]:
-    figures = Kept(stores, PAUSE)
+def cache(stores: Stores, clock: Clock) -> Iterator[FigureCache]:
+    figures = FigureCache(stores, PAUSE)
     yield figures
     figures.close()
 
@@ -81,21 +81,21 @@ def test_a_store_that_is_gone_is_not_lent(stores: Stores, path: Path) -> None:
         pass
 
 
-def test_a_figure_is_made_once_until_the_store_changes(kept: Kept, path: Path) -> None:
+def test_a_figure_is_made_once_until_the_store_changes(cache: FigureCache, path: Path) -> None:
     counts: list[int] = []
 
     def count(store: Archive) -> int:
         counts.append(len(store.runs()))
         return counts[-1]
 
-    assert [kept.get("runs", count, PATIENCE) for _ in range(3)] == [0, 0, 0]
+    assert [cache.get("runs", count, PATIENCE) for _ in range(3)] == [0, 0, 0]
     change(path)
-    assert [kept.get("runs", count, PATIENCE) for _ in range(3)] == [1, 1, 1]
+    assert [cache.get("runs", count, PATIENCE) for _ in range(3)] == [1, 1, 1]
     assert counts == [0, 1]
 
 
 def test_a_figure_that_took_long_is_made_again_after_a_pause(
-    kept: Kept, path: Path, clock: Clock
+    cache: FigureCache, path: Path, clock: Clock
 ) -> None:
     """A store that changes all the time does not keep a processor busy with counting."""
 
@@ -103,37 +103,39 @@ def test_a_figure_that_took_long_is_made_again_after_a_pause(
         clock.now += 3
         return len(store.runs())
 
-    assert kept.get("runs", count, PATIENCE) == 0
+    assert cache.get("runs", count, PATIENCE) == 0
     change(path)
     clock.now += PAUSE * 3 - 0.1
-    assert kept.get("runs", count, PATIENCE) == 0
+    assert cache.get("runs", count, PATIENCE) == 0
     clock.now += 0.1
-    assert kept.get("runs", count, PATIENCE) == 1
+    assert cache.get("runs", count, PATIENCE) == 1
 
 
-def test_a_figure_of_another_figure_is_made_again_with_that_one(kept: Kept, path: Path) -> None:
+def test_a_figure_of_another_figure_is_made_again_with_that_one(
+    cache: FigureCache, path: Path
+) -> None:
     """And not before: made of an old one after the store changed, it would stay old."""
-    words = [kept.get("word", lambda store, n=n: f"of {n}", PATIENCE, of=n) for n in (1, 1, 2)]
+    words = [cache.get("word", lambda store, n=n: f"of {n}", PATIENCE, of=n) for n in (1, 1, 2)]
     assert words == ["of 1", "of 1", "of 2"]
     change(path)
-    assert kept.get("word", lambda store: "of the old one", PATIENCE, of=2) == "of 2"
-    assert kept.get("word", lambda store: "of 3", PATIENCE, of=3) == "of 3"
+    assert cache.get("word", lambda store: "of the old one", PATIENCE, of=2) == "of 2"
+    assert cache.get("word", lambda store: "of 3", PATIENCE, of=3) == "of 3"
 
 
-def test_nobody_waits_longer_than_said(kept: Kept) -> None:
+def test_nobody_waits_longer_than_said(cache: FigureCache) -> None:
     go = threading.Event()
 
     def slow(store: Archive) -> int:
         go.wait()
         return 7
 
-    assert kept.get("slow", slow, 0.01) is None
-    assert kept.get("slow", slow, 0) is None
+    assert cache.get("slow", slow, 0.01) is None
+    assert cache.get("slow", slow, 0) is None
     go.set()
-    assert kept.get("slow", slow, PATIENCE) == 7
+    assert cache.get("slow", slow, PATIENCE) == 7
 
 
-def test_the_last_figure_stays_while_the_next_is_made(kept: Kept, path: Path) -> None:
+def test_the_last_figure_stays_while_the_next_is_made(cache: FigureCache, path: Path) -> None:
     go = threading.Event()
     go.set()
 
@@ -141,15 +143,15 @@ def test_the_last_figure_stays_while_the_next_is_made(kept: Kept, path: Path) ->
         go.wait()
         return len(store.runs())
 
-    assert kept.get("x", waiting, PATIENCE) == 0
+    assert cache.get("x", waiting, PATIENCE) == 0
     go.clear()
     change(path)
-    assert kept.get("x", waiting, 0.01) == 0
+    assert cache.get("x", waiting, 0.01) == 0
     go.set()
-    assert kept.get("x", waiting, PATIENCE) == 1
+    assert cache.get("x", waiting, PATIENCE) == 1
 
 
-def test_what_making_a_figure_raises_is_raised(kept: Kept) -> None:
+def test_what_making_a_figure_raises_is_raised(cache: FigureCache) -> None:
     def wrong(store: Archive) -> int:
         raise UsageError("no such thing")
 
@@ -157,6 +159,6 @@ def test_what_making_a_figure_raises_is_raised(kept: Kept) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(UsageError, match="no such thing"):
-        kept.get("wrong", wrong, PATIENCE)
+        cache.get("wrong", wrong, PATIENCE)
     with pytest.raises(Exception, match="cannot be computed: ZeroDivisionError"):
-        kept.get("broken", broken, PATIENCE)
+        cache.get("broken", broken, PATIENCE)
