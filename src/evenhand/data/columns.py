@@ -43,12 +43,12 @@ def require_columns(names: list[str], where: str) -> None:
 
 def parent_among(names: Iterable[str]) -> tuple[str, str] | None:
     """Two of the names, the first an object for the second and a value itself."""
-    known = dict.fromkeys(names)
-    for name in known:
+    columns = dict.fromkeys(names)
+    for name in columns:
         parts = parts_of(name)
         for length in range(1, len(parts)):
             above = ".".join(parts[:length])
-            if above in known:
+            if above in columns:
                 return above, name
     return None
 
@@ -81,31 +81,31 @@ class Moves:
 
     def apply(self, row: dict[str, Any], where: str) -> dict[str, Any]:
         """Move the fields of `row` in place. A source may feed two targets, or swap with one."""
-        found = [(target, _path_in(row, source)) for target, source in self._moves]
-        taken = [(target, path, _at(row, path)) for target, path in found if path]
-        for _, path, _ in taken:
+        paths = [(target, _path_in(row, source)) for target, source in self._moves]
+        moves = [(target, path, _at(row, path)) for target, path in paths if path]
+        for _, path, _ in moves:
             _remove(row, path)
-        for target, _, value in taken:
+        for target, _, value in moves:
             _place(row, target, value, where)
         return row
 
     def require_sources(self, rows: Iterable[dict[str, Any]], where: str) -> None:
         """Refuse a source that no row has. Reads only as far as it must."""
-        wanted = {source for _, source in self._moves}
-        seen: dict[str, None] = {}
+        sources = {source for _, source in self._moves}
+        names: dict[str, None] = {}
         for row in rows:
-            wanted = {source for source in wanted if not _path_in(row, source)}
-            if not wanted:
+            sources = {source for source in sources if not _path_in(row, source)}
+            if not sources:
                 return
-            if len(seen) < _NAMES_KEPT:
-                seen.update(dict.fromkeys(_names(row)))
-        if seen:
-            raise _no_source(min(wanted), list(seen), where)
+            if len(names) < _NAMES_KEPT:
+                names.update(dict.fromkeys(_names(row)))
+        if names:
+            raise _no_source(min(sources), list(names), where)
 
 
-def _no_source(source: str, seen: list[str], where: str) -> DataError:
-    there = f"the rows have: {', '.join(quoted(name) for name in seen[:12])}"
-    near = did_you_mean(source, seen)
+def _no_source(source: str, names: list[str], where: str) -> DataError:
+    there = f"the rows have: {', '.join(quoted(name) for name in names[:12])}"
+    near = did_you_mean(source, names)
     return DataError(
         f"no row has the column {quoted(source)} that [columns] names",
         where=where,

@@ -41,14 +41,14 @@ def is_text(path: Path) -> bool:
 
 def format_of(path: Path, also: str = "") -> Format:
     """The format that the ending names; `also` tells what other endings the caller knows."""
-    found = ENDINGS.get(_ending(path))
-    if found is None:
-        known = " ".join(ENDINGS) + (f", {also}" if also else "")
+    file_format = ENDINGS.get(_ending(path))
+    if file_format is None:
+        endings = " ".join(ENDINGS) + (f", {also}" if also else "")
         raise UsageError(
             f"{quoted(path)} has an ending that is not known",
-            advice=f"known endings: {known}, each also with .gz after it",
+            advice=f"known endings: {endings}, each also with .gz after it",
         )
-    return found
+    return file_format
 
 
 def _ending(path: Path) -> str:
@@ -56,17 +56,17 @@ def _ending(path: Path) -> str:
     return inner.suffix.lower()
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Advice that names the nearest of `known`, or nothing."""
-    near = nearest(name, known)
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Advice that names the nearest of `names`, or nothing."""
+    near = nearest(name, names)
     return f"did you mean {quoted(near)}?" if near else ""
 
 
 def require_file(path: Path) -> None:
     """Refuse a path that is missing or is a folder."""
     if path.is_dir():
-        held = sorted(p.name for p in path.iterdir() if _has_known_ending(p))
-        advice = f"name a file in it: {', '.join(held[:8])}" if held else "name a data file"
+        names = sorted(p.name for p in path.iterdir() if _has_known_ending(p))
+        advice = f"name a file in it: {', '.join(names[:8])}" if names else "name a data file"
         raise UsageError(f"{quoted(path)} is a folder", advice=advice)
     if not path.exists():
         require_folder(path.parent)

@@ -99,10 +99,10 @@ def _text(raw: bytes) -> str:
 
 
 def _refuse_surrogate(row: dict[str, Any], where: str) -> None:
-    found = _SURROGATE.search(dump(row))
-    if found:
+    surrogate = _SURROGATE.search(dump(row))
+    if surrogate:
         raise DataError(
-            f"half of a surrogate pair, \\u{ord(found[0]):04x}, which no UTF-8 text can hold",
+            f"half of a surrogate pair, \\u{ord(surrogate[0]):04x}, which no UTF-8 text can hold",
             where=where,
             advice="write the character itself, or both halves; an emoji may have been cut in two",
         )
@@ -162,16 +162,16 @@ class _Window:
         """The string that starts here."""
         if self.mark() != b'"':
             raise self.unexpected('a key in "..."')
-        while not (found := self._TOKEN.match(self._data, self._at)) or len(found[0]) == 1:
+        while not (token := self._TOKEN.match(self._data, self._at)) or len(token[0]) == 1:
             if len(self._data) - self._at > limits.LINE_BYTES:
                 raise too_long(self.where)
             if not self._more():
                 raise self.unexpected("a key that ends")
         try:
-            text: str = json.loads(encoding.decoded(found[0], self.where))
+            text: str = json.loads(encoding.decoded(token[0], self.where))
         except ValueError:
             raise self.unexpected("a key") from None
-        self._go(found.end())
+        self._go(token.end())
         return text
 
     def pass_over(self) -> None:
@@ -285,20 +285,20 @@ def _numbered(window: _Window) -> Numbered:
 
 
 def read_members(
-    file: BufferedReader, name: str, wanted: Collection[Keys], read: Parse = parse
+    file: BufferedReader, name: str, key_paths: Collection[Keys], read: Parse = parse
 ) -> Iterator[tuple[Keys, dict[str, Any], int]]:
     """The objects at these paths of one large object, each with its path: the object there, or
     those of the array there. All else is passed over, so that memory holds one of them."""
     window = _Window(file, name, read)
     if window.mark() != b"{":
         raise window.unexpected("an object")
-    yield from _inside(window, (), wanted)
+    yield from _inside(window, (), key_paths)
     if window.mark():
         raise window.unexpected("the end of the file")
 
 
 def _inside(
-    window: _Window, above: Keys, wanted: Collection[Keys]
+    window: _Window, above: Keys, key_paths: Collection[Keys]
 ) -> Iterator[tuple[Keys, dict[str, Any], int]]:
     window.skip()
     while window.mark() != b"}":
@@ -307,11 +307,11 @@ def _inside(
             raise window.unexpected('":"')
         window.skip()
         mark = window.mark()
-        if mark == b"[" and path in wanted:
-            yield from ((path, *one) for one in _members(window))
-        elif mark == b"{" and any(one[: len(path)] == path != one for one in wanted):
-            yield from _inside(window, path, wanted)
-        elif mark == b"{" and path in wanted:
+        if mark == b"[" and path in key_paths:
+            yield from ((path, *row) for row in _members(window))
+        elif mark == b"{" and any(keys[: len(path)] == path != keys for keys in key_paths):
+            yield from _inside(window, path, key_paths)
+        elif mark == b"{" and path in key_paths:
             yield (path, *_numbered(window))
         else:
             window.pass_over()

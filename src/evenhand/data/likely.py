@@ -98,7 +98,7 @@ def _chinese(char: str, before: str, after: str) -> float:
 
 def _inside_word(before: str, after: str) -> float:
     """A character of two bytes may stand beside small letters, but hardly between them."""
-    beside = [_is_ascii_letter(one) and one.islower() for one in (before, after)]
+    beside = [_is_ascii_letter(letter) and letter.islower() for letter in (before, after)]
     return MIXED_BITS if all(beside) else 2.0 * sum(beside)
 
 
@@ -202,7 +202,7 @@ MODELS = (
 def likely_encoding(raw: bytes) -> str | None:
     """The encoding that bytes beyond ASCII are likely in; None where none reads like text."""
     readings = [(model, _read(raw, model)) for model in MODELS]
-    model, reading = min(readings, key=lambda one: one[1].bits)
+    model, reading = min(readings, key=lambda candidate: candidate[1].bits)
     return model.name if reading.bits_per_byte <= model.dearest else None
 
 

@@ -132,13 +132,13 @@ def kind_of(value: Any) -> Kind:
             return "text"
 
 
-def joined_kind(one: Kind, other: Kind) -> Kind:
+def joined_kind(first: Kind, second: Kind) -> Kind:
     """The type of column that holds both kinds without loss."""
-    if other in (one, "none"):
-        return one
-    if one == "none":
-        return other
-    return _JOINED.get(frozenset((one, other)), "text")
+    if second in (first, "none"):
+        return first
+    if first == "none":
+        return second
+    return _JOINED.get(frozenset((first, second)), "text")
 
 
 def write_parquet(file: IO[bytes], kinds: dict[str, Kind], rows: Iterable[dict[str, Any]]) -> None:

@@ -69,13 +69,13 @@ def _moved(path: Path, moves: Moves, read: Parse, root: Path | None) -> Iterator
 
 
 def members(
-    path: Path, wanted: Collection[Keys], read: Parse = parse
+    path: Path, key_paths: Collection[Keys], read: Parse = parse
 ) -> Iterator[tuple[Keys, Row]]:
     """The objects at these paths of a .json file that is one large object, each with its path."""
     format_of(path)
     require_file(path)
     with _readable(path) as file:
-        for keys, value, line in read_members(file, str(path), wanted, read):
+        for keys, value, line in read_members(file, str(path), key_paths, read):
             yield keys, Row(value, f"{path}:{line}")
 
 

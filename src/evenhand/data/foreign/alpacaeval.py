@@ -30,17 +30,17 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
     """The comparisons of a file; a unit is an instruction, known by a hash of its text."""
     for row in table(path, columns):
         require(row, _NEEDED, "alpacaeval")
-        given = row.value
-        instruction = text_of(given["instruction"])
+        comparison = row.value
+        instruction = text_of(comparison["instruction"])
         value = known(
             unit=short_hash(instruction),
-            judge=given.get("annotator"),
-            first=given["generator_1"],
-            second=given["generator_2"],
-            preference=_from_0_to_1(given["preference"]),
-            first_length=_length(given.get("output_1")),
-            second_length=_length(given.get("output_2")),
-            dataset=given.get("dataset"),
+            judge=comparison.get("annotator"),
+            first=comparison["generator_1"],
+            second=comparison["generator_2"],
+            preference=_from_0_to_1(comparison["preference"]),
+            first_length=_length(comparison.get("output_1")),
+            second_length=_length(comparison.get("output_2")),
+            dataset=comparison.get("dataset"),
             instruction=begin(instruction),
         )
         yield Found("votes", value, row.where, ORDER_UNKNOWN)

@@ -107,10 +107,10 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = self._stream.read(len(buffer))
-        self._archive.take(len(found))
-        buffer[: len(found)] = found
-        return len(found)
+        chunk = self._stream.read(len(buffer))
+        self._archive.take(len(chunk))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 class _Part(io.RawIOBase):
@@ -123,10 +123,10 @@ class _Part(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        wanted = self._left if size < 0 else min(size, self._left)
-        found = self._file.read(wanted)
-        self._left -= len(found)
-        return found
+        length = self._left if size < 0 else min(size, self._left)
+        chunk = self._file.read(length)
+        self._left -= len(chunk)
+        return chunk
 
 
 def _require_pyarrow() -> Any:

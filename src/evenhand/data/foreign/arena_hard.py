@@ -25,14 +25,14 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
     """The games of a file."""
     for row in table(path, columns):
         require(row, ("model", "games"), "arena-hard")
-        given = row.value
-        unit = given.get("question_id", given.get("uid"))
+        judgment = row.value
+        unit = judgment.get("question_id", judgment.get("uid"))
         if unit is None:
-            raise missing("question_id", given, row.where, "arena-hard")
-        about = known(unit=unit, judge=given.get("judge"), category=given.get("category"))
-        both = [text_of(given.get("baseline")) or BASELINE, text_of(given["model"])]
-        for number, game in enumerate(list_of(given["games"]) or [None]):
-            first, second = both if number % 2 == 0 else both[::-1]
+            raise missing("question_id", judgment, row.where, "arena-hard")
+        about = known(unit=unit, judge=judgment.get("judge"), category=judgment.get("category"))
+        candidates = [text_of(judgment.get("baseline")) or BASELINE, text_of(judgment["model"])]
+        for number, game in enumerate(list_of(judgment["games"]) or [None]):
+            first, second = candidates if number % 2 == 0 else candidates[::-1]
             label = object_of(game).get("score")
             winner, flag = verdict(label)
             value = about | {"first": first, "second": second} | known(winner=winner)
@@ -41,10 +41,10 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
 
 def verdict(label: Any) -> tuple[Any, str]:
     """The winner that a label names, and a flag; a label that is none stays as it is."""
-    found = _LABEL.fullmatch(text_of(label))
-    if found is None or found[1] == found[3]:
+    match = _LABEL.fullmatch(text_of(label))
+    if match is None or match[1] == match[3]:
         return label, ""
-    if found[2] == "=":
+    if match[2] == "=":
         return "tie", ""
-    better = found[1] if found[2].startswith(">") else found[3]
-    return "first" if better == "A" else "second", "strong" if len(found[2]) == 2 else ""
+    better = match[1] if match[2].startswith(">") else match[3]
+    return "first" if better == "A" else "second", "strong" if len(match[2]) == 2 else ""

@@ -26,42 +26,42 @@ _UNPARSED = "-1, which means not parsed"
 def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
     """The judgments of a file."""
     for row in table(path, columns):
-        given = row.value
-        if "question_id" not in given:
-            raise missing("question_id", given, row.where, "fastchat")
-        if "g1_winner" in given and "model_1" in given and "model_2" in given:
+        judgment = row.value
+        if "question_id" not in judgment:
+            raise missing("question_id", judgment, row.where, "fastchat")
+        if "g1_winner" in judgment and "model_1" in judgment and "model_2" in judgment:
             yield from _games(row)
-        elif "winner" in given and "model_a" in given and "model_b" in given:
+        elif "winner" in judgment and "model_a" in judgment and "model_b" in judgment:
             yield _vote(row)
-        elif "answer1_id" in given and "answer2_id" in given:
+        elif "answer1_id" in judgment and "answer2_id" in judgment:
             yield from _review(row, path)
-        elif "score" in given and "model" in given:
+        elif "score" in judgment and "model" in judgment:
             yield _grade(row)
         else:
-            raise missing("g1_winner, winner or score", given, row.where, "fastchat")
+            raise missing("g1_winner, winner or score", judgment, row.where, "fastchat")
 
 
-def _about(given: Mapping[str, Any]) -> dict[str, Any]:
-    judge = list_of(given.get("judge")) or [given.get("judge")]
+def _about(judgment: Mapping[str, Any]) -> dict[str, Any]:
+    judge = list_of(judgment.get("judge")) or [judgment.get("judge")]
     prompt = judge[1] if len(judge) > 1 else None
     return known(
-        unit=given["question_id"],
+        unit=judgment["question_id"],
         judge=judge[0],
-        turn=given.get("turn"),
+        turn=judgment.get("turn"),
         judge_prompt=prompt,
-        category=given.get("category"),
+        category=judgment.get("category"),
     )
 
 
 def _games(row: Row) -> Iterator[Found]:
     """Both orders; a winner is named by its model in either."""
-    given, about = row.value, _about(row.value)
-    models = [text_of(given[name]) for name in ("model_1", "model_2")]
+    judgment, about = row.value, _about(row.value)
+    models = [text_of(judgment[name]) for name in ("model_1", "model_2")]
     for name, (first, second) in (("g1_winner", models), ("g2_winner", models[::-1])):
-        if name not in given:
+        if name not in judgment:
             continue
         winner = dict(zip(("model_1", "model_2"), models, strict=True)).get(
-            text_of(given[name]), given[name]
+            text_of(judgment[name]), judgment[name]
         )
         yield Found(
             "votes", about | {"first": first, "second": second, "winner": winner}, row.where
@@ -69,30 +69,30 @@ def _games(row: Row) -> Iterator[Found]:
 
 
 def _vote(row: Row) -> Found:
-    given = row.value
-    label = text_of(given["winner"])
+    judgment = row.value
+    label = text_of(judgment["winner"])
     sides = {"model_a": "first", "model_b": "second", INCONSISTENT: "tie", "tie (bothbad)": "tie"}
-    value = _about(given) | {
-        "first": given["model_a"],
-        "second": given["model_b"],
+    value = _about(judgment) | {
+        "first": judgment["model_a"],
+        "second": judgment["model_b"],
         "winner": sides.get(label, label),
     }
     return Found("votes", value, row.where, "inconsistent" if label == INCONSISTENT else "")
 
 
 def _grade(row: Row) -> Found:
-    given = row.value
-    value = _about(given) | known(model=given["model"], score=_parsed(given["score"]))
+    judgment = row.value
+    value = _about(judgment) | known(model=judgment["model"], score=_parsed(judgment["score"]))
     return Found("scores", value, row.where)
 
 
 def _review(row: Row, path: Path) -> Iterator[Found]:
     """A score for each of the two; their models are not in the file, so they go by their place."""
-    given = row.value
-    about = _about(given) | known(judge=given.get("reviewer_id"), file=begin(_stem(path)))
-    both = list_of(given.get("score"))
+    judgment = row.value
+    about = _about(judgment) | known(judge=judgment.get("reviewer_id"), file=begin(_stem(path)))
+    scores = list_of(judgment.get("score"))
     for place in (1, 2):
-        score = both[place - 1] if len(both) == 2 else given.get("score")
+        score = scores[place - 1] if len(scores) == 2 else judgment.get("score")
         value = about | {"model": f"assistant {place}"} | known(score=_parsed(score))
         yield Found("scores", value, row.where)
 

@@ -53,12 +53,12 @@ def require(row: Row, names: Iterable[str], kind: str) -> None:
 
 def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError:
     """The error for a column that is not there, with the flag that would name it."""
-    known = [str(one) for one in there]
-    near = did_you_mean(name, known)
+    columns = [str(column) for column in there]
+    near = did_you_mean(name, columns)
     # The nearest in spelling is often not the one meant, so all of them are shown.
-    shown = ", ".join(quoted(one) for one in known[:NAMES_SHOWN])
-    rest = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
-    advice = f"the columns are: {shown}{rest}; rename one: --map {name}=COLUMN"
+    listed = ", ".join(quoted(column) for column in columns[:NAMES_SHOWN])
+    rest = f" and {len(columns) - NAMES_SHOWN} more" if len(columns) > NAMES_SHOWN else ""
+    advice = f"the columns are: {listed}{rest}; rename one: --map {name}=COLUMN"
     return DataError(
         f"there is no column {quoted(name)}, which --kind {kind} needs",
         where=where,

@@ -82,16 +82,16 @@ def _entries(archive: Archive, name: str) -> Iterator[tuple[Mapping[str, Any], s
 
 
 def _unit(about: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    said = sample.get("input")
-    named = {f"metadata.{k}": v for k, v in object_of(sample.get("metadata")).items()}
+    text = sample.get("input")
+    metadata = {f"metadata.{k}": v for k, v in object_of(sample.get("metadata")).items()}
     return known(
         unit=sample.get("id"),
         judge=JUDGE,
         model=about.get("model"),
         task=about.get("task"),
         repeat=sample.get("epoch"),
-        input=begin(said) if isinstance(said, str) else None,
-        **{name: value for name, value in named.items() if _is_plain(value)},
+        input=begin(text) if isinstance(text, str) else None,
+        **{name: value for name, value in metadata.items() if _is_plain(value)},
     )
 
 
@@ -103,7 +103,9 @@ def _scores(sample: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
     for scorer, score in object_of(sample.get("scores")).items():
         value = object_of(score).get("value") if isinstance(score, dict) else score
         if isinstance(value, dict):
-            yield from ((f"{scorer}/{key}", _number(one)) for key, one in object_of(value).items())
+            yield from (
+                (f"{scorer}/{key}", _number(part)) for key, part in object_of(value).items()
+            )
         else:
             yield scorer, _number(value)
     error = sample.get("error")

@@ -59,21 +59,21 @@ def _results(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
 
 
 def _about(result: Mapping[str, Any]) -> dict[str, Any]:
-    given = object_of(result.get("vars")) or object_of(
+    variables = object_of(result.get("vars")) or object_of(
         object_of(result.get("testCase")).get("vars")
     )
     test = result.get("testIdx")
     provider = object_of(result.get("provider"))
     model = provider.get("label") or provider.get("id") or text_of(result.get("provider"))
     return known(
-        unit=short_hash(dump(given)) if test is None else test,
+        unit=short_hash(dump(variables)) if test is None else test,
         judge=JUDGE,
         model=model or None,
         prompt=_prompt(object_of(result.get("prompt"))),
         description=result.get("description")
         or object_of(result.get("testCase")).get("description")
         or None,
-        vars=begin(dump(given), 200) if given else None,
+        vars=begin(dump(variables), 200) if variables else None,
     )
 
 
@@ -91,18 +91,17 @@ def _scores(result: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
         yield None, f"error: {error}"
         return
     yield "score", _value(result.get("score", grading.get("score")), result.get("success"))
-    named = object_of(result.get("namedScores")) or object_of(grading.get("namedScores"))
-    yield from named.items()
-    seen: dict[str, int] = {}
-    for component in list_of(grading.get("componentResults")):
-        one = object_of(component)
-        assertion = object_of(one.get("assertion"))
-        if assertion.get("metric") in named or not assertion:
+    named_scores = object_of(result.get("namedScores")) or object_of(grading.get("namedScores"))
+    yield from named_scores.items()
+    counts: dict[str, int] = {}
+    for component in map(object_of, list_of(grading.get("componentResults"))):
+        assertion = object_of(component.get("assertion"))
+        if assertion.get("metric") in named_scores or not assertion:
             continue
         name = _name(assertion)
-        seen[name] = seen.get(name, 0) + 1
-        number = f" {seen[name]}" if seen[name] > 1 else ""
-        yield name + number, _value(one.get("score"), one.get("pass"))
+        counts[name] = counts.get(name, 0) + 1
+        number = f" {counts[name]}" if counts[name] > 1 else ""
+        yield name + number, _value(component.get("score"), component.get("pass"))
 
 
 def _name(assertion: Mapping[str, Any]) -> str:

@@ -14,13 +14,17 @@ from evenhand.data.foreign.found import Found, missing, object_of, require, tabl
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
 
-Said = Literal["first", "second", "tie", ""]
+Side = Literal["first", "second", "tie", ""]
 Failed = Literal["schema", "out_of_range", "empty", ""]
 
-_SAID = frozenset({"first", "second", "winner", "preference", "first_length", "second_length"})
-VOTE_COLUMNS = frozenset({"unit", "judge", "pass", "sample", "criterion", "meta"}) | _SAID
+_VERDICT_COLUMNS = frozenset(
+    {"first", "second", "winner", "preference", "first_length", "second_length"}
+)
+VOTE_COLUMNS = (
+    frozenset({"unit", "judge", "pass", "sample", "criterion", "meta"}) | _VERDICT_COLUMNS
+)
 SCORE_COLUMNS = frozenset({"unit", "judge", "dimension", "score", "repeat", "failure_tags", "meta"})
-_WORDS: dict[str, Said] = {"first": "first", "second": "second", "tie": "tie"}
+_WORDS: dict[str, Side] = {"first": "first", "second": "second", "tie": "tie"}
 _EXACT = 2**53
 """Up to here a fraction holds every whole number."""
 LARGEST = 1e100
@@ -54,7 +58,7 @@ class Vote(NamedTuple):
 
     first: str
     second: str
-    said: Said
+    said: Side
     preference: float | None
     failed: Failed
     detail: str
@@ -69,11 +73,11 @@ class Vote(NamedTuple):
 def read_vote(row: Mapping[str, Any], where: str) -> Vote:
     """What a row of votes says; raises DataError where it does not say whom it compares."""
     first, second = (_candidate(row, name, where) for name in ("first", "second"))
-    said, preference, failed, detail = _verdict(row, first, second)
+    side, preference, failed, detail = _verdict(row, first, second)
     return Vote(
         first=first,
         second=second,
-        said=said,
+        said=side,
         preference=preference,
         failed=failed,
         detail=detail,
@@ -86,25 +90,25 @@ def read_vote(row: Mapping[str, Any], where: str) -> Vote:
 
 def _verdict(
     row: Mapping[str, Any], first: str, second: str
-) -> tuple[Said, float | None, Failed, str]:
-    winner, given = text_of(row.get("winner")), text_of(row.get("preference"))
+) -> tuple[Side, float | None, Failed, str]:
+    winner, share = text_of(row.get("winner")), text_of(row.get("preference"))
     preference = _number(row.get("preference"))
-    if given and (preference is None or not 0 <= preference <= 1):
-        return "", None, "schema", f"preference {quoted(given)} is not a number from 0 to 1"
+    if share and (preference is None or not 0 <= preference <= 1):
+        return "", None, "schema", f"preference {quoted(share)} is not a number from 0 to 1"
     if winner:
-        said = _said(winner, first, second)
-        if not said:
+        side = _side(winner, first, second)
+        if not side:
             return "", None, "schema", f"winner {quoted(winner)} is none of first, second, tie"
-        if preference is not None and said != _preferred(preference):
+        if preference is not None and side != _preferred(preference):
             detail = f"winner {quoted(winner)} and preference {preference:g} contradict each other"
             return "", None, "schema", detail
-        return said, preference, "", ""
+        return side, preference, "", ""
     if preference is None:
         return "", None, "empty", "there is no winner"
     return _preferred(preference), preference, "", ""
 
 
-def _said(winner: str, first: str, second: str) -> Said:
+def _side(winner: str, first: str, second: str) -> Side:
     """No candidate is called like a word for a side; names are told apart from them by case."""
     if winner in _WORDS:
         return _WORDS[winner]
@@ -113,7 +117,7 @@ def _said(winner: str, first: str, second: str) -> Said:
     return _WORDS.get(winner.lower(), "")
 
 
-def _preferred(preference: float) -> Said:
+def _preferred(preference: float) -> Side:
     return "tie" if preference == 0.5 else "second" if preference > 0.5 else "first"
 
 
@@ -145,27 +149,27 @@ def read_score(row: Mapping[str, Any]) -> Score:
 
 
 def _score(value: object) -> tuple[float | None, Failed, str]:
-    given = text_of(value)
-    if not given:
+    text = text_of(value)
+    if not text:
         return None, "empty", "there is no score"
     number = _number(value)
     if number is None:
-        return None, "schema", f"score {quoted(given)} is not a number"
+        return None, "schema", f"score {quoted(text)} is not a number"
     if abs(number) > LARGEST:
-        return None, "out_of_range", f"score {quoted(given)} is beyond {LARGEST:g}"
+        return None, "out_of_range", f"score {quoted(text)} is beyond {LARGEST:g}"
     return number, "", ""
 
 
 def _tags(value: object) -> list[str]:
-    given = value if isinstance(value, list) else text_of(value).replace(",", " ").split()
-    return list(dict.fromkeys(text_of(one) for one in given))
+    tags = value if isinstance(value, list) else text_of(value).replace(",", " ").split()
+    return list(dict.fromkeys(text_of(tag) for tag in tags))
 
 
 def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str:
     """Who judged; raises DataError where neither the row nor anybody else says."""
-    found = text_of(row.get("judge")) or default
-    if found:
-        return found
+    judge = text_of(row.get("judge")) or default
+    if judge:
+        return judge
     error = missing("judge", row, where, kind)
     error.advice += "; or name the judge once for all rows: --judge NAME"
     raise error
@@ -173,35 +177,35 @@ def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str
 
 def unit_of(row: Mapping[str, Any], where: str, kind: str, key: Sequence[str]) -> str:
     """The unit of a row; raises DataError where the key needs one that is not there."""
-    found = text_of(row.get("unit"))
-    if not found and "unit" in key:
+    unit = text_of(row.get("unit"))
+    if not unit and "unit" in key:
         if "unit" not in row:
             error = missing("unit", row, where, kind)
             error.advice += "; or say what tells units apart: --key COLUMN,COLUMN"
             raise error
         return _name(row, "unit", where)
-    return found
+    return unit
 
 
 def _name(row: Mapping[str, Any], name: str, where: str) -> str:
-    found = text_of(row.get(name))
-    if not found:
+    text = text_of(row.get(name))
+    if not text:
         raise DataError(
             f"the column {quoted(name)} is empty", where=where, advice="name it in every row"
         )
-    return found
+    return text
 
 
 def _candidate(row: Mapping[str, Any], name: str, where: str) -> str:
-    found = _name(row, name, where)
-    if found in _WORDS:
+    candidate = _name(row, name, where)
+    if candidate in _WORDS:
         raise DataError(
-            f"the column {quoted(name)} holds a candidate called {quoted(found)}, a word that says"
-            " who won",
+            f"the column {quoted(name)} holds a candidate called {quoted(candidate)}, a word that"
+            " says who won",
             where=where,
             advice="rename the candidate, there and where it is the winner",
         )
-    return found
+    return candidate
 
 
 def text_of(value: object) -> str:
@@ -213,11 +217,11 @@ def text_of(value: object) -> str:
 
 def meta_of(row: Mapping[str, Any], columns: frozenset[str]) -> dict[str, Any]:
     """The columns that the shape has no name for, and what stands under `meta`."""
-    found = dict(object_of(row.get("meta"))) if "meta" in row else {}
+    meta = dict(object_of(row.get("meta"))) if "meta" in row else {}
     for name, value in row.items():
         if name not in columns and value is not None and value != "":
-            found[name] = value
-    return found
+            meta[name] = value
+    return meta
 
 
 def _number(value: object) -> float | None:
