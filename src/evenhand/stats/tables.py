@@ -1,6 +1,6 @@
 """What statistics are computed from: the judgments of a run as columns.
 
-A `Scores` table holds one row a judgment of a sample or an answer, a `Votes` table one row a
+A `Scores` table holds one row per judgment of a sample or an answer, a `Votes` table one row per
 judgment of a pair. Failures are rows without a value, so that nothing that is missing is hidden.
 """
 
@@ -52,13 +52,13 @@ class Scores:
     """The lowest score that each dimension's scale has."""
     high: Floats
     values: Floats
-    """A row a judgment, a column a dimension; nan where there is no score."""
+    """A row per judgment, a column per dimension; nan where there is no score."""
     unit: Ints
     """Of each row, as a place in `units`."""
     judge: Ints
     repeat: Ints
     tags: Bools
-    """A row a judgment, a column a name of `tag_names`."""
+    """A row per judgment, a column per name of `tag_names`."""
     tag_names: tuple[str, ...]
     critical: Bools
     """Whether an answer met a critical-fail condition."""

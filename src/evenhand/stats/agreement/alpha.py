@@ -1,6 +1,6 @@
 """Krippendorff's alpha and Gwet's AC: agreement of any number of raters beyond chance.
 
-Ratings come as two columns, `item` and `value`, a row a rating: an item may have any number of
+Ratings come as two columns, `item` and `value`, a row per rating: an item may have any number of
 ratings, and one alone says nothing about agreement.
 """
 
@@ -151,7 +151,7 @@ def _nearness(levels: Floats, weights: Weights | None) -> Floats:
 
 
 def _ratings(matrix: npt.ArrayLike) -> tuple[Ints, Floats]:
-    """A row a rater, a column an item, nan or None where there is no rating: as two columns."""
+    """A row per rater, a column per item, nan or None where there is no rating: as two columns."""
     table = np.asarray(matrix, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"a row a rater and a column an item are needed, not {table.shape}")

@@ -35,7 +35,7 @@ OF_TWO = "it is of two judges; see those of each two"
 
 
 class Kind(Protocol):
-    """What is asked of ratings of one kind."""
+    """How ratings of one kind, votes or scores, are brought together and compared."""
 
     @property
     def level(self) -> float:

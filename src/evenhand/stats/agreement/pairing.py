@@ -1,5 +1,5 @@
 """Which ratings are held against which: every one of a side against every one of the other side on
-the same unit, all pairs of judges among themselves, or one verdict a side."""
+the same unit, all pairs of judges among themselves, or one verdict per side."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _crossed(first: Ints, second: Ints) -> tuple[Ints, Ints]:
 
 
 def majority(column: Column, split: int = TIE, *, each: bool = False) -> Column:
-    """One vote a unit (of each judge), the most frequent; without a single one it is `split`."""
+    """One vote per unit (and judge), the most frequent; without a single one it is `split`."""
     unit, judge, place = _grouped(column, each)
     counts = np.bincount(place * 3 + column.value.astype(np.int64), minlength=unit.size * 3)
     return Column(unit, judge, _most(counts.reshape(-1, 3), split))
@@ -84,14 +84,14 @@ def _most(counts: Ints, split: int) -> Floats:
 
 
 def mean(column: Column, *, each: bool = False) -> Column:
-    """One score a unit (of each judge): the mean."""
+    """One score per unit (and judge): the mean."""
     unit, judge, place = _grouped(column, each)
     sums = np.bincount(place, column.value, minlength=unit.size)
     return Column(unit, judge, sums / np.maximum(np.bincount(place, minlength=unit.size), 1))
 
 
 def others(column: Column, split: int = TIE) -> Pairs:
-    """Every vote with the majority of the other judges' votes on its unit; one vote a judge."""
+    """Every vote with the majority of the other judges' votes on its unit; one vote per judge."""
     code = column.value.astype(np.int64)
     size = int(column.unit.max(initial=-1)) + 1
     counts = np.bincount(column.unit * 3 + code, minlength=size * 3).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""What is known of how far judges agree, as a table of coefficients."""
+"""How far judges agree, as a table of coefficients."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ UNKNOWN_SCALE = (
 
 def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: int) -> list[str]:
     """The notes of a comparison of scores, laid out so."""
-    notes = [*_left_out(places), *_unpaired(scores, places, base), *_few(comparison)]
+    notes = [*_left_out(places), *_unpaired(scores, places, base), *_reason_notes(comparison)]
     if not scores.given_scale:
         notes.append(UNKNOWN_SCALE)
     if any(row.n for row in comparison.rows) and not any(_is_whole(row) for row in comparison.rows):
@@ -52,7 +52,7 @@ def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
         notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
     return [
         *notes,
-        *_few(comparison),
+        *_reason_notes(comparison),
         *_missing(comparison),
         *_fragile(comparison),
         *_hidden(comparison),
@@ -101,7 +101,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(quoted(name) for name in names[:SHOWN]) + more
 
 
-def _few(comparison: Comparison) -> Iterator[str]:
+def _reason_notes(comparison: Comparison) -> Iterator[str]:
     """Why a figure is absent, each reason once with the rows that it holds for."""
     where: dict[str, dict[str, list[str]]] = {}
     for row in comparison.rows:

@@ -98,8 +98,8 @@ def of_judge(scores: Scores, name: str) -> Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measure:
-    """One dimension, a row a key and a column a variant: the values, nan where there is none, and
-    the least and greatest that they could be if nothing were missing."""
+    """One dimension, a row per key and a column per variant: the values, nan where there is none,
+    and the least and greatest that they could be if nothing were missing."""
 
     name: str
     values: Floats

@@ -123,12 +123,13 @@ def decided(rows: Sequence[Row], level: float, *, more_is_better: bool = True) -
     family = sum(row.p is not None for row in rows)
     alpha = 1 - level
     return [
-        _settled(replace(row, p_adjusted=p), alpha, alpha / max(1, family), more_is_better)
+        _with_outcome(replace(row, p_adjusted=p), alpha, alpha / max(1, family), more_is_better)
         for row, p in zip(rows, adjusted, strict=True)
     ]
 
 
-def _settled(row: Row, alpha: float, share: float, more_is_better: bool) -> Row:
+def _with_outcome(row: Row, alpha: float, share: float, more_is_better: bool) -> Row:
+    """A row with its outcome, and how many units more would decide it."""
     outcome = _outcome(row, alpha, more_is_better)
     if outcome != "not enough evidence":
         return replace(row, outcome=outcome, units_needed=0)

@@ -39,7 +39,7 @@ class Layout:
         return self.cluster.size
 
     def cells(self, values: Floats) -> Floats:
-        """A value a unit, as a row a key and a column a variant: the mean where units share a
+        """A value per unit, as a row per key and a column per variant: the mean where units share a
         place, nan where none has a value."""
         valued = ~np.isnan(values) & (self.variant >= 0)
         size = self.keys * len(self.variants)

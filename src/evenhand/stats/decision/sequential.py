@@ -62,14 +62,14 @@ class Gambler:
     def __init__(self, goal: float, null: float | Floats = 0.5) -> None:
         self._goal, self._null = goal, np.asarray(null)
         self._staked: Floats = np.full(self._null.shape, 1 - KEPT_BACK)
-        self._kept = KEPT_BACK
+        self._reserve = KEPT_BACK
         self._count = 0
         self._sum: Floats = np.zeros(self._null.shape)
         self._squares: Floats = (SPREAD / self._null) ** 2
 
     @property
     def money(self) -> Floats:
-        return self._staked + self._kept
+        return self._staked + self._reserve
 
     def bet(self, value: float | Floats, left: int) -> Floats:
         """What the gambler owns after one more value; `left` are to come before the plan ends,
@@ -83,15 +83,15 @@ class Gambler:
 
     def stake_anew(self) -> None:
         """Values are added to those that were planned: stake what was kept back for them."""
-        self._staked = self._staked + self._kept * (1 - KEPT_BACK)
-        self._kept *= KEPT_BACK
+        self._staked = self._staked + self._reserve * (1 - KEPT_BACK)
+        self._reserve *= KEPT_BACK
 
     def _share(self, left: int) -> Floats:
         """Which part of the staked money is bet on the next value."""
         count = self._count + 1
         second_moment = self._squares / count
         spread = np.sqrt(second_moment)
-        missing = (self._goal - self._kept) / np.maximum(self._staked, 1e-300)
+        missing = (self._goal - self._reserve) / np.maximum(self._staked, 1e-300)
         in_time = PACE * np.sqrt(2 * np.log(np.maximum(missing, 1.0)) / left) / spread
         growing = (self._sum / count - spread / np.sqrt(count)) / second_moment
         most = min(MOST, 1 - CAUTION**count)

@@ -234,10 +234,10 @@ def _exchanged(passes: Duels) -> float:
     """The share of passes that have a counterpart: the same two candidates in the other order. Only
     these tell a liking for the first position from a liking for a candidate; what follows from one
     order alone follows from the model's assumption that ratings add up."""
-    shown_as = np.bincount(
+    counts = np.bincount(
         passes.first * passes.size + passes.second, minlength=passes.size**2
     ).reshape(passes.size, passes.size)
-    return float(np.minimum(shown_as, shown_as.T).sum() / max(len(passes.first), 1))
+    return float(np.minimum(counts, counts.T).sum() / max(len(passes.first), 1))
 
 
 def _without_position(exchanged: float) -> str:

@@ -34,7 +34,7 @@ class Rated:
     values: Floats
     """The ratings, the logarithm of the tie parameter, the position term."""
     rounds: Floats
-    """The same of each round, a column a round; no column where topics are too few."""
+    """The same of each round, a column per round; no column where topics are too few."""
     sets: Ints
     unsound: Bools
     """Of each set, whether its ratings would be infinite, so that a prior was added."""

@@ -21,7 +21,7 @@ Ties = Literal["davidson", "half"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duels:
-    """Comparisons of two candidates, one a row."""
+    """Comparisons of two candidates, one per row."""
 
     size: int
     """How many candidates there are."""

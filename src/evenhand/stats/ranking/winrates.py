@@ -25,7 +25,7 @@ class Share:
 
     value: float
     error: float | None
-    """The standard error, robust to topics; with one vote a topic it is sd / sqrt(n). None where
+    """The standard error, robust to topics; with one vote per topic it is sd / sqrt(n). None where
     there is one topic only."""
     low: float
     high: float
