@@ -11,22 +11,27 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _DECOR = " \t\u00a0\u3000`*_"
-_TICKS = re.compile("[`*]")
+_TICKS = re.compile("[`*\u2705\u2714\U0001f3c6\ufe0f]")
+"""Marks of emphasis, and the pictures that models put beside a winner."""
 
 # Cyrillic and Greek letters that look like the Latin ones, in lower case.
 _A, _B = "[aаα]", "[bвβ]"
 _TIE = (
-    r"tie[ds]?|draws?|equal|even|ничья|паритет|равны|равно|поровну|平局?|平手|持平|打平|不分上下"
-    r"|引き分け|引分け?|同等|互角"
+    r"tie[ds]?|draws?|equal|even|ничья|паритет|равны|равно|равенство|одинаково|поровну"
+    r"|平局?|平手|持平|打平|不分上下|引き分け|引分け?|同等|互角"
 )
+_TIES = rf"(?:{_TIE})(?:\s*[/,=]\s*(?:{_TIE}))?"
 _BETTER = (
     r"(?:is |are )?(?:clearly |much )?better|wins?|(?:явно |намного )?(?:лучше|побеждает|сильнее)"
-    r"|更好|较好|更优|占优|胜出?|勝ち?|(?:の方)?が(?:良い|よい|優れる|優れている|上)|優位|優勢"
+    r"|更好|较好|更优|占优|胜出?|(?:の)?勝ち?|(?:の方)?が(?:良い|よい|優れる|優れている|上)|優位|優勢"
 )
-_CALLED = r"(?:candidate|answer|option|response|кандидат|ответ|вариант|候选|回答|答案|候補|案)\s*"
+_CALLED = (
+    r"(?:candidate|answer|option|response|кандидат|ответ|вариант|тезис|候选|回答|答案|候補|案)\s*"
+)
+_NAMED = r"(?:(?:winner|победитель|胜者|勝者)\s*[:：]\s*)?"
 _SIDE = rf"(?:{_CALLED})?(?:(?P<a>{_A})|(?P<b>{_B}))"
-_WINNER = re.compile(rf"(?P<tie>{_TIE})|{_SIDE}(?:\s*[:：-]?\s*(?:{_BETTER}))?")
-_MARK = re.compile(rf"(?P<tie>{_TIE})|{_SIDE}(?:\s*\+|\s*[:：-]?\s*(?:{_BETTER}))")
+_WINNER = re.compile(rf"{_NAMED}(?:(?P<tie>{_TIES})|{_SIDE}(?:\s*[:：-]?\s*(?:{_BETTER}))?)")
+_MARK = re.compile(rf"(?P<tie>{_TIES})|{_SIDE}(?:\s*\+|\s*[:：-]?\s*(?:{_BETTER}))")
 _REMARK = re.compile(r"(?P<head>[^()]*+)\((?P<remark>[^()]*+)\)")
 # What a remark in brackets may not hold: another verdict.
 _OTHERWISE = re.compile(

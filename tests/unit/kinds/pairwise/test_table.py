@@ -222,6 +222,8 @@ WINNERS_READ = {
     "B": ["b", "В", "Ｂ", "Β", "B лучше", "в лучше", "Ответ B лучше", "B 更好", "B (точнее)"],
     "tie": ["Tie", "TIE", "tie (ничья)", "ничья", "Ничья.", "паритет", "平局", "引き分け", "平"],
 }
+WINNERS_READ["A"] += ["✅ A", "A 🏆", "Победитель: A", "Winner: A", "Тезис A лучше", "Aの勝ち"]
+WINNERS_READ["tie"] += ["tie/ничья", "ничья = tie", "tie, 平局", "равенство"]
 MARKS_READ = {
     "A+": [
         "a+",
@@ -270,6 +272,8 @@ UNREAD = {
     "a winner by number": ("| A |", "| Candidate 1 |", "winner"),
     "a winner of settled pairs only": ("| A |", "| uncertain |", "winner"),
     "a winner with a mark's sign": ("| A |", "| A+ |", "winner"),
+    "a winner and a tie": ("| A |", "| A/tie |", "winner"),
+    "a tie and a winner": ("| A |", "| tie/A |", "winner"),
     "two winners": ("| A |", "| A/B |", "winner"),
     "a winner taken back": ("| A |", "| A (или B) |", "winner"),
     "a winner that may be a tie": ("| A |", "| A (tie) |", "winner"),

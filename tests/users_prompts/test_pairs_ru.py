@@ -1,0 +1,247 @@
+"""A Russian prompt that asks for a verdict table and a double run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from evenhand.files.lint import lint_prompt, protocol_of_prompt
+from evenhand.files.protocols import find_protocol
+from tests.suites import CRITERIA
+from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
+
+PROMPT = "sudya.md"
+TOPICS = [
+    (
+        "Почему бывают приливы?",
+        "Приливы вызывает в основном тяготение Луны и, слабее, Солнца: вода вытягивается вдоль "
+        "линии Земля — Луна, поэтому приливов в сутки обычно два.",
+        "Приливы возникают оттого, что ветер днём дует с моря, а ночью с суши.",
+    ),
+    (
+        "Можно ли мыть чугунную сковороду с мылом?",
+        "Да, немного мягкого мыла прожаренному слою не вредит: он полимеризован. Вредит долгое "
+        "замачивание, поэтому сковороду сразу сушат и смазывают маслом.",
+        "Нет, ни в коем случае: мыло впитывается в чугун и потом отравляет еду.",
+    ),
+    (
+        "Когда отменили крепостное право в России?",
+        "В 1861 году, манифестом Александра II от 19 февраля (3 марта по новому стилю).",
+        "В 1812 году, сразу после победы над Наполеоном.",
+    ),
+    (
+        "Чем опасен повторный антибиотик без назначения?",
+        "Он отбирает устойчивые бактерии и вредит микрофлоре; против вирусов он бесполезен.",
+        "Ничем: чем больше антибиотиков, тем быстрее выздоровление.",
+    ),
+    (
+        "Как работает индукционная плита?",
+        "Катушка создаёт переменное магнитное поле, оно наводит вихревые токи в дне посуды, и "
+        "греется сама посуда, поэтому нужна ферромагнитная.",
+        "Под стеклом горит скрытое пламя, просто его не видно.",
+    ),
+    (
+        "Почему небо голубое?",
+        "Молекулы воздуха сильнее рассеивают короткие волны (рэлеевское рассеяние), поэтому "
+        "рассеянный свет кажется голубым.",
+        "Небо отражает цвет океана.",
+    ),
+    (
+        "Стоит ли хранить пароли в браузере?",
+        "Это лучше повторяющихся паролей, но нужен мастер-пароль и шифрование диска; для важных "
+        "учётных записей добавляют второй фактор.",
+        "Стоит записать один пароль для всех сайтов, так его не забудешь.",
+    ),
+    (
+        "Зачем в тесто кладут соль?",
+        "Соль укрепляет клейковину, замедляет брожение и улучшает вкус.",
+        "Соль нужна, чтобы дрожжи росли быстрее.",
+    ),
+    (
+        "Сколько длится год на Марсе?",
+        "Около 687 земных суток, то есть примерно 1,88 земного года.",
+        "Ровно два земных года.",
+    ),
+    (
+        "Почему лёд плавает?",
+        "При замерзании вода расширяется, плотность льда около 0,92 г/см³, поэтому он легче воды.",
+        "Потому что во льду пузырьки воздуха, без них он тонул бы.",
+    ),
+]
+HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
+RULE = "--- | --- | --- | --- | --- | --- | --- | ---"
+Cells = Sequence[str]
+
+
+def rows() -> list[str]:
+    """Each topic three times: the right answer first, second, and against itself in other words."""
+    made: list[str] = []
+    for number, (topic, right, wrong) in enumerate(TOPICS):
+        equal, firm = f"{right} Вот и всё.", f"{wrong} Это известно всем."
+        for turn, (first, second) in enumerate([(right, wrong), (firm, right), (right, equal)]):
+            candidates = [{"id": "v1", "text": first}, {"id": "v2", "text": second}]
+            row = {"pair_id": f"{number}-{turn}", "topic": topic, "candidates": candidates}
+            made.append(json.dumps(row, ensure_ascii=False))
+    return made
+
+
+EXPECTED = {
+    f"{number}-{turn}": "AB"[turn] if turn < 2 else "tie"
+    for number in range(10)
+    for turn in range(3)
+}
+
+
+def better(unit: dict[str, str]) -> str:
+    """Which slot a judge that knows the truth finds better."""
+    right = [text for _, text, _ in TOPICS]
+    good = [any(text in unit[f"candidate_{i}"] for text in right) for i in (1, 2)]
+    return "tie" if good[0] == good[1] else "A" if good[0] else "B"
+
+
+def cells(winner: str) -> list[str]:
+    """The verdict in the contract's own words: C1 and C2 decide, C4 goes against."""
+    if winner == "tie":
+        return ["—", "tie", *["tie"] * 5, "Оба верны и опираются на одни и те же факты (C1, C2)."]
+    worse = {"A": "B", "B": "A"}[winner]
+    marks = [f"{winner}+", f"{winner}+", "tie", f"{worse}+", "tie"]
+    return ["—", winner, *marks, f"По C1 и C2 {winner} точнее; {worse} короче, но неверен."]
+
+
+def table(row: Cells, *, outer: bool = True, header: bool = True) -> str:
+    lines = [*([HEADER, RULE] if header else []), " | ".join(row)]
+    return "\n".join(f"| {line} |" if outer else line for line in lines)
+
+
+def spoken(row: Cells, winners: dict[str, str], marks: dict[str, str]) -> list[str]:
+    """The same verdict in other words."""
+    return [row[0], winners[row[1]], *(marks[mark] for mark in row[2:7]), row[7]]
+
+
+BETTER = {"A": "A лучше", "B": "B лучше", "tie": "tie (ничья)"}
+SAME = {"A+": "A+", "B+": "B+", "tie": "tie"}
+PARITY = {"A+": "A+", "B+": "B+", "tie": "паритет"}
+CYRILLIC = {"A": "А", "B": "В", "tie": "ничья"}
+CYRILLIC_MARKS = {"A+": "А+", "B+": "В+", "tie": "tie"}
+BOLD = {"A": "**A лучше**", "B": "**B лучше**", "tie": "**tie**"}
+BOLD_MARKS = {"A+": "**A+**", "B+": "**B+**", "tie": "tie"}
+REMARKED = {"A+": "A+ (точнее)", "B+": "B+ (точнее)", "tie": "tie (паритет)"}
+
+
+def reasoned(row: Cells) -> str:
+    """Criterion by criterion first, then the table."""
+    yes = {"A+": ("да", "нет"), "B+": ("нет", "да"), "tie": ("да", "да")}
+    lines = [
+        f"| {name} | {yes[mark][0]} | {yes[mark][1]} | {mark} | одной строкой: так и есть |"
+        for name, mark in zip(CRITERIA, row[2:7], strict=True)
+    ]
+    head = "| Критерий | A | B | Отметка | Комментарий |\n|---|---|---|---|---|"
+    final = table(spoken(row, BETTER, SAME))
+    return "### Разбор\n\n" + "\n".join([head, *lines]) + f"\n\n### Итог\n\n{final}"
+
+
+def as_object(row: Cells) -> str:
+    names = ["pair_id", "winner", *CRITERIA, "notes"]
+    value = dict(zip(names, row, strict=True))
+    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
+
+
+def thinking(row: Cells) -> str:
+    return (
+        "<think>\nСначала C1. Может быть, — | B | B+ | tie | tie | tie | tie | ? Проверю факты.\n"
+        f"</think>\n\n{table(spoken(row, BETTER, SAME), outer=False)}"
+    )
+
+
+def twice(row: Cells) -> str:
+    """Both runs after all, as the prompt demands: what has to be asked again."""
+    turned = [cell.translate(str.maketrans("AB", "BA")) for cell in row[:7]]
+    return f"Прогон 1:\n{table(row)}\n\nПрогон 2 (ответы переставлены):\n{table([*turned, row[7]])}"
+
+
+STYLES: list[Callable[[Cells], str]] = [
+    lambda row: table(row, outer=False),
+    lambda row: table(spoken(row, BETTER, SAME)),
+    lambda row: table(spoken(row, BETTER, PARITY), outer=False, header=False),
+    lambda row: f"Вот результат:\n\n{table(spoken(row, BETTER, SAME))}\n\nУверенность высокая.",
+    lambda row: f"```\n{table(row, outer=False)}\n```",
+    lambda row: f"```markdown\n{table(spoken(row, BETTER, PARITY))}\n```",
+    lambda row: table(spoken(row, BOLD, BOLD_MARKS)),
+    lambda row: f"**{' | '.join(row)}**",
+    lambda row: " ｜ ".join(spoken(row, BETTER, SAME)),
+    lambda row: table(spoken(row, CYRILLIC, CYRILLIC_MARKS), outer=False),
+    lambda row: table(spoken(row, BETTER, REMARKED)),
+    lambda row: table([*row[:7], row[7].replace(";", " \\|")]),
+    lambda row: table([f"`{cell}`" for cell in row[:7]] + [row[7]]),
+    lambda row: "> " + " | ".join(spoken(row, BETTER, SAME)),
+    lambda row: " | ".join(row[1:]),
+    lambda row: f"{table(row)}\n{table(row, header=False)}",
+    reasoned,
+    reasoned,
+    as_object,
+    thinking,
+    twice,
+]
+
+
+def reply(messages: Messages) -> str:
+    unit = json.loads(messages[1]["content"])
+    row = cells(better(unit))
+    if is_reask(messages):
+        return table(row, outer=False)
+    return STYLES[style_of(messages, len(STYLES))](row)
+
+
+SUITE = {"protocol": "pairwise", "language": "ru"}
+
+
+async def test_no_pair_is_lost_and_few_are_asked_again(tmp_path: Path) -> None:
+    run = await judged_under(tmp_path, PROMPT, reply, rows(), SUITE)
+    assert (run.summary.counts.planned, run.summary.counts.verdicts) == (30, 30)
+    assert {unit: row["output"]["winner"] for unit, row in run.rows.items()} == EXPECTED
+    assert {row["output"]["settled"] for row in run.rows.values()} == {"stable"}
+    assert 0 < run.reasks <= (len(run.calls) - run.reasks) / 10
+    styles = {
+        style_of(call.body["messages"], len(STYLES))
+        for call in run.calls
+        if not is_reask(call.body["messages"])
+    }
+    assert len(styles) >= 18, "the replies are to be varied"
+
+
+async def test_the_prompt_is_sent_as_it_is_after_one_sentence_in_its_language(
+    tmp_path: Path,
+) -> None:
+    run = await judged_under(tmp_path, PROMPT, reply, rows()[:3], SUITE)
+    sentence = find_protocol("pairwise").words("ru").phrases["one_order"]
+    text = (HERE / PROMPT).read_text(encoding="utf-8").strip()
+    for call in run.calls:
+        system, user = call.body["messages"][:2]
+        assert system == {"role": "system", "content": f"{sentence}\n\n{text}"}
+        assert list(json.loads(user["content"])) == ["topic", "candidate_1", "candidate_2"]
+
+
+async def test_a_double_run_is_asked_again_in_words_that_fit(tmp_path: Path) -> None:
+    def insisting(messages: Messages) -> str:
+        row = cells(better(json.loads(messages[1]["content"])))
+        return table(row) if is_reask(messages) else twice(row)
+
+    run = await judged_under(tmp_path, PROMPT, insisting, rows()[:2], SUITE)
+    assert run.summary.counts.verdicts == 2
+    asked_again = [
+        call.body["messages"][-1]["content"]
+        for call in run.calls
+        if is_reask(call.body["messages"])
+    ]
+    assert len(asked_again) == 4
+    for text in asked_again:
+        assert "ровно одну строку" in text
+        assert "обратный порядок проверяется отдельно" in text
+        assert "JSON" not in text
+
+
+def test_lint_knows_what_it_is_for_and_what_it_demands() -> None:
+    assert protocol_of_prompt(HERE / PROMPT) == "pairwise"
+    (finding,) = lint_prompt("pairwise", HERE / PROMPT)
+    assert "asks for both orders" in finding.message

@@ -1,0 +1,255 @@
+"""A Chinese prompt that hands over meta and wants it back byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand import jsontext
+from evenhand.files.lint import lint_prompt, protocol_of_prompt
+from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
+
+PROMPT = "pingce.md"
+RUBRIC = {
+    "dimensions": [
+        {
+            "id": "accuracy",
+            "name": "准确性",
+            "scale": "1-5",
+            "definition": "内容是否符合题目所给的事实。",
+            "bands": [
+                {"score": 1, "criteria": "有明显错误"},
+                {"score": 3, "criteria": "基本正确，有小疏漏"},
+                {"score": 5, "criteria": "完全正确"},
+            ],
+        },
+        {
+            "id": "instruction",
+            "name": "指令遵循",
+            "scale": "1-5",
+            "definition": "是否满足题目提出的全部要求。",
+            "bands": [
+                {"score": 1, "criteria": "没有满足"},
+                {"score": 3, "criteria": "部分满足"},
+                {"score": 5, "criteria": "全部满足"},
+            ],
+        },
+    ]
+}
+QUESTIONS = [
+    (
+        "用一句话说明退款需要几天。",
+        "退款一般在 3-5 个工作日内到账，具体以银行处理时间为准。",
+    ),
+    ("把下面的会议纪要压缩成两点。", "一、下周三前完成接口联调；二、由王工负责补充测试用例。"),
+    ("列出三种可以回收的物品。", "可以回收的有：旧报纸、塑料瓶、易拉罐。"),
+    ("请用礼貌的语气拒绝加班请求。", "感谢您的信任，不过我今晚已有安排，能否改到明天上午处理？"),
+    (
+        "解释什么是复利。",
+        "复利是指利息也计入本金继续生息，例如 1 万元按 5% 计息，两年后为 11025 元。",
+    ),
+]
+METAS = [
+    '{"run_id":"2024-07-01#1","model":"m-A","prompt_variant":"v1","eval_set_variant":"s1",'
+    '"question_id":"q%d","temperature":0.70,"seed":9007199254740993}',
+    '{"question_id":"q%d","prompt_variant":"v2","run_id":"2024-07-01#2","model":"m/A",'
+    '"eval_set_variant":"s1","tags":[],"note":null,"cost":1.50e-3}',
+    '{"run_id":"r 3","model":"模型甲","prompt_variant":"v1","eval_set_variant":"s2",'
+    '"question_id":"q%d","params":{"top_p":1.0,"stop":["\\\\n"],"z":1,"a":2}}',
+    '{"run_id":"r4","model":"m-B","prompt_variant":"v2","eval_set_variant":"s2",'
+    '"question_id":"q%d","empty":"","zero":-0,"ok":true}',
+    '{"model":"m-B","run_id":"r5","prompt_variant":"v1","eval_set_variant":"s3",'
+    '"question_id":"q%d","emoji":"😀","quote":"他说：\\"好\\"","slash":"a\\\\/b"}',
+    '{"run_id":"r6","model":"m-C","prompt_variant":"v2","eval_set_variant":"s3","question_id":"q%d"}',
+]
+
+
+def metas() -> list[str]:
+    return [meta % number for number in range(len(QUESTIONS)) for meta in METAS]
+
+
+def rows() -> list[str]:
+    """Every question under every meta, spelled as it stands."""
+    made: list[str] = []
+    for number, meta in enumerate(metas()):
+        question, output = QUESTIONS[number // len(METAS)]
+        texts = json.dumps({"question": question, "model_output": output}, ensure_ascii=False)
+        made.append(f'{{"meta":{meta},{texts[1:]}')
+    return made
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A sample as the judge got it, meta as it was spelled."""
+
+    meta: str
+    output: str
+
+
+def asked(messages: Messages) -> Asked:
+    text = messages[1]["content"]
+    start = text.index('"meta":') + len('"meta":')
+    _, length = json.JSONDecoder().raw_decode(text[start:])
+    return Asked(text[start : start + length], json.loads(text)["model_output"])
+
+
+def scores(unit: Asked, **changes: Any) -> dict[str, Any]:
+    head, tail = unit.output[:8], unit.output[-9:]
+    return {
+        "accuracy": {"score": 5, "evidence": [head], "rationale": "内容与题意一致，没有差错。"},
+        "instruction": {"score": 3, "evidence": [tail], "rationale": "要求基本做到，略有欠缺。"},
+    } | changes
+
+
+def written(unit: Asked, value: dict[str, Any] | None = None, **rest: Any) -> str:
+    """The object with meta copied to the letter."""
+    parts = {"scores": value or scores(unit), "failure_tags": [], "notes": ""} | rest
+    return f'{{"meta":{unit.meta},{json.dumps(parts, ensure_ascii=False)[1:]}'
+
+
+def meta_last(unit: Asked) -> str:
+    """Keys in another order, inside too."""
+    turned = {
+        name: {key: part[key] for key in ("rationale", "evidence", "score")}
+        for name, part in reversed(scores(unit).items())
+    }
+    parts = {"notes": "", "failure_tags": [], "scores": turned}
+    return f'{json.dumps(parts, ensure_ascii=False)[:-1]},"meta":{unit.meta}}}'
+
+
+def indented(unit: Asked) -> str:
+    """Pretty-printed by hand, as models do: white space between tokens of meta too."""
+    meta = unit.meta.replace(',"', ',\n    "').replace('":', '": ')
+    parts = {"scores": scores(unit), "failure_tags": [], "notes": ""}
+    rest = json.dumps(parts, ensure_ascii=False, indent=2)[1:]
+    return f'```json\n{{\n  "meta": {meta},{rest}\n```'
+
+
+def quoted(unit: Asked) -> str:
+    """Evidence in quotation marks, with an ellipsis, and without the spaces around digits."""
+    evidence = {"score": 5, "evidence": [f"“{unit.output[:10]}……”"], "rationale": "说法正确。"}
+    tight = unit.output.replace(" ", "")[:12]
+    other = {"score": 3, "evidence": [tight], "rationale": "做到了大部分。"}
+    return written(unit, {"accuracy": evidence, "instruction": other})
+
+
+def without_evidence(unit: Asked) -> str:
+    none = {"score": 1, "evidence": [], "rationale": "未找到相关证据，按最低档给分。"}
+    return written(unit, scores(unit, instruction=none), notes="要求是否满足无法判断。")
+
+
+def tagged(unit: Asked) -> str:
+    return written(unit, failure_tags=["C", "B", "B"], notes="第二个要求只回应了一半。")
+
+
+def spaced(unit: Asked) -> str:
+    scored = scores(unit)
+    scored["accuracy"]["score"] = 5.0
+    return f"  \n{written(unit, scored)}\n\n"
+
+
+def careless(unit: Asked) -> str:
+    """meta read and written anew, as a serialiser does: numbers respelled, keys sorted."""
+    meta = json.dumps(json.loads(unit.meta), ensure_ascii=False, sort_keys=True)
+    return written(Asked(meta, unit.output))
+
+
+STYLES: list[Callable[[Asked], str]] = [
+    written,
+    written,
+    lambda unit: f"```json\n{written(unit)}\n```",
+    lambda unit: f"评测结果如下：\n\n```json\n{written(unit)}\n```\n\n以上为本条样本的评分。",
+    lambda unit: f"**评分结果**\n\n{written(unit)}",
+    lambda unit: f"<think>\n先看准确性 {{5 分？}}，再看指令遵循。\n</think>\n{written(unit)}",
+    lambda unit: f"首先通读 question 与 model_output。\n\n{written(unit)}",
+    meta_last,
+    meta_last,
+    indented,
+    indented,
+    quoted,
+    quoted,
+    without_evidence,
+    tagged,
+    spaced,
+    careless,
+]
+
+
+def reply(messages: Messages) -> str:
+    unit = asked(messages)
+    if is_reask(messages):
+        return written(unit)
+    return STYLES[style_of(messages, len(STYLES))](unit)
+
+
+SUITE = {"protocol": "rubric", "language": "zh", "rubric": "rubric.json"}
+
+
+def suite_folder(folder: Path) -> Path:
+    (folder / "rubric.json").write_text(json.dumps(RUBRIC), encoding="utf-8")
+    return folder
+
+
+async def test_no_sample_is_lost_and_every_meta_comes_back_to_the_byte(tmp_path: Path) -> None:
+    folder = suite_folder(tmp_path)
+    run = await judged_under(folder, PROMPT, reply, rows(), SUITE, expose_meta=True)
+    assert (run.summary.counts.planned, run.summary.counts.verdicts) == (30, 30)
+    sent = {jsontext.dump(jsontext.parse(meta)) for meta in metas()}
+    returned = {jsontext.dump(row["output"]["meta"]) for row in run.rows.values()}
+    assert returned == sent
+    assert len(sent) == 30
+    assert run.reasks <= (len(run.calls) - run.reasks) / 10
+    for row in run.rows.values():
+        assert list(row["output"]) == ["meta", "scores", "failure_tags", "notes"]
+        assert list(row["output"]["scores"]) == ["accuracy", "instruction"]
+    styles = {
+        style_of(call.body["messages"], len(STYLES))
+        for call in run.calls
+        if not is_reask(call.body["messages"])
+    }
+    assert len(styles) >= 12, "the replies are to be varied"
+
+
+async def test_the_prompt_is_sent_as_it_is_and_the_whole_sample_follows(tmp_path: Path) -> None:
+    folder = suite_folder(tmp_path)
+    run = await judged_under(folder, PROMPT, reply, rows()[:6], SUITE, expose_meta=True)
+    text = (HERE / PROMPT).read_text(encoding="utf-8").strip()
+    for call in run.calls:
+        system, user = call.body["messages"][:2]
+        assert system == {"role": "system", "content": text}
+        assert list(json.loads(user["content"])) == ["meta", "question", "model_output", "rubric"]
+    assert {asked(call.body["messages"]).meta for call in run.calls} == set(metas()[:6])
+
+
+async def test_a_respelled_meta_is_asked_again_in_the_names_of_the_prompt(tmp_path: Path) -> None:
+    def respelling(messages: Messages) -> str:
+        return (written if is_reask(messages) else careless)(asked(messages))
+
+    folder = suite_folder(tmp_path)
+    run = await judged_under(folder, PROMPT, respelling, rows()[:1], SUITE, expose_meta=True)
+    assert run.summary.counts.verdicts == 1
+    (again,) = [call for call in run.calls if is_reask(call.body["messages"])]
+    assert "`meta`" in again.body["messages"][-1]["content"]
+
+
+async def test_without_exposing_it_meta_is_filled_in_and_the_setting_is_named(
+    tmp_path: Path,
+) -> None:
+    def blind(messages: Messages) -> str:
+        output = json.loads(messages[1]["content"])["model_output"]
+        return written(Asked('{"run_id":"unknown"}', output))
+
+    folder = suite_folder(tmp_path)
+    run = await judged_under(folder, PROMPT, blind, rows(), SUITE)
+    assert run.summary.counts.verdicts == 30
+    assert run.reasks == 0
+    assert all("run_id" not in call.body["messages"][1]["content"] for call in run.calls)
+    kept = {jsontext.dump(row["output"]["meta"]) for row in run.rows.values()}
+    assert kept == {jsontext.dump(jsontext.parse(meta)) for meta in metas()}
+    (finding,) = lint_prompt("rubric", HERE / PROMPT)
+    assert "set expose_meta = true" in finding.message
+    assert lint_prompt("rubric", HERE / PROMPT, expose_meta=True) == []
+    assert protocol_of_prompt(HERE / PROMPT) == "rubric"
