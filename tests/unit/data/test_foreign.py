@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.data.foreign import LAYOUTS, Found
+from evenhand.data.foreign import LAYOUTS, TidyRow
 from evenhand.data.foreign.tidy import (
     SCORE_COLUMNS,
     VOTE_COLUMNS,
@@ -27,7 +27,7 @@ VOTE = {"unit": "q1", "judge": "j", "first": "a", "second": "b"}
 SCORE = {"unit": "q1", "judge": "j", "dimension": "clear"}
 
 
-def found(path: Path, kind: str, **columns: str) -> list[Found]:
+def found(path: Path, kind: str, **columns: str) -> list[TidyRow]:
     return list(LAYOUTS[kind].read(path, columns))
 
 
@@ -36,7 +36,7 @@ def test_votes_come_from_any_kind_of_data_file(tmp_path: Path, name: str) -> Non
     path = tmp_path / name
     write(path, [VOTE | {"winner": "first"}, VOTE | {"winner": "b"}])
     rows = found(path, "votes")
-    assert [read_vote(row.value, row.where).said for row in rows] == ["first", "second"]
+    assert [read_vote(row.value, row.where).side for row in rows] == ["first", "second"]
     assert all(row.where.startswith(str(path)) for row in rows)
 
 
@@ -52,13 +52,13 @@ def test_votes_come_from_any_kind_of_data_file(tmp_path: Path, name: str) -> Non
     ],
 )
 def test_a_winner_is_a_side_a_tie_or_a_name(winner: str, said: str) -> None:
-    assert read_vote(VOTE | {"winner": winner}, "here").said == said
+    assert read_vote(VOTE | {"winner": winner}, "here").side == said
 
 
 @pytest.mark.parametrize("winner", ["A", "model_a", "left", "both bad", "C", 7, True, ["a"]])
 def test_any_other_label_is_a_failure_that_keeps_it(winner: object) -> None:
     vote = read_vote(VOTE | {"winner": winner}, "here")
-    assert (vote.said, vote.failed) == ("", "schema")
+    assert (vote.side, vote.failed) == ("", "schema")
     assert (winner if isinstance(winner, str) else "") in vote.detail
 
 
@@ -76,7 +76,7 @@ def test_a_candidate_called_like_a_word_for_a_side_is_an_error(side: str, name: 
 
 def test_names_are_told_apart_by_case_from_words_for_a_side() -> None:
     row = {"first": "Tie", "second": "b", "winner": "Tie"}
-    assert read_vote(row, "here").said == "first"
+    assert read_vote(row, "here").side == "first"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_names_are_told_apart_by_case_from_words_for_a_side() -> None:
 )
 def test_without_a_winner_the_preference_names_it(preference: object, said: str) -> None:
     vote = read_vote(VOTE | {"preference": preference}, "here")
-    assert (vote.said, vote.preference) == (said, float(preference))  # type: ignore[arg-type]
+    assert (vote.side, vote.preference) == (said, float(preference))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("preference", [-0.1, 1.01, "much", "nan", "inf", True])
@@ -100,10 +100,10 @@ def test_a_winner_and_a_preference_that_contradict_are_a_failure(
     winner: str, preference: object
 ) -> None:
     vote = read_vote(VOTE | {"winner": winner, "preference": preference}, "here")
-    assert (vote.said, vote.preference, vote.failed) == ("", None, "schema")
+    assert (vote.side, vote.preference, vote.failed) == ("", None, "schema")
     assert vote.detail == (f'winner "{winner}" and preference {preference} contradict each other')
     agreed = read_vote(VOTE | {"winner": "a", "preference": 0.1}, "here")
-    assert (agreed.said, agreed.preference, agreed.failed) == ("first", 0.1, "")
+    assert (agreed.side, agreed.preference, agreed.failed) == ("first", 0.1, "")
 
 
 def test_a_vote_that_does_not_say_whom_it_compares_is_an_error() -> None:
@@ -187,7 +187,7 @@ def test_a_later_row_may_lack_its_label(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     path.write_text("\n".join(json.dumps(VOTE | more) for more in ({}, {"winner": "a"})))
     first, second = found(path, "votes")
-    assert read_vote(first.value, "").failed == "empty" and read_vote(second.value, "").said
+    assert read_vote(first.value, "").failed == "empty" and read_vote(second.value, "").side
 
 
 def test_nan_is_a_missing_number_and_not_an_error(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ CELLS = st.none() | st.booleans() | st.integers() | NUMBERS | st.text(max_size=2
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(sorted(VOTE_COLUMNS), CELLS)))
 def test_no_label_makes_a_vote_an_error(row: dict[str, Any]) -> None:
     vote = read_vote(row | {"first": "a", "second": "b"}, "here")
-    assert bool(vote.said) != bool(vote.failed)
+    assert bool(vote.side) != bool(vote.failed)
     assert vote.preference is None or 0 <= vote.preference <= 1
 
 

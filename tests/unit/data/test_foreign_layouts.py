@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evenhand import limits
-from evenhand.data.foreign import LAYOUTS, Found
+from evenhand.data.foreign import LAYOUTS, TidyRow
 from evenhand.data.foreign.arena_hard import verdict
 from evenhand.data.foreign.tidy import read_score, read_vote
 from evenhand.errors import DataError, UsageError
@@ -20,7 +20,7 @@ from evenhand.errors import DataError, UsageError
 arrow = pytest.importorskip("pyarrow")
 
 
-def found(path: Path, kind: str) -> list[Found]:
+def found(path: Path, kind: str) -> list[TidyRow]:
     return list(LAYOUTS[kind].read(path, {}))
 
 
@@ -30,14 +30,14 @@ def lines(folder: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
-def said(rows: Sequence[Found]) -> list[str]:
+def said(rows: Sequence[TidyRow]) -> list[str]:
     """Who won each vote, by name; the reason of a failure."""
     votes = [read_vote(row.value, row.where) for row in rows]
     names = [{"first": v.first, "second": v.second, "tie": "tie", "": v.failed} for v in votes]
-    return [name[vote.said] for name, vote in zip(names, votes, strict=True)]
+    return [name[vote.side] for name, vote in zip(names, votes, strict=True)]
 
 
-def scored(rows: Sequence[Found]) -> dict[Any, Any]:
+def scored(rows: Sequence[TidyRow]) -> dict[Any, Any]:
     """The score of each dimension; of a failure its detail."""
     found = [read_score(row.value) for row in rows]
     return {one.dimension: one.detail if one.failed else one.score for one in found}
@@ -212,7 +212,7 @@ FAILED = {
 }
 
 
-def promptfoo(folder: Path, whole: object) -> list[Found]:
+def promptfoo(folder: Path, whole: object) -> list[TidyRow]:
     path = folder / "results.json"
     path.write_text(json.dumps(whole, indent=1))
     return found(path, "promptfoo")
@@ -289,8 +289,8 @@ def archive(path: Path, files: dict[str, object], method: int = zipfile.ZIP_DEFL
     return path
 
 
-def check_inspect(made: Sequence[Found]) -> None:
-    by_sample: dict[tuple[Any, Any], list[Found]] = {}
+def check_inspect(made: Sequence[TidyRow]) -> None:
+    by_sample: dict[tuple[Any, Any], list[TidyRow]] = {}
     for one in made:
         by_sample.setdefault((one.value["unit"], one.value["repeat"]), []).append(one)
     assert scored(by_sample["s1", 1]) == {

@@ -13,7 +13,7 @@ import pytest
 
 import evenhand
 from evenhand.data.foreign import arena_hard, fastchat
-from evenhand.data.foreign.found import ORDER_UNKNOWN
+from evenhand.data.foreign.rows import ORDER_UNKNOWN
 from evenhand.judgment import FixCode, Reason
 from evenhand.measures import Rule
 from evenhand.report.html.page import LANGUAGES, words

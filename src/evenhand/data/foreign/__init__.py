@@ -1,6 +1,6 @@
 """Judgments that other tools wrote, as tidy rows: one row an observation.
 
-A module a layout. Each turns a file into `Found` rows of one of two shapes: `votes` (unit, judge,
+A module a layout. Each turns a file into `TidyRow` rows of one of two shapes: `votes` (unit, judge,
 first, second, winner, ...) or `scores` (unit, judge, dimension, score, ...): see docs/import.md.
 What cannot be read stays in as a row whose label nobody can read: dropping it here would hide a
 failed judgment.
@@ -20,15 +20,15 @@ from evenhand.data.foreign import (
     promptfoo,
     tidy,
 )
-from evenhand.data.foreign.found import Found
+from evenhand.data.foreign.rows import TidyRow
 
-__all__ = ["LAYOUTS", "Found", "Layout"]
+__all__ = ["LAYOUTS", "Layout", "TidyRow"]
 
 
 class Layout(NamedTuple):
     """How the files of one tool are read."""
 
-    read: Callable[[Path, Mapping[str, str]], Iterator[Found]]
+    read: Callable[[Path, Mapping[str, str]], Iterator[TidyRow]]
     """The rows of a file; the mapping renames columns."""
     key: tuple[str, ...] = ()
     """The columns that tell its units apart, as far as they are there; nothing: to be found out."""

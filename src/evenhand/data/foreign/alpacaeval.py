@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.foreign.found import (
+from evenhand.data.foreign.rows import (
     ORDER_UNKNOWN,
-    Found,
+    TidyRow,
     begin,
-    known,
+    non_null,
     require,
     short_hash,
     table,
@@ -26,13 +26,13 @@ from evenhand.data.foreign.tidy import text_of
 _NEEDED = ("instruction", "generator_1", "generator_2", "preference")
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
     """The comparisons of a file; a unit is an instruction, known by a hash of its text."""
     for row in table(path, columns):
         require(row, _NEEDED, "alpacaeval")
         comparison = row.value
         instruction = text_of(comparison["instruction"])
-        value = known(
+        value = non_null(
             unit=short_hash(instruction),
             judge=comparison.get("annotator"),
             first=comparison["generator_1"],
@@ -43,7 +43,7 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
             dataset=comparison.get("dataset"),
             instruction=begin(instruction),
         )
-        yield Found("votes", value, row.where, ORDER_UNKNOWN)
+        yield TidyRow("votes", value, row.where, ORDER_UNKNOWN)
 
 
 def _from_0_to_1(value: Any) -> Any:

@@ -13,7 +13,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.foreign.found import Found, known, list_of, missing, object_of, require, table
+from evenhand.data.foreign.rows import (
+    TidyRow,
+    list_of,
+    missing,
+    non_null,
+    object_of,
+    require,
+    table,
+)
 from evenhand.data.foreign.tidy import text_of
 
 BASELINE = "baseline"
@@ -21,7 +29,7 @@ BASELINE = "baseline"
 _LABEL = re.compile(r"\s*\[*([AB])\s*(>{1,2}|<{1,2}|=)\s*([AB])\]*\s*")
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
     """The games of a file."""
     for row in table(path, columns):
         require(row, ("model", "games"), "arena-hard")
@@ -29,14 +37,14 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
         unit = judgment.get("question_id", judgment.get("uid"))
         if unit is None:
             raise missing("question_id", judgment, row.where, "arena-hard")
-        about = known(unit=unit, judge=judgment.get("judge"), category=judgment.get("category"))
+        about = non_null(unit=unit, judge=judgment.get("judge"), category=judgment.get("category"))
         candidates = [text_of(judgment.get("baseline")) or BASELINE, text_of(judgment["model"])]
         for number, game in enumerate(list_of(judgment["games"]) or [None]):
             first, second = candidates if number % 2 == 0 else candidates[::-1]
             label = object_of(game).get("score")
             winner, flag = verdict(label)
-            value = about | {"first": first, "second": second} | known(winner=winner)
-            yield Found("votes", value, row.where, flag)
+            value = about | {"first": first, "second": second} | non_null(winner=winner)
+            yield TidyRow("votes", value, row.where, flag)
 
 
 def verdict(label: Any) -> tuple[Any, str]:

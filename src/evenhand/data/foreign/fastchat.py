@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.foreign.found import Found, begin, known, list_of, missing, table
+from evenhand.data.foreign.rows import TidyRow, begin, list_of, missing, non_null, table
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import Row
 
@@ -23,7 +23,7 @@ INCONSISTENT = "tie (inconsistent)"
 _UNPARSED = "-1, which means not parsed"
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
     """The judgments of a file."""
     for row in table(path, columns):
         judgment = row.value
@@ -44,7 +44,7 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
 def _about(judgment: Mapping[str, Any]) -> dict[str, Any]:
     judge = list_of(judgment.get("judge")) or [judgment.get("judge")]
     prompt = judge[1] if len(judge) > 1 else None
-    return known(
+    return non_null(
         unit=judgment["question_id"],
         judge=judge[0],
         turn=judgment.get("turn"),
@@ -53,7 +53,7 @@ def _about(judgment: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _games(row: Row) -> Iterator[Found]:
+def _games(row: Row) -> Iterator[TidyRow]:
     """Both orders; a winner is named by its model in either."""
     judgment, about = row.value, _about(row.value)
     models = [text_of(judgment[name]) for name in ("model_1", "model_2")]
@@ -63,12 +63,12 @@ def _games(row: Row) -> Iterator[Found]:
         winner = dict(zip(("model_1", "model_2"), models, strict=True)).get(
             text_of(judgment[name]), judgment[name]
         )
-        yield Found(
+        yield TidyRow(
             "votes", about | {"first": first, "second": second, "winner": winner}, row.where
         )
 
 
-def _vote(row: Row) -> Found:
+def _vote(row: Row) -> TidyRow:
     judgment = row.value
     label = text_of(judgment["winner"])
     sides = {"model_a": "first", "model_b": "second", INCONSISTENT: "tie", "tie (bothbad)": "tie"}
@@ -77,24 +77,24 @@ def _vote(row: Row) -> Found:
         "second": judgment["model_b"],
         "winner": sides.get(label, label),
     }
-    return Found("votes", value, row.where, "inconsistent" if label == INCONSISTENT else "")
+    return TidyRow("votes", value, row.where, "inconsistent" if label == INCONSISTENT else "")
 
 
-def _grade(row: Row) -> Found:
+def _grade(row: Row) -> TidyRow:
     judgment = row.value
-    value = _about(judgment) | known(model=judgment["model"], score=_parsed(judgment["score"]))
-    return Found("scores", value, row.where)
+    value = _about(judgment) | non_null(model=judgment["model"], score=_parsed(judgment["score"]))
+    return TidyRow("scores", value, row.where)
 
 
-def _review(row: Row, path: Path) -> Iterator[Found]:
+def _review(row: Row, path: Path) -> Iterator[TidyRow]:
     """A score for each of the two; their models are not in the file, so they go by their place."""
     judgment = row.value
-    about = _about(judgment) | known(judge=judgment.get("reviewer_id"), file=begin(_stem(path)))
+    about = _about(judgment) | non_null(judge=judgment.get("reviewer_id"), file=begin(_stem(path)))
     scores = list_of(judgment.get("score"))
     for place in (1, 2):
         score = scores[place - 1] if len(scores) == 2 else judgment.get("score")
-        value = about | {"model": f"assistant {place}"} | known(score=_parsed(score))
-        yield Found("scores", value, row.where)
+        value = about | {"model": f"assistant {place}"} | non_null(score=_parsed(score))
+        yield TidyRow("scores", value, row.where)
 
 
 def _parsed(score: Any) -> Any:

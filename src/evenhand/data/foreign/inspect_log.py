@@ -13,7 +13,7 @@ from typing import Any
 
 from evenhand.data.files import require_file
 from evenhand.data.foreign.archive import Archive
-from evenhand.data.foreign.found import Found, begin, known, no_map, object_of
+from evenhand.data.foreign.rows import TidyRow, begin, no_map, non_null, object_of
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.jsonrows import read_array
 from evenhand.data.read import members
@@ -29,7 +29,7 @@ Sample = tuple[Mapping[str, Any], Mapping[str, Any], str]
 """What the log says of the whole evaluation, one sample, and where that stands."""
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
     """The scores of every sample."""
     no_map(columns, "inspect")
     require_file(path)
@@ -38,7 +38,7 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
         any_sample = True
         unit = _unit(about, sample)
         for dimension, score in _scores(sample):
-            yield Found("scores", unit | {"dimension": dimension, "score": score}, where)
+            yield TidyRow("scores", unit | {"dimension": dimension, "score": score}, where)
     if not any_sample:
         raise DataError("there are no samples in it", where=str(path), advice=_NOT_A_LOG)
 
@@ -84,7 +84,7 @@ def _entries(archive: Archive, name: str) -> Iterator[tuple[Mapping[str, Any], s
 def _unit(about: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
     text = sample.get("input")
     metadata = {f"metadata.{k}": v for k, v in object_of(sample.get("metadata")).items()}
-    return known(
+    return non_null(
         unit=sample.get("id"),
         judge=JUDGE,
         model=about.get("model"),

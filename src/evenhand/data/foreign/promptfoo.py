@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.files import format_of
-from evenhand.data.foreign.found import (
-    Found,
+from evenhand.data.foreign.rows import (
+    TidyRow,
     begin,
-    known,
     list_of,
     no_map,
+    non_null,
     object_of,
     short_hash,
     table,
@@ -33,7 +33,7 @@ _ERROR = 2
 _RESULTS = (("results", "results"), ("results",))
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
     """The scores of every result."""
     no_map(columns, "promptfoo")
     any_result = False
@@ -41,7 +41,7 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
         any_result = True
         about = _about(result)
         for dimension, score in _scores(result):
-            yield Found("scores", about | {"dimension": dimension, "score": score}, where)
+            yield TidyRow("scores", about | {"dimension": dimension, "score": score}, where)
     if not any_result:
         raise DataError(
             "there are no results in it",
@@ -65,7 +65,7 @@ def _about(result: Mapping[str, Any]) -> dict[str, Any]:
     test = result.get("testIdx")
     provider = object_of(result.get("provider"))
     model = provider.get("label") or provider.get("id") or text_of(result.get("provider"))
-    return known(
+    return non_null(
         unit=short_hash(dump(variables)) if test is None else test,
         judge=JUDGE,
         model=model or None,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from evenhand.data.foreign.found import Found, missing, object_of, require, table
+from evenhand.data.foreign.rows import TidyRow, missing, object_of, require, table
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
 
@@ -32,23 +32,23 @@ LARGEST = 1e100
 _SECOND_PASS = frozenset({"2", "21", "ba", "second"})
 
 
-def votes(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+def votes(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
     """The rows of a table of votes; raises DataError where no row has a verdict's column."""
     has_verdict, row = False, None
     for row in table(path, columns):
         require(row, ("first", "second"), "votes")
         has_verdict = has_verdict or "winner" in row.value or "preference" in row.value
-        yield Found("votes", row.value, row.where)
+        yield TidyRow("votes", row.value, row.where)
     if row is not None and not has_verdict:
         raise missing("winner", row.value, str(path), "votes")
 
 
-def scores(path: Path, columns: Mapping[str, str]) -> Iterator[Found]:
+def scores(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
     """The rows of a table of scores; raises DataError where no row has a score's column."""
     has_score, row = False, None
     for row in table(path, columns):
         has_score = has_score or "score" in row.value
-        yield Found("scores", row.value, row.where)
+        yield TidyRow("scores", row.value, row.where)
     if row is not None and not has_score:
         raise missing("score", row.value, str(path), "scores")
 
@@ -58,7 +58,7 @@ class Vote(NamedTuple):
 
     first: str
     second: str
-    said: Side
+    side: Side
     preference: float | None
     failed: Failed
     detail: str
@@ -77,7 +77,7 @@ def read_vote(row: Mapping[str, Any], where: str) -> Vote:
     return Vote(
         first=first,
         second=second,
-        said=side,
+        side=side,
         preference=preference,
         failed=failed,
         detail=detail,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.files import require_file
-from evenhand.data.foreign import LAYOUTS, Found
+from evenhand.data.foreign import LAYOUTS, TidyRow
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import IncomingUnit, Store
@@ -130,7 +130,7 @@ async def import_files(
         )
 
 
-def _rows(paths: Sequence[Path], kind: str, options: Options) -> Iterator[Found]:
+def _rows(paths: Sequence[Path], kind: str, options: Options) -> Iterator[TidyRow]:
     number = 0
     for path in paths:
         for row in LAYOUTS[kind].read(path, options.columns):
@@ -156,7 +156,7 @@ def _present(key: Sequence[str], row: Mapping[str, Any], several: bool) -> list[
     return [name for name in there if name != "file" or several]
 
 
-def _alike(rows: Iterator[Found], first: Found) -> Iterator[Found]:
+def _alike(rows: Iterator[TidyRow], first: TidyRow) -> Iterator[TidyRow]:
     """The rows, which must all be votes or all be scores."""
     for row in rows:
         if row.shape != first.shape:

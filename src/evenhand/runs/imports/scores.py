@@ -14,7 +14,7 @@ from msgspec import Raw
 from pydantic_core import from_json
 
 from evenhand import jsontext
-from evenhand.data.foreign import Found
+from evenhand.data.foreign import TidyRow
 from evenhand.data.foreign.tidy import SCORE_COLUMNS, judge_of, meta_of, read_score, unit_of
 from evenhand.judgment import (
     Failure,
@@ -81,7 +81,7 @@ class ScoreRows:
     def __exit__(self, *_: object) -> None:
         self._spool.close()
 
-    def fill(self, rows: Iterable[Found]) -> None:
+    def fill(self, rows: Iterable[TidyRow]) -> None:
         """Take in all rows, and settle what tells units apart; raises DataError."""
         spool, tally = self._spool, self.tally
         tally.rows = spool.fill(map(self._row, rows))
@@ -95,7 +95,7 @@ class ScoreRows:
         tally.repeats = [0] * len(self.judges)
         tally.names = spool.names(_DIMENSIONS)
 
-    def _row(self, source: Found) -> tuple[Any, ...]:
+    def _row(self, source: TidyRow) -> tuple[Any, ...]:
         row, where = source.value, source.where
         score, meta = read_score(row), meta_of(row, SCORE_COLUMNS)
         # As long as the key is open, the unit stands for it.

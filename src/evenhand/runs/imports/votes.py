@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 from pydantic_core import from_json
 
 from evenhand import jsontext
-from evenhand.data.foreign import Found
+from evenhand.data.foreign import TidyRow
 from evenhand.data.foreign.tidy import VOTE_COLUMNS, judge_of, meta_of, read_vote, unit_of
 from evenhand.judgment import (
     Failure,
@@ -125,7 +125,7 @@ class VoteRows:
     def criteria(self) -> list[str]:
         return self.tally.names
 
-    def fill(self, rows: Iterable[Found]) -> None:
+    def fill(self, rows: Iterable[TidyRow]) -> None:
         """Take in all rows; raises DataError."""
         spool, tally = self._spool, self.tally
         tally.rows = spool.fill(map(self._row, rows))
@@ -136,7 +136,7 @@ class VoteRows:
         tally.candidates = spool.names(_CANDIDATES)
         tally.names = spool.names(_CRITERIA)
 
-    def _row(self, source: Found) -> tuple[Any, ...]:
+    def _row(self, source: TidyRow) -> tuple[Any, ...]:
         row, where = source.value, source.where
         vote, meta = read_vote(row, where), meta_of(row, VOTE_COLUMNS)
         judge = judge_of(row, where, self.kind, self._judge)
@@ -145,7 +145,7 @@ class VoteRows:
         ident, meta = key_values(self.key, unit, meta)
         low, high = sorted((vote.first, vote.second))
         return (
-            *(ident, unit or ident, low, high, judge, vote.first, vote.said, vote.preference),
+            *(ident, unit or ident, low, high, judge, vote.first, vote.side, vote.preference),
             *(vote.failed, vote.detail, vote.turned, vote.sample, vote.criterion),
             *(*vote.lengths, source.flag, jsontext.swift(meta), where),
         )

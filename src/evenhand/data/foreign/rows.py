@@ -18,7 +18,7 @@ ORDER_UNKNOWN = "order_unknown"
 """Of a verdict that does not say which candidate was shown first: it tells nothing of positions."""
 
 
-class Found(NamedTuple):
+class TidyRow(NamedTuple):
     """A tidy row. `flag` is what a layout says of the judgment beyond its columns."""
 
     shape: Shape
@@ -76,7 +76,7 @@ def list_of(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def known(**columns: Any) -> dict[str, Any]:
+def non_null(**columns: Any) -> dict[str, Any]:
     """The columns that have a value."""
     return {name: value for name, value in columns.items() if value is not None}
 
