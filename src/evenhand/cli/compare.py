@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,7 @@ from evenhand.cli.common import (
     where_option,
 )
 from evenhand.report.terminal.tables import console
+from evenhand.runs.recorded import find_run
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     help="Pair units on these fields. Default: those of the id less --by.",
 )
 @where_option
+@click.option(
+    "--against", metavar="RUN", help="Compare RUN with this run instead, unit by unit: latest~1."
+)
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
@@ -51,6 +55,7 @@ def compare_command(
     baseline: str | None,
     pair_by: tuple[str, ...],
     where: tuple[str, ...],
+    against: str | None,
     judge: str | None,
     on_conflict: Rule | None,
     level: float,
@@ -67,22 +72,29 @@ def compare_command(
     evenhand compare --by prompt_variant --baseline v1
     evenhand compare --by model --by prompt_variant --pair-by question_id
     evenhand compare --by candidate --baseline old
+    evenhand compare latest --against latest~1
     """
-    from evenhand.results.compare import compared, field_names
+    from evenhand.results.compare import compared, compared_runs, field_names
+    from evenhand.results.selection import same_units
 
+    if against and (by or baseline or pair_by):
+        raise click.UsageError("--against pairs two runs by unit: leave --by and the like out")
     opened, run_record = recorded(store, run, where)
+    options: dict[str, Any] = {"judge": judge, "level": level, "seed": seed}
     try:
-        comparison = compared(
-            opened,
-            run_record,
-            field_names(by),
-            baseline,
-            pair_by=field_names(pair_by),
-            rule=on_conflict,
-            judge=judge,
-            level=level,
-            seed=seed,
-        )
+        if against:
+            beside = same_units(opened, run_record, find_run(opened, against))
+            comparison = compared_runs(opened, run_record, beside, rule=on_conflict, **options)
+        else:
+            comparison = compared(
+                opened,
+                run_record,
+                field_names(by),
+                baseline,
+                pair_by=field_names(pair_by),
+                rule=on_conflict,
+                **options,
+            )
     finally:
         opened.close()
     if as_json:

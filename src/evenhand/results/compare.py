@@ -18,6 +18,7 @@ from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.compare import compare_scores, compare_votes
 from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.comparison.two_runs import compare_runs, compare_vote_runs
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
 from evenhand.stats.tables import Votes
@@ -58,6 +59,34 @@ def compared(
     comparison = replace(comparison, notes=(*comparison.notes, *_history(run)))
     asks_else = pair_by or rule or options.get("judge")
     return comparison if asks_else else with_decision(store, run, comparison, fields)
+
+
+def compared_runs(
+    store: Archive,
+    run: Recorded,
+    against: Recorded,
+    *,
+    rule: Rule | None = None,
+    seed: int | None = None,
+    **options: Any,
+) -> Comparison:
+    """Two runs side by side, paired by the ids of their units, `against` as the baseline; raises
+    UsageError."""
+    if run.id == against.id:
+        raise UsageError(f"run {run.id} is compared with itself", advice="Name another run.")
+    if run.has_votes != against.has_votes:
+        raise UsageError(
+            f"run {run.id} is of the kind {run.kind_name}, run {against.id} of the kind"
+            f" {against.kind_name}",
+            advice="Compare runs of one kind.",
+        )
+    options["seed"] = run.manifest.judging.seed if seed is None else seed
+    runs = run.id, against.id
+    if run.has_votes:
+        tables = vote_table(store, run, rule), vote_table(store, against, rule)
+        return compare_vote_runs(runs, *tables, **options)
+    refuse_rule(rule)
+    return compare_runs(runs, score_table(store, run), score_table(store, against), **options)
 
 
 def with_decision(

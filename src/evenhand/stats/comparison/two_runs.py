@@ -1,0 +1,191 @@
+"""Two runs as one table, so that they are compared as variants are: paired by the unit's id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from evenhand.errors import UsageError
+from evenhand.stats.comparison.compare import compare_scores
+from evenhand.stats.comparison.comparison import OVERALL, Comparison
+from evenhand.stats.comparison.variants import QUESTIONS
+from evenhand.stats.tables import NONE, Bools, Field, Fields, Floats, Ints, Scores, Votes
+
+RUN, UNIT, TOPIC = "run", "unit", "topic"
+
+
+def compare_runs(
+    runs: tuple[str, str],
+    scores: Scores,
+    baseline: Scores,
+    *,
+    judge: str | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """What two runs say of the units that both have; the second of `runs` is the baseline. Raises
+    UsageError where they have nothing in common."""
+    if not set(scores.units) & set(baseline.units):
+        raise UsageError(
+            f"the runs {runs[0]} and {runs[1]} have no unit in common",
+            advice="Units are paired by their ids.",
+        )
+    table = stacked(runs[::-1], (baseline, scores))
+    questions = [name for name in (*QUESTIONS, TOPIC) if name in table.fields]
+    pair_by = [UNIT, *questions[:1]]
+    return compare_scores(table, RUN, runs[1], pair_by=pair_by, judge=judge, level=level, seed=seed)
+
+
+def compare_vote_runs(
+    runs: tuple[str, str],
+    votes: Votes,
+    baseline: Votes,
+    *,
+    judge: str | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """The same for pairs: the win rate of each candidate, and how many winners are others."""
+    candidates = [name for name in votes.candidates if name in baseline.candidates]
+    # Of two candidates the first says all that there is to say.
+    names = candidates[: 1 if len(votes.candidates) == 2 else None]
+    tables = win_rates(votes, names), win_rates(baseline, names)
+    found = compare_runs(runs, *tables, judge=judge, level=level, seed=seed)
+    # What all candidates win together is one half, whoever judges.
+    return replace(
+        found,
+        rows=tuple(row for row in found.rows if row.dimension != OVERALL),
+        means=tuple(mean for mean in found.means if mean.dimension != OVERALL),
+        notes=(_changed(votes, baseline), *found.notes),
+    )
+
+
+def _changed(votes: Votes, baseline: Votes) -> str:
+    """How many judgments name another winner than the same judge did before."""
+    before, now = _outcomes(baseline), _outcomes(votes)
+    both = before.keys() & now.keys()
+    changed = sum(before[place] != now[place] for place in both)
+    return f"{changed} of {len(both)} judgments that both runs have name another winner."
+
+
+def _outcomes(votes: Votes) -> dict[tuple[str, str, int], int]:
+    columns = zip(votes.pair, votes.judge, votes.repeat, votes.outcome, strict=True)
+    return {
+        (votes.pairs[pair], votes.judges[judge], int(repeat)): int(outcome)
+        for pair, judge, repeat, outcome in columns
+        if outcome != NONE
+    }
+
+
+def win_rates(votes: Votes, candidates: Sequence[str]) -> Scores:
+    """Votes as scores of their pairs, a dimension per candidate: what it won of each."""
+    values = np.full((votes.outcome.size, len(candidates)), np.nan)
+    for column, name in enumerate(candidates):
+        place = votes.candidates.index(name)
+        for side, share in ((votes.first, 1 - votes.preference), (votes.second, votes.preference)):
+            rows = side == place
+            values[rows, column] = share[rows]
+    size, rows_of_pairs = len(votes.pairs), np.arange(len(votes.pairs))
+    topic = np.zeros(size, dtype=np.int64)
+    topic[votes.pair] = votes.topic
+    return Scores(
+        dimensions=tuple(f"win rate of {name}" for name in candidates),
+        low=np.zeros(len(candidates)),
+        high=np.ones(len(candidates)),
+        values=values,
+        unit=votes.pair,
+        judge=votes.judge,
+        repeat=votes.repeat,
+        tags=np.zeros((values.shape[0], 0), dtype=np.bool_),
+        tag_names=(),
+        critical=np.zeros(values.shape[0], dtype=np.bool_),
+        units=votes.pairs,
+        fields={
+            UNIT: Field(rows_of_pairs, tuple(votes.pairs)),
+            TOPIC: Field(topic, tuple(votes.topics)),
+        },
+        id_fields=(UNIT,),
+        judges=votes.judges,
+        planned=0,
+    )
+
+
+def stacked(names: Sequence[str], tables: Sequence[Scores]) -> Scores:
+    """Tables one under the other, with a field `run` that says which a unit is from. Only
+    dimensions that all of them have are there; raises UsageError where that is none."""
+    first, *rest = tables
+    dimensions = [
+        name for name in first.dimensions if all(name in table.dimensions for table in rest)
+    ]
+    if not dimensions:
+        raise UsageError("the runs have no dimension in common")
+    judges = list(dict.fromkeys(judge for table in tables for judge in table.judges))
+    places = [[table.dimensions.index(name) for name in dimensions] for table in tables]
+    planned = {table.planned for table in tables}
+    return Scores(
+        dimensions=tuple(dimensions),
+        low=np.min([t.low[at] for t, at in zip(tables, places, strict=True)], axis=0),
+        high=np.max([t.high[at] for t, at in zip(tables, places, strict=True)], axis=0),
+        values=np.concatenate([t.values[:, at] for t, at in zip(tables, places, strict=True)]),
+        totals=_totals(tables),
+        unit=np.concatenate([table.unit + at for table, at in _offsets(tables)]),
+        judge=np.concatenate([_judges(table, judges) for table in tables]),
+        repeat=np.concatenate([table.repeat for table in tables]),
+        tags=_tags(tables),
+        tag_names=tuple(first.tag_names),
+        critical=np.concatenate([table.critical for table in tables]),
+        units=[unit for table in tables for unit in table.units],
+        fields=_fields(names, tables),
+        id_fields=(UNIT,),
+        judges=tuple(judges),
+        planned=planned.pop() if len(planned) == 1 else 0,
+        given_scale=all(table.given_scale for table in tables),
+    )
+
+
+def _offsets(tables: Sequence[Scores]) -> list[tuple[Scores, int]]:
+    sizes = np.cumsum([0, *(len(table.units) for table in tables)])
+    return [(table, int(at)) for table, at in zip(tables, sizes, strict=False)]
+
+
+def _totals(tables: Sequence[Scores]) -> Floats | None:
+    totals = [table.totals for table in tables if table.totals is not None]
+    return np.concatenate(totals) if len(totals) == len(tables) else None
+
+
+def _judges(table: Scores, judges: Sequence[str]) -> Ints:
+    places = np.array([judges.index(name) for name in table.judges], dtype=np.int64)
+    return places[table.judge] if table.judge.size else table.judge
+
+
+def _tags(tables: Sequence[Scores]) -> Bools:
+    names = tables[0].tag_names
+    columns = [
+        table.tags[:, [table.tag_names.index(name) for name in names]]
+        if set(names) <= set(table.tag_names)
+        else np.zeros((table.unit.size, len(names)), dtype=np.bool_)
+        for table in tables
+    ]
+    return np.concatenate(columns)
+
+
+def _fields(names: Sequence[str], tables: Sequence[Scores]) -> Fields:
+    """The fields of all tables with one numbering, and which run a unit is from."""
+    fields: dict[str, Field] = {}
+    shared = [name for name in tables[0].fields if all(name in table.fields for table in tables)]
+    for name in shared:
+        levels = list(dict.fromkeys(v for table in tables for v in table.fields[name].levels))
+        places = {level: place for place, level in enumerate(levels)}
+        codes = [_renumbered(table.fields[name], places) for table in tables]
+        fields[name] = Field(np.concatenate(codes), tuple(levels))
+    sizes = [len(table.units) for table in tables]
+    fields[RUN] = Field(np.repeat(np.arange(len(tables)), sizes), tuple(names))
+    return fields
+
+
+def _renumbered(field: Field, places: dict[str, int]) -> Ints:
+    """The codes of a field under another numbering; what is absent stays so."""
+    numbers = np.array([places[level] for level in field.levels] + [NONE], dtype=np.int64)
+    return numbers[field.codes]
