@@ -52,22 +52,22 @@ def compare_vote_runs(
     # Of two candidates the first says all that there is to say.
     names = candidates[: 1 if len(votes.candidates) == 2 else None]
     tables = win_rates(votes, names), win_rates(baseline, names)
-    found = compare_runs(runs, *tables, judge=judge, level=level, seed=seed)
+    comparison = compare_runs(runs, *tables, judge=judge, level=level, seed=seed)
     # What all candidates win together is one half, whoever judges.
     return replace(
-        found,
-        rows=tuple(row for row in found.rows if row.dimension != OVERALL),
-        means=tuple(mean for mean in found.means if mean.dimension != OVERALL),
-        notes=(_changed(votes, baseline), *found.notes),
+        comparison,
+        rows=tuple(row for row in comparison.rows if row.dimension != OVERALL),
+        means=tuple(mean for mean in comparison.means if mean.dimension != OVERALL),
+        notes=(_changed(votes, baseline), *comparison.notes),
     )
 
 
 def _changed(votes: Votes, baseline: Votes) -> str:
     """How many judgments name another winner than the same judge did before."""
     before, now = _outcomes(baseline), _outcomes(votes)
-    both = before.keys() & now.keys()
-    changed = sum(before[place] != now[place] for place in both)
-    return f"{changed} of {len(both)} judgments that both runs have name another winner."
+    shared = before.keys() & now.keys()
+    changed = sum(before[place] != now[place] for place in shared)
+    return f"{changed} of {len(shared)} judgments that both runs have name another winner."
 
 
 def _outcomes(votes: Votes) -> dict[tuple[str, str, int], int]:
