@@ -41,7 +41,7 @@ class _Lines:
 
     def __init__(self, file: BufferedReader, name: str) -> None:
         self._file, self._name = file, name
-        self._number, self._taken = 0, 0
+        self._number, self._bytes = 0, 0
         self.start = 1
 
     @property
@@ -51,7 +51,7 @@ class _Lines:
 
     def begin(self) -> None:
         """A new record starts with the next line."""
-        self.start, self._taken = self._number + 1, 0
+        self.start, self._bytes = self._number + 1, 0
 
     def __iter__(self) -> _Lines:
         return self
@@ -61,8 +61,8 @@ class _Lines:
         if not line:
             raise StopIteration
         self._number += 1
-        self._taken += len(line)
-        if self._taken > limits.LINE_BYTES:
+        self._bytes += len(line)
+        if self._bytes > limits.LINE_BYTES:
             raise too_long(self.where)
         here = f"{self._name}:{self._number}"
         if self._number == 1:

@@ -80,7 +80,7 @@ def test_blocks_come_out_as_they_went_in() -> None:
     assert [packed.strings[unit[0]] for unit in packed.units] == ["u1", "u2"]
     assert len(set(map(str, packed.strings))) == len(packed.strings)
     assert packed.facets[0].values == ["low_margin"] and packed.units[1][4] == [[0]]
-    assert [line["id"] for line, _ in packed.shown] == ["u1"] and not packed.was_cut
+    assert [line["id"] for line, _ in packed.static_units] == ["u1"] and not packed.was_cut
 
 
 @pytest.mark.parametrize("length", [0, 100, 140, 141, 5000])

@@ -54,7 +54,7 @@ class PackedUnits:
     total: int
     """Of the run: more than there are here where it is very large."""
     was_cut: bool
-    shown: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
+    static_units: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
     """Lines and blocks of the first units, for a page without scripts."""
 
 
@@ -63,12 +63,13 @@ class Packer:
 
     def __init__(self, facets: Sequence[str], static: int) -> None:
         self._places: dict[str, int] = {}
-        self._own: set[int] = set()
+        self._judged: set[int] = set()
+        """Places of texts that were judged: they are cut less."""
         self._long: Counter[int] = Counter()
         """Texts that may be cut, with how often they are used."""
         self._facets: dict[str, dict[str, int]] = {name: {} for name in facets}
         self._units: list[list[Any]] = []
-        self._static, self._shown = static, list[tuple[Mapping[str, Any], list[Any]]]()
+        self._static, self._static_units = static, list[tuple[Mapping[str, Any], list[Any]]]()
 
     def add(self, line: Mapping[str, Any], blocks: Sequence[Mapping[str, Any]]) -> None:
         """The next unit: its line with `who` and `chips`, a list of values for each facet, and
@@ -82,14 +83,14 @@ class Packer:
         self._units.append(
             [*texts, chips, facets, compact([self._block(block) for block in blocks])]
         )
-        if len(self._shown) < self._static:
-            self._shown.append((line, [shortened(block) for block in blocks]))
+        if len(self._static_units) < self._static:
+            self._static_units.append((line, [shortened(block) for block in blocks]))
 
     def packed(self, total: int) -> PackedUnits:
         """All of them, cut as far as the room asks for."""
         limit = self._limit(BYTES_MOST)
         strings: list[Text] = [
-            cut(text, _allowed(limit, place in self._own)) if self._may_cut(place) else text
+            cut(text, _allowed(limit, place in self._judged)) if self._may_cut(place) else text
             for text, place in self._places.items()
         ]
         return PackedUnits(
@@ -98,7 +99,7 @@ class Packer:
             units=self._units,
             total=total,
             was_cut=any(isinstance(text, list) for text in strings),
-            shown=self._shown,
+            static_units=self._static_units,
         )
 
     def _may_cut(self, place: int) -> bool:
@@ -111,7 +112,7 @@ class Packer:
         for text, place in self._places.items():
             size = len(text.encode()) + text.count("\n") + text.count('"') + 3
             if self._may_cut(place) and len(text) > CUTS[-1] // _CALL_SHARE:
-                sizes.append((len(text), size / len(text), place in self._own))
+                sizes.append((len(text), size / len(text), place in self._judged))
             else:
                 fixed += size
         fixed += sum(len(unit[5]) + 60 for unit in self._units)
@@ -157,7 +158,7 @@ class Packer:
         place = self._place(segment[0])
         self._long[place] += 1
         if is_own:
-            self._own.add(place)
+            self._judged.add(place)
         return place if len(segment) == 1 else [place, *map(self._place, segment[1:])]
 
 
