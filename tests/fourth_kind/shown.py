@@ -16,12 +16,15 @@ from evenhand.kinds.shared.blocks import (
 )
 from evenhand.kinds.shared.summary import Summary, score_table
 from evenhand.measures import Scored, ScoredUnit
-from tests.fourth_kind.unit import load_claim
+from tests.fourth_kind.unit import Claim, load_claim
 from tests.fourth_kind.verdict import ClaimVerdict
 
 
 def scored_unit(body: str) -> ScoredUnit:
-    claim = load_claim(body)
+    return measured(load_claim(body))
+
+
+def measured(claim: Claim) -> ScoredUnit:
     return ScoredUnit(claim.meta, {}, len(claim.text))
 
 
@@ -50,6 +53,7 @@ def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
             Text(label=Label("unit.question"), text=claim.claim, short="Q"),
             Text(label=Label("unit.answer"), text=claim.text, short="A"),
         ],
+        measured=measured(claim),
         about=about_unit({}, claim.meta),
         judgments=[_judgment(judgment) for judgment in judgments],
     )

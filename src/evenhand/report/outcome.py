@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.measures import Scored
+from evenhand.measures import Scored, ScoredUnit, VotedUnit
 from evenhand.stats.pairwise import voted_winner
 
 
@@ -29,15 +29,17 @@ class Outcome(NamedTuple):
     confidence: tuple[str, ...] = ()
 
 
-def unit_outcome(kind: Kind, body: str, judged: Sequence[tuple[str, Judgment]]) -> Outcome:
-    """The outcome of a unit in its stored text, from (judge, judgment)."""
+def unit_outcome(
+    kind: Kind, unit: ScoredUnit | VotedUnit, judged: Sequence[tuple[str, Judgment]]
+) -> Outcome:
+    """The outcome of a unit, from (judge, judgment)."""
     measure = kind.measure
     if isinstance(measure, Voting):
-        candidates = measure.unit(body).candidates
+        assert isinstance(unit, VotedUnit)
         votes = [(judge, measure.judgment(judgment)) for judge, judgment in judged]
         winner = voted_winner(votes)
         codes = _codes(judged) if winner is None else (winner,)
-        return Outcome(codes, candidates=candidates, winner=winner)
+        return Outcome(codes, candidates=unit.candidates, winner=winner)
     return _scored(measure, [judgment for _, judgment in judged])
 
 

@@ -328,7 +328,7 @@ def _outcome(store: Archive, recorded: Recorded, unit: StoredUnit) -> dict[str, 
     """What a run says of a unit, over all its judges and repeats; None without a verdict."""
     stored = store.of_unit(recorded.id, unit)
     judged = [(full_name(recorded, judgment), recorded.judgment(judgment)) for judgment in stored]
-    outcome = unit_outcome(recorded.kind, unit.body, judged)
+    outcome = unit_outcome(recorded.kind, recorded.kind.measure.unit(unit.body), judged)
     if outcome.winner is not None:
         return {"winner": outcome.winner}
     if outcome.total is not None:

@@ -18,9 +18,10 @@ from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
-from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.kinds.kind import Scoring, Voting
 from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.manifest import Compare, plain
+from evenhand.measures import ScoredUnit, VotedUnit
 from evenhand.report.html.build import (
     Coverage,
     JudgeFacts,
@@ -388,21 +389,21 @@ def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Pa
     packer, kind = Packer(FACETS, STATIC_UNITS), recorded.kind
     by = [name.removeprefix("meta.") for name in report.method.by.split(" / ")]
     for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
-        line = unit_line(kind, unit.id, unit.body, judged, say)
-        variant = _variant(kind, unit, by)
+        unit_shown = kind.shown(unit.body, [row.judgment for row in judged])
+        line = unit_line(kind, unit.id, unit_shown, judged, say)
+        variant = _variant(unit.id, unit_shown.measured, by)
         who = " · ".join(line["candidates"] or variant)
         chips = [*line["tags"], *(flag for flag in line["flags"] if flag != "not_validated")]
-        unit_shown = kind.shown(unit.body, [row.judgment for row in judged])
         blocks = unit_blocks(unit_shown, judged, say, report.method.names)
         packer.add({**line, "variant": variant, "who": who, "chips": chips}, blocks)
     return packer.packed(report.coverage.units)
 
 
-def _variant(kind: Kind, unit: StoredUnit, by: Sequence[str]) -> list[str]:
+def _variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:
     """The variant of a unit, as the comparison names it; of pairs, candidates are."""
-    if isinstance(kind.measure, Voting):
+    if isinstance(unit, VotedUnit):
         return []
-    fields = {"unit": unit.id, **kind.measure.unit(unit.body).fields}
+    fields = {"unit": ident, **unit.fields}
     values = [jsontext.as_text(fields[name]) for name in by if fields.get(name) is not None]
     return [visible(" / ".join(values))] if values else []
 

@@ -414,11 +414,12 @@ def _line(
     judged: JudgedRow | None,
 ) -> dict[str, Any]:
     """A judgment on a line."""
-    text = _first_text(recorded.kind.shown(unit.body, []))
+    unit_shown = recorded.kind.shown(unit.body, [])
+    text = _first_text(unit_shown)
     rows = [] if judged is None else [judged]
     return {
         "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **query}),
-        "line": unit_line(recorded.kind, unit.id, unit.body, rows, say),
+        "line": unit_line(recorded.kind, unit.id, unit_shown, rows, say),
         "text": text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else ""),
         "judge": _by(judged.row) if judged else "",
         "tone": _TONES.get(judged.row["status"] if judged else "pending", ""),

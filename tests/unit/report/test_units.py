@@ -38,7 +38,7 @@ def blocks_of(
 
 
 def line_of(kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN) -> UnitLine:
-    return unit_line(kind, unit.id, unit.body, judgments, say)
+    return unit_line(kind, unit.id, kind.shown(unit.body, []), judgments, say)
 
 
 def inner(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -129,7 +129,7 @@ def test_a_unit_without_a_judgment_is_pending() -> None:
     kind, body = KINDS["rubric"], '{"id":"u","question":"q","model_output":"a","meta":{}}'
     blocks = unit_blocks(kind.shown(body, []), [], EN)
     assert blocks[-1]["text"] == "Not judged yet."
-    assert unit_line(kind, "u", body, [], EN)["verdicts"] == ["pending"]
+    assert unit_line(kind, "u", kind.shown(body, []), [], EN)["verdicts"] == ["pending"]
 
 
 def test_a_prompt_is_in_pieces_that_units_share_and_together_it_is_the_prompt(

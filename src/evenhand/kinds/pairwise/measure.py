@@ -8,11 +8,16 @@ from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import PairVerdict, pair_passes
 from evenhand.measures import PassVote, Voted, VotedUnit
+from evenhand.units import Pair
 
 
 def voted_unit(body: str) -> VotedUnit:
     """A pair in its stored text."""
-    pair = load_pair(body)
+    return measured(load_pair(body))
+
+
+def measured(pair: Pair) -> VotedUnit:
+    """The same of a pair that was read."""
     return VotedUnit(
         topic=pair.row,
         candidates=(pair.first.id, pair.second.id),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.pairwise.measure import measured
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict, pair_passes
 from evenhand.kinds.shared.blocks import (
@@ -46,6 +47,7 @@ def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
     pair = load_pair(body)
     return ShownUnit(
         unit=list(_unit(pair)),
+        measured=measured(pair),
         about=about_unit(pair.extras, pair.meta),
         judgments=[_judgment(judgment) for judgment in judgments],
     )

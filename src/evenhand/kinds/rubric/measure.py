@@ -10,11 +10,16 @@ from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.shared.raw import object_text
 from evenhand.measures import Ends, Scored, ScoredUnit
+from evenhand.units import Sample
 
 
 def scored_unit(body: str) -> ScoredUnit:
     """A sample in its stored text."""
-    sample = load_sample(body)
+    return measured(load_sample(body))
+
+
+def measured(sample: Sample) -> ScoredUnit:
+    """The same of a sample that was read."""
     ends: Ends = {} if sample.rubric is None else _ends_of_text(object_text(sample.rubric))
     return ScoredUnit(sample.meta, ends, len(sample.model_output))
 

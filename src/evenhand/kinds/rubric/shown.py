@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Judgment, Verdict
+from evenhand.kinds.rubric.measure import measured
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.blocks import (
@@ -39,6 +40,7 @@ def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
     marks = _marks(judgments)
     return ShownUnit(
         unit=list(_unit(sample, marks)),
+        measured=measured(sample),
         about=about_unit(sample.extras, sample.meta),
         judgments=list(_judgments(judgments)),
     )

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Union
 
 from evenhand import jsontext
 from evenhand.kinds.shared.rows import EXTRAS
+from evenhand.measures import ScoredUnit, VotedUnit
 
 Tone = Literal["", "strong", "first", "second", "warn", "bad", "dim"]
 
@@ -151,6 +152,8 @@ class ShownUnit:
     """A unit: what was judged, what is known about it, and each of its judgments."""
 
     unit: Sequence[Block]
+    measured: ScoredUnit | VotedUnit
+    """What statistics take of it."""
     about: Sequence[Block] = ()
     judgments: Sequence[ShownJudgment] = field(default=())
 

@@ -7,11 +7,16 @@ from evenhand.kinds.weighted.form import FULL_MARKS
 from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.measures import Scored, ScoredUnit
+from evenhand.units import Answer
 
 
 def scored_unit(body: str) -> ScoredUnit:
     """An answer in its stored text."""
-    answer = load_answer(body)
+    return measured(load_answer(body))
+
+
+def measured(answer: Answer) -> ScoredUnit:
+    """The same of an answer that was read."""
     fields = {"task_name": answer.task_name, **answer.meta}
     return ScoredUnit(fields, {}, len(answer.answer))
 

@@ -28,6 +28,7 @@ from evenhand.kinds.shared.blocks import (
 )
 from evenhand.kinds.shared.summary import Summary
 from evenhand.kinds.weighted.form import FULL_MARKS
+from evenhand.kinds.weighted.measure import measured
 from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.units import Answer
@@ -40,6 +41,7 @@ def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
     answer = load_answer(body)
     return ShownUnit(
         unit=list(_unit(answer)),
+        measured=measured(answer),
         about=about_unit(answer.extras, answer.meta),
         judgments=[_judgment(judgment) for judgment in judgments],
     )

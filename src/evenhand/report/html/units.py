@@ -287,10 +287,11 @@ class UnitLine(TypedDict):
 
 
 def unit_line(
-    kind: Kind, ident: str, body: str, judged: Sequence[JudgedRow], say: Words
+    kind: Kind, ident: str, shown: ShownUnit, judged: Sequence[JudgedRow], say: Words
 ) -> UnitLine:
-    """What tables of units have of one: `body` is its stored text."""
-    outcome = unit_outcome(kind, body, [(entry.row["judge"], entry.judgment) for entry in judged])
+    """What tables of units have of one."""
+    by_judge = [(entry.row["judge"], entry.judgment) for entry in judged]
+    outcome = unit_outcome(kind, shown.measured, by_judge)
     rows = [entry.row for entry in judged]
     reasons = _once(row["reason"] for row in rows if row["reason"])
     return {

@@ -1,0 +1,71 @@
+"""Reading a run costs what it must: the text of a unit is parsed once in each pass over the run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from evenhand.cli.main import cli
+from evenhand.kinds.pairwise import unit as pairs
+from evenhand.kinds.rubric import unit as samples
+from evenhand.kinds.weighted import unit as answers
+from tests.suites import write_answers, write_pairs, write_suite
+
+UNITS = 5
+
+
+class Case(NamedTuple):
+    """A kind, and how many passes a command makes over units; a page re-plays each judgment too."""
+
+    write: Callable[..., Path]
+    module: Any
+    passes: dict[str, int]
+
+
+CASES = {
+    # Figures of pairs read all units for the sizes of topics, and the judged ones for votes.
+    "pairwise": Case(
+        write_pairs, pairs, {"compare": 1, "leaderboard": 1, "show": 3, "report": 5, "run": 2}
+    ),
+    "rubric": Case(write_suite, samples, {"show": 1, "report": 4, "run": 0}),
+    "weighted": Case(write_answers, answers, {"show": 2, "report": 4, "run": 1}),
+}
+
+
+class Counted:
+    """A decoder that counts the texts it decodes."""
+
+    def __init__(self, decoder: Any) -> None:
+        self.decoder, self.texts = decoder, list[str]()
+
+    def decode(self, text: str) -> Any:
+        self.texts.append(text)
+        return self.decoder.decode(text)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_pass_over_a_run_parses_each_unit_once(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, runner = CASES[kind], CliRunner()
+    case.write(tmp_path, UNITS)
+    monkeypatch.chdir(tmp_path)
+    judging = Counted(case.module._body)
+    monkeypatch.setattr(case.module, "_body", judging)
+    assert runner.invoke(cli, ["run", "."], standalone_mode=False).return_value == 0
+    counts: dict[str, Counter[str]] = {}
+    for command in case.passes:
+        reading = Counted(judging.decoder)
+        monkeypatch.setattr(case.module, "_body", reading)
+        result = runner.invoke(cli, ["run", "."] if command == "run" else [command, "latest"])
+        assert result.exit_code == 0, result.output
+        counts[command] = Counter(reading.texts)
+    assert {name: sum(count.values()) for name, count in counts.items()} == {
+        name: UNITS * passes for name, passes in case.passes.items()
+    }
+    assert {name: max(count.values(), default=0) for name, count in counts.items()} == case.passes
