@@ -22,6 +22,8 @@ PROTOCOL_FILES, PROTOCOL_DEPTH = 256, 8
 
 # One row of input: a book fits, a binary file mistaken for JSONL does not.
 LINE_BYTES = 32 * 1024 * 1024
+# A workbook is read as a whole; a sheet of a million cells of text unpacks to less.
+WORKBOOK_BYTES = 512 * 1024**2
 # An archive of judgments unpacks to a few gigabytes at most; beyond that it is a bomb.
 UNPACKED_BYTES = 8 * 1024**3
 # Problems listed to a judge in one re-ask, and to a person in one message.

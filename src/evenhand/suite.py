@@ -23,10 +23,24 @@ from evenhand.folders import is_within, read_text
 
 Loc = tuple[str | int, ...]
 FILE = "evenhand.toml"
+_PATTERN = re.compile(r"[*?\[]")
 
 
 def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+    return [value] if isinstance(value, str | dict) else value
+
+
+def _flat(value: object, prefix: str = "") -> object:
+    """Dotted keys as one name each: TOML makes tables of them where they are not quoted."""
+    if not isinstance(value, dict):
+        return value
+    names: dict[str, object] = {}
+    for key, inner in cast("dict[str, object]", value).items():
+        if isinstance(inner, dict):
+            names |= cast("dict[str, object]", _flat(inner, f"{prefix}{key}."))
+        else:
+            names[prefix + key] = inner
+    return names
 
 
 def _decimal(value: object) -> object:
@@ -133,6 +147,28 @@ class GateSpec(_Part):
     max_failure_rate: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
+class DataSpec(BaseModel):
+    """A data file with what is true of all its rows: `{ file = "v1.csv", prompt_variant = "v1" }`.
+    Every key beside `file` is a field; one that is none of the contract's belongs to `meta`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+    file: Annotated[str, Field(min_length=1)]
+    encoding: Annotated[str, Field(min_length=1)] | None = None
+    """Of a text file that is not UTF-8, e.g. `cp1251`."""
+    sheet: str | None = None
+    """Of a workbook; its first one unless given."""
+    __pydantic_extra__: dict[str, str | int | float | bool]
+
+    @property
+    def constants(self) -> dict[str, str | int | float | bool]:
+        """Field to value."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+DataEntry = Annotated[str, Field(min_length=1)] | Annotated[DataSpec, BeforeValidator(_flat)]
+
+
 class StoreSpec(_Part):
     """`[store]`."""
 
@@ -146,7 +182,8 @@ class SuiteFile(_Part):
     protocol: str
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z]+)*$")] = "en"
     """ru, zh, ja or en; another one where the protocol or the prompt speaks it."""
-    data: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
+    data: Annotated[list[DataEntry], BeforeValidator(_listed), Field(min_length=1)]
+    """Files, or patterns such as `answers/*.csv`; or a file with constants."""
     rubric: str | None = None
     prompt: Annotated[str, Field(min_length=1)] | None = None
     """A judge prompt of your own, any text."""
@@ -159,7 +196,7 @@ class SuiteFile(_Part):
     compare: CompareSpec | None = None
     stop: StopSpec | None = None
     gate: GateSpec | None = None
-    columns: dict[str, str] = {}
+    columns: Annotated[dict[str, str], BeforeValidator(_flat)] = {}
 
 
 class Located(NamedTuple):
@@ -202,6 +239,23 @@ class Suite:
                 advice=f"Put it into the folder; or, if you trust this suite, run it with {flag}.",
             )
         return Located(path, self.folder)
+
+    def located_files(self, key: str, name: str) -> list[Located]:
+        """Where the files lie that a name or a pattern such as `answers/*.csv` stands for, sorted;
+        raises UsageError where a pattern fits none, or one leads out of the folder."""
+        whole = self.folder / name
+        if not _PATTERN.search(name) or whole.exists():
+            return [self.located(key, name)]
+        pattern = str(whole.relative_to(whole.anchor)) if Path(name).is_absolute() else name
+        start = Path(whole.anchor) if Path(name).is_absolute() else self.folder
+        paths = sorted(path for path in start.glob(pattern) if path.is_file())
+        if not paths:
+            raise UsageError(
+                f"{key}: no file fits {quoted(name)}",
+                where=self._where(key),
+                advice=f"Patterns start in the suite's folder, {quoted(self.folder.resolve())}.",
+            )
+        return [self.located(key, os.path.relpath(path, self.folder)) for path in paths]
 
     @property
     def store_url(self) -> str:

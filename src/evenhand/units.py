@@ -6,9 +6,11 @@ unless the suite exposes them.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 from evenhand import jsontext
@@ -55,12 +57,22 @@ class Sample:
 
 
 def sample_id(row: Mapping[str, Any]) -> str:
-    """The id of a sample row: its `id`, else the five meta fields joined by `/`."""
-    ident = row.get("id")
-    if ident is not None:
-        return str(ident)
+    """The id of a sample row: its `id`, else the meta fields that are there joined by `/`, else a
+    hash of its question."""
+    if row.get("id") is not None:
+        return str(row["id"])
+    return _meta_id(row) or question_hash(row.get("question"))
+
+
+def _meta_id(row: Mapping[str, Any]) -> str:
+    return joined_id(filled_meta(row))
+
+
+def filled_meta(row: Mapping[str, Any]) -> list[object]:
+    """The values of the meta fields that identify a row, in the order of the contract; those that
+    are not there are left out."""
     meta: Mapping[str, Any] = row.get("meta") or {}
-    return joined_id(meta.get(name) for name in META_FIELDS)
+    return [meta[name] for name in META_FIELDS if meta.get(name) not in (None, "")]
 
 
 def joined_id(values: Iterable[object]) -> str:
@@ -71,6 +83,16 @@ def joined_id(values: Iterable[object]) -> str:
 def _escaped(value: object) -> str:
     text = value if isinstance(value, str) else "" if value is None else jsontext.dump(value)
     return text.replace("%", "%25").replace("/", "%2F")
+
+
+def question_hash(text: object) -> str:
+    """A short name of a question that has none: the same wherever the question stands, however its
+    white space is laid out; empty for what is no text."""
+    if not isinstance(text, str):
+        return ""
+    folded = " ".join(unicodedata.normalize("NFC", text).split())
+    data = folded.encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=5, person=b"evenhand-asked").hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +154,27 @@ class Answer:
 
 
 def answer_id(row: Mapping[str, Any]) -> str:
-    """The id of an answer row: its `id`, else the task's name, with the model where it is known."""
+    """The id of an answer row: its `id`, else the task's name and the meta fields that are
+    there."""
     if row.get("id") is not None:
         return str(row["id"])
-    model = (row.get("meta") or {}).get("model")
-    return f"{row['task_name']}/{model}" if model else str(row["task_name"])
+    task = task_name_of(row)
+    # A question that the task is named after need not be named twice.
+    rest = joined_id(value for value in filled_meta(row) if value != task)
+    return f"{task}/{rest}" if rest else task
+
+
+def task_name_of(row: Mapping[str, Any]) -> str:
+    """What a task is called: its own name, else its question's id, else a hash of its prompt."""
+    name = row.get("task_name") or (row.get("meta") or {}).get("question_id")
+    return str(name) if name not in (None, "") else question_hash(row.get("prompt"))
+
+
+def pair_id(row: Mapping[str, Any]) -> str:
+    """The id of a row of candidates: its `id` or `pair_id`, else its question's id, else a hash of
+    its topic."""
+    question = (row.get("meta") or {}).get("question_id")
+    for name in (row.get("id"), row.get("pair_id"), question):
+        if name not in (None, ""):
+            return str(name)
+    return question_hash(row.get("topic"))

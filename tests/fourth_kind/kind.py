@@ -9,8 +9,10 @@ from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.shared.table_form import TableForm
 from tests.fourth_kind.judging import ClaimJudging
 from tests.fourth_kind.shown import scored, scored_unit, shown, summary
+from tests.fourth_kind.unit import FIELDS
 from tests.fourth_kind.verdict import READER
 
 
@@ -19,6 +21,7 @@ class ClaimKind:
     noun, question_noun = "sample", "question"
     settings: Mapping[str, Any] = {"repairs": 2}
     form = ProtocolForm(must=frozenset({"claim", "text"}))
+    table_form = TableForm("claim", "text", FIELDS, lambda row: str(row.get("id") or row["claim"]))
     rubric_form = None
     table = None
     example = ExampleSuite("claims.jsonl")

@@ -13,7 +13,7 @@ from evenhand import jsontext
 from evenhand.kinds.shared.raw import raw_object
 from evenhand.kinds.shared.rows import check_id, filled_text_of, meta_of
 
-_FIELDS = ("id", "claim", "text", "meta")
+FIELDS = ("id", "claim", "text", "meta")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ _body = Decoder(_ClaimBody)
 def read_claim(row: Mapping[str, Any]) -> Claim:
     """The claim of a row; raises RowError."""
     check_id(row.get("id"))
-    claim, text = (filled_text_of(row, name, _FIELDS) for name in ("claim", "text"))
+    claim, text = (filled_text_of(row, name, FIELDS) for name in ("claim", "text"))
     return Claim(id=str(row.get("id") or claim), claim=claim, text=text, meta=meta_of(row))
 
 

@@ -87,7 +87,6 @@ async def test_the_same_grade_is_paid_for_once() -> None:
         ((PROMPT, ANSWER), {"rubric": "\ntask_type: poem\n"}, "line 2: unknown task_type"),
         ((PROMPT, ANSWER), {"rubric": "bad.md"}, "bad.md:2: unknown task_type"),
         ((PROMPT, ANSWER), {"rubric": {"dimensions": []}}, '"rubric" must be a text'),
-        ((PROMPT, ANSWER), {"task_name": ""}, '"task_name" is missing'),
         ((PROMPT, ANSWER), {"language": "tlh"}, 'no prompt in "tlh"'),
         ((PROMPT, ANSWER), {"temperatur": 1}, "temperatur"),
     ],

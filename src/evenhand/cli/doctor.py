@@ -48,6 +48,7 @@ def _findings() -> Iterator[Finding]:
         if provider.package:
             yield _extra(f"{provider.name} judge", provider.package, provider.extra)
     yield _extra("parquet files", "pyarrow", "parquet")
+    yield _extra("workbooks", "python_calamine", "xlsx")
     yield _extra("report", "vl_convert", "report")
     yield _extra("web view", "fastapi", "view")
     yield _extra("win rates at equal lengths", "sklearn", "length")

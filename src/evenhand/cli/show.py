@@ -163,16 +163,8 @@ def _no_verdict(status: str, reason: str | None, detail: str) -> str:
 def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
     judged = list(store.judgments(run.scope, unit))
     if not judged:
-        begun = (
-            judged_unit.id
-            for judged_unit in store.units(run.scope)
-            if judged_unit.id.startswith(unit)
-        )
-        close = ", ".join(islice(begun, 3))
-        raise UsageError(
-            f"run {run.row.id} has no judgment of a unit {quoted(unit)}",
-            advice=f"Did you mean {close}?" if close else f"List them: evenhand show {run.row.id}",
-        )
+        unit = _unit_with(store, run, unit)
+        judged = list(store.judgments(run.scope, unit))
     rows = [judged_row(run, *judged_unit) for judged_unit in judged]
     traces = [wait(exchanges(run, store, *judged_unit)) for judged_unit in judged]
     if as_json:
@@ -193,6 +185,23 @@ def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
         groups = run.judge_groups
         (pair,) = judged_pairs(run.kind, store, run.scope, groups, "uncertain", unit)
         _heading(out, f"{unit}  by majority: {panel_winner(pair.votes)}")
+
+
+def _unit_with(store: Archive, run: Recorded, part: str) -> str:
+    """The judged unit that a unique part of its id names, in any case of letters; raises
+    UsageError."""
+    ids = dict.fromkeys(unit.id for unit, _ in store.judgments(run.scope))
+    fitting = [ident for ident in ids if part.casefold() in ident.casefold()]
+    begun = [ident for ident in fitting if ident.startswith(part)]
+    for unique in (begun, fitting):
+        if len(unique) == 1:
+            return unique[0]
+    listed = ", ".join(fitting[:3]) + (f" and {len(fitting) - 3} more" if len(fitting) > 3 else "")
+    what = f"{len(fitting)} units have" if fitting else "no judged unit has"
+    raise UsageError(
+        f"{what} {quoted(part)} in the id, in run {run.row.id}",
+        advice=f"Did you mean {listed}?" if fitting else f"List them: evenhand show {run.row.id}",
+    )
 
 
 def load_unit(body: str) -> Any:

@@ -1,7 +1,7 @@
 """Dotted names: `meta.model` is the field `model` of the object `meta`.
 
 Flat columns become nested objects and nested objects flat columns; a name with an empty part
-(`a..b`) is one plain name. `Moves` renames fields as a suite's `[columns]` says.
+(`a..b`) is one plain name. `Copies` fills fields as a suite's `[columns]` says.
 """
 
 from __future__ import annotations
@@ -73,25 +73,23 @@ def flattened(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield f"{prefix}{key}", value
 
 
-class Moves:
-    """Fields to move: target name to source name, both dotted. The rest of a row stays."""
+class Copies:
+    """Fields to fill: target name to source name, both dotted. The rest of a row stays."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
-        self._moves = [(parts_of(target), source) for target, source in columns.items()]
+        self._copies = dict(columns)
 
     def apply(self, row: dict[str, Any], where: str) -> dict[str, Any]:
-        """Move the fields of `row` in place. A source may feed two targets, or swap with one."""
-        paths = [(target, _path_in(row, source)) for target, source in self._moves]
-        moves = [(target, path, _at(row, path)) for target, path in paths if path]
-        for _, path, _ in moves:
-            _remove(row, path)
-        for target, _, value in moves:
-            _place(row, target, value, where)
+        """Fill the fields of `row` in place. A source may feed two targets, or swap with one."""
+        paths = [(target, _path_in(row, source)) for target, source in self._copies.items()]
+        values = [(target, _at(row, path)) for target, path in paths if path]
+        for target, value in values:
+            place(row, target, value, where)
         return row
 
     def require_sources(self, rows: Iterable[dict[str, Any]], where: str) -> None:
         """Refuse a source that no row has. Reads only as far as it must."""
-        sources = {source for _, source in self._moves}
+        sources = set(self._copies.values())
         names: dict[str, None] = {}
         for row in rows:
             sources = {source for source in sources if not _path_in(row, source)}
@@ -137,19 +135,24 @@ def _at(row: dict[str, Any], path: Parts) -> Any:
     return value
 
 
-def _remove(row: dict[str, Any], path: Parts) -> None:
+def remove(row: dict[str, Any], name: str) -> None:
+    """Take a field out of a row, in place, where it is there."""
+    path = _path_in(row, name) or (name,)
     holder = _at(row, path[:-1])
     if isinstance(holder, dict):
         cast("dict[str, Any]", holder).pop(path[-1], None)
 
 
-def _place(row: dict[str, Any], path: Parts, value: Any, where: str) -> None:
-    holder = row
+def place(row: dict[str, Any], target: str, value: Any, where: str) -> None:
+    """Put a value where a dotted name says, in place; raises DataError."""
+    path, holder = parts_of(target), row
     for part in path[:-1]:
-        inner = holder.setdefault(part, {})
+        inner = holder.get(part)
+        if inner in (None, ""):
+            inner = holder[part] = {}
         if not isinstance(inner, dict):
             raise DataError(
-                f"{quoted('.'.join(path))} cannot be placed: {quoted(part)} is not an object",
+                f"{quoted(target)} cannot be placed: {quoted(part)} is not an object",
                 where=where,
                 advice=f"map {quoted(part)} to another name under [columns] too",
             )

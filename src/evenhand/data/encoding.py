@@ -1,15 +1,18 @@
-"""Bytes to text. Only UTF-8 is read, with or without a byte order mark.
+"""Bytes to text. UTF-8 is read, with or without a byte order mark, and any encoding that the
+user names.
 
-Other encodings are refused, never converted: a wrong guess would put garbled text before a judge.
-The guess is only ever advice.
+What else is not UTF-8 is refused: a wrong guess would put garbled text before a judge. The guess is
+only ever advice.
 """
 
 from __future__ import annotations
 
 import codecs
+import io
+from typing import Any
 
 from evenhand.data.likely import SAMPLE_BYTES, likely_encoding
-from evenhand.errors import DataError
+from evenhand.errors import DataError, UsageError, quoted
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
@@ -17,9 +20,10 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
+_CHUNK = 1 << 16
 _BINARY = (
     (b"\x1f\x8b", "gzip data", "give its name the ending .gz"),
-    (b"PK\x03\x04", "a zip archive or a workbook", 'save the sheet as "CSV UTF-8"'),
+    (b"PK\x03\x04", "a zip archive or a workbook", "give a workbook's name the ending .xlsx"),
     (b"PAR1", "a Parquet file", "give its name the ending .parquet"),
 )
 
@@ -52,13 +56,51 @@ def not_utf8(raw: bytes, where: str, error: UnicodeDecodeError) -> DataError:
     return _refused(likely_encoding(raw), where, at)
 
 
+class Recoded(io.RawIOBase):
+    """A file in another encoding, read as UTF-8; raises DataError where it is not in it."""
+
+    def __init__(self, file: io.BufferedReader, encoding: str, name: str) -> None:
+        self._file, self._encoding, self._name = file, encoding, name
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding)  # refuses the codecs that make no text
+            self._decoder = codecs.getincrementaldecoder(encoding)()
+        except LookupError:
+            raise UsageError(
+                f"there is no encoding {quoted(encoding)}",
+                where=name,
+                advice="such as cp1251, cp1252, gb18030, shift_jis, euc-jp or utf-16",
+            ) from None
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        is_last = False
+        while not self._left and not is_last:
+            raw = self._file.read(_CHUNK)
+            is_last = not raw
+            try:
+                self._left = self._decoder.decode(raw, final=is_last).encode()
+            except UnicodeError as error:
+                raise DataError(
+                    f"not {self._encoding} text: {error}",
+                    where=self._name,
+                    advice="is the encoding right? without one, UTF-8 is read",
+                ) from None
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+
 def _refused(likely: str | None, where: str, at: str = "") -> DataError:
     if likely is None:
         return DataError(f"not UTF-8 text{at}", where=where, advice="save the file as UTF-8")
     return DataError(
         f"not UTF-8 text{at}; it looks like {likely}",
         where=where,
-        advice=f"save the file as UTF-8, e.g. iconv -f {likely.split()[0]} -t UTF-8 OLD > NEW",
+        advice=f'say so: data = [{{ file = "...", encoding = "{likely.split()[0]}" }}];'
+        f" or save the file as UTF-8, e.g. iconv -f {likely.split()[0]} -t UTF-8 OLD > NEW",
     )
 
 

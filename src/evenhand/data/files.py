@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import shutil
+import tempfile
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import open_plain
 
 Format = Literal["jsonl", "json", "csv", "parquet"]
+ReadFormat = Literal["jsonl", "json", "csv", "parquet", "tsv", "xlsx"]
 
 ENDINGS: dict[str, Format] = {
     ".jsonl": "jsonl",
@@ -25,6 +28,7 @@ ENDINGS: dict[str, Format] = {
     ".csv": "csv",
     ".parquet": "parquet",
 }
+READ_ENDINGS: dict[str, ReadFormat] = {**ENDINGS, ".tsv": "tsv", ".xlsx": "xlsx"}
 TABLE_TOO = "for verdicts of pairs .txt"
 """What to say of endings where a verdict table is known too."""
 
@@ -40,15 +44,25 @@ def is_text(path: Path) -> bool:
 
 
 def format_of(path: Path, also: str = "") -> Format:
-    """The format that the ending names; `also` tells what other endings the caller knows."""
-    file_format = ENDINGS.get(_ending(path))
-    if file_format is None:
-        endings = " ".join(ENDINGS) + (f", {also}" if also else "")
-        raise UsageError(
-            f"{quoted(path)} has an ending that is not known",
-            advice=f"known endings: {endings}, each also with .gz after it",
-        )
-    return file_format
+    """The format to write that the ending names; `also` tells what other endings the caller
+    knows."""
+    if (written := ENDINGS.get(_ending(path))) is None:
+        raise _unknown_ending(path, " ".join(ENDINGS) + (f", {also}" if also else ""))
+    return written
+
+
+def read_format_of(path: Path) -> ReadFormat:
+    """The format to read that the ending names."""
+    if (read := READ_ENDINGS.get(_ending(path))) is None:
+        raise _unknown_ending(path, " ".join(READ_ENDINGS))
+    return read
+
+
+def _unknown_ending(path: Path, endings: str) -> UsageError:
+    return UsageError(
+        f"{quoted(path)} has an ending that is not known",
+        advice=f"known endings: {endings}, each also with .gz after it",
+    )
 
 
 def _ending(path: Path) -> str:
@@ -104,6 +118,19 @@ def opened(path: Path, root: Path | None = None) -> Generator[io.BufferedReader]
 
 
 @contextmanager
+def seekable(file: io.BufferedReader) -> Generator[IO[bytes]]:
+    """The file itself, or a temporary one of what gzip unpacks, for formats whose index is at the
+    end."""
+    if not isinstance(file.raw, gzip.GzipFile):
+        yield file
+        return
+    with tempfile.TemporaryFile() as whole:
+        shutil.copyfileobj(file, whole)
+        whole.seek(0)
+        yield whole
+
+
+@contextmanager
 def packed(file: IO[bytes], path: Path) -> Generator[IO[bytes]]:
     """Where to write the bytes of a file: packed where its name says gzip, without a time stamp."""
     if not is_gzipped(path):
@@ -114,8 +141,4 @@ def packed(file: IO[bytes], path: Path) -> Generator[IO[bytes]]:
 
 
 def _has_known_ending(path: Path) -> bool:
-    try:
-        format_of(path)
-    except UsageError:
-        return False
-    return True
+    return _ending(path) in READ_ENDINGS

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import gzip
 import math
-import shutil
-import tempfile
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from io import BufferedReader
 from itertools import islice
@@ -22,6 +18,7 @@ from typing import IO, Any, Literal
 
 from evenhand import limits
 from evenhand.data.columns import nested, parts_of, require_columns
+from evenhand.data.files import seekable
 from evenhand.data.jsonrows import Numbered
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import Spelled, dump
@@ -53,7 +50,7 @@ def read_parquet(file: BufferedReader, name: str, *, lenient: bool = False) -> I
     """The rows of a Parquet file, numbered from 1; dotted columns are nested. `lenient` reads NaN
     and infinity as null: other tools write them for a missing number."""
     arrow, parquet = require_pyarrow()
-    with _seekable(file) as whole:
+    with seekable(file) as whole:
         try:
             table = parquet.ParquetFile(whole)
             columns: list[str] = table.schema_arrow.names
@@ -73,18 +70,6 @@ def read_parquet(file: BufferedReader, name: str, *, lenient: bool = False) -> I
 
 def _records(batch: Any) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-@contextmanager
-def _seekable(file: BufferedReader) -> Generator[IO[bytes]]:
-    """The file itself, or a temporary one of what gzip unpacks: the index is at the end."""
-    if not isinstance(file.raw, gzip.GzipFile):
-        yield file
-        return
-    with tempfile.TemporaryFile() as whole:
-        shutil.copyfileobj(file, whole)
-        whole.seek(0)
-        yield whole
 
 
 def _values(cells: Iterable[Any], where: str, lenient: bool) -> list[Any]:

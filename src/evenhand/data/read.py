@@ -12,26 +12,23 @@ import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from evenhand.data.columns import Moves
-from evenhand.data.files import Format, format_of, opened, require_file
+from evenhand.data.columns import Copies
+from evenhand.data.encoding import Recoded
+from evenhand.data.files import ReadFormat, opened, read_format_of, require_file
 from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines, read_members
 from evenhand.data.parquet import read_parquet, require_pyarrow
 from evenhand.data.table import read_table
+from evenhand.data.workbook import read_workbook, require_calamine
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import parse, parse_lenient
 
 _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
-_READERS: dict[Format, Callable[[BufferedReader, str, Parse], Iterator[Numbered]]] = {
-    "jsonl": read_lines,
-    "json": read_array,
-    "csv": lambda file, name, _: read_table(file, name),
-    "parquet": lambda file, name, read: read_parquet(file, name, lenient=read is parse_lenient),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +39,56 @@ class Row:
     where: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileForm:
+    """What nobody can see from a file's name."""
+
+    encoding: str | None = None
+    """Of a text file; UTF-8 unless given."""
+    sheet: str | None = None
+    """Of a workbook; the first one unless given."""
+
+
+_USUAL = FileForm()
+_Reader = Callable[[BufferedReader, str, Parse, FileForm], Iterator[Numbered]]
+_READERS: dict[ReadFormat, _Reader] = {
+    "jsonl": lambda file, name, read, _: read_lines(file, name, read),
+    "json": lambda file, name, read, _: read_array(file, name, read),
+    "csv": lambda file, name, *_: read_table(file, name),
+    "tsv": lambda file, name, *_: read_table(file, name, "\t"),
+    "xlsx": lambda file, name, _, form: read_workbook(file, name, form.sheet),
+    "parquet": lambda file, name, read, _: read_parquet(file, name, lenient=read is parse_lenient),
+}
+
+
 def rows(
     path: Path,
     columns: Mapping[str, str] = _NO_COLUMNS,
     read: Parse = parse,
     root: Path | None = None,
+    form: FileForm = _USUAL,
 ) -> Iterator[Row]:
-    """The rows of a file. `columns` maps a target name to the source it is moved from, both dotted.
+    """The rows of a file. `columns` maps a target name to the source it is copied from, both
+    dotted.
 
     A mapped value replaces a field that already has the target's name; unmapped fields stay. `read`
     says how strictly JSON is read. With a root, the file must lie in that folder.
     """
-    kind = format_of(path)
+    file_format = read_format_of(path)
     require_file(path)
-    if kind == "parquet":
+    if file_format == "parquet":
         require_pyarrow()
-    return _moved(path, Moves(columns), read, root) if columns else _plain(path, read, root)
+    elif file_format == "xlsx":
+        require_calamine()
+    plain = partial(_plain, path, read, root, form)
+    return _mapped(plain, Copies(columns), str(path)) if columns else plain()
 
 
-def _moved(path: Path, moves: Moves, read: Parse, root: Path | None) -> Iterator[Row]:
+def _mapped(plain: Callable[[], Iterator[Row]], copies: Copies, name: str) -> Iterator[Row]:
     # As a rule the first row has every source, and this look ahead ends with it.
-    moves.require_sources((row.value for row in _plain(path, read, root)), str(path))
-    for row in _plain(path, read, root):
-        moves.apply(row.value, row.where)
+    copies.require_sources((row.value for row in plain()), name)
+    for row in plain():
+        copies.apply(row.value, row.where)
         yield row
 
 
@@ -72,17 +96,19 @@ def members(
     path: Path, key_paths: Collection[Keys], read: Parse = parse
 ) -> Iterator[tuple[Keys, Row]]:
     """The objects at these paths of a .json file that is one large object, each with its path."""
-    format_of(path)
+    read_format_of(path)
     require_file(path)
     with _readable(path) as file:
         for keys, value, line in read_members(file, str(path), key_paths, read):
             yield keys, Row(value, f"{path}:{line}")
 
 
-def _plain(path: Path, read: Parse, root: Path | None) -> Iterator[Row]:
-    name, row = str(path), None
+def _plain(path: Path, read: Parse, root: Path | None, form: FileForm) -> Iterator[Row]:
+    name, row, file_format = str(path), None, read_format_of(path)
     with _readable(path, root) as file:
-        for value, line in _READERS[format_of(path)](file, name, read):
+        is_text = form.encoding is not None and file_format not in ("parquet", "xlsx")
+        text: Any = BufferedReader(Recoded(file, form.encoding or "", name)) if is_text else file
+        for value, line in _READERS[file_format](text, name, read, form):
             row = Row(value, f"{name}:{line}")
             yield row
     if row is None:

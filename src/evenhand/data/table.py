@@ -1,4 +1,5 @@
-"""CSV: a header, then a row of strings a record; commas, double quotes, UTF-8.
+"""CSV: a header, then a row of strings per record; double quotes, UTF-8, and commas, semicolons or
+tabs between the cells, whichever the header and the first record agree on.
 
 A spreadsheet runs a cell that starts with `=`, `+`, `-`, `@`, TAB or CR as a formula. A text cell
 (or header) that does is written with `'` before it, and so is one with such a character after one
@@ -8,6 +9,7 @@ no formulas and are written bare.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -19,7 +21,7 @@ from evenhand import limits
 from evenhand.data import encoding
 from evenhand.data.columns import nested, parts_of, require_columns
 from evenhand.data.jsonrows import Numbered, too_long
-from evenhand.errors import DataError, quoted
+from evenhand.errors import DataError
 from evenhand.jsontext import dump
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -39,10 +41,10 @@ def unguarded(cell: str) -> str:
 class _Lines:
     """The lines of a CSV file as text; a record of several lines is bounded as a whole."""
 
-    def __init__(self, file: BufferedReader, name: str) -> None:
+    def __init__(self, file: BufferedReader, name: str, passed: int = 0) -> None:
         self._file, self._name = file, name
-        self._number, self._bytes = 0, 0
-        self.start = 1
+        self._number, self._bytes = passed, 0
+        self._first = self.start = passed + 1
 
     @property
     def where(self) -> str:
@@ -65,17 +67,56 @@ class _Lines:
         if self._bytes > limits.LINE_BYTES:
             raise too_long(self.where)
         here = f"{self._name}:{self._number}"
-        if self._number == 1:
+        if self._number == self._first:
             line = encoding.first_bytes(line, here)
         return encoding.decoded(line, here)
 
 
-def read_table(file: BufferedReader, name: str) -> Iterator[Numbered]:
+SEPARATORS = (",", ";", "\t")
+"""Of equals the first is taken."""
+_NAMED_SEPARATOR = re.compile(rb"(?:\xef\xbb\xbf)?sep=(.)\r?\n", re.IGNORECASE)
+"""A first line that spreadsheets write and read."""
+
+
+def separator_of(head: bytes) -> str:
+    """What stands between the cells of a file that begins so: the separator that gives most columns
+    and as many cells in the first record."""
+    text = head.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    return max(SEPARATORS, key=lambda separator: _width(text, separator))
+
+
+def _width(text: str, separator: str) -> int:
+    """How many columns a text has; 1 where its first record has another number than its header. A
+    record that the text does not hold to its end counts as none."""
+    lines = text.splitlines(keepends=True)
+    whole = lines if text.endswith(("\n", "\r")) or len(lines) == 1 else lines[:-1]
+    records = (cells for cells in csv.reader(whole, delimiter=separator, strict=True) if cells)
+    header: list[str] = []
+    try:
+        header = next(records, [])
+        first = next(records, header)
+    except csv.Error:
+        return len(header)
+    return len(header) if len(first) == len(header) else 1
+
+
+def _named_separator(file: BufferedReader) -> str | None:
+    """The separator that the first line names, which is then passed over."""
+    match = _NAMED_SEPARATOR.match(file.peek(16)[:16])
+    if match is None:
+        return None
+    file.readline()
+    return match[1].decode("latin-1")
+
+
+def read_table(file: BufferedReader, name: str, separator: str | None = None) -> Iterator[Numbered]:
     """The rows of a CSV file; dotted columns are nested. Blank lines are passed over."""
     # The module's own bound on a cell is 128 KB and can only be set for the process.
     csv.field_size_limit(max(csv.field_size_limit(), limits.LINE_BYTES))
-    lines = _Lines(file, name)
-    records = csv.reader(lines, strict=True)
+    first_line = _named_separator(file)
+    delimiter = first_line or separator or separator_of(file.peek(1 << 16))
+    lines = _Lines(file, name, 1 if first_line else 0)
+    records = csv.reader(lines, strict=True, delimiter=delimiter)
     header = _header(_record(records, lines), lines.where)
     paths, width = [parts_of(name) for name in header], len(header)
     while cells := _record(records, lines):
@@ -105,12 +146,6 @@ def _header(cells: list[str], where: str) -> list[str]:
             f"the header has no name for column {blank}",
             where=where,
             advice="the first line must name every column (pandas: to_csv(..., index=False))",
-        )
-    if len(names) == 1 and re.search(r"[;\t]", names[0]):
-        raise DataError(
-            f"the header is one column, {quoted(names[0])}: the cells are not separated by commas",
-            where=where,
-            advice="save the table with commas between the cells",
         )
     require_columns(names, where)
     return names

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from evenhand import jsontext
 from evenhand.data.files import TABLE_TOO, format_of, is_text, opened, require_file
 from evenhand.data.read import Row, rows
+from evenhand.data.tables import Source, Tables
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.files.rubrics import read_rubric, with_rubric_text
@@ -89,7 +90,9 @@ class _Units:
         self._judging = judging
         self._bodies: dict[str, str] = {}
         self._ids: dict[str, list[str]] = {}
-        for row in rows(path):
+        form = KINDS[protocol.kind].table_form
+        tables = Tables([Source(path=path)], {}, form, lambda line: None)
+        for _, row in tables.rows():
             try:
                 units = judging.read(with_rubric_text(row, path, protocol))
             except RowError as error:

@@ -19,6 +19,7 @@ from evenhand.kinds.shared.load import Protocol as LoadedProtocol
 from evenhand.kinds.shared.load import ProtocolForm
 from evenhand.kinds.shared.rubric_form import RubricForm
 from evenhand.kinds.shared.summary import Summary
+from evenhand.kinds.shared.table_form import TableForm
 from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
 
 
@@ -193,6 +194,11 @@ class Kind(Protocol):
     @property
     def form(self) -> ProtocolForm:
         """What its protocols have in common."""
+        ...
+
+    @property
+    def table_form(self) -> TableForm:
+        """What it takes from the columns of a table."""
         ...
 
     @property

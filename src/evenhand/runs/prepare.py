@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from evenhand.data.tables import Source, Tables
 from evenhand.engine.prices import FREE, Price, given_price, listed_price
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.files.lint import own_findings
@@ -27,7 +28,7 @@ from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.plan import Plan, Seat
-from evenhand.suite import JudgeSpec, Located, Settings, Suite
+from evenhand.suite import DataSpec, JudgeSpec, Settings, Suite
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
@@ -43,7 +44,7 @@ def environment(folder: Path | None = None) -> dict[str, str]:
 
 def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], None]) -> Plan:
     """A suite ready to be judged; raises UsageError. Nothing is sent or written."""
-    data = [suite.located("data", name) for name in suite.file.data]
+    sources = list(_sources(suite))
     prompt = suite.file.prompt
     prompt_files = own_prompt(*suite.located("prompt", prompt)) if prompt else None
     if suite.file.protocol not in builtin_protocols():
@@ -59,7 +60,7 @@ def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], No
         settings=settings,
         rubric=_read_rubric(suite, protocol),
         seats=tuple(_seat(suite, spec, environ, notify) for spec in suite.file.judges),
-        units=lambda judging: _units(suite, data, protocol, judging),
+        units=_unit_reader(suite, sources, protocol, notify),
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
@@ -91,22 +92,39 @@ def _seat(
     return Seat(spec=spec, judge=judge, price=_price(spec, provider, model))
 
 
-def _units(
-    suite: Suite, data: Sequence[Located], protocol: Protocol, judging: Judging
-) -> Iterator[IncomingUnit]:
-    """The units of the data files, checked; raises DataError with file:line."""
-    from evenhand.data.read import rows
+def _sources(suite: Suite) -> Iterator[Source]:
+    """The data files of a suite; raises UsageError."""
+    for entry in suite.file.data:
+        spec = DataSpec.model_validate({"file": entry}) if isinstance(entry, str) else entry
+        for path, root in suite.located_files("data", spec.file):
+            yield Source(
+                path=path,
+                root=root,
+                constants=spec.constants,
+                encoding=spec.encoding,
+                sheet=spec.sheet,
+            )
 
-    for path, root in data:
-        for row in rows(path, suite.file.columns, root=root):
+
+def _unit_reader(
+    suite: Suite, sources: Sequence[Source], protocol: Protocol, notify: Callable[[str], None]
+) -> Callable[[Judging], Iterator[IncomingUnit]]:
+    """What reads the units of the data files, checked; it raises DataError with file:line."""
+    form = KINDS[protocol.kind].table_form
+    tables = Tables(sources, suite.file.columns, form, notify)
+
+    def units(judging: Judging) -> Iterator[IncomingUnit]:
+        for path, row in tables.rows():
             # The rubric of a row may be the name of a file beside its own.
             value = with_rubric_text(row, path, protocol, suite.folder)
             try:
-                units = judging.read(value)
+                texts = judging.read(value)
             except RowError as error:
                 raise DataError(str(error), where=row.where) from None
-            for unit in units:
+            for unit in texts:
                 yield IncomingUnit(unit.id, row.where, unit.body)
+
+    return units
 
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:

@@ -19,12 +19,18 @@ def _read(folder: Path, held: list[dict[str, Any]], columns: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet", "csv.gz"])
-def test_mapped_fields_are_moved_and_the_rest_stays(tmp_path: Path, ending: str) -> None:
+def test_mapped_fields_are_copied_and_the_rest_stays(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"a.{ending}"
     write(path, [{"model_name": "m", "info": {"a": "x", "b": "y"}, "kept": "k"}])
     columns = {"meta.model": "model_name", "model_output": "info.a"}
     assert [row.value for row in rows(path, columns)] == [
-        {"info": {"b": "y"}, "kept": "k", "meta": {"model": "m"}, "model_output": "x"}
+        {
+            "model_name": "m",
+            "info": {"a": "x", "b": "y"},
+            "kept": "k",
+            "meta": {"model": "m"},
+            "model_output": "x",
+        }
     ]
 
 
@@ -35,16 +41,16 @@ def test_fields_may_swap_and_one_may_feed_two(tmp_path: Path) -> None:
 
 def test_a_plain_key_with_a_dot_is_found_before_a_nested_one(tmp_path: Path) -> None:
     held = [{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 2}}]
-    assert _read(tmp_path, held, {"c": "a.b"}) == [{"a": {"b": 2}, "c": 1}, {"a": {}, "c": 2}]
+    assert _read(tmp_path, held, {"c": "a.b"}) == [{**held[0], "c": 1}, {**held[1], "c": 2}]
 
 
 def test_a_mapped_value_replaces_the_field_it_is_named_after(tmp_path: Path) -> None:
-    assert _read(tmp_path, [{"a": 1, "b": None}], {"a": "b"}) == [{"a": None}]
+    assert _read(tmp_path, [{"a": 1, "b": None}], {"a": "b"}) == [{"a": None, "b": None}]
 
 
 def test_a_source_that_only_some_rows_have_is_fine(tmp_path: Path) -> None:
     held = [{"a": 1}, {"b": 2}]
-    assert _read(tmp_path, held, {"c": "b"}) == [{"a": 1}, {"c": 2}]
+    assert _read(tmp_path, held, {"c": "b"}) == [{"a": 1}, {"b": 2, "c": 2}]
 
 
 def test_a_source_that_no_row_has_is_refused_before_the_first_row(tmp_path: Path) -> None:

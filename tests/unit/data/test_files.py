@@ -10,7 +10,7 @@ from evenhand.data import rows, write
 from evenhand.errors import UsageError
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.xlsx", "a", "a.gz", "a.txt.gz", ".jsonl"])
+@pytest.mark.parametrize("name", ["a.txt", "a.xls", "a", "a.gz", "a.txt.gz", ".jsonl"])
 def test_an_unknown_ending_lists_the_known_ones(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     for use in (rows, lambda p: write(p, [])):

@@ -49,8 +49,6 @@ def test_a_long_answer_fits_a_cell(tmp_path: Path) -> None:
         ("a, ,b\n1,2,3\n", 1, "no name for column 2"),
         ("a,b,a\n1,2,3\n", 1, '"a" stands twice'),
         ("meta,meta.model\n1,2\n", 1, '"meta.model" would stand inside'),
-        ("a;b\n1;2\n", 1, "not separated by commas"),
-        ("a\tb\n1\t2\n", 1, "not separated by commas"),
         ('a,b\n"1\n\n",2\n3\n', 5, "a row of 1, where the header has 2"),
         ('a,b\n1,2\n"x\ny",2,3\n', 3, "a row of 3"),
         ('a,b\n1,2\n3,"open\n4,5\n', 3, "never closed"),
@@ -79,3 +77,32 @@ def test_the_mark_against_formulas_is_taken_off(tmp_path: Path) -> None:
     assert [row.value for row in rows(path)] == [
         {"a": "=1+1", "b": "'-x", "c": "'quoted'", "d": "''plain"}
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a;b\n1;2,5\n", {"a": "1", "b": "2,5"}),
+        ("a\tb\n1\t2,5;x\n", {"a": "1", "b": "2,5;x"}),
+        ('"a;b",c\n1,2\n', {"a;b": "1", "c": "2"}),
+        ("a; in full,b\n1,2\n", {"a; in full": "1", "b": "2"}),
+        ('a;b\n"one\n\ntwo; three";2\n', {"a": "one\n\ntwo; three", "b": "2"}),
+        ('a;b\n"' + "long, " * 20_000 + '";2\n', {"a": "long, " * 20_000, "b": "2"}),
+        ("\ufeffa;b\r\n1;2\r\n", {"a": "1", "b": "2"}),
+        ("sep=;\na;b\n1;2\n", {"a": "1", "b": "2"}),
+        ("sep=|\na|b\n1|2\n", {"a": "1", "b": "2"}),
+        ("вопрос;ответ\nкто, где;да, нет\n", {"вопрос": "кто, где", "ответ": "да, нет"}),
+        ("a\n1;2\n", {"a": "1;2"}),
+    ],
+)
+def test_the_separator_is_seen(tmp_path: Path, content: str, expected: dict[str, str]) -> None:
+    assert [row.value for row in rows(_file(tmp_path, content))] == [expected]
+
+
+def test_a_tsv_file_has_tabs_and_lines_are_counted_with_the_one_that_names_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("a,b\tc\n1,2\t3\n")
+    assert [row.value for row in rows(path)] == [{"a,b": "1,2", "c": "3"}]
+    assert [row.where[-2:] for row in rows(_file(tmp_path, "sep=;\na;b\n1;2\n"))] == [":3"]

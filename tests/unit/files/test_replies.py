@@ -79,7 +79,7 @@ def test_an_output_object_is_matched_by_meta_even_where_the_unit_has_an_id_of_it
 
 
 def test_an_output_object_that_could_be_of_several_units_is_not_guessed_at(check):
-    with pytest.raises(DataError, match='2 units are called "r1/m-7///q"'):
+    with pytest.raises(DataError, match='2 units are called "r1/m-7/q"'):
         check([UNIT | {"id": n, "meta": {k: META[k] for k in META}} for n in "ab"], [OUTPUT])
 
 

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
+from evenhand.data.columns import remove
 from evenhand.data.files import did_you_mean
 from evenhand.data.read import Row, rows
 from evenhand.errors import DataError, UsageError, quoted
@@ -30,7 +31,10 @@ class TidyRow(NamedTuple):
 def table(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
     """The rows of a data file, renamed; NaN is read as a missing number."""
     try:
-        yield from rows(path, columns, parse_lenient)
+        for row in rows(path, columns, parse_lenient):
+            for source in set(columns.values()) - columns.keys():
+                remove(row.value, source)
+            yield row
     except DataError as error:
         error.what = error.what.replace("that [columns] names", "that --map names")
         raise

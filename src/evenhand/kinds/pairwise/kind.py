@@ -15,16 +15,20 @@ from evenhand.kinds.pairwise.form import (
     read_priority,
 )
 from evenhand.kinds.pairwise.judging import PairwiseJudging
+from evenhand.kinds.pairwise.long_table import gather
 from evenhand.kinds.pairwise.measure import voted, voted_unit
 from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
 from evenhand.kinds.pairwise.shown import shown
 from evenhand.kinds.pairwise.table import PairTable
+from evenhand.kinds.pairwise.unit import FIELDS
 from evenhand.kinds.pairwise.verdict import READER
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.shared.own import OwnForm, OwnPrompt
+from evenhand.kinds.shared.table_form import TableForm
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import REPAIRS
+from evenhand.units import pair_id
 
 
 class PairwiseKind:
@@ -53,6 +57,7 @@ class PairwiseKind:
             asks_both_orders=asks_both_orders,
         ),
     )
+    table_form = TableForm("topic", "answer", FIELDS, pair_id, gather, "candidates")
     rubric_form = None
     table = PairTable()
     example = ExampleSuite(

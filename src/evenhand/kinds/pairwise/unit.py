@@ -28,16 +28,16 @@ from evenhand.kinds.shared.rows import (
     named,
     without_empty,
 )
-from evenhand.units import Candidate, Pair
+from evenhand.units import Candidate, Pair, pair_id
 
 _TEXTS = ("topic",)
-_FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
+FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
 
 
 def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
     """The pairs of a row; raises RowError."""
     row = without_empty(row, _TEXTS)
-    topic, candidates = filled_text_of(row, "topic", _FIELDS), _candidates(row)
+    topic, candidates = filled_text_of(row, "topic", FIELDS), _candidates(row)
     meta, language, extras, ident = meta_of(row), language_of(row), extras_of(row), _id(row)
     several = len(candidates) > 2
     pairs: list[Pair] = []
@@ -125,9 +125,7 @@ def _candidate_value(candidate: Candidate) -> dict[str, str]:
 def _id(row: Mapping[str, Any]) -> str:
     for name in ("id", "pair_id"):
         check_id(row.get(name), name)
-        if row.get(name) is not None:
-            return str(row[name])
-    raise RowError('"pair_id" is missing')
+    return pair_id(row)
 
 
 def _candidates(row: Mapping[str, Any]) -> list[Candidate]:

@@ -15,11 +15,14 @@ from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.rubric.rubric_form import BandsForm
 from evenhand.kinds.rubric.shown import shown, summary
+from evenhand.kinds.rubric.unit import FIELDS
 from evenhand.kinds.rubric.verdict import READER
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm
 from evenhand.kinds.shared.own import OwnForm
+from evenhand.kinds.shared.table_form import TableForm
 from evenhand.limits import REPAIRS
+from evenhand.units import sample_id
 
 
 class RubricKind:
@@ -41,6 +44,7 @@ class RubricKind:
             marks=("model_output", "failure_tags", "evidence", "rationale", "dimensions"),
         ),
     )
+    table_form = TableForm("question", "model_output", FIELDS, sample_id)
     rubric_form = BandsForm()
     table = None
     example = ExampleSuite(

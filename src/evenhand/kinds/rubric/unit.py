@@ -26,14 +26,14 @@ from evenhand.kinds.shared.rows import (
 from evenhand.units import Sample, sample_id
 
 _TEXTS = ("question", "model_output")
-_FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRAS)
+FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRAS)
 
 
 def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
     """The sample of a row; raises RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
-    question = filled_text_of(row, "question", _FIELDS)
-    output = text_of(row, "model_output", _FIELDS)
+    question = filled_text_of(row, "question", FIELDS)
+    output = text_of(row, "model_output", FIELDS)
     meta = meta_of(row)
     check_id(row.get("id"))
     return Sample(

@@ -47,12 +47,6 @@ def text_of(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
     raise RowError(f'"{name}" is missing{_hint(row, name, fields)}')
 
 
-_ASKED = ("question", "prompt", "topic", "input", "query", "instruction", "вопрос", "问题", "質問")
-_ANSWERED = (
-    *("model_output", "answer", "output", "response", "completion", "reply"),
-    *("ответ", "回答", "答案", "出力"),
-)
-_USUAL = {name: names for names in (_ASKED, _ANSWERED) for name in names}
 _BESIDE_TEXT = frozenset(
     {"id", "ids", "no", "nr", "num", "number", "index", "idx", "count", "len", "length"}
     | {"type", "lang", "language", "url", "date", "time", "model"}
@@ -66,8 +60,7 @@ COLUMNS_SHOWN = 20
 def _hint(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
     """Which column was meant, where it holds texts and its name says so; else all there are."""
     texts = [key for key, value in row.items() if key not in fields and _is_text(key, value)]
-    usual = [key for key in texts if key.casefold() in _USUAL.get(name, ())]
-    near = usual[0] if len(usual) == 1 else None if usual else nearest(name, texts, cutoff=0.5)
+    near = nearest(name, texts, cutoff=0.5)
     if near:
         return f'; did you mean "{near}"? Map it: [columns] {name} = "{near}"'
     columns = [quoted(key) for key in row]

@@ -10,14 +10,17 @@ from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.shared.own import OwnForm
+from evenhand.kinds.shared.table_form import TableForm
 from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.judging import WeightedJudging
 from evenhand.kinds.weighted.measure import scored, scored_unit
 from evenhand.kinds.weighted.protocol import ALIASES, WeightedProtocol
 from evenhand.kinds.weighted.rubric_form import TaskForm
 from evenhand.kinds.weighted.shown import shown, summary
+from evenhand.kinds.weighted.unit import FIELDS
 from evenhand.kinds.weighted.verdict import READER
 from evenhand.limits import REPAIRS
+from evenhand.units import answer_id
 
 
 class WeightedKind:
@@ -53,6 +56,7 @@ class WeightedKind:
             ),
         ),
     )
+    table_form = TableForm("prompt", "answer", FIELDS, answer_id)
     rubric_form = TaskForm()
     table = None
     example = ExampleSuite(

@@ -25,19 +25,19 @@ from evenhand.kinds.shared.rows import (
 )
 from evenhand.kinds.weighted.tasks.read import TaskRubric, TaskRubricError, read_task
 from evenhand.kinds.weighted.tasks.toml import read_task_toml
-from evenhand.units import Answer, answer_id
+from evenhand.units import Answer, answer_id, task_name_of
 
 _TEXTS = ("prompt", "answer")
-_FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *EXTRAS)
+FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *EXTRAS)
 
 
 def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool) -> Answer:
     """The answer of a row; raises RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
-    name = filled_text_of(row, "task_name", _FIELDS)
-    prompt, answer = filled_text_of(row, "prompt", _FIELDS), text_of(row, "answer", _FIELDS)
+    prompt, answer = filled_text_of(row, "prompt", FIELDS), text_of(row, "answer", FIELDS)
     meta, language = meta_of(row), language_of(row)
     check_id(row.get("id"))
+    name = filled_text_of(row, "task_name", FIELDS) if "task_name" in row else task_name_of(row)
     return Answer(
         id=answer_id(row),
         task_name=name,

@@ -109,7 +109,8 @@ class WaitingUnits:
         return DataError(
             f"ids must be unique, but these repeat: {listed}",
             advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
-            " `task_name`), or meta fields that tell it apart.",
+            " `task_name`), or meta fields that tell it apart; files that hold the same questions"
+            ' are told apart so: data = [{ file = "v1.csv", prompt_variant = "v1" }, ...]',
         )
 
 

@@ -99,8 +99,6 @@ def test_candidates_may_come_from_the_columns_of_a_table() -> None:
         ({"topic": ""}, '"topic" is empty'),
         ({"topic": " \t"}, '"topic" is empty'),
         ({"topic": None}, '"topic" must be a text, and is null'),
-        ({"pair_id": None}, '"pair_id" is missing'),
-        ({"pair_id": ""}, '"pair_id" is missing'),
         ({"pair_id": 1.5}, '"pair_id" must be a text'),
         ({"meta": "x"}, '"meta" must be an object'),
         ({"language": ["ja"]}, '"language" must be a text such as "en", and is a list'),
@@ -110,6 +108,18 @@ def test_what_is_wrong_with_a_row_is_said(change: dict[str, Any], said: str) -> 
     with pytest.raises(RowError) as error:
         read_pairs(ROW | change)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "ident"),
+    [
+        ({"pair_id": None, "meta": {"question_id": "q7"}}, "q7"),
+        ({"pair_id": "", "topic": "Why?"}, "000f579acf"),
+        ({"pair_id": "", "topic": "  Why?\n"}, "000f579acf"),
+    ],
+)
+def test_a_row_without_an_id_is_called_by_its_question(change: dict[str, Any], ident: str) -> None:
+    assert read_pairs(ROW | change)[0].id == ident
 
 
 def test_a_missing_topic_is_guessed_at() -> None:

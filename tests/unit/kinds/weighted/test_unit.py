@@ -53,7 +53,6 @@ def test_an_answer_may_be_empty_and_other_empty_cells_are_absent() -> None:
 
 
 WRONG = [
-    ({"task_name": ...}, '"task_name" is missing'),
     ({"task_name": " "}, '"task_name" is empty'),
     ({"task_name": 5}, '"task_name" must be a text, and is a number'),
     ({"prompt": ...}, '"prompt" is missing'),

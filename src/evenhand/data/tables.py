@@ -1,0 +1,279 @@
+"""Tables as their users have them, turned into rows of the contract.
+
+Columns are found by their usual names, constants of a file are filled in, rows without ids are
+called by what identifies them. What was understood is told once; nothing is guessed silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from evenhand.data.columns import flattened, place
+from evenhand.data.read import FileForm, Row, rows
+from evenhand.data.recognise import Recognition, recognise
+from evenhand.errors import DataError
+from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.shared.table_form import PlacedRow, TableForm
+from evenhand.units import META_FIELDS, question_hash
+
+ROWS_LOOKED_AT = 200
+"""How far columns are looked for: rows of JSON need not all have the same."""
+META_CHARS = 200
+"""A longer text is no label of a row, and is not kept as meta."""
+ANSWER_CHARS = 100_000
+"""A longer answer is warned about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A data file, what is true of all its rows, and the folder that it must lie in."""
+
+    path: Path
+    root: Path | None = None
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Field to value; a field that is none of the contract's belongs to `meta`."""
+    encoding: str | None = None
+    sheet: str | None = None
+
+    def rows(self, columns: Mapping[str, str]) -> Iterator[Row]:
+        """Its rows with these columns copied to fields."""
+        form = FileForm(encoding=self.encoding, sheet=self.sheet)
+        return rows(self.path, columns, root=self.root, form=form)
+
+
+class Table:
+    """A source whose columns were recognised."""
+
+    def __init__(self, source: Source, columns: Mapping[str, str], form: TableForm) -> None:
+        self.source, self._form = source, form
+        self._constants = {
+            name if name.split(".")[0] in {*form.fields, form.answer} else f"meta.{name}": value
+            for name, value in source.constants.items()
+        }
+        sample = [row.value for row in islice(source.rows({}), ROWS_LOOKED_AT)]
+        names = list(dict.fromkeys(name for row in sample for name in row))
+        mapped = {**columns, **dict.fromkeys(self._constants, "")}
+        self.recognition = recognise(names, mapped, form, str(source.path))
+        self._columns = {**columns, **self.recognition.columns}
+        self.is_long = form.gather is not None and form.several not in {*names, *mapped}
+        self.are_ids_guessed = "id" in self.recognition.columns
+        self.has_ids = "id" in names or "id" in self._columns
+
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """The rows that hold anything, each with its number in the table."""
+        for number, row in enumerate(self.source.rows(self._columns), 1):
+            value = row.value
+            if all(cell in ("", None) for _, cell in flattened(value)):
+                continue
+            for name, constant in self._constants.items():
+                place(value, name, constant, row.where)
+            self._keep_spare(value)
+            yield number, row
+
+    def _keep_spare(self, value: dict[str, Any]) -> None:
+        spare = {name: value[name] for name in self.recognition.spare if name in value}
+        labels = {name: cell for name, cell in spare.items() if _is_label(cell)}
+        if labels:
+            value["meta"] = {**labels, **(value.get("meta") or {})}
+
+
+def _is_label(cell: object) -> bool:
+    if isinstance(cell, str):
+        return 0 < len(cell) <= META_CHARS
+    return isinstance(cell, bool | int | float)
+
+
+class Tables:
+    """The tables of a run, to be read as rows of the contract, as often as is needed. No file is
+    opened before the first row is."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        columns: Mapping[str, str],
+        form: TableForm,
+        notify: Callable[[str], None],
+    ) -> None:
+        self._sources, self._columns = sources, columns
+        self._form, self._tell = form, _Once(notify)
+
+    @cached_property
+    def _tables(self) -> list[Table]:
+        tables = [Table(source, self._columns, self._form) for source in self._sources]
+        self._tell_columns(tables)
+        return tables
+
+    def _tell_columns(self, tables: Sequence[Table]) -> None:
+        files: dict[str, list[str]] = {}
+        for table in tables:
+            recognition: Recognition = table.recognition
+            files.setdefault(recognition.line, []).append(table.source.path.name)
+            for remark in recognition.remarks:
+                self._tell(f"{table.source.path}: {remark}")
+        for line, names in files.items():
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            if line:
+                self._tell(f"Columns of {names[0]}{more}: {line}")
+
+    def rows(self) -> Iterator[tuple[Path, Row]]:
+        """Every row with its file, each called by an id of its own; raises DataError."""
+        long = [table for table in self._tables if table.is_long]
+        lengths = _Lengths(self._form)
+        if long:
+            yield from self._gathered(long)
+        calling = _calling([table for table in self._tables if not table.is_long], self._form)
+        for table, name_row in calling:
+            for number, row in table.rows():
+                name_row(row.value, number)
+                lengths.add(row.value)
+                yield table.source.path, row
+        for remark in lengths.remarks:
+            self._tell(remark)
+
+    def _gathered(self, tables: Sequence[Table]) -> Iterator[tuple[Path, Row]]:
+        assert self._form.gather is not None
+        answers = (PlacedRow(row.value, row.where) for table in tables for _, row in table.rows())
+        path = tables[0].source.path
+        try:
+            gathered = self._form.gather(answers)
+        except RowError as error:
+            raise DataError(str(error), where=str(path)) from None
+        for remark in gathered.remarks:
+            self._tell(remark)
+        for value, where in gathered.rows:
+            yield path, Row(value, where)
+
+
+class _Once:
+    """Tells each line once, however often the data are read."""
+
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self._notify, self._lines = notify, set[str]()
+
+    def __call__(self, line: str) -> None:
+        if line not in self._lines:
+            self._lines.add(line)
+            self._notify(line)
+
+
+class _Lengths:
+    """Answers that nobody may have meant to have judged: empty, or endless."""
+
+    def __init__(self, form: TableForm) -> None:
+        self._field, self._empty, self._long = form.answer, 0, 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        answer = row.get(self._field)
+        if isinstance(answer, str):
+            self._empty += not answer.strip()
+            self._long += len(answer) > ANSWER_CHARS
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        if self._empty:
+            yield f"{_answers(self._empty)} empty, and judged as such"
+        if self._long:
+            yield f"{_answers(self._long)} longer than {ANSWER_CHARS:,} characters"
+
+
+def _answers(number: int) -> str:
+    return "1 answer is" if number == 1 else f"{number} answers are"
+
+
+NameRow = Callable[[dict[str, Any], int], None]
+"""Gives a row, with its number, an id of its own where it has none."""
+
+
+def _calling(tables: Sequence[Table], form: TableForm) -> Iterator[tuple[Table, NameRow]]:
+    """Each table with what calls its rows."""
+    roles = {id(table): _role_of_ids(table, form) for table in tables}
+    needs_question = any(_are_alike(table, form, roles[id(table)]) for table in tables)
+    for table in tables:
+        yield table, partial(_name_row, form, roles[id(table)], needs_question, set[str]())
+
+
+def _name_row(
+    form: TableForm,
+    ids: str,
+    needs_question: bool,
+    ids_so_far: set[str],
+    row: dict[str, Any],
+    number: int,
+) -> None:
+    _apply_role(row, ids)
+    if row.get("id") not in (None, ""):
+        return
+    if needs_question:
+        _add_question_id(row, form)
+    ident = form.id_of(row)
+    if ident in ids_so_far:
+        row["id"] = f"{ident}#{number}"
+    ids_so_far.add(ident)
+
+
+def _add_question_id(row: dict[str, Any], form: TableForm) -> None:
+    meta = row.get("meta") or {}
+    question = question_hash(row.get(form.question))
+    if isinstance(meta, dict) and meta.get("question_id") in (None, "") and question:
+        row["meta"] = {**meta, "question_id": question}
+
+
+def _are_alike(table: Table, form: TableForm, ids: str) -> bool:
+    """Whether rows that are called by their meta fields would be called the same."""
+    names: set[str] = set()
+    for row in _nameless(table, ids):
+        name = form.id_of(row)
+        if name in names:
+            return True
+        names.add(name)
+    return False
+
+
+def _nameless(table: Table, ids: str) -> Iterator[dict[str, Any]]:
+    """Rows that neither an id nor a question's id names, unless the first ones all have one."""
+    are_all_named = True
+    for number, (_, row) in enumerate(table.rows()):
+        if are_all_named and number >= ROWS_LOOKED_AT:
+            return
+        _apply_role(row.value, ids)
+        meta = row.value.get("meta")
+        question = meta.get("question_id") if isinstance(meta, dict) else None
+        if row.value.get("id") in (None, "") and question in (None, ""):
+            are_all_named = False
+            yield row.value
+
+
+def _apply_role(row: dict[str, Any], ids: str) -> None:
+    if ids == "id":
+        return
+    ident, meta = row.pop("id", None), row.get("meta") or {}
+    if ids == "question_id" and ident not in (None, "") and isinstance(meta, dict):
+        row["meta"] = {"question_id": ident, **meta}
+
+
+def _role_of_ids(table: Table, form: TableForm) -> str:
+    """What the column `id` of a table holds: ids of rows; where they repeat and rows differ in
+    their meta fields, ids of questions; nothing, where they repeat and the name was a guess."""
+    if not table.has_ids or (not table.are_ids_guessed and not table.recognition.columns):
+        return "id"
+    ids: set[str] = set()
+    wholes: set[tuple[str, ...]] = set()
+    do_repeat = do_wholes_repeat = False
+    for _, row in table.rows():
+        ident, meta = str(row.value.get("id")), row.value.get("meta")
+        fields = meta if isinstance(meta, dict) else {}
+        whole = (ident, *(str(fields.get(name)) for name in META_FIELDS))
+        do_repeat |= ident in ids
+        do_wholes_repeat |= whole in wholes
+        ids.add(ident)
+        wholes.add(whole)
+    if not do_repeat:
+        return "id"
+    if not do_wholes_repeat:
+        return "question_id"
+    return "none" if table.are_ids_guessed else "id"

@@ -1,0 +1,75 @@
+"""What columns are usually called, in English, Russian, Chinese and Japanese, by what they hold.
+
+Names are compared folded: case, width, spaces, `_` and `-` make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+QUESTION = (
+    *("question", "prompt", "input", "query", "instruction", "topic", "task", "problem"),
+    *("user_input", "user_message", "user_prompt", "request", "questions", "prompts"),
+    *("вопрос", "запрос", "промпт", "промт", "задание", "тема", "инструкция", "ввод"),
+    *("问题", "提问", "题目", "输入", "提示词", "指令", "用户输入", "主题", "問題文"),
+    *("質問", "問題", "入力", "プロンプト", "指示", "お題", "設問", "質問文", "トピック", "課題"),
+)
+ANSWER = (
+    *("model_output", "answer", "output", "response", "completion", "reply", "generation"),
+    *("model_answer", "model_response", "answer_text", "generated_text", "prediction"),
+    *("generated_answer", "assistant_response", "answers", "outputs", "responses"),
+    *("ответ", "ответ_модели", "вывод", "ответы", "результат"),
+    *("回答", "答案", "输出", "回复", "答复", "模型输出", "模型回答", "模型回复"),
+    *("出力", "応答", "返答", "解答", "モデル出力", "モデルの回答", "モデルの出力", "答え"),
+)
+MODEL = (
+    *("model", "model_name", "model_id", "llm", "model_version", "generator", "modelname"),
+    *(
+        "модель",
+        "название_модели",
+        "имя_модели",
+        "模型",
+        "模型名称",
+        "模型名",
+        "モデル",
+        "モデル名",
+    ),
+)
+VARIANT = (
+    *("prompt_variant", "variant", "version", "prompt_version", "prompt_name", "prompt_id"),
+    *("вариант", "версия", "вариант_промпта", "версия_промпта"),
+    *("变体", "版本", "提示词版本", "バージョン", "バリアント", "プロンプト版"),
+)
+QUESTION_ID = (
+    *("question_id", "qid", "question_no", "question_number", "task_id", "topic_id", "item_id"),
+    *("id_вопроса", "номер_вопроса", "ид_вопроса", "问题id", "题号", "问题编号", "题目id"),
+    *("質問id", "問題id", "質問番号", "問題番号", "設問番号"),
+)
+RUN_ID = ("run_id", "run", "прогон", "запуск", "运行", "批次", "実行id")
+EVAL_SET = ("eval_set_variant", "eval_set", "dataset", "набор", "数据集", "データセット")
+IDENT = (
+    *("id", "uid", "uuid", "sample_id", "row_id", "record_id", "ид", "номер", "№"),
+    *("编号", "序号", "番号", "no", "no."),
+)
+REFERENCE = (
+    *("reference", "reference_answer", "ground_truth", "expected", "expected_output"),
+    *("expected_answer", "ideal", "ideal_answer", "gold", "gold_answer", "target", "golden_answer"),
+    *("correct_answer", "reference_output", "golden", "groundtruth"),
+    *("эталон", "эталонный_ответ", "правильный_ответ", "ожидаемый_ответ", "референс"),
+    *("参考答案", "标准答案", "正确答案", "参考回答", "参考", "期望输出"),
+    *("正解", "模範解答", "参照回答", "期待される回答", "模範回答"),
+)
+CONTEXT = (
+    *("context", "contexts", "passage", "source_text", "контекст", "上下文", "背景"),
+    *("文脈", "コンテキスト"),
+)
+RUBRIC = ("rubric", "criteria", "критерии", "рубрика", "评分标准", "ルーブリック", "採点基準")
+LANGUAGE = ("language", "язык", "语言", "言語")
+TASK_NAME = ("task_name", "название_задачи", "задача", "任务", "任务名称", "タスク名", "タスク")
+
+
+def folded(name: str) -> str:
+    """A column's name as it is compared."""
+    wide = unicodedata.normalize("NFKC", name).casefold()
+    return re.sub(r"[\s_\-]+", "_", wide.strip(" \t\ufeff:：?？*")).strip("_")

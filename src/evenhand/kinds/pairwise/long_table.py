@@ -1,0 +1,124 @@
+"""One row per answer becomes one row per topic: the rows of a topic are its candidates.
+
+A candidate is called by its model and its prompt variant, as far as these set answers apart; which
+place it has is the order of the table, so that answers added at the end leave the others as they
+were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evenhand.errors import quoted
+from evenhand.kinds.shared.rows import EXTRAS, RowError, filled_text_of
+from evenhand.kinds.shared.table_form import Gathered, PlacedRow
+from evenhand.units import joined_id, question_hash
+
+AUTHORS = ("model", "prompt_variant")
+"""The meta fields that say whose answer it is."""
+_APART = ("run_id", "eval_set_variant")
+"""Answers that differ in these are not held against each other."""
+_SHARED = ("language", *EXTRAS)
+
+
+def gather(rows: Iterable[PlacedRow]) -> Gathered:
+    """The topics of a long table, each with its candidates; raises RowError. Topics with a single
+    answer, and answers that are empty, are left out, and counted in the remarks."""
+    answers = list(rows)
+    filled = [row for row in answers if str(row.value.get("answer") or "").strip()]
+    names = _author_fields(filled)
+    topics: dict[tuple[str, str], list[PlacedRow]] = {}
+    for row in filled:
+        topics.setdefault(_topic_key(row), []).append(row)
+    paired = [group for group in topics.values() if len(group) > 1]
+    if not paired:
+        raise RowError(_no_pair(len(topics)))
+    remarks: list[str] = []
+    if len(answers) > len(filled):
+        remarks.append(f"{len(answers) - len(filled)} answers are empty and meet no other")
+    if len(topics) > len(paired):
+        remarks.append(f"{len(topics) - len(paired)} topics have one answer and make no pair")
+    return Gathered([_row(group, names) for group in paired], remarks)
+
+
+def _meta(row: PlacedRow) -> Mapping[str, Any]:
+    meta = row.value.get("meta")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _author_fields(rows: Sequence[PlacedRow]) -> tuple[str, ...]:
+    """Those of the fields that take more than one value; raises RowError where nothing says whose
+    an answer is."""
+    values = {name: {str(_meta(row).get(name) or "") for row in rows} for name in AUTHORS}
+    varying = tuple(name for name in AUTHORS if len(values[name]) > 1)
+    if not varying and rows and not any(values[name] - {""} for name in AUTHORS):
+        raise RowError(
+            "no column says whose answer it is, so that answers to one topic can be compared;"
+            ' map one: [columns] meta.model = "COLUMN", or name a file per model:'
+            ' data = [{ file = "a.csv", model = "a" }, ...]'
+        )
+    return varying or AUTHORS
+
+
+def _topic_key(row: PlacedRow) -> tuple[str, str]:
+    try:
+        topic = filled_text_of(row.value, "topic", tuple(row.value))
+    except RowError as error:
+        raise RowError(f"{error} (at {row.where})") from None
+    meta = _meta(row)
+    apart = joined_id(meta[name] for name in _APART if meta.get(name) not in (None, ""))
+    return apart, str(meta.get("question_id") or question_hash(topic))
+
+
+def _no_pair(topics: int) -> str:
+    return (
+        f"no topic has two answers: {topics} topics, one answer each;"
+        " answers to compare must have the same topic, letter by letter, or the same question_id"
+    )
+
+
+def _row(group: Sequence[PlacedRow], names: Sequence[str]) -> PlacedRow:
+    first = group[0]
+    apart, question = _topic_key(first)
+    ids = {str(row.value.get("id") or "") for row in group}
+    # An id that is the same in all rows of a topic is the topic's own.
+    ident = ids.pop() if len(ids) == 1 else ""
+    value: dict[str, Any] = {"pair_id": f"{apart}/{ident or question}".lstrip("/")}
+    value |= {"topic": first.value["topic"], "candidates": _candidates(group, names)}
+    value["meta"] = _common_meta(group)
+    for name in _SHARED:
+        filled = [row.value[name] for row in group if row.value.get(name) not in (None, "")]
+        if filled:
+            value[name] = filled[0]
+    return PlacedRow(value, first.where)
+
+
+def _candidates(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[str, Any]]:
+    candidates: list[dict[str, Any]] = []
+    places: dict[str, str] = {}
+    for row in group:
+        meta = _meta(row)
+        ident = joined_id(meta[name] for name in names if meta.get(name) not in (None, ""))
+        if not ident:
+            raise RowError(f"nothing says whose answer the row at {row.where} is")
+        if ident in places:
+            raise RowError(
+                f"{quoted(ident)} answers the same topic at {places[ident]} and {row.where};"
+                ' tell them apart: [columns] meta.run_id = "COLUMN"'
+            )
+        places[ident] = row.where
+        candidate = {"id": ident, "text": row.value["answer"]}
+        model = meta.get("model")
+        candidates.append(candidate | ({"model": model} if model and model != ident else {}))
+    return candidates
+
+
+def _common_meta(group: Sequence[PlacedRow]) -> dict[str, Any]:
+    """What all answers to a topic have in common, less whose they are."""
+    first, *others = (_meta(row) for row in group)
+    return {
+        name: value
+        for name, value in first.items()
+        if name not in AUTHORS and all(meta.get(name) == value for meta in others)
+    }

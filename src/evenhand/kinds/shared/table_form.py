@@ -1,0 +1,42 @@
+"""What a kind takes from a table that somebody else laid out: which fields it needs, how a row is
+called, and what becomes of one row per answer where the kind compares answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class PlacedRow(NamedTuple):
+    """A row, and where it stands."""
+
+    value: dict[str, Any]
+    where: str
+
+
+class Gathered(NamedTuple):
+    """The rows of a kind that rows of a long table make, and what a person should know of it."""
+
+    rows: Sequence[PlacedRow]
+    remarks: Sequence[str] = ()
+
+
+Gather = Callable[[Iterable[PlacedRow]], Gathered]
+"""From one row per answer to one row per question; raises RowError."""
+
+
+class TableForm(NamedTuple):
+    """The fields that a kind takes from the columns of a table."""
+
+    question: str
+    """The field of what was asked."""
+    answer: str
+    """The field of what was answered, where a row is one answer."""
+    fields: tuple[str, ...]
+    """All fields of a row of the contract."""
+    id_of: Callable[[Mapping[str, Any]], str]
+    """What a row is called, by itself or by what identifies it."""
+    gather: Gather | None = None
+    """For a kind whose rows hold several answers."""
+    several: str = ""
+    """The field that holds them: a table that has it is no long one."""
