@@ -153,8 +153,9 @@ class Scoring:
     judgment: Callable[[Judgment], Scored | None]
     summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
     """What verdicts come to, each with the stored text of its unit."""
-    tags: tuple[str, ...] = ()
-    """The failure tags that a verdict may have."""
+    tags: Callable[[LoadedProtocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}
+    """The failure tags that a verdict under a protocol may have, each with its name in the first of
+    some languages that has one."""
     full_marks: int | None = None
     """What a total is out of; None where verdicts have no total of their own."""
     has_critical_fails: bool = False

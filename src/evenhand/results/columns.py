@@ -47,7 +47,8 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
         units.append(stored.id)
         columns.add({"unit": stored.id, **unit.fields})
         widen_ends(ends, unit.ends)
-    rows = _ScoreRows(measure.tags)
+    tag_names = tuple(recorded.tag_names())
+    rows = _ScoreRows(tag_names)
     for no, judge, repeat, text in store.judged(scope):
         if text.status != "left_out":
             judgment = recorded.kind.read_judgment(text)
@@ -64,7 +65,7 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
         judge=rows.place(1),
         repeat=rows.place(2),
         tags=rows.tags(),
-        tag_names=measure.tags,
+        tag_names=tag_names,
         critical=np.array(rows.critical, dtype=np.bool_),
         units=units,
         fields=fields,

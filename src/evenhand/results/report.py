@@ -104,7 +104,8 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
     report = sections(store, recorded, options, language).report()
     if options.summary:
         return report
-    return replace(report, units=_units(store, recorded, report, words(language)))
+    say = words(language).naming_tags(report.tag_names)
+    return replace(report, units=_units(store, recorded, report, say))
 
 
 def write_report(
@@ -200,6 +201,7 @@ class _Of:
             "coverage": self.coverage(units),
             "selected": self._selected(),
             "sequential": self.recorded.manifest.is_sequential,
+            "tag_names": self.recorded.tag_names(self.language),
         }
 
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.errors import UsageError, quoted
-from evenhand.files.protocols import judging_of
+from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS, load_protocol
-from evenhand.kinds.kind import Judging, Kind, Voting
+from evenhand.kinds.kind import Judging, Kind, Scoring, Voting
 from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
@@ -110,6 +110,15 @@ class Recorded:
         """What orders of a pair that contradict each other come to, where nobody says otherwise."""
         source = self.manifest.judging.source
         return source.on_conflict if source else "uncertain"
+
+    def tag_names(self, language: str = "en") -> Mapping[str, str]:
+        """The failure tags that its verdicts may have, each with its name: in a language where the
+        protocol has it there, else in that of the run."""
+        measure = self.kind.measure
+        if not isinstance(measure, Scoring):
+            return {}
+        protocol = find_protocol(self.kind_name) if self.imported else self.protocol
+        return measure.tags(protocol, (language, self.manifest.judging.language, "en"))
 
     def judgment(self, stored: StoredJudgment) -> Judgment:
         """A judgment of the run as it was kept."""

@@ -67,7 +67,7 @@ def filters(
     winner: Literal["", "A", "B", "tie", "uncertain"] = "",
     candidate: Text = "",
     flag: Text = "",
-    tag: Literal["", "A", "B", "C", "D", "E"] = "",
+    tag: Text = "",
     confidence: Literal["", "high", "medium", "low"] = "",
     field: Text = "",
     value: Text = "",

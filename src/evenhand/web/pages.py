@@ -86,7 +86,7 @@ class Pages:
         many = got is None or got["verdicts"] > FIGURES_AT_ONCE
         charts = report = None
         computing = got is not None and got["verdicts"] > 0 and (figures or not many)
-        say = self._render.words(request)
+        say = self._words(request, recorded)
         if computing:
             charts = self._desk.charts(recorded, say)
             # Answer, tables and pictures are of the same verdicts.
@@ -116,6 +116,11 @@ class Pages:
             duration=_duration,
         )
 
+    def _words(self, request: Request, recorded: Recorded) -> Words:
+        """The labels of a page about a run, its failure tags as its protocol names them."""
+        say = self._render.words(request)
+        return say.naming_tags(recorded.tag_names(say.language))
+
     def units(
         self,
         request: Request,
@@ -129,7 +134,7 @@ class Pages:
         browsed, page = read_filters(recorded, filters), page_request(after, before)
         with self._desk.stores.lent() as store:
             rows, beside = pages.judgment_rows(store, recorded, browsed, page)
-        say, query = self._render.words(request), _query(filters)
+        say, query = self._words(request, recorded), _query(filters)
         here = f"/runs/{recorded.row.id}/units"
         offered = self._desk.suggestions(recorded)
         values = dict.fromkeys(
@@ -146,8 +151,10 @@ class Pages:
         return self._render(
             request,
             "units.html",
+            say=say,
             place="",
             run=recorded,
+            tags=list(recorded.tag_names(say.language)),
             given=filters,
             filtered=bool(query),
             reasons=sorted({*(stands.counts.failures if stands else ()), filters["reason"]} - {""}),
@@ -169,7 +176,7 @@ class Pages:
         """One unit with all that led to its judgments."""
         recorded = self._desk.run(run)
         unit, judged = self._desk.unit(recorded, id)
-        say = self._render.words(request)
+        say = self._words(request, recorded)
         shown_unit = recorded.kind.shown(unit.body, [entry.judgment for entry in judged])
         drill = unit_blocks(shown_unit, judged, say, names_of(recorded, say.language))
         return self._render(

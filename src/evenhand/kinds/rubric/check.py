@@ -5,7 +5,7 @@ Deterministic and total: the same text gives the same result, and nothing here r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
@@ -20,7 +20,6 @@ from evenhand.kinds.shared.words import Words
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
 
-TAGS = ("A", "B", "C", "D", "E")
 _ASKED = ("scores", "failure_tags", "notes")
 _INNER = ("evidence", "rationale", "score")
 
@@ -51,12 +50,15 @@ def check_reply(
     asked_meta: bool = False,
     is_compact: bool = False,
     sources: Sources | None = None,
+    tags: Sequence[str] | None = None,
 ) -> Checked[RubricVerdict]:
     """Hold one reply to the contract. `asked_meta` says that the prompt demands a copy of meta,
     `exposed` that the judge was shown it. A judge that fills a compact form need not give
-    reasons."""
+    reasons. `sources` and `tags` follow from the sample and the words, where they are not at hand
+    already."""
     sources = sources or sources_of(sample, rubric)
-    check = _Check(sample, rubric, words, exposed, asked_meta, is_compact, sources)
+    allowed = tuple(words.tags) if tags is None else tags
+    check = _Check(sample, rubric, words, exposed, asked_meta, is_compact, sources, allowed)
     value = check.object_in(text) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 
@@ -71,11 +73,12 @@ class _Check(Inspection):
         asked_meta: bool,
         is_compact: bool,
         sources: Sources,
+        allowed_tags: Sequence[str],
     ) -> None:
         super().__init__(words)
         self.sample, self.rubric = sample, rubric
         self.exposed, self.asked_meta = exposed, asked_meta
-        self.is_compact, self.sources = is_compact, sources
+        self.is_compact, self.sources, self.allowed_tags = is_compact, sources, allowed_tags
 
     def reply(self, value: dict[str, Any]) -> RubricVerdict:
         """The verdict that the reply's object gives, every part of it there."""
@@ -216,11 +219,11 @@ class _Check(Inspection):
         if not self.typed(value, list, "list", "failure_tags"):
             return ()
         tags = cast("list[Any]", value)
-        unknown = [tag for tag in tags if tag not in TAGS]
+        unknown = [tag for tag in tags if tag not in self.allowed_tags]
         for tag in unknown:
-            written, allowed = jsontext.as_text(tag), ", ".join(TAGS)
+            written, allowed = jsontext.as_text(tag), ", ".join(self.allowed_tags)
             self.breach("tag_unknown", "schema", "failure_tags", value=written, allowed=allowed)
-        ordered = [tag for tag in TAGS if tag in tags]
+        ordered = [tag for tag in self.allowed_tags if tag in tags]
         if not unknown and ordered != tags:
             self.fix("tags", "failure_tags")
         return tuple(ordered)

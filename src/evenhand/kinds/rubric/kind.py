@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
-from evenhand.kinds.rubric.check import TAGS
 from evenhand.kinds.rubric.judging import RubricJudging
 from evenhand.kinds.rubric.measure import scored, scored_unit
 from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
@@ -18,11 +18,19 @@ from evenhand.kinds.rubric.shown import shown, summary
 from evenhand.kinds.rubric.unit import FIELDS
 from evenhand.kinds.rubric.verdict import READER
 from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.shared.load import Protocol, ProtocolError, ProtocolForm
 from evenhand.kinds.shared.own import OwnForm
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.limits import REPAIRS
 from evenhand.units import sample_id
+
+
+def tag_names(protocol: Protocol, languages: Sequence[str]) -> Mapping[str, str]:
+    """The failure tags of a protocol, named in the first of some languages that it has names in."""
+    for language in languages:
+        with suppress(ProtocolError):
+            return protocol.words(language).tags
+    return {}
 
 
 class RubricKind:
@@ -31,9 +39,10 @@ class RubricKind:
     name = "rubric"
     noun, question_noun = "sample", "question"
     settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
-    measure = Scoring(scored_unit, scored, summary, TAGS)
+    measure = Scoring(scored_unit, scored, summary, tag_names)
     form = ProtocolForm(
-        keys=("no_evidence",),
+        keys=("no_evidence", "tags"),
+        tables=("tags",),
         must=frozenset({"question", "model_output", "rubric"}),
         may=frozenset({"tags", "extras", "shape"}),
         own=OwnForm(
@@ -77,7 +86,7 @@ class RubricKind:
         return RubricJudging(languages, terms.language)
 
     def check_protocol(self, protocol: Protocol, language: str) -> None:
-        """There are no tables."""
+        protocol.words(language)
 
     def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
         return {"no_evidence": protocol.given.get("no_evidence")}

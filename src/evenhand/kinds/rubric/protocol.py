@@ -8,7 +8,7 @@ list of what is wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import accumulate
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.rubric.check import TAGS, Sources, check_reply, sources_of
+from evenhand.kinds.rubric.check import Sources, check_reply, sources_of
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.shared.asking import Asking, Conversation, converse
@@ -56,9 +56,9 @@ class Form(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def form_of(rubric: Rubric) -> Form:
+def form_of(rubric: Rubric, tags: tuple[str, ...]) -> Form:
     """The form of a reply under a rubric: rows often repeat one rubric."""
-    return Form(jsontext.dump(_shape(rubric, None)), Schema(_full_schema(rubric, None)))
+    return Form(jsontext.dump(_shape(rubric, None)), Schema(_full_schema(rubric, tags, None)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +72,14 @@ class RubricProtocol:
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
     own: OwnPrompt | None = None
-    tags: str = field(init=False, compare=False)
-    """The failure tags as a judge is told of them."""
+    tags: tuple[str, ...] = field(init=False, compare=False)
+    """The failure tags that a reply may give."""
+    tag_lines: str = field(init=False, compare=False)
+    """The same as a judge is told of them."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tags", _tag_lines(self.words.phrases))
+        object.__setattr__(self, "tags", tuple(self.words.tags))
+        object.__setattr__(self, "tag_lines", _tag_lines(self.words))
 
     async def judge(self, sample: Sample, asking: Asking) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
@@ -119,6 +122,7 @@ class RubricProtocol:
             asked_meta=self.own is not None and self.own.says("meta"),
             is_compact=style == "compact",
             sources=sources,
+            tags=self.tags,
         )
 
     def rubric_of(self, sample: Sample) -> Rubric:
@@ -131,11 +135,11 @@ class RubricProtocol:
     def question(self, sample: Sample, rubric: Rubric, style: Style) -> Question:
         """What the judge is asked about one sample."""
         prompt = self.prompts[style]
-        shape, schema = form_of(rubric)
+        shape, schema = form_of(rubric, self.tags)
         neutral = self._neutral(prompt, rubric, style) if style == "compact" else None
         if self.expose_meta:
             shape = jsontext.dump(_shape(rubric, sample.meta))
-            schema = Schema(_full_schema(rubric, dict(sample.meta)))
+            schema = Schema(_full_schema(rubric, self.tags, dict(sample.meta)))
         if style == "compact":
             quotes = fragments(sample.model_output)
             meta = dict(sample.meta) if self.expose_meta else None
@@ -151,7 +155,7 @@ class RubricProtocol:
         """The prompt about nothing."""
         unknown = self.words.neutral
         blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
-        return self._messages(prompt, blank, rubric, form_of(rubric).shape, style)
+        return self._messages(prompt, blank, rubric, form_of(rubric, self.tags).shape, style)
 
     def _messages(
         self, prompt: Prompt, sample: Sample, rubric: Rubric, shape: str, style: Style
@@ -165,7 +169,7 @@ class RubricProtocol:
         blind |= shown_extras(sample.extras, self.use)
         if self.expose_meta:
             blind = {"meta": sample.meta, **blind}
-        offered = {"rubric": rubric.text, "shape": shape, "tags": self.tags}
+        offered = {"rubric": rubric.text, "shape": shape, "tags": self.tag_lines}
         return self.own.messages(unit_of(blind, ALIASES, offered))
 
     def _values(self, sample: Sample, rubric: Rubric, shape: str, output: str) -> dict[str, str]:
@@ -176,7 +180,7 @@ class RubricProtocol:
         values = fenced(texts | extras)
         values["model_output"] = values[output]
         values["extras"] = "\n".join(values[name] for name in extras)
-        values |= {"shape": shape, "tags": self.tags}
+        values |= {"shape": shape, "tags": self.tag_lines}
         if self.expose_meta:
             values["extras"] += f"\n{self.words.copy_meta}"
         return values
@@ -196,13 +200,14 @@ class RubricProtocol:
         )
 
 
-def _tag_lines(phrases: Mapping[str, str]) -> str:
+def _tag_lines(words: Words) -> str:
     """The failure tags as a judge is told of them, one per line."""
+    phrases = words.phrases
     return "\n".join(
-        phrases["tag_line"].format(
-            tag=tag, name=phrases[f"tags.{tag}"], meaning=phrases[f"tag_meanings.{tag}"]
-        )
-        for tag in TAGS
+        phrases["tag_line"]
+        .format(tag=tag, name=name, meaning=phrases.get(f"tag_meanings.{tag}", ""))
+        .rstrip(": ")
+        for tag, name in words.tags.items()
     )
 
 
@@ -227,7 +232,9 @@ def _shape(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
     return shape if meta is None else {"meta": meta, **shape}
 
 
-def _full_schema(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+def _full_schema(
+    rubric: Rubric, tag_ids: Sequence[str], meta: Mapping[str, Any] | None
+) -> dict[str, Any]:
     text = {"type": "string"}
     dimensions = {
         d.id: object_of(
@@ -237,7 +244,7 @@ def _full_schema(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, An
         )
         for d in rubric.dimensions
     }
-    tags = {"type": "array", "items": {"type": "string", "enum": list(TAGS)}}
+    tags = {"type": "array", "items": {"type": "string", "enum": list(tag_ids)}}
     reply = {"scores": object_of(**dimensions), "failure_tags": tags, "notes": text}
     return object_of(**(reply if meta is None else {"meta": _schema_of(meta), **reply}))
 

@@ -28,6 +28,10 @@ AGAIN = "own.again.md"
 """How a re-ask is worded beside it, where the protocol does not speak its language."""
 _FORMLESS = "problems_of_any_form"
 """What takes the place of problems whose wording takes a JSON object for granted."""
+_TAG_ID = re.compile(r"[\w-]{1,16}")
+_TAG_FORM = (
+    "[[tags]] each need an id of their own: at most 16 letters, digits, hyphens and underscores"
+)
 _PROMPT = re.compile(r"prompts/([\w-]+)\.md")
 _PLACES: dict[Style, str] = {"full": "prompts/{}.md", "compact": "prompts/compact/{}.md"}
 
@@ -148,6 +152,7 @@ class Protocol:
         texts = _joined(english, self._said(language))
         own, form = self.own, self.form.own
         texts |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
+        texts |= self._tags(language) if "tags" in self.given else {}
         try:
             words = Words(
                 problems=texts["problems"],
@@ -169,6 +174,25 @@ class Protocol:
         if not isinstance(phrase, str) or not phrase.strip():
             raise ProtocolError("protocol.toml", f"no_evidence has no phrase in {language}")
         return phrase
+
+    def _tags(self, language: str) -> dict[str, dict[str, str]]:
+        """The failure tags that a protocol of the user's own has in the place of the built-in
+        ones: their names, and what the judge is told of each."""
+        table = self.given["tags"]
+        rows = cast("list[object]", table) if isinstance(table, list) else [None]
+        names: dict[str, str] = {}
+        meanings: dict[str, str] = {}
+        for row in rows:
+            values = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else {}
+            tag, name = values.get("id"), self.said(values, language)
+            if not isinstance(tag, str) or not _TAG_ID.fullmatch(tag) or tag in names:
+                raise ProtocolError("protocol.toml", _TAG_FORM)
+            if not isinstance(name, str) or not name.strip():
+                raise ProtocolError("protocol.toml", f'tag {tag} has no name in "{language}"')
+            meaning = values.get("meaning", {})
+            names[tag] = name.strip()
+            meanings[tag] = str(meaning.get(language, "") if isinstance(meaning, Mapping) else "")
+        return {"tags": names, "tag_meanings": meanings}
 
     def _said(self, language: str) -> dict[str, Any]:
         """The protocol's own words over those that all kinds share."""

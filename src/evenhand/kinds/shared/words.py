@@ -29,6 +29,12 @@ class Words:
     """What else a kind says, by name."""
 
     @property
+    def tags(self) -> dict[str, str]:
+        """The failure tags, each with its name."""
+        places = ((name.partition(".")[2], name) for name in self.phrases if name[:5] == "tags.")
+        return {tag: self.phrases[place] for tag, place in places}
+
+    @property
     def no_evidence(self) -> str:
         return self.phrases["no_evidence"]
 

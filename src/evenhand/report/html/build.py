@@ -222,6 +222,8 @@ class Report:
     """Of first rounds, how often the orders differ on each criterion."""
     scores: Sequence[Bar] = ()
     tags: Sequence[Bar] = ()
+    tag_names: Mapping[str, str] = field(default_factory=dict)
+    """What the failure tags are called, in the language of the labels where the protocol has it."""
     lengths: Sequence[LengthBin] = ()
     notes: Sequence[str] = ()
     """What a reader must know beside the figures, in English."""

@@ -100,6 +100,10 @@ class Words:
         text = self.texts.get(group, {}).get(code)
         return text if isinstance(text, str) else code
 
+    def naming_tags(self, names: Mapping[str, str]) -> Words:
+        """The same labels with the failure tags of a protocol."""
+        return Words(self.language, {**self.texts, "tag": names})
+
     def counted(self, key: str, n: int) -> str:
         """A number with its noun, e.g. `120 questions`."""
         forms: Sequence[str] = self.texts["counted"][key]

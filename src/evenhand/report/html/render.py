@@ -34,7 +34,7 @@ _EXPLAINED = {"reasons": "reason", "tags": "tag"}
 
 def render(report: Report) -> str:
     """The whole page."""
-    say = words(report.language)
+    say = words(report.language).naming_tags(report.tag_names)
     templates = environment(say)
     from markupsafe import Markup  # comes with jinja2
 
