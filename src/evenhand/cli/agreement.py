@@ -8,6 +8,7 @@ import click
 
 from evenhand.cli.common import (
     about_run,
+    earlier_run,
     json_option,
     on_conflict_option,
     print_json,
@@ -20,7 +21,7 @@ from evenhand.cli.common import (
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.ports import Archive
 from evenhand.report.terminal.tables import console
-from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.recorded import Recorded
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule
@@ -125,13 +126,11 @@ class _LabelSource(NamedTuple):
 
 
 def _label_source(store: Archive, run: Recorded, against: str) -> _LabelSource:
-    from evenhand.results.selection import same_units
-
     run_name, _, judge = against.partition(":")
     if not run_name:
         return _LabelSource(run, judge)
     try:
-        return _LabelSource(same_units(store, run, find_run(store, run_name)), judge)
+        return _LabelSource(earlier_run(store, run, run_name), judge)
     except UsageError as error:
         if against not in run.names:
             raise

@@ -106,6 +106,13 @@ def recorded(url: str | None, run: str, where: Sequence[str] = ()) -> tuple[Arch
         raise
 
 
+def earlier_run(archive: Archive, run: Recorded, name: str) -> Recorded:
+    """The run that another is held against, with the same units where some were selected."""
+    from evenhand.results.selection import same_units
+
+    return same_units(archive, run, find_run(archive, name))
+
+
 def about_run(run: Recorded) -> dict[str, Any]:
     """What `--json` begins with: which run, and what of it was selected."""
     return {"run": run.id, "selected": run.selection and run.selection.json()}

@@ -8,6 +8,7 @@ import click
 
 from evenhand.cli.common import (
     about_run,
+    earlier_run,
     json_option,
     on_conflict_option,
     print_json,
@@ -18,10 +19,11 @@ from evenhand.cli.common import (
     where_option,
 )
 from evenhand.report.terminal.tables import console
-from evenhand.runs.recorded import find_run
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule
+    from evenhand.results.compare import Answer
+    from evenhand.runs.recorded import Recorded
 
 
 @click.command("compare")
@@ -39,10 +41,13 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Pair units on these fields. Default: those of the id less --by.",
 )
-@where_option
 @click.option(
-    "--against", metavar="RUN", help="Compare RUN with this run instead, unit by unit: latest~1."
+    "--against",
+    metavar="RUN",
+    help="Compare RUN with this earlier run, unit by unit, instead of its variants.",
 )
+@where_option
+@click.option("--within", metavar="FIELD", help="Also inside each value, and whether they differ.")
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
@@ -52,16 +57,13 @@ if TYPE_CHECKING:
 def compare_command(
     run: str,
     by: tuple[str, ...],
-    baseline: str | None,
     pair_by: tuple[str, ...],
-    where: tuple[str, ...],
     against: str | None,
-    judge: str | None,
+    where: tuple[str, ...],
     on_conflict: Rule | None,
-    level: float,
-    seed: int | None,
     store: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Variants of RUN side by side: which is better, by how much, and how sure that is.
 
@@ -72,37 +74,46 @@ def compare_command(
     evenhand compare --by prompt_variant --baseline v1
     evenhand compare --by model --by prompt_variant --pair-by question_id
     evenhand compare --by candidate --baseline old
+    evenhand compare --where model=big --within eval_set_variant
     evenhand compare latest --against latest~1
     """
-    from evenhand.results.compare import compared, compared_runs, field_names
-    from evenhand.results.selection import same_units
+    from evenhand.results.compare import Question, answered, field_names
 
-    if against and (by or baseline or pair_by):
-        raise click.UsageError("--against pairs two runs by unit: leave --by and the like out")
     opened, run_record = recorded(store, run, where)
-    options: dict[str, Any] = {"judge": judge, "level": level, "seed": seed}
     try:
-        if against:
-            beside = same_units(opened, run_record, find_run(opened, against))
-            comparison = compared_runs(opened, run_record, beside, rule=on_conflict, **options)
-        else:
-            comparison = compared(
-                opened,
-                run_record,
-                field_names(by),
-                baseline,
-                pair_by=field_names(pair_by),
-                rule=on_conflict,
-                **options,
-            )
+        question = Question(
+            by=field_names(by),
+            pair_by=field_names(pair_by),
+            against=None if against is None else earlier_run(opened, run_record, against),
+            rule=on_conflict,
+            **options,
+        )
+        answer = answered(opened, run_record, question)
     finally:
         opened.close()
     if as_json:
-        print_json(about_run(run_record) | comparison.json())
+        earlier = question.against and question.against.id
+        print_json(about_run(run_record) | {"against": earlier} | answer.json())
         return
-    from evenhand.report.terminal.comparison import comparison_lines
-
     tell_selection(run_record)
+    _print(answer, run_record, question.against)
+
+
+def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
+    from evenhand.report.terminal.comparison import comparison_lines
+    from evenhand.report.terminal.tables import safe
+    from evenhand.report.terminal.within import blocks_lines
+
     out = console()
-    for line in comparison_lines(comparison):
+    if earlier is not None:
+        for record, word in ((run, "run"), (earlier, "against")):
+            out.print(safe(f"{word:7} {record.id}  {record.row.name}, {_moment(record)}"))
+    for line in comparison_lines(answer.comparison):
         out.print(line)
+    if answer.blocks is not None:
+        for line in blocks_lines(answer.blocks):
+            out.print(line)
+
+
+def _moment(run: Recorded) -> str:
+    return run.row.started[:16].replace("T", " ")

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.ports import Archive
+from evenhand.ledger.ports import Archive, Scope
 from evenhand.manifest import Compare
 from evenhand.measures import Rule
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.pairs import fronts_of
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.compare import compare_scores, compare_votes
+from evenhand.stats.comparison.compare import (
+    VariantScores,
+    compare_variants,
+    compare_votes,
+    variant_scores,
+)
 from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.two_runs import compare_runs, compare_vote_runs
+from evenhand.stats.comparison.contrast import proper_level
+from evenhand.stats.comparison.two_runs import compare_vote_runs, run_variants, vote_run_variants
+from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
 from evenhand.stats.tables import Votes
@@ -27,66 +34,153 @@ FRONT_VOTES = 200_000
 """Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a run, or of a run against an earlier one. What the suite said under
+    `[compare]` holds where `by` and `baseline` say nothing."""
+
+    by: Sequence[str] = ()
+    baseline: str | None = None
+    pair_by: Sequence[str] = ()
+    against: Recorded | None = None
+    within: str | None = None
+    judge: str | None = None
+    rule: Rule | None = None
+    level: float = 0.95
+    seed: int | None = None
+    """That of the run where it is None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A comparison, and what was asked beside it."""
+
+    comparison: Comparison
+    blocks: Blocks | None = None
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        blocks = {"within": self.blocks.json()} if self.blocks else {}
+        return self.comparison.json() | blocks
+
+
 def compared(
     store: Archive,
     run: Recorded,
     by: Sequence[str] = (),
     baseline: str | None = None,
-    *,
-    pair_by: Sequence[str] = (),
-    rule: Rule | None = None,
-    seed: int | None = None,
     **options: Any,
 ) -> Comparison:
-    """Variants of a run side by side, with what its own history adds to the notes.
-
-    What the suite said under `[compare]` holds where `by` and `baseline` say nothing. Raises
-    UsageError.
-    """
-    compare = run.manifest.compare or Compare()
-    fields = list(by or compare.by)
-    # A baseline of the suite belongs to the suite's fields; candidates are all that pairs have.
-    is_own = run.has_votes or _plain(fields) == _plain(compare.by or fields)
-    base = compare.baseline if baseline is None and is_own else baseline
-    options["seed"] = run.manifest.judging.seed if seed is None else seed
-    if run.has_votes:
-        _only_candidates(fields, pair_by)
-        comparison = compare_votes(vote_table(store, run, rule), base, **options)
-    else:
-        refuse_rule(rule)
-        table = score_table(store, run)
-        comparison = compare_scores(table, fields, base, pair_by=list(pair_by) or None, **options)
-    comparison = replace(comparison, notes=(*comparison.notes, *_history(run)))
-    asks_else = pair_by or rule or options.get("judge")
-    return comparison if asks_else else with_decision(store, run, comparison, fields)
+    """Variants of a run side by side; `options` are those of a Question. Raises UsageError."""
+    return answered(store, run, Question(by=by, baseline=baseline, **options)).comparison
 
 
-def compared_runs(
-    store: Archive,
-    run: Recorded,
-    against: Recorded,
-    *,
-    rule: Rule | None = None,
-    seed: int | None = None,
-    **options: Any,
-) -> Comparison:
-    """Two runs side by side, paired by the ids of their units, `against` as the baseline; raises
+def answered(store: Archive, run: Recorded, question: Question) -> Answer:
+    """What a run says to a question, with what its own history adds to the notes. Raises
     UsageError."""
-    if run.id == against.id:
+    proper_level(question.level)
+    if question.against is not None:
+        _refuse_against(run, question.against, question)
+    seed = run.manifest.judging.seed if question.seed is None else question.seed
+    question = replace(question, seed=seed)
+    answer = (_of_votes if run.has_votes else _of_scores)(store, run, question, seed)
+    notes = [*_runs_told(store, run, question.against), *_history(run)]
+    comparison = answer.comparison
+    comparison = replace(comparison, notes=(*comparison.notes, *notes))
+    asks_else = question.pair_by or question.rule or question.judge or question.against
+    if not asks_else:
+        by = question.by or _own(run).by
+        comparison = with_decision(store, run, comparison, by)
+    return replace(answer, comparison=comparison)
+
+
+def _own(run: Recorded) -> Compare:
+    """What the suite asks of its runs."""
+    return run.manifest.compare or Compare()
+
+
+def _baseline(run: Recorded, question: Question) -> str | None:
+    """The baseline that is named, or the suite's: that belongs to the suite's fields; candidates
+    are all that pairs have."""
+    own = _own(run)
+    fields = question.by or own.by
+    is_own = run.has_votes or _plain(fields) == _plain(own.by or fields)
+    return own.baseline if question.baseline is None and is_own else question.baseline
+
+
+def _of_scores(store: Archive, run: Recorded, question: Question, seed: int) -> Answer:
+    refuse_rule(question.rule)
+    variants = laid_out(store, run, question)
+    within = question.within
+    return Answer(
+        comparison=compare_variants(variants, question.level, seed),
+        blocks=scores_within(variants, within, question.level, seed) if within else None,
+    )
+
+
+def laid_out(store: Archive, run: Recorded, question: Question) -> VariantScores:
+    """The scores of a run by variant, or those of two runs by run; raises UsageError."""
+    scores, pair_by, judge = score_table(store, run), list(question.pair_by), question.judge
+    if question.against is None:
+        fields = list(question.by or _own(run).by)
+        base = _baseline(run, question)
+        return variant_scores(scores, fields, base, pair_by=pair_by or None, judge=judge)
+    tables = scores, score_table(store, question.against)
+    return run_variants((run.id, question.against.id), *tables, pair_by=pair_by, judge=judge)
+
+
+def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> Answer:
+    _only_candidates(question.by or _own(run).by, question.pair_by)
+    votes, base = vote_table(store, run, question.rule), _baseline(run, question)
+    judge, level = question.judge, question.level
+    if question.against is not None:
+        tables = votes, vote_table(store, question.against, question.rule)
+        variants = vote_run_variants((run.id, question.against.id), *tables, judge=judge)
+        return Answer(comparison=compare_vote_runs(variants, level, seed))
+    comparison = compare_votes(votes, base, judge=judge, level=level, seed=seed)
+    within, blocks = question.within, None
+    if within is not None:
+        blocks = votes_within(votes, within, comparison.baseline, judge, level, seed)
+    return Answer(comparison=comparison, blocks=blocks)
+
+
+def _refuse_against(run: Recorded, earlier: Recorded, question: Question) -> None:
+    """Raises UsageError for two runs that cannot be compared, or a question that is about one."""
+    if run.id == earlier.id:
         raise UsageError(f"run {run.id} is compared with itself", advice="Name another run.")
-    if run.has_votes != against.has_votes:
+    if run.has_votes != earlier.has_votes:
         raise UsageError(
-            f"run {run.id} is of the kind {run.kind_name}, run {against.id} of the kind"
-            f" {against.kind_name}",
+            f"run {run.id} is of the kind {run.kind_name}, run {earlier.id} of the kind"
+            f" {earlier.kind_name}",
             advice="Compare runs of one kind.",
         )
-    options["seed"] = run.manifest.judging.seed if seed is None else seed
-    runs = run.id, against.id
-    if run.has_votes:
-        tables = vote_table(store, run, rule), vote_table(store, against, rule)
-        return compare_vote_runs(runs, *tables, **options)
-    refuse_rule(rule)
-    return compare_runs(runs, score_table(store, run), score_table(store, against), **options)
+    if question.by or question.baseline:
+        raise UsageError(
+            "--by and --baseline are about the variants of one run, --against about two runs",
+            advice="Leave them out; --where looks at one variant, --within at each.",
+        )
+    if question.within is not None and run.has_votes:
+        raise UsageError("--within is about pairs of one run", advice="Use --where instead.")
+
+
+def _runs_told(store: Archive, run: Recorded, earlier: Recorded | None) -> Iterator[str]:
+    """What two runs have in common, so that a reader knows whose the difference is."""
+    if earlier is None:
+        return
+    changes = store.changes(run.id, earlier.id)
+    here = sum(1 for _ in store.units(Scope(run.id)))
+    same = here - changes.added - changes.changed
+    yield (
+        f"Of the units of both runs {same} have the same texts, {changes.changed} have others;"
+        f" {changes.added} are only in {run.id}, {changes.removed} only in {earlier.id}."
+    )
+    if run.row.judging != earlier.row.judging:
+        yield (
+            "The two runs were not judged alike (protocol, prompt, judges, seed or settings): what"
+            " differs may be the judge."
+        )
+    elif same:
+        yield "Units with the same texts share their judgments, so they do not differ."
 
 
 def with_decision(

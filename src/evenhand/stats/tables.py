@@ -7,7 +7,7 @@ judgment of a pair. Failures are rows without a value, so that nothing that is m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,9 @@ class Scores:
     """What `meta` says of each unit; `id_fields` are those that tell units apart."""
     id_fields: tuple[str, ...]
     judges: tuple[str, ...]
-    planned: int
-    """How many judgments each unit is to have; 0 where that is not known, as of imported ones."""
+    planned: int | Ints
+    """How many judgments each unit is to have, or all of them alike; 0 where that is not known, as
+    of imported ones."""
     totals: Floats | None = None
     """The totals of answers from 0 to 1: their dimensions do not weigh alike."""
     given_scale: bool = True
@@ -141,3 +142,26 @@ class Votes:
     @property
     def conflicts(self) -> int:
         return int(self.conflict.sum())
+
+    def where(self, rows: Bools) -> Votes:
+        """Some of the votes, with their passes."""
+        moved, pass_rows = np.cumsum(rows) - 1, rows[self.passes.vote]
+        columns = {
+            attribute.name: getattr(self, attribute.name)[rows]
+            for attribute in fields(self)
+            if isinstance(getattr(self, attribute.name), np.ndarray)
+        }
+        passes = {
+            attribute.name: getattr(self.passes, attribute.name)[pass_rows]
+            for attribute in fields(Passes)
+        }
+        return replace(
+            self,
+            **columns,
+            marks={name: marks[rows] for name, marks in self.marks.items()},
+            fields={
+                name: Field(column.codes[rows], column.levels)
+                for name, column in self.fields.items()
+            },
+            passes=Passes(**passes | {"vote": moved[self.passes.vote[pass_rows]]}),
+        )

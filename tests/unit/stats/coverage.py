@@ -203,6 +203,7 @@ def agreeing(n: int, sd: float, rounds: int) -> tuple[float, int, int]:
             ours=gaps,
             theirs=np.zeros(n),
             cluster=np.arange(n),
+            key=np.arange(n),
             ends=(0.0, 1.0),
             bounds=None,
         )

@@ -189,6 +189,7 @@ def test_a_row_carries_what_was_found() -> None:
         ours=0.5 + gaps / 2,
         theirs=0.5 - gaps / 2,
         cluster=np.repeat(np.arange(30), 2),
+        key=np.arange(60),
         ends=(0.0, 1.0),
         bounds=None,
     )

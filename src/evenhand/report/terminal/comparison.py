@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.report.terminal.figures import STYLES, gap_text, number_text, p_text, places_of
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import cut, safe, table
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
@@ -22,12 +23,11 @@ DESCRIPTIVE = (
 TESTS = {"fixed": "fixed n", "sequential": "sequential"}
 """How an outcome is marked where both tests stand in one table."""
 _NAMES_SHOWN = 4
-_STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[RenderableType]:
     """All that is to be printed of a comparison, from top to bottom."""
-    rows = _rows_shown(comparison)
+    rows = rows_shown(comparison)
     yield from _headlines(comparison, rows)
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART:
@@ -62,7 +62,7 @@ def _headlines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[Text]:
         yield Text(safe(summary(comparison, variants)), style="bold")
 
 
-def _rows_shown(comparison: Comparison) -> list[Row]:
+def rows_shown(comparison: Comparison) -> list[Row]:
     """The rows worth printing: of one dimension alone the overall figure says the same again."""
     if not comparison.is_one_dimension:
         return list(comparison.rows)
@@ -71,17 +71,17 @@ def _rows_shown(comparison: Comparison) -> list[Row]:
 
 def answer(comparison: Comparison, variant: str) -> str:
     """What may be said of one variant, in one sentence."""
-    rows = [row for row in _rows_shown(comparison) if row.variant == variant]
+    rows = [row for row in rows_shown(comparison) if row.variant == variant]
     size, last = _size(comparison, rows), rows[-1]
     decided = [row for row in rows if row.outcome != "not enough evidence"]
     if not decided:
-        figures = f": {last.dimension} {_gap(last)}" if last.n else ""
+        figures = f": {last.dimension} {gap_text(last)}" if last.n else ""
         claim = f"{variant} differs from {comparison.baseline}"
         return f"Not enough evidence that {claim}, {size}{figures}."
     first = last if last in decided else decided[0]
     on = OVERALL if first.dimension == OVERALL else f"on {first.dimension}"
-    parts = [f"{first.outcome} than {comparison.baseline} {on}: {_gap(first)}, {size}"]
-    for outcome in _STYLES:
+    parts = [f"{first.outcome} than {comparison.baseline} {on}: {gap_text(first)}, {size}"]
+    for outcome in STYLES:
         dimensions = [row.dimension for row in rows if row.outcome == outcome and row is not first]
         if dimensions:
             words = "no difference found" if outcome == "not enough evidence" else outcome
@@ -91,7 +91,7 @@ def answer(comparison: Comparison, variant: str) -> str:
 
 def summary(comparison: Comparison, variants: Sequence[str]) -> str:
     """What may be said of many variants, in one sentence."""
-    rows = [row for row in _rows_shown(comparison) if row.variant in variants]
+    rows = [row for row in rows_shown(comparison) if row.variant in variants]
     last = [row for row in rows if row.dimension == rows[-1].dimension]
     parts = list[str]()
     for outcome, words in (("better", "better than"), ("worse", "worse than")):
@@ -146,10 +146,10 @@ def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row
     gap = f"difference [{100 * comparison.level:g} %]"
     grid = table(what, "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
     for name, row in rows:
-        figures = [_number(value, _places(row)) for value in (row.baseline_mean, row.mean)]
+        figures = [number_text(value, places_of(row)) for value in (row.baseline_mean, row.mean)]
         test = f" ({TESTS[row.decided_by]})" if comparison.sequential else ""
-        outcome = Text(f"{row.outcome}{test}", style=_STYLES[row.outcome])
-        grid.add_row(safe(name), *figures, _gap(row), _p(row.p_adjusted), outcome)
+        outcome = Text(f"{row.outcome}{test}", style=STYLES[row.outcome])
+        grid.add_row(safe(name), *figures, gap_text(row), p_text(row.p_adjusted), outcome)
     for column in grid.columns[1:]:
         column.no_wrap = True
     return grid
@@ -165,44 +165,18 @@ def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Text]:
         yield Text(f"More units needed to decide: {', '.join(needed)}", style="dim")
 
 
-def _places(row: Row) -> int:
-    """Decimals that suit the scale."""
-    most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
-    return 3 if most <= 1 else 2 if most < 20 else 1
-
-
-def _gap(row: Row) -> str:
-    """A difference with its interval."""
-    places = _places(row)
-    if row.difference is None:
-        return "-"
-    if row.low is None or row.high is None:
-        return f"{row.difference:+.{places}f} [no interval]"
-    return f"{row.difference:+.{places}f} [{row.low:.{places}f}, {row.high:.{places}f}]"
-
-
-def _number(value: float | None, places: int) -> str:
-    return "-" if value is None else f"{value:.{places}f}"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.001 else f"{value:.3f}"
-
-
 def _tags_table(comparison: Comparison) -> Table:
     grid = table("tag", "variant", "base", "rate", "difference", "p", "", right=(2, 3, 5))
     for row in comparison.tags:
-        rates = [_number(value, 3) for value in (row.baseline_mean, row.mean)]
+        rates = [number_text(value, 3) for value in (row.baseline_mean, row.mean)]
         outcome = "" if row.outcome == "not enough evidence" else row.outcome
         grid.add_row(
             safe(row.dimension),
             cut(row.variant, 24),
             *rates,
-            _gap(row),
-            _p(row.p_adjusted),
-            Text(outcome, style=_STYLES[row.outcome]),
+            gap_text(row),
+            p_text(row.p_adjusted),
+            Text(outcome, style=STYLES[row.outcome]),
         )
     for column in grid.columns[2:]:
         column.no_wrap = True
@@ -228,14 +202,14 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
         return
     headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
     grid = table(*headers, right=range(1, 6))
-    ranges = {row.variant: _range(row) for row in _rows_shown(comparison)}
+    ranges = {row.variant: _range(row) for row in rows_shown(comparison)}
     for name, count in counts.items():
         figures = (count.units, count.planned, count.scored, count.failed, count.pending)
         grid.add_row(safe(name), *map(str, figures), ranges.get(name, ""))
     for column in grid.columns[1:]:
         column.no_wrap = True
     yield grid
-    for row in _rows_shown(comparison)[-1:]:
+    for row in rows_shown(comparison)[-1:]:
         condition = "if all that is missing lay at the ends of its scale."
         yield Text(f"The last column: {safe(row.dimension)}, {condition}", style="dim")
 
@@ -243,7 +217,7 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
 def _range(row: Row) -> str:
     if row.bounds is None:
         return ""
-    low, high = (f"{end:+.{_places(row)}f}" for end in row.bounds)
+    low, high = (f"{end:+.{places_of(row)}f}" for end in row.bounds)
     return f"{low} to {high}"
 
 
@@ -252,7 +226,7 @@ def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
     grid = table("dimension", "units", "within", "between", "share within", right=range(1, 5))
     for component in repeats.components:
         share = "-" if component.share is None else f"{100 * component.share:.0f} %"
-        figures = [_number(value, 3) for value in (component.within, component.between)]
+        figures = [number_text(value, 3) for value in (component.within, component.between)]
         grid.add_row(cut(component.dimension, 24), str(component.units), *figures, share)
     yield grid
     if repeats.wavering:

@@ -94,7 +94,7 @@ def _against(votes: Votes, met: _Meetings, name: str, preference: Floats) -> lis
 def _shared(votes: Votes, met: _Meetings, name: str, won: Floats, place: int) -> Shared:
     rows = met.rows & (met.opponent == place)
     decided = rows & ~np.isnan(won)
-    _, first, at = np.unique(votes.pair[decided], return_index=True, return_inverse=True)
+    pairs, first, at = np.unique(votes.pair[decided], return_index=True, return_inverse=True)
     rates = np.bincount(at, won[decided]) / np.bincount(at)
     return Shared(
         dimension=name,
@@ -102,8 +102,9 @@ def _shared(votes: Votes, met: _Meetings, name: str, won: Floats, place: int) ->
         ours=rates,
         theirs=1 - rates,
         cluster=votes.topic[decided][first],
+        key=pairs,
         ends=(0.0, 1.0),
-        bounds=_bounds(votes.pair[rows], won[rows]),
+        bounds=_bounds(votes.pair[rows], won[rows]) if rows.any() else None,
     )
 
 

@@ -50,8 +50,12 @@ def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
     if itself := int((votes.first == votes.second).sum()):
         are = "is" if itself == 1 else "are"
         notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
+    return [*notes, *row_notes(comparison)]
+
+
+def row_notes(comparison: Comparison) -> list[str]:
+    """What the rows of any comparison have to say."""
     return [
-        *notes,
         *_reason_notes(comparison),
         *_missing(comparison),
         *_fragile(comparison),

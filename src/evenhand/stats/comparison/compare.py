@@ -51,10 +51,45 @@ def compare_scores(
     and seed give the same figures.
     """
     proper_level(level)
-    judged = scores if judge is None else of_judge(scores, judge)
     fields = [by] if isinstance(by, str) else list(by)
-    places = layout(judged, fields, pair_by)
+    variants = variant_scores(scores, fields, baseline, pair_by=pair_by, judge=judge)
+    return compare_variants(variants, level, seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantScores:
+    """Scores laid out by variant, one of which is the baseline."""
+
+    scores: Scores
+    places: Layout
+    base: int
+    """The place of the baseline among the variants."""
+    notes: Sequence[str] = ()
+
+    @property
+    def baseline(self) -> str:
+        return self.places.variants[self.base]
+
+
+def variant_scores(
+    scores: Scores,
+    by: Sequence[str],
+    baseline: str | None = None,
+    *,
+    pair_by: Sequence[str] | None = None,
+    judge: str | None = None,
+) -> VariantScores:
+    """Scores laid out as `compare_scores` compares them; raises UsageError for names that nobody
+    has."""
+    judged = scores if judge is None else of_judge(scores, judge)
+    places = layout(judged, by, pair_by)
     base, notes = chosen(places.variants, baseline)
+    return VariantScores(scores=judged, places=places, base=base, notes=notes)
+
+
+def compare_variants(variants: VariantScores, level: float, seed: int) -> Comparison:
+    """The comparison of scores that are laid out."""
+    judged, places, base = variants.scores, variants.places, variants.base
     measures = [_measure(judged, places, *dimension) for dimension in _dimensions(judged)]
     tags = [_measure(judged, places, *tag) for tag in _tags(judged)]
     table = [_contrasts(measure, places, base, level, seed) for measure in measures]
@@ -75,7 +110,8 @@ def compare_scores(
         repeats=repeats(judged),
         pair_by=places.pair_by,
     )
-    return replace(comparison, notes=(*notes, *score_notes(comparison, judged, places, base)))
+    notes = score_notes(comparison, judged, places, base)
+    return replace(comparison, notes=(*variants.notes, *notes))
 
 
 def of_judge(scores: Scores, name: str) -> Scores:
@@ -92,7 +128,7 @@ def of_judge(scores: Scores, name: str) -> Scores:
         repeat=scores.repeat[rows],
         tags=scores.tags[rows],
         critical=scores.critical[rows],
-        planned=most if scores.planned else 0,
+        planned=np.minimum(scores.planned, most),
     )
 
 
@@ -139,8 +175,8 @@ def _measure(
 
 def _contrasts(measure: _Measure, places: Layout, base: int, level: float, seed: int) -> list[Row]:
     """Every other variant against the baseline."""
-    variants = (place for place in range(len(places.variants)) if place != base)
-    return [contrast(_shared(measure, places, place, base), level, seed) for place in variants]
+    others = (place for place in range(len(places.variants)) if place != base)
+    return [contrast(_shared(measure, places, place, base), level, seed) for place in others]
 
 
 def _shared(measure: _Measure, places: Layout, place: int, base: int) -> Shared:
@@ -153,6 +189,7 @@ def _shared(measure: _Measure, places: Layout, place: int, base: int) -> Shared:
         ours=ours[paired],
         theirs=theirs[paired],
         cluster=places.cluster[paired],
+        key=np.flatnonzero(paired),
         ends=measure.ends,
         bounds=_bounds(measure, place, base),
     )

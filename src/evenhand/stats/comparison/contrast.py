@@ -28,6 +28,8 @@ class Shared:
     ours: Floats
     theirs: Floats
     cluster: Ints
+    key: Ints
+    """Which pair of units each value is of: a key of the layout, or a pair of the votes."""
     ends: tuple[float, float]
     bounds: tuple[float, float] | None
 

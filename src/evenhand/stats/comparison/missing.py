@@ -45,7 +45,7 @@ def counts(scores: Scores, places: Layout) -> dict[str, Count]:
         np.bincount(scores.unit[rows], minlength=units)
         for rows in (slice(None), ~scores.failed, ~lacking.any(axis=1) & ~scores.failed)
     )
-    due = np.maximum(judged, max(scores.planned, 1))
+    due = np.maximum(judged, np.maximum(scores.planned, 1))
     variant = places.variant[scores.unit]
     by_variant: dict[str, Count] = {}
     for place, name in enumerate(places.variants):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from evenhand.errors import UsageError
-from evenhand.stats.comparison.compare import compare_scores
+from evenhand.errors import UsageError, quoted
+from evenhand.stats.comparison.compare import VariantScores, compare_variants, variant_scores
 from evenhand.stats.comparison.comparison import OVERALL, Comparison
 from evenhand.stats.comparison.variants import QUESTIONS
 from evenhand.stats.tables import NONE, Bools, Field, Fields, Floats, Ints, Scores, Votes
@@ -16,49 +16,73 @@ from evenhand.stats.tables import NONE, Bools, Field, Fields, Floats, Ints, Scor
 RUN, UNIT, TOPIC = "run", "unit", "topic"
 
 
-def compare_runs(
+def run_variants(
     runs: tuple[str, str],
     scores: Scores,
     baseline: Scores,
     *,
+    pair_by: Sequence[str] = (),
     judge: str | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Comparison:
-    """What two runs say of the units that both have; the second of `runs` is the baseline. Raises
-    UsageError where they have nothing in common."""
-    if not set(scores.units) & set(baseline.units):
+) -> VariantScores:
+    """Two runs laid out as variants are, the second of `runs` as the baseline: paired by the ids of
+    their units, or by `pair_by`. Raises UsageError where they have nothing in common."""
+    if not pair_by and not set(scores.units) & set(baseline.units):
         raise UsageError(
             f"the runs {runs[0]} and {runs[1]} have no unit in common",
-            advice="Units are paired by their ids.",
+            advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
         )
     table = stacked(runs[::-1], (baseline, scores))
     questions = [name for name in (*QUESTIONS, TOPIC) if name in table.fields]
-    pair_by = [UNIT, *questions[:1]]
-    return compare_scores(table, RUN, runs[1], pair_by=pair_by, judge=judge, level=level, seed=seed)
+    pairing = list(pair_by) or [UNIT, *questions[:1]]
+    variants = variant_scores(table, [RUN], runs[1], pair_by=pairing, judge=judge)
+    return replace(variants, notes=list(_scale_notes(scores, baseline)))
 
 
-def compare_vote_runs(
+def _scale_notes(scores: Scores, baseline: Scores) -> Iterator[str]:
+    """What is not the same in both runs of what they are scored on."""
+    alone = sorted(set(scores.dimensions) ^ set(baseline.dimensions))
+    if alone:
+        yield f"Only one of the runs has: {', '.join(alone)}."
+    if scores.given_scale and baseline.given_scale:
+        ours, theirs = _ends(scores), _ends(baseline)
+        for name in sorted(ours.keys() & theirs.keys()):
+            (low, high), (least, most) = ours[name], theirs[name]
+            if (low, high) != (least, most):
+                yield (
+                    f"The scale of {quoted(name)} goes from {low:g} to {high:g} in one run and from"
+                    f" {least:g} to {most:g} in the other."
+                )
+
+
+def _ends(scores: Scores) -> dict[str, tuple[float, float]]:
+    ends = zip(scores.low.tolist(), scores.high.tolist(), strict=True)
+    return dict(zip(scores.dimensions, ends, strict=True))
+
+
+def vote_run_variants(
     runs: tuple[str, str],
     votes: Votes,
     baseline: Votes,
     *,
     judge: str | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Comparison:
-    """The same for pairs: the win rate of each candidate, and how many winners are others."""
+) -> VariantScores:
+    """The same for pairs: what each candidate won of them, a dimension each."""
     candidates = [name for name in votes.candidates if name in baseline.candidates]
     # Of two candidates the first says all that there is to say.
     names = candidates[: 1 if len(votes.candidates) == 2 else None]
     tables = win_rates(votes, names), win_rates(baseline, names)
-    comparison = compare_runs(runs, *tables, judge=judge, level=level, seed=seed)
-    # What all candidates win together is one half, whoever judges.
+    variants = run_variants(runs, *tables, judge=judge)
+    return replace(variants, notes=[_changed(votes, baseline), *variants.notes])
+
+
+def compare_vote_runs(variants: VariantScores, level: float, seed: int) -> Comparison:
+    """The comparison of two runs of pairs: what all candidates win together is one half, whoever
+    judges, so there is no overall row."""
+    comparison = compare_variants(variants, level, seed)
     return replace(
         comparison,
         rows=tuple(row for row in comparison.rows if row.dimension != OVERALL),
         means=tuple(mean for mean in comparison.means if mean.dimension != OVERALL),
-        notes=(_changed(votes, baseline), *comparison.notes),
     )
 
 
@@ -123,7 +147,6 @@ def stacked(names: Sequence[str], tables: Sequence[Scores]) -> Scores:
         raise UsageError("the runs have no dimension in common")
     judges = list(dict.fromkeys(judge for table in tables for judge in table.judges))
     places = [[table.dimensions.index(name) for name in dimensions] for table in tables]
-    planned = {table.planned for table in tables}
     return Scores(
         dimensions=tuple(dimensions),
         low=np.min([t.low[at] for t, at in zip(tables, places, strict=True)], axis=0),
@@ -140,7 +163,7 @@ def stacked(names: Sequence[str], tables: Sequence[Scores]) -> Scores:
         fields=_fields(names, tables),
         id_fields=(UNIT,),
         judges=tuple(judges),
-        planned=planned.pop() if len(planned) == 1 else 0,
+        planned=np.concatenate([np.full(len(t.units), t.planned) for t in tables]),
         given_scale=all(table.given_scale for table in tables),
     )
 

@@ -402,7 +402,7 @@ def _of_units(scores: Scores, request: Conditions, part: _Part) -> Iterator[Cond
 def _due(scores: Scores) -> Ints:
     """How many judgments each unit is to have."""
     judged = np.bincount(scores.unit, minlength=len(scores.units))
-    return np.maximum(judged, max(scores.planned, 1))
+    return np.maximum(judged, np.maximum(scores.planned, 1))
 
 
 def _ends(scores: Scores, name: str) -> tuple[float, float]:

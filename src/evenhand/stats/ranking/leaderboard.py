@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,8 @@ from evenhand.stats.tables import (
     TIE,
     UNCERTAIN,
     Bools,
-    Field,
     Floats,
     Ints,
-    Passes,
     Votes,
     field_named,
 )
@@ -119,7 +117,7 @@ def leaderboard(
     _check(votes, options, criterion)
     if judge is not None:
         place = votes.judges.index(_existing(judge, votes.judges, "judge"))
-        votes = _where(votes, votes.judge == place)
+        votes = votes.where(votes.judge == place)
     ballot = _ballot(votes, criterion)
     return Leaderboard(
         board=rated_board(ballot, options),
@@ -181,7 +179,7 @@ def _levels(votes: Votes, criterion: str | None, by: str, options: Options) -> d
     for code, level in enumerate(column.levels):
         if (rows := column.codes == code).any():
             boards[level] = rated_board(
-                _ballot(_where(votes, rows), criterion), _within(votes, rows, options)
+                _ballot(votes.where(rows), criterion), _within(votes, rows, options)
             )
     return boards
 
@@ -193,30 +191,6 @@ def _within(votes: Votes, rows: Bools, options: Options) -> Options:
     at = votes.candidates.index(options.anchor)
     there = ((votes.first[rows] == at) | (votes.second[rows] == at)).any()
     return options if there else replace(options, anchor=None)
-
-
-def _where(votes: Votes, rows: Bools) -> Votes:
-    """Some of the votes, with their passes."""
-    moved = np.cumsum(rows) - 1
-    pass_rows = rows[votes.passes.vote]
-    columns = {
-        attribute.name: getattr(votes, attribute.name)[rows]
-        for attribute in fields(votes)
-        if isinstance(getattr(votes, attribute.name), np.ndarray)
-    }
-    passes = {
-        attribute.name: getattr(votes.passes, attribute.name)[pass_rows]
-        for attribute in fields(Passes)
-    }
-    return replace(
-        votes,
-        **columns,
-        marks={name: marks[rows] for name, marks in votes.marks.items()},
-        fields={
-            name: Field(column.codes[rows], column.levels) for name, column in votes.fields.items()
-        },
-        passes=Passes(**passes | {"vote": moved[votes.passes.vote[pass_rows]]}),
-    )
 
 
 def orders(votes: Votes) -> Orders:

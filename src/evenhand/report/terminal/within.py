@@ -1,0 +1,76 @@
+"""A comparison inside each value of a field, as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.report.terminal.comparison import rows_shown
+from evenhand.report.terminal.figures import STYLES, gap_text, number_text, p_text, places_of
+from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.stats.comparison.comparison import OVERALL, Row
+from evenhand.stats.comparison.within import Between, Blocks
+
+MOVED = {
+    "within questions": "levels exchanged within each question",
+    "between questions": "questions exchanged between levels",
+}
+
+
+def blocks_lines(blocks: Blocks) -> Iterator[RenderableType]:
+    """For each variant a table per dimension, overall first, and a sentence on whether the
+    difference differs."""
+    first = blocks.blocks[0].comparison
+    dimensions = {row.dimension for row in rows_shown(first)}
+    units = ", ".join(f"{safe(block.value)} {block.units} units" for block in blocks.blocks)
+    for variant in dict.fromkeys(test.variant for test in blocks.between):
+        tests = [test for test in blocks.between if test.variant == variant]
+        tests = sorted(
+            (test for test in tests if test.dimension in dimensions),
+            key=lambda test: test.dimension != OVERALL,
+        )
+        against = f"{safe(variant)} against {safe(first.baseline)}"
+        yield Text(f"\n{against}, by {safe(blocks.field)}: {units}", style="bold")
+        for test in tests:
+            yield Text(f"\n{safe(sentence(test, blocks.field))}")
+            yield _table(blocks, test, first.level)
+        designs = dict.fromkeys(MOVED[test.design] for test in tests)
+        yield Text(f"The test between them: {'; '.join(designs)}.", style="dim")
+
+
+def _table(blocks: Blocks, test: Between, level: float) -> Table:
+    gap = f"difference [{100 * level:g} %]"
+    grid = table(cut(blocks.field, 14), "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
+    for block in blocks.blocks:
+        row = block.comparison.row(test.variant, test.dimension)
+        if row is not None:
+            grid.add_row(cut(block.value, 14), *_cells(row))
+    for column in grid.columns[1:5]:
+        column.no_wrap = True
+    return grid
+
+
+def _cells(row: Row) -> list[str | Text]:
+    places = places_of(row)
+    means = [number_text(value, places) for value in (row.baseline_mean, row.mean)]
+    outcome = Text(row.outcome, style=STYLES[row.outcome])
+    return [*means, gap_text(row), p_text(row.p_adjusted), outcome]
+
+
+def sentence(test: Between, field: str) -> str:
+    """Whether the difference differs, in one sentence."""
+    name = test.dimension
+    if test.p_adjusted is None:
+        return f"{name}: nothing to test between the values of {field}."
+    differs = test.outcome == "differs"
+    claim = "the difference differs" if differs else "not enough evidence that it differs"
+    gap = ""
+    if test.gap is not None:
+        first, second = test.differences
+        gap = f": {second} less {first} {test.gap:+.3f}"
+        if test.low is not None and test.high is not None:
+            gap += f" [{test.low:.3f}, {test.high:.3f}]"
+    return f"{name}: {claim} by {field}{gap}, p {p_text(test.p_adjusted)}."

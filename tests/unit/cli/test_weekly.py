@@ -1,0 +1,174 @@
+"""The questions of every week, put to 240 samples judged two weeks in a row, each answer against a
+computation of its own."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from tests.suites import pair_row, write_pairs
+from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.weekly import (
+    Scored,
+    by_question,
+    judged_folder,
+    mean,
+    paired,
+    samples,
+    sign_flip_p,
+)
+
+LAST, ROWS = samples(), samples(gain=1)
+BY = ("--by", "prompt_variant", "--baseline", "v1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return judged_folder(tmp_path_factory.mktemp("weekly"), LAST, ROWS)
+
+
+@pytest.fixture
+def weeks(call: CallCommand, folder: Path, tmp_path: Path) -> None:
+    copytree(folder, tmp_path, dirs_exist_ok=True)
+
+
+def row_of(found: Any, dimension: str = "overall") -> Any:
+    return next(row for row in found["rows"] if row["dimension"] == dimension)
+
+
+def week_gaps(value: str) -> list[tuple[Scored, float]]:
+    """Each sample of this week less the same of last week."""
+    before = {row.id: row for row in LAST}
+    return [(row, getattr(row, value) - getattr(before[row.id], value)) for row in ROWS]
+
+
+def test_this_week_against_last_is_paired_by_unit(call: CallCommand, weeks: None) -> None:
+    found = call("compare", "latest", "--against", "latest~1", "--json").json
+    runs = [run["run"] for run in call("runs", "--json").json["runs"]]
+    assert (found["run"], found["against"], found["baseline"]) == (runs[0], runs[1], runs[1])
+    for value in ("overall", "correct"):
+        gaps, row = week_gaps(value), row_of(found, value)
+        assert (row["n"], row["clusters"]) == (240, 10)
+        assert row["difference"] == pytest.approx(mean([gap for _, gap in gaps]))
+        sums = [sum(gap for row, gap in gaps if row.question == q) for q in range(10)]
+        assert row["p"] == pytest.approx(sign_flip_p(sums))
+        assert row["low"] <= row["difference"] <= row["high"]
+    changed = sum(row != last for row, last in zip(ROWS, LAST, strict=True))
+    told = f"{240 - changed} have the same texts, {changed} have others; 0 are only in"
+    assert any(told in note for note in found["notes"])
+
+
+def test_weeks_with_run_ids_of_their_own_are_paired_by_other_fields(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    weeks = [
+        [row._replace(run_id=f"{row.run_id}-{week}") for row in rows]
+        for week, rows in (("a", LAST), ("b", ROWS))
+    ]
+    judged_folder(tmp_path, *weeks)
+    said = call("compare", "latest", "--against", "latest~1")
+    assert said.code == 2 and "--pair-by" in said.err
+    fields = "model,prompt_variant,eval_set_variant,question_id"
+    found = call("compare", "latest", "--against", "latest~1", "--pair-by", fields, "--json").json
+    assert row_of(found)["n"] == 80
+    assert row_of(found)["difference"] == pytest.approx(
+        mean([gap for _, gap in week_gaps("overall")])
+    )
+
+
+def exchange_p(rows: list[tuple[int, str, float]], levels: tuple[str, str]) -> float:
+    """All ways to exchange two levels within each question, with equally many of each: the share
+    whose means lie as far apart."""
+    contrasts = []
+    for question in sorted({question for question, _, _ in rows}):
+        sides = [
+            sum(gap for q, level, gap in rows if (q, level) == (question, side)) for side in levels
+        ]
+        contrasts.append(sides[1] - sides[0])
+    totals = [
+        abs(sum(sign * contrast for sign, contrast in zip(signs, contrasts, strict=True)))
+        for signs in product((-1, 1), repeat=len(contrasts))
+    ]
+    return mean([total >= abs(sum(contrasts)) - 1e-9 for total in totals])
+
+
+@pytest.mark.parametrize("field", ["model", "eval_set"])
+def test_the_difference_inside_each_value_and_between_them(
+    call: CallCommand, weeks: None, field: str
+) -> None:
+    name = {"eval_set": "eval_set_variant"}.get(field, field)
+    found = call("compare", *BY, "--within", name, "--json").json
+    assert row_of(found)["n"] == 120
+    within = found["within"]
+    assert within["field"] == name
+    gaps = list(paired(ROWS))
+    values = tuple(dict.fromkeys(getattr(row, field) for row in ROWS))
+    assert [block["value"] for block in within["blocks"]] == list(values)
+    means = {}
+    for block in within["blocks"]:
+        own = [gap for gap in gaps if getattr(gap[0], field) == block["value"]]
+        row = row_of(block)
+        means[block["value"]] = mean([gap for *_, gap in own])
+        assert (row["n"], block["units"]) == (60, 120)
+        assert row["difference"] == pytest.approx(means[block["value"]])
+        sums = [sum(gaps) for gaps in by_question(own).values()]
+        assert row["p"] == pytest.approx(sign_flip_p(sums))
+        assert block["missing"]["v1"]["units"] == 60
+    test = next(test for test in within["between"] if test["dimension"] == "overall")
+    assert test["differences"] == pytest.approx(means)
+    assert test["gap"] == pytest.approx(means[values[1]] - means[values[0]])
+    rows = [(row.question, getattr(row, field), gap) for row, _, gap in gaps]
+    assert test["p"] == test["p_adjusted"] == pytest.approx(exchange_p(rows, values))
+    assert test["exact"] and test["design"] == "within questions"
+    assert (test["outcome"] == "differs") == (test["p"] <= 0.05)
+
+
+def test_blocks_fit_the_terminal(
+    call: CallCommand, weeks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = call("compare", *BY, "--within", "model")
+    assert said.code == 0
+    assert "v2 against v1, by model: big 120 units, small 120 units" in said.out
+    assert "levels exchanged within each question" in said.out
+    assert max(map(cell_len, said.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((*BY, "--within", "prompt_variant"), "what the variants differ in"),
+        ((*BY, "--within", "modle"), 'Did you mean "model"'),
+        ((*BY, "--within", "unit"), "240 blocks"),
+        (("--against", "latest~1", "--by", "model"), "Leave them out"),
+        (("--against", "latest~2"), "there are no 2 runs"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(
+    call: CallCommand, weeks: None, arguments: tuple[str, ...], told: str
+) -> None:
+    said = call("compare", *arguments)
+    assert said.code == 2 and told in said.err
+
+
+def test_pairs_inside_each_value(call: CallCommand, tmp_path: Path) -> None:
+    worths = {"a": (3, 1), "b": (1, 3)}
+    rows = [
+        pair_row(f"{area}{i}", *worths[area], meta={"area": area})
+        for area in "ab"
+        for i in range(6)
+    ]
+    write_pairs(tmp_path, rows)
+    call("run")
+    found = call("compare", "--baseline", "c1", "--within", "area", "--json").json
+    differences = {b["value"]: row_of(b)["difference"] for b in found["within"]["blocks"]}
+    assert differences == {"a": -1, "b": 1}
+    test = next(test for test in found["within"]["between"] if test["dimension"] == "overall")
+    # Six topics in each area: of 924 ways to deal them out two lie as far apart.
+    assert test["p"] == pytest.approx(2 / 924)
+    assert (test["design"], test["outcome"]) == ("between questions", "differs")
