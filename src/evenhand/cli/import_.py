@@ -141,6 +141,8 @@ def _about(imported: Imported) -> list[str]:
     if tally.missing:
         counts = ", ".join(f"{safe(name)} {n:,}" for name, n in tally.missing.most_common())
         lines.append(f"scores missing from judgments that have others: {counts}")
+    if tally.quotes:
+        lines.append(f"quotes found in the answers: {tally.quotes_found:,} of {tally.quotes:,}")
     if max(tally.repeats, default=0) > 1:
         lines.append(f"repeats: up to {max(tally.repeats):,} judgments of one unit by one judge")
     lines += _differing(tally.differs)

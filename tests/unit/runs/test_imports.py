@@ -16,6 +16,7 @@ from evenhand.data.write import write
 from evenhand.errors import DataError, UsageError
 from evenhand.judgment import Judgment
 from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.pairwise.verdict import pair_passes
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.ledger.ports import Store
 from evenhand.results.pairs import figures_of_pairs, row_sizes
@@ -524,3 +525,77 @@ def test_every_row_is_accounted_for(imported: Importer) -> None:
     assert found.json()["planned"] == judgments
     assert sum(found.tally.failures.values()) == failures
     assert sum(len(one.passes) for one in imported.judgments.values()) == len(rows)
+
+
+def test_votes_bring_what_was_judged_and_why(imported: Importer) -> None:
+    texts = {"question": "Why?", "first_answer": " Because. ", "second_answer": "So."}
+    imported(
+        "votes",
+        [
+            vote("a", "b", "a", explanation="Assistant 1 says more.", **texts),
+            vote("b", "a", "b", explanation="Assistant 1 is shorter."),
+        ],
+    )
+    (body,) = imported.bodies
+    assert body["topic"] == "Why?" and body["meta"] == {} and body["lengths"] == [10, 3]
+    assert [candidate["text"] for candidate in body["candidates"]] == [" Because. ", "So."]
+    (judgment,) = imported.judgments.values()
+    explanations = [pass_.explanation for pass_ in pair_passes(judgment)]
+    assert explanations == ["Assistant 1 says more.", "Assistant 1 is shorter."]
+    assert judgment.output and judgment.output["notes"] == "Assistant 1 says more."
+
+
+def test_both_explanations_of_an_imported_pair_are_shown_once(imported: Importer) -> None:
+    rows = [vote("a", "b", "a", explanation="One."), vote("b", "a", "b", explanation="Two.")]
+    imported("votes", rows)
+    run = imported.recorded
+    (unit,) = imported.store.archive.units(run.scope)
+    (page,) = run.kind.shown(unit.body, list(imported.judgments.values())).judgments
+    assert [str(page.full).count(text) for text in ("One.", "Two.")] == [1, 1]
+
+
+def test_the_explanation_of_a_criterion_is_its_comment(imported: Importer) -> None:
+    imported("votes", [vote("a", "b", "a", criterion="C1", explanation="More precise.")])
+    (judgment,) = imported.judgments.values()
+    (pass_,) = pair_passes(judgment)
+    assert pass_.criteria["C1"].comment == "More precise." and pass_.explanation == ""
+
+
+def test_a_text_column_that_the_key_names_is_a_field(imported: Importer) -> None:
+    rows = [vote("a", "b", "a", question=text) for text in ("Why?", "How?")]
+    imported("votes", rows, key=["question"])
+    assert [body["id"] for body in imported.bodies] == ["Why?", "How?"]
+    assert [body["topic"] for body in imported.bodies] == ["Why?", "How?"]
+
+
+def test_scores_bring_quotes_and_those_that_stand_in_the_answer_are_evidence(
+    imported: Importer,
+) -> None:
+    answer = "Он сказал: «Да»,  и ушёл."
+    rows = [
+        score(
+            "u", 2, "style", answer=answer, evidence=["Он сказал", "не так"], rationale="Почему."
+        ),
+        score("u", 1, "tone", evidence='["и ушёл", "«Да», и"]'),
+        score("u", 0, "none", evidence="[sic]"),
+    ]
+    tally = imported("scores", rows).tally
+    assert (tally.quotes_found, tally.quotes) == (3, 5)
+    (judgment,) = imported.judgments.values()
+    assert [
+        (quote.dimension, answer[quote.start : quote.end], quote.match)
+        for quote in judgment.evidence
+    ] == [
+        ("style", "Он сказал", "exact"),
+        ("tone", "и ушёл", "exact"),
+        ("tone", "«Да»,  и", "folded"),
+    ]
+    assert judgment.flags == ("quote_missing:style", "quote_missing:none")
+    assert judgment.output is not None
+    assert judgment.output["scores"]["style"] == {
+        "score": 2,
+        "evidence": ["Он сказал"],
+        "rationale": "Почему.",
+    }
+    (body,) = imported.bodies
+    assert (body["model_output"], body["meta"]) == (answer, {})

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from evenhand.data.foreign.rows import TidyRow, missing, object_of, require, table
 from evenhand.errors import DataError, quoted
-from evenhand.jsontext import as_text
+from evenhand.jsontext import as_text, parse_lenient
 
 Side = Literal["first", "second", "tie", ""]
 Failed = Literal["schema", "out_of_range", "empty", ""]
@@ -20,10 +21,18 @@ Failed = Literal["schema", "out_of_range", "empty", ""]
 _VERDICT_COLUMNS = frozenset(
     {"first", "second", "winner", "preference", "first_length", "second_length"}
 )
-VOTE_COLUMNS = (
-    frozenset({"unit", "judge", "pass", "sample", "criterion", "meta"}) | _VERDICT_COLUMNS
+_TEXT_COLUMNS = frozenset(
+    {"question", "first_answer", "second_answer", "explanation", "answer", "evidence", "rationale"}
 )
-SCORE_COLUMNS = frozenset({"unit", "judge", "dimension", "score", "repeat", "failure_tags", "meta"})
+"""What was judged, and what was said of it. Where the key names one it is a field as any other."""
+VOTE_COLUMNS = (
+    frozenset({"unit", "judge", "pass", "sample", "criterion", "meta"})
+    | frozenset({"question", "first_answer", "second_answer", "explanation"})
+    | _VERDICT_COLUMNS
+)
+SCORE_COLUMNS = frozenset(
+    {"unit", "judge", "dimension", "score", "repeat", "failure_tags", "meta"}
+) | frozenset({"question", "answer", "evidence", "rationale"})
 _WORDS: dict[str, Side] = {"first": "first", "second": "second", "tie": "tie"}
 _EXACT = 2**53
 """Up to here a fraction holds every whole number."""
@@ -68,6 +77,10 @@ class Vote(NamedTuple):
     sample: str
     criterion: str
     lengths: tuple[float | None, float | None]
+    question: str
+    answers: tuple[str, str]
+    """Of the first and the second; nothing where the row leaves them out."""
+    explanation: str
 
 
 def read_vote(row: Mapping[str, Any], where: str) -> Vote:
@@ -85,6 +98,9 @@ def read_vote(row: Mapping[str, Any], where: str) -> Vote:
         sample=text_of(row.get("sample")),
         criterion=text_of(row.get("criterion")),
         lengths=(_number(row.get("first_length")), _number(row.get("second_length"))),
+        question=whole_text_of(row.get("question")),
+        answers=(whole_text_of(row.get("first_answer")), whole_text_of(row.get("second_answer"))),
+        explanation=text_of(row.get("explanation")),
     )
 
 
@@ -130,6 +146,11 @@ class Score(NamedTuple):
     detail: str
     repeat: str
     tags: list[str]
+    question: str
+    answer: str
+    quotes: list[str]
+    """What the judge quoted from the answer."""
+    rationale: str
 
 
 def read_score(row: Mapping[str, Any]) -> Score:
@@ -145,6 +166,10 @@ def read_score(row: Mapping[str, Any]) -> Score:
         detail=detail,
         repeat=text_of(row.get("repeat")),
         tags=_tags(row.get("failure_tags")),
+        question=whole_text_of(row.get("question")),
+        answer=whole_text_of(row.get("answer")),
+        quotes=_quotes(row.get("evidence")),
+        rationale=text_of(row.get("rationale")),
     )
 
 
@@ -163,6 +188,15 @@ def _score(value: object) -> tuple[float | None, Failed, str]:
 def _tags(value: object) -> list[str]:
     tags = value if isinstance(value, list) else text_of(value).replace(",", " ").split()
     return list(dict.fromkeys(text_of(tag) for tag in tags))
+
+
+def _quotes(value: object) -> list[str]:
+    """A list of quotes, also one that a table holds as JSON; any other text is one quote."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError):
+            value = parse_lenient(value)
+    quotes: list[object] = value if isinstance(value, list) else [value]
+    return [text for text in map(text_of, quotes) if text]
 
 
 def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str:
@@ -215,11 +249,20 @@ def text_of(value: object) -> str:
     return value.strip() if isinstance(value, str) else as_text(value)
 
 
-def meta_of(row: Mapping[str, Any], columns: frozenset[str]) -> dict[str, Any]:
-    """The columns that the shape has no name for, and what stands under `meta`."""
+def whole_text_of(value: object) -> str:
+    """A text that was judged: as it is, since quotes are found in it by their places."""
+    return value if isinstance(value, str) else text_of(value)
+
+
+def meta_of(
+    row: Mapping[str, Any], columns: frozenset[str], key: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The columns that the shape has no name for or that the key names, and what stands under
+    `meta`."""
     meta = dict(object_of(row.get("meta"))) if "meta" in row else {}
+    taken = columns - _TEXT_COLUMNS.intersection(key)
     for name, value in row.items():
-        if name not in columns and value is not None and value != "":
+        if name not in taken and value is not None and value != "":
             meta[name] = value
     return meta
 

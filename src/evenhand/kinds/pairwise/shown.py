@@ -138,8 +138,13 @@ def _full(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Iterator[B
         return
     if verdict.criteria and len({pass_.order for pass_ in passes}) > 1:
         yield _settled_marks(verdict)
-    if verdict.notes:
+    if verdict.notes and not any(_says_why(pass_) for pass_ in passes):
         yield Text(label=Label("unit.explanation"), text=verdict.notes)
+
+
+def _says_why(pass_: PairPass) -> bool:
+    """Whether an order is shown by its explanation: there are no marks to show."""
+    return bool(pass_.explanation and not pass_.marks)
 
 
 def _outcome(verdict: PairVerdict) -> Piece:
@@ -160,6 +165,8 @@ def _pass(pass_: PairPass, *, by_judge: bool) -> Block:
         label = [Joined([*label, Joined(["(", own_winner, ")"], "")], " ")]
     label += [pass_.judge] if by_judge else []
     rows = [_criterion(name, mark, pass_) for name, mark in pass_.marks.items()]
+    if _says_why(pass_):
+        return Text(label=Joined(label), text=pass_.explanation)
     if not rows:
         return Notice(Joined(label))
     meets = [Label("unit.meets", {"side": side}) for side in "AB"]

@@ -27,7 +27,7 @@ from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 
-VERSION = 1
+VERSION = 2
 """Of how rows are read: a change gives other runs."""
 ROWS_A_NOTICE = 100_000
 
@@ -87,7 +87,12 @@ class Imported:
                 "settled": outcomes,
             }
             return summary | {"on_conflict": self.on_conflict}
-        return summary | {"dimensions": tally.names, "missing_scores": dict(tally.missing)}
+        quotes = {"quotes": tally.quotes, "quotes_found": tally.quotes_found}
+        return summary | {
+            "dimensions": tally.names,
+            "missing_scores": dict(tally.missing),
+            **(quotes if tally.quotes else {}),
+        }
 
 
 async def import_files(

@@ -17,6 +17,7 @@ from evenhand import jsontext
 from evenhand.data.foreign import TidyRow
 from evenhand.data.foreign.tidy import SCORE_COLUMNS, judge_of, meta_of, read_score, unit_of
 from evenhand.judgment import (
+    Evidence,
     Failure,
     Judgment,
     JudgmentText,
@@ -26,6 +27,7 @@ from evenhand.judgment import (
 )
 from evenhand.kinds.rubric.unit import sample_text
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
+from evenhand.kinds.shared.evidence import SearchText
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import NOTES_CHARS
 from evenhand.runs.imports.keys import Columns, find_key, key_values
@@ -35,12 +37,15 @@ from evenhand.units import Sample
 
 _COLUMNS = (
     *("key", "unit", "judge", "dimension", "score", "failed", "detail", "repeat", "tags"),
-    *("meta", "origin"),
+    *("meta", "origin", "question", "answer", "quotes", "rationale"),
 )
-_UNITS = "SELECT r.unit, r.meta, r.origin FROM units u JOIN rows r ON r.no=u.no ORDER BY u.no"
+_UNITS = (
+    "SELECT r.unit, r.meta, r.origin, r.question, r.answer"
+    " FROM units u JOIN rows r ON r.no=u.no ORDER BY u.no"
+)
 _SCORES = (
-    "SELECT p.unit, p.judge, r.dimension, r.score, r.failed, r.detail, r.repeat, r.tags, r.meta"
-    " FROM placed p JOIN rows r ON r.no=p.row ORDER BY p.place"
+    "SELECT p.unit, p.judge, r.dimension, r.score, r.failed, r.detail, r.repeat, r.tags, r.meta,"
+    " r.quotes, r.rationale FROM placed p JOIN rows r ON r.no=p.row ORDER BY p.place"
 )
 _DIMENSIONS = (
     "SELECT dimension FROM rows WHERE dimension IS NOT NULL GROUP BY dimension ORDER BY min(no)"
@@ -62,6 +67,25 @@ class _Row(NamedTuple):
     repeat: str
     tags: str
     meta: str
+    quotes: str
+    """A list as JSON."""
+    rationale: str
+
+
+class _Judged(NamedTuple):
+    """What the judgments of one unit share."""
+
+    meta: Raw
+    output: SearchText
+
+
+class _Scored(NamedTuple):
+    """The score on one dimension, and where its quotes stand."""
+
+    dimension: str
+    score: DimensionScore
+    evidence: Sequence[Evidence]
+    flags: Sequence[str]
 
 
 class ScoreRows:
@@ -97,7 +121,7 @@ class ScoreRows:
 
     def _row(self, source: TidyRow) -> tuple[Any, ...]:
         row, where = source.value, source.where
-        score, meta = read_score(row), meta_of(row, SCORE_COLUMNS)
+        score, meta = read_score(row), meta_of(row, SCORE_COLUMNS, self.key)
         # As long as the key is open, the unit stands for it.
         key = self.key or ("unit",)
         judge = judge_of(row, where, self.kind, self._judge)
@@ -107,6 +131,7 @@ class ScoreRows:
         return (
             *(ident, unit, judge, score.dimension, score.score, score.failed, score.detail),
             *(score.repeat, ",".join(score.tags), jsontext.swift(meta), where),
+            *(score.question, score.answer, jsontext.swift(score.quotes), score.rationale),
         )
 
     def _distinct(self, key: Sequence[str], *further: str) -> int:
@@ -135,14 +160,15 @@ class ScoreRows:
         """Every unit with its judgments."""
         scores = map(_Row._make, self._spool.rows(_SCORES))
         by_unit = groupby(scores, key=lambda row: row.unit)
-        for (unit, text, origin), (_, rows) in zip(self._spool.rows(_UNITS), by_unit, strict=True):
+        for opening, (_, rows) in zip(self._spool.rows(_UNITS), by_unit, strict=True):
+            unit, text, origin, question, answer = opening
             ident, meta = key_values(self.key, unit, from_json(text))
-            sample = Sample(id=ident, question="", model_output="", meta=meta)
-            raw_meta = Raw(jsontext.swift(meta))
+            sample = Sample(id=ident, question=question, model_output=answer, meta=meta)
+            judged = _Judged(Raw(jsontext.swift(meta)), SearchText(answer))
             texts: list[tuple[int, int, JudgmentText]] = []
             for judge, group in groupby(rows, key=lambda row: row.judge):
                 judgments = [
-                    self._judgment(raw_meta, scores)
+                    self._judgment(judged, scores)
                     for scores in repeats(self._compared(group, text))
                 ]
                 self.tally.count(judge, judgments)
@@ -157,7 +183,7 @@ class ScoreRows:
             self.tally.compare(row.meta, first, self.key)
             yield row
 
-    def _judgment(self, meta: Raw, rows: Sequence[_Row]) -> Judgment:
+    def _judgment(self, judged: _Judged, rows: Sequence[_Row]) -> Judgment:
         failed = [row for row in rows if row.failed]
         if len(failed) == len(rows):
             detail = "; ".join(dict.fromkeys(row.detail for row in failed))
@@ -167,17 +193,36 @@ class ScoreRows:
         self.tally.missing.update(row.dimension for row in failed if row.dimension is not None)
         tags = dict.fromkeys(tag for row in rows for tag in row.tags.split(",") if tag)
         notes = "; ".join(f"{row.dimension or 'all'}: {row.detail}" for row in failed)
+        scored = [self._scored(judged.output, row) for row in rows if row.score is not None]
         verdict = RubricVerdict(
-            meta_json=meta,
-            scores={
-                row.dimension: DimensionScore(row.score, (), "")
-                for row in rows
-                if row.dimension is not None and row.score is not None
-            },
+            meta_json=judged.meta,
+            scores={scores.dimension: scores.score for scores in scored if scores.dimension},
             failure_tags=tuple(tags),
             notes=notes[:NOTES_CHARS],
         )
-        return Verdict(value=verdict, flags=("scores_missing",) if failed else ())
+        flags = ["scores_missing"] if failed else []
+        flags += dict.fromkeys(flag for scores in scored for flag in scores.flags)
+        evidence = tuple(place for scores in scored for place in scores.evidence)
+        return Verdict(value=verdict, flags=tuple(flags), evidence=evidence)
+
+    def _scored(self, output: SearchText, row: _Row) -> _Scored:
+        """A score with the quotes of its row that stand in what was judged. The others are counted,
+        and what they quote is no evidence."""
+        dimension, fragments, places = row.dimension or "", list[str](), list[Evidence]()
+        quotes: list[str] = from_json(row.quotes)
+        for quote in quotes:
+            if span := output.locate(quote):
+                fragments.append(output.text[span.start : span.end])
+                places.append(Evidence(dimension, span.start, span.end, span.match))
+        self.tally.quotes += len(quotes)
+        self.tally.quotes_found += len(places)
+        assert row.score is not None
+        return _Scored(
+            dimension,
+            DimensionScore(row.score, tuple(fragments), row.rationale),
+            places,
+            [f"quote_missing:{dimension}"] if len(places) < len(quotes) else [],
+        )
 
 
 def repeats(rows: Iterable[_Row]) -> list[list[_Row]]:

@@ -30,6 +30,9 @@ class Tally:
     """The criteria of votes, or the dimensions of scores."""
     missing: Counter[str] = field(default_factory=Counter[str])
     """By dimension, the scores that are missing from judgments that have others."""
+    quotes: int = 0
+    """What judges quoted from the answers; `quotes_found` stand there."""
+    quotes_found: int = 0
     differs: Counter[str] = field(default_factory=Counter[str])
     """By column of meta, the rows that say otherwise than the first one of their unit."""
 

@@ -26,7 +26,15 @@ from evenhand.judgment import (
     write_judgment,
 )
 from evenhand.kinds.pairwise.protocol import ORDERS, derived
-from evenhand.kinds.pairwise.verdict import Mark, Order, PairPass, PairVerdict, Settling, Winner
+from evenhand.kinds.pairwise.verdict import (
+    CriterionComment,
+    Mark,
+    Order,
+    PairPass,
+    PairVerdict,
+    Settling,
+    Winner,
+)
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.imports.keys import Columns, key_values
 from evenhand.runs.imports.spool import Spool
@@ -35,10 +43,12 @@ from evenhand.runs.imports.tally import Tally
 _COLUMNS = (
     *("key", "cluster", "low", "high", "judge", "first", "said", "preference", "failed", "detail"),
     *("turned", "sample", "criterion", "first_length", "second_length", "flag", "meta", "origin"),
+    *("question", "first_answer", "second_answer", "explanation"),
 )
 _UNITS = (
     "SELECT r.key, r.cluster, r.low, r.high, r.first, r.first_length, r.second_length, r.meta,"
-    " r.origin, {} FROM units u JOIN rows r ON r.no=u.no {} ORDER BY u.no"
+    " r.origin, r.question, r.first_answer, r.second_answer, {} FROM units u"
+    " JOIN rows r ON r.no=u.no {} ORDER BY u.no"
 )
 _META = 7
 """Where the meta stands in it."""
@@ -62,7 +72,8 @@ _PLACES = (
 )
 _VOTES = (
     "SELECT p.unit, p.judge, r.first, r.said, r.preference, r.failed, r.detail, r.turned, r.sample,"
-    " r.criterion, r.flag, r.meta FROM placed p JOIN rows r ON r.no=p.row ORDER BY p.place"
+    " r.criterion, r.flag, r.meta, r.explanation FROM placed p"
+    " JOIN rows r ON r.no=p.row ORDER BY p.place"
 )
 _CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
 _CRITERIA = "SELECT criterion FROM rows WHERE criterion<>'' GROUP BY criterion ORDER BY min(no)"
@@ -88,6 +99,7 @@ class _Row(NamedTuple):
     criterion: str
     flag: str
     meta: str
+    explanation: str
 
 
 class _Pair(NamedTuple):
@@ -138,7 +150,7 @@ class VoteRows:
 
     def _row(self, source: TidyRow) -> tuple[Any, ...]:
         row, where = source.value, source.where
-        vote, meta = read_vote(row, where), meta_of(row, VOTE_COLUMNS)
+        vote, meta = read_vote(row, where), meta_of(row, VOTE_COLUMNS, self.key)
         judge = judge_of(row, where, self.kind, self._judge)
         unit = unit_of(row, where, self.kind, self.key)
         self._columns.see({"unit": unit, **meta} if unit else meta)
@@ -148,6 +160,7 @@ class VoteRows:
             *(ident, unit or ident, low, high, judge, vote.first, vote.side, vote.preference),
             *(vote.failed, vote.detail, vote.turned, vote.sample, vote.criterion),
             *(*vote.lengths, source.flag, jsontext.swift(meta), where),
+            *(vote.question, *vote.answers, vote.explanation),
         )
 
     def units(self) -> Iterator[IncomingUnit]:
@@ -188,7 +201,8 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
     Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
     was shown first: so runs about the same pairs have the same ids and can be joined.
     """
-    key, cluster, low, high, first, first_length, second_length, meta, origin, *places = row
+    key, cluster, low, high, first, first_length, second_length, meta, origin, *more = row
+    question, first_answer, second_answer, *places = more
     if low == high or cluster != key:
         # No front has a candidate that meets itself, nor one made of several units of a topic.
         places = [1, 1 if low == high else 2]
@@ -197,12 +211,18 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
     pair = _Pair(ident, first, second, meta)
     body = {
         "id": ident,
-        "topic": "",
-        "candidates": [{"id": first, "text": ""}, {"id": second, "text": ""}],
+        "topic": question,
+        "candidates": [
+            {"id": first, "text": first_answer},
+            {"id": second, "text": second_answer},
+        ],
         "row": cluster,
         "places": places,
         "meta": from_json(meta),
-        "lengths": (first_length, second_length),
+        "lengths": (
+            first_length if first_length is not None else len(first_answer) or None,
+            second_length if second_length is not None else len(second_answer) or None,
+        ),
     }
     return pair, IncomingUnit(ident, origin, jsontext.swift(body))
 
@@ -255,6 +275,12 @@ def _pass(slot: Mapping[str, _Row], order: Order, judge: str) -> PairPass:
         winner=_SIDES[order].get(whole.said, "tie") if whole else derived(marks, ()),
         marks=marks,
         preference=_preference(whole, order),
+        criteria={
+            criterion: CriterionComment(comment=row.explanation)
+            for criterion, row in slot.items()
+            if criterion and row.explanation
+        },
+        explanation=whole.explanation if whole else "",
     )
 
 
@@ -291,7 +317,8 @@ def _judgment(pair: _Pair, passes: tuple[PairPass, ...], flags: tuple[str, ...])
         rounds=1,
         criteria=marks,
         unstable=tuple(unstable),
-        notes="",
+        # What it calls the first answer is that of the unit.
+        notes=next((pass_.explanation for pass_ in passes if pass_.order == "12"), ""),
         meta_json=Raw(pair.meta),
         preference=sum(preferences) / len(preferences) if preferences else UNSET,
     )
