@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, final
 
 from msgspec import Struct
-from msgspec.json import Decoder, Encoder
+from msgspec.json import Decoder, Encoder, decode
 
 Status = Literal["verdict", "failure", "left_out"]
 Reason = Literal[
@@ -41,6 +41,9 @@ FixCode = Literal[
 Match = Literal["exact", "folded", "unified"]
 
 RETRIED_BY_NEXT_RUN: frozenset[Reason] = frozenset({"transport", "timeout", "judge_crash"})
+
+
+_encoder = Encoder()
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
@@ -82,6 +85,11 @@ class Pass(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Log-probabilities by the path of what was decided, where the judge tells them."""
     sampling: dict[str, float] = {}
     """What of temperature and seed was really sent."""
+
+    def json(self) -> dict[str, Any]:
+        """As rows about judgments have it: plain JSON values."""
+        value: dict[str, Any] = decode(_encoder.encode(self))
+        return value
 
 
 class VerdictValue(Protocol):
@@ -189,9 +197,6 @@ class _Body(Struct, Generic[V, P], frozen=True):
     flags: tuple[str, ...]
     passes: tuple[P, ...]
     calls: tuple[str, ...]
-
-
-_encoder = Encoder()
 
 
 def write_judgment(judgment: Judgment, calls: tuple[str, ...] = ()) -> JudgmentText:

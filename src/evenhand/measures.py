@@ -37,6 +37,8 @@ class Scored(NamedTuple):
     is_critical: bool = False
     confidence: str = ""
     """How sure the judge was, where it says so."""
+    notes: str = ""
+    """What else the judge says of what it could not tell."""
 
 
 class VotedUnit(NamedTuple):

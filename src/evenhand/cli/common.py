@@ -18,6 +18,7 @@ import click
 
 from evenhand.errors import UsageError
 from evenhand.ledger.ports import Archive, Store
+from evenhand.results.rows import ONLY
 from evenhand.runs.differences import folder_note
 from evenhand.runs.prepare import environment
 from evenhand.runs.recorded import Recorded, find_run
@@ -36,6 +37,11 @@ on_conflict_option = click.option(
     "--on-conflict",
     type=click.Choice(["tie", "uncertain", "drop", "split"]),
     help="Pairs: what orders that contradict each other come to. Default: the run's own rule.",
+)
+only_option = click.option(
+    "--only",
+    type=click.Choice(ONLY),
+    help="Grades given with low confidence alone; or verdicts with notes.",
 )
 run_argument = click.argument("run", default="latest")
 where_option = click.option(

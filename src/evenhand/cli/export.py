@@ -11,20 +11,20 @@ import click
 
 from evenhand import jsontext
 from evenhand.cli.common import (
+    only_option,
     recorded,
     run_argument,
     store_option,
     tell_selection,
     where_option,
 )
-from evenhand.data.files import is_text
+from evenhand.data.files import is_table, is_text
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
-from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
 from evenhand.results.pairs import fronts_of, verdict_lines
-from evenhand.results.rows import Selector, contract_objects, full_rows
+from evenhand.results.rows import contract_objects, full_rows, selector, with_pass_columns
 from evenhand.runs.recorded import Recorded
 
 
@@ -39,9 +39,7 @@ from evenhand.runs.recorded import Recorded
 )
 @click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
 @click.option("--fronts", is_flag=True, help="Pairs: a row a topic with its front and pareto set.")
-@click.option(
-    "--only", type=click.Choice(["low-confidence"]), help="Grades given with low confidence alone."
-)
+@only_option
 @where_option
 @store_option
 def export_command(
@@ -81,7 +79,7 @@ def _write(
 ) -> int:
     path = Path(output)
     if only is not None:
-        _low_confidence(run)
+        selector(run, only)
     if is_text(path):
         _only_pairs(run, "a verdict table (.txt)")
         if full or fronts or only:
@@ -89,7 +87,7 @@ def _write(
         return write_text(path, verdict_lines(store, run)) - 1
     rows = _rows(store, run, full, fronts, only)
     if output != "-":
-        return write(path, rows)
+        return write(path, with_pass_columns(rows) if full and is_table(path) else rows)
     number = 0
     for number, row in enumerate(rows, 1):  # noqa: B007
         click.echo(jsontext.dump(row))
@@ -104,23 +102,7 @@ def _rows(
         topics = fronts_of(store, run, run.rule)
         return ({"pair_id": topic, **asdict(front)} for topic, front in topics.items())
     rows_of = full_rows if full else contract_objects
-    return rows_of(store, run, _low_confidence(run)) if only else rows_of(store, run)
-
-
-def _low_confidence(run: Recorded) -> Selector:
-    """Those verdicts that their judge was not sure of; raises UsageError where none says so."""
-    measure = run.kind.measure
-    if isinstance(measure, Voting) or not measure.has_confidence:
-        raise UsageError(
-            f"run {quoted(run.row.id)} judged by the kind {run.kind_name}, which has no confidence",
-            advice="Leave out --only.",
-        )
-
-    def is_unsure(judgment: Judgment) -> bool:
-        scored = measure.judgment(judgment)
-        return scored is not None and scored.confidence == "low"
-
-    return is_unsure
+    return rows_of(store, run, selector(run, only)) if only else rows_of(store, run)
 
 
 def _only_pairs(run: Recorded, what: str) -> None:

@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from evenhand.cli.common import (
+    about_run,
     archive_at,
     json_option,
+    only_option,
     print_json,
     recorded,
     store_option,
@@ -28,7 +30,7 @@ from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.tables import console, cut, safe, table
 from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import judged_pairs
-from evenhand.results.rows import full_name, judged_row
+from evenhand.results.rows import full_name, full_rows, judged_row, selector
 from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
@@ -68,20 +70,30 @@ def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
 @click.command("show")
 @click.argument("run", default="latest")
 @click.argument("unit", required=False)
+@only_option
 @where_option
 @store_option
 @json_option
 def show_command(
-    run: str, unit: str | None, where: tuple[str, ...], store: str | None, as_json: bool
+    run: str,
+    unit: str | None,
+    only: str | None,
+    where: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
 ) -> None:
     """Show RUN (an id, a prefix, a suite's name, latest, latest~1), or one UNIT of it.
 
     A unit is shown with its text, the verdict (scores with their evidence marked, marks pass by
     pass, or grades with reasons), and each prompt with the raw reply and what was wrong with it.
     """
+    if unit and only:
+        raise click.UsageError("--only lists units: leave UNIT out")
     opened, run_record = recorded(store, run, where)
     try:
-        if unit is None:
+        if only:
+            _show_only(opened, run_record, only, as_json)
+        elif unit is None:
             _show_run(opened, run_record, as_json)
         else:
             _show_unit(opened, run_record, unit, as_json)
@@ -120,6 +132,22 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
     _print_units(out, store, run)
     for caveat in sorted({judge.caveat for judge in run.judges} - {""}):
         out.print(f"\nNote: {caveat}")
+
+
+def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
+    """The verdicts that `only` stands for, with what else their judge said."""
+    is_wanted = selector(run, only)
+    if as_json:
+        print_json(about_run(run) | {"judgments": list(full_rows(store, run, is_wanted))})
+        return
+    tell_selection(run)
+    rows = table("unit", "result", "notes" if only == "notes" else "flags")
+    for unit, stored in store.judgments(run.scope):
+        judgment = run.judgment(stored)
+        if is_wanted(judgment):
+            notes = (judgment.output or {}).get("notes") or " ".join(judgment.flags)
+            rows.add_row(safe(unit.id), _result(run, unit.body, judgment), safe(notes))
+    console().print(rows if rows.rows else f"run {run.id} has none: {only}")
 
 
 UNITS_SHOWN = 50

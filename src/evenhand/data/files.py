@@ -43,6 +43,11 @@ def is_text(path: Path) -> bool:
     return _ending(path) == ".txt"
 
 
+def is_table(path: Path) -> bool:
+    """Whether the name says a format with columns, in which a list is one cell."""
+    return ENDINGS.get(_ending(path)) in ("csv", "parquet")
+
+
 def format_of(path: Path, also: str = "") -> Format:
     """The format to write that the ending names; `also` tells what other endings the caller
     knows."""

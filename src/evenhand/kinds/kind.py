@@ -160,6 +160,7 @@ class Scoring:
     """What a total is out of; None where verdicts have no total of their own."""
     has_critical_fails: bool = False
     has_confidence: bool = False
+    has_notes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

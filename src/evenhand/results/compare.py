@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.ports import Archive, Scope
 from evenhand.manifest import Compare
@@ -28,7 +26,6 @@ from evenhand.stats.comparison.two_runs import compare_vote_runs, run_variants, 
 from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
-from evenhand.stats.tables import Votes
 
 FRONT_VOTES = 200_000
 """Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
@@ -263,14 +260,6 @@ def ranked(
     votes = vote_table(store, run, rule)
     options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
     # A table of votes does not say which candidates a topic has, so these are read again.
-    fronts = fronts_of(store, run, rule or run.rule) if _has_fronts(votes) else {}
+    is_listed = votes.outcome.size <= FRONT_VOTES
+    fronts = fronts_of(store, run, rule or run.rule) if is_listed else {}
     return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)
-
-
-def _has_fronts(votes: Votes) -> bool:
-    """Whether some topic has more than two candidates, in a table small enough to list them."""
-    size = len(votes.candidates)
-    if size < 3 or votes.outcome.size > FRONT_VOTES:
-        return False
-    places = np.concatenate([votes.topic * size + votes.first, votes.topic * size + votes.second])
-    return bool(np.bincount(np.unique(places) // size).max() > 2)

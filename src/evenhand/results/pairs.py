@@ -89,7 +89,7 @@ def figures_of_pairs(
 
 
 def fronts_of(store: Archive, recorded: Recorded, rule: Rule) -> dict[str, Front]:
-    """The fronts of every topic with more than two candidates."""
+    """The fronts of every topic."""
     groups = recorded.judge_groups
     return figures_of_pairs(recorded.kind, store, recorded.scope, groups, rule).fronts
 

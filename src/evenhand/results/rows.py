@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec import to_builtins
 from msgspec.structs import asdict
 
+from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.kind import Kind, Voting
+from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
 from evenhand.report.html.units import JudgedRow
 from evenhand.runs.recorded import Recorded
@@ -55,7 +55,46 @@ def full_rows(
             yield full_row(recorded, unit, stored)
 
 
+def with_pass_columns(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Full rows for a table, where a list is one cell of JSON: what each order of each round said
+    stands in columns of its own too, `pass.<round>.<order>`."""
+    for row in rows:
+        spoken: dict[str, dict[str, Any]] = {}
+        for said in row["passes"]:
+            if "criteria" in said:
+                spoken.setdefault(str(said["round"]), {})[said["order"]] = {
+                    name: said.get(name) for name in ("winner", "criteria", "explanation")
+                }
+        yield {**row, "pass": spoken} if spoken else row
+
+
 Selector = Callable[[Judgment], bool]
+ONLY = ("low-confidence", "notes")
+"""What verdicts can be listed by, beside what they say."""
+
+
+def selector(recorded: Recorded, only: str) -> Selector:
+    """Which verdicts one of `ONLY` stands for; raises UsageError where the kind has none such."""
+    measure = recorded.kind.measure
+    has_any = isinstance(measure, Scoring) and (
+        measure.has_notes if only == "notes" else measure.has_confidence
+    )
+    if not has_any:
+        raise UsageError(
+            f"run {quoted(recorded.id)} judged by the kind {recorded.kind_name}, which has no"
+            f" {only.removeprefix('low-')}",
+            advice="Leave out --only.",
+        )
+    assert isinstance(measure, Scoring)
+    score = measure.judgment
+
+    def is_wanted(judgment: Judgment) -> bool:
+        scored = score(judgment)
+        if scored is None:
+            return False
+        return bool(scored.notes.strip()) if only == "notes" else scored.confidence == "low"
+
+    return is_wanted
 
 
 def full_name(recorded: Recorded, stored: StoredJudgment) -> str:
@@ -80,7 +119,7 @@ def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> 
         "detail": judgment.detail,
         "output": judgment.output,
         "evidence": [asdict(evidence) for evidence in judgment.evidence],
-        "passes": [to_builtins(judged_pass) for judged_pass in judgment.passes],
+        "passes": [judged_pass.json() for judged_pass in judgment.passes],
         "fixes": [asdict(fix) for fix in judgment.fixes],
         "flags": list(judgment.flags),
         "calls": list(stored.calls),

@@ -8,7 +8,7 @@ of each other, so intervals treat the topic as the unit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -96,6 +96,17 @@ class Front:
     """Whether every pair of the topic has a verdict."""
 
 
+FRONTS_LISTED = 10_000
+"""Of more topics, those of two candidates are not listed among other figures."""
+
+
+def fronts_json(fronts: Mapping[str, Front]) -> dict[str, dict[str, Any]]:
+    """Fronts by topic as `--json` prints them; of very many topics those with more than two
+    candidates alone."""
+    least = 2 if len(fronts) <= FRONTS_LISTED else 3
+    return {row: asdict(sets) for row, sets in fronts.items() if len(sets.candidates) >= least}
+
+
 @dataclass(slots=True, kw_only=True)
 class PairFigures:
     """The figures of one run of pairs."""
@@ -134,7 +145,7 @@ class PairFigures:
             "self_contradictions": self.self_contradictions,
             "passes": self.passes,
             "extra_calls": self.extra_calls,
-            "fronts": {row: asdict(front) for row, front in self.fronts.items()},
+            "fronts": fronts_json(self.fronts),
             "judges": {name: figures._of_judge() for name, figures in self.judges.items()},
         }
 
@@ -166,7 +177,11 @@ def _figures(counts: _Counts) -> PairFigures:
     figures.consistency = clustered(counts.agreeing.values())
     figures.first_slot = clustered(counts.first_slots.values())
     figures.agreement = clustered(counts.alike.values())
-    figures.fronts = {row: _front(pairs) for row, pairs in counts.topics.items()}
+    figures.fronts = {
+        row: _front(sets) if isinstance(sets, list) else sets
+        for row, sets in counts.topics.items()
+        if sets is not None
+    }
     return figures
 
 
@@ -179,7 +194,8 @@ class _Counts:
         self.agreeing: dict[str, tuple[int, int]] = {}
         self.first_slots: dict[str, tuple[int, int]] = {}
         self.alike: dict[str, tuple[int, int]] = {}
-        self.topics: dict[str, list[Judged]] = {}
+        self.topics: dict[str, list[Judged] | Front | None] = {}
+        """The pairs of each topic, and of two candidates what they come to at once."""
 
     def add(self, pair: Judged) -> None:
         figures, verdicts = self.figures, pair.verdicts
@@ -191,8 +207,16 @@ class _Counts:
             self._stand(pair.candidates, winner)
         self._passes(pair)
         _add(self.alike, pair.row, *_alike(pair))
-        if pair.of > 2 and pair.places[0] != pair.places[1]:
-            self.topics.setdefault(pair.row, []).append(pair)
+        if pair.places[0] == pair.places[1]:
+            return
+        earlier = self.topics.get(pair.row)
+        if isinstance(earlier, list):
+            earlier.append(pair)
+        elif pair.of > 2:
+            self.topics[pair.row] = [pair]
+        else:
+            # Several pairs of two on one topic are several questions, and have no front together.
+            self.topics[pair.row] = None if pair.row in self.topics else _front([pair])
 
     def _stand(self, candidates: tuple[str, str], winner: str) -> None:
         if candidates[0] == candidates[1]:

@@ -69,7 +69,7 @@ def test_a_run_of_our_own(call: CallCommand, tmp_path: Path) -> None:
     assert made["first_slot_rate"] == shown["first_slot"]["value"]
     rounds = shown["first_rounds"]
     assert made["contradictions"] == pytest.approx(rounds * (1 - made["consistency"]))
-    assert made["rule"] == "uncertain" and made["fronts"] == {} and made["run"]
+    assert made["rule"] == "uncertain" and made["fronts"] == shown["fronts"] and made["run"]
     assert sorted(made["criteria"]) == ["C1", "C2", "C3", "C4", "C5"]
     judge = call("leaderboard", "--judge", "python/judge:content", "--json").json
     assert judge["n"] == 12 and judge["failed"] == 0 and judge["consistency"] == 1.0
@@ -81,8 +81,8 @@ def test_fronts_are_those_that_show_gives(call: CallCommand, tmp_path: Path) -> 
     call("run")
     made = call("leaderboard", "--json").json
     assert made["fronts"] == call("show", "--json").json["pairwise"]["fronts"]
-    assert list(made["fronts"]) == ["three"]
-    assert "of 1 topic with more than two candidates" in call("leaderboard").out
+    assert list(made["fronts"]) == ["three", "two"]
+    assert "c3 1, c2 1 of 2 topics" in call("leaderboard").out
 
 
 def test_the_same_store_and_seed_give_the_same_bytes(call: CallCommand, imported: str) -> None:

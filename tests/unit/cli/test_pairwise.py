@@ -233,6 +233,12 @@ def test_fronts_of_rows_with_many_candidates(call: CallCommand, tmp_path: Path) 
             "pareto": [],
             "complete": True,
         },
+        "two": {
+            "candidates": ["c1", "c2"],
+            "front": ["c2"],
+            "pareto": ["c2"],
+            "complete": True,
+        },
     }
     assert told["pairwise"]["fronts"] == expected
     assert call("show", "--json").json["pairwise"]["fronts"] == expected

@@ -42,7 +42,8 @@ def test_json_alone_stands_on_stdout(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, 3)
     said = call("run", "--json")
     assert said.code == 0
-    assert {name: type(value) for name, value in said.json.items()} == SUMMARY
+    types = {name: type(value) for name, value in said.json.items()}
+    assert types == SUMMARY | {"rubric": dict}
     assert said.json["usage"].keys() == {"input_tokens", "output_tokens"}
     assert (said.json["planned"], said.json["verdicts"], said.json["calls"]) == (3, 3, 3)
     again = call("run", "--json")

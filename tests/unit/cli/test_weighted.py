@@ -45,7 +45,7 @@ def test_run_and_show_count_low_confidence_and_critical_fails(
         text = re.sub(r" +", " ", said.out)
         assert "model type n mean range critical low conf." in text
         assert "m fact 7 15.0 0 to 21 2 2" in text
-        assert "export --only low-confidence" in text
+        assert "show --only low-confidence" in text
     shown = re.sub(r" +", " ", call("show").out)
     assert "t0/m 21 of 100 logic_and_fact 7" in shown
     assert "0 of 100 critical fail: Decided by code" in shown

@@ -198,8 +198,15 @@ def test_a_candidate_nobody_judged_yet_is_not_named() -> None:
     assert (found.candidates, found.front) == (["c1", "c2"], ["c1"])
 
 
-def test_two_candidates_have_no_front() -> None:
-    assert pair_figures([judged(stable("A"))]).fronts == {}
+def test_of_two_candidates_the_winner_stays_or_both() -> None:
+    open_pair = judgment("uncertain", made(1, "12", "A"), made(1, "21", "B"))
+    votes = [stable("A"), stable("B"), stable("tie"), open_pair]
+    fronts = [pair_figures([judged(vote)]).fronts["p"].front for vote in votes]
+    assert fronts == [["c1"], ["c2"], ["c1", "c2"], ["c1", "c2"]]
+
+
+def test_several_pairs_of_two_on_one_topic_have_no_front_together() -> None:
+    assert pair_figures([judged(stable("A")), judged(stable("B"))]).fronts == {}
 
 
 winners = st.sampled_from(["A", "B", "tie"])

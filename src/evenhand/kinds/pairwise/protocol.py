@@ -79,6 +79,9 @@ ALIASES = {
 }
 """Other names that a prompt of the user's own may use."""
 
+_BOTH_ORDERS = "A shown first: {first} B shown first: {second}"
+"""Of what a run recorded before its words had such a sentence."""
+
 LOW_MARGIN = 0.1
 """A winner that so little probability more or less would have changed is flagged."""
 
@@ -366,8 +369,7 @@ class PairwiseProtocol:
             rounds=len(rounds) if passes else 0,
             criteria=result.marks,
             unstable=tuple(result.unstable),
-            # What it calls Candidate 1 is the first candidate of the input file.
-            notes=next(pass_.explanation for pass_ in last if pass_.order == "12"),
+            notes=self._notes(result, last),
             meta_json=raw_json(pair.meta),
             odds=odds or UNSET,
         )
@@ -376,6 +378,16 @@ class PairwiseProtocol:
         if odds and _margin(odds) < LOW_MARGIN:
             flags.append("low_margin")
         return Verdict(value=verdict, flags=tuple(flags), passes=tuple(passes))
+
+    def _notes(self, result: Settled, last: Round) -> str:
+        """The reasons of the settling round in the order in which Candidate 1 is the first of the
+        input file; of a pair that stays uncertain those of both orders."""
+        said = {pass_.order: pass_.explanation for pass_ in last}
+        if result.winner != "uncertain" or not said["21"]:
+            return said["12"]
+        return self.words.phrases.get("both_orders", _BOTH_ORDERS).format_map(
+            {"first": said["12"], "second": said["21"]}
+        )
 
     def _flags(self, pair: Pair, visible: Pair, passes: Sequence[PairPass]) -> tuple[str, ...]:
         """What a reader of the verdict must know of the texts and of the judges asked."""

@@ -75,6 +75,14 @@ class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
     criteria: dict[str, CriterionComment] = stored(default_factory=dict)
     explanation: str = ""
 
+    def json(self) -> dict[str, Any]:
+        """With what was said to each criterion in one place."""
+        said = {
+            name: asdict(self.criteria.get(name, CriterionComment())) | {"mark": mark}
+            for name, mark in self.marks.items()
+        }
+        return super().json() | ({"criteria": said} if said else {})
+
     @property
     def contradicts_itself(self) -> bool:
         """Whether the judge's own winner is not what its marks give by the rule it was told."""

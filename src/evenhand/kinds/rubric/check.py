@@ -232,6 +232,8 @@ class _Check(Inspection):
         if not self.typed(value, str, "text", "notes"):
             return ""
         notes = cast("str", value)
+        if notes.strip():
+            self.flags.append("has_notes")
         if len(notes) > NOTES_CHARS:
             self.flags.append("long_notes")
         self._remarks(notes)

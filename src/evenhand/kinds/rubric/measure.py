@@ -31,7 +31,7 @@ def scored(judgment: Judgment) -> Scored | None:
     verdict = judgment.value
     assert isinstance(verdict, RubricVerdict)
     scores = {name: float(score.score) for name, score in verdict.scores.items()}
-    return Scored(scores, tags=verdict.failure_tags)
+    return Scored(scores, tags=verdict.failure_tags, notes=verdict.notes)
 
 
 def ends_of(rubric: Rubric) -> Ends:

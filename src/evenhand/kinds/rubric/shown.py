@@ -19,6 +19,7 @@ from evenhand.kinds.shared.blocks import (
     Label,
     Mark,
     Named,
+    Notice,
     Number,
     ShownJudgment,
     ShownUnit,
@@ -145,11 +146,17 @@ def _means(judgment: Verdict) -> dict[str, float]:
 
 
 def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
-    """Mean and spread of each dimension, by prompt variant."""
+    """Mean and spread of each dimension, by prompt variant; how many verdicts have notes."""
     values: dict[tuple[str, str], list[float]] = {}
+    noted = 0
     for _, judgment in verdicts:
         assert isinstance(judgment.value, RubricVerdict)
         variant = str(judgment.value.meta.get("prompt_variant", ""))
+        noted += bool(judgment.value.notes.strip())
         for name, score in judgment.value.scores.items():
             values.setdefault((variant, name), []).append(float(score.score))
-    return Summary([score_table(values)] if values else [])
+    blocks: list[Block] = [score_table(values)] if values else []
+    if noted:
+        verb = "verdict has" if noted == 1 else "verdicts have"
+        blocks.append(Notice(f"\n{noted} {verb} notes: list them with show --only notes"))
+    return Summary(blocks, {"notes": noted})

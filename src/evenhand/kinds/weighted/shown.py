@@ -33,7 +33,7 @@ from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.units import Answer
 
-UNSURE = "\nlow confidence: list them with export --only low-confidence"
+UNSURE = "\nlow confidence: list them with show --only low-confidence"
 
 
 def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:

@@ -171,7 +171,7 @@ def _fronts(leaderboard: Leaderboard) -> str:
     """How often each candidate is in the front of a topic."""
     inside = Counter(name for sets in leaderboard.fronts.values() for name in sets.front)
     first = ", ".join(f"{name} {number}" for name, number in inside.most_common(5))
-    return f"{first} of {_counted(len(leaderboard.fronts), 'topic')} with more than two candidates"
+    return f"{first} of {_counted(len(leaderboard.fronts), 'topic')}"
 
 
 def _counted(number: int, what: str) -> str:

@@ -24,7 +24,7 @@ def pair_tables(figures: PairFigures) -> Iterator[RenderableType]:
     if figures.judges:
         yield ""
         yield judges_table(figures)
-    if figures.fronts:
+    if any(len(sets.candidates) > 2 for sets in figures.fronts.values()):
         yield ""
         yield fronts_table(figures)
 
@@ -66,6 +66,9 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
     if figures.self_contradictions:
         count = f"{figures.self_contradictions} of {figures.passes} passes"
         yield "judge against itself", f"{count} name a winner that their marks do not give"
+    if sets_of_two := [sets for sets in figures.fronts.values() if len(sets.candidates) == 2]:
+        both = sum(len(sets.front) == 2 for sets in sets_of_two)
+        yield "kept", f"both candidates on {both} of {_topics(len(sets_of_two))} of two"
     if figures.extra_calls:
         yield "later rounds took", f"{figures.extra_calls} calls"
     if figures.agreement.n:
@@ -90,6 +93,10 @@ def judges_table(figures: PairFigures) -> Table:
     return grid
 
 
+def _topics(number: int) -> str:
+    return f"{number} topic{'' if number == 1 else 's'}"
+
+
 def _percent(proportion: Proportion) -> str:
     return "-" if proportion.value is None else f"{100 * proportion.value:.0f} %"
 
@@ -103,12 +110,13 @@ def share(proportion: Proportion, of: str) -> str:
 
 
 def fronts_table(figures: PairFigures) -> Table:
-    """Which candidates of each topic stay."""
+    """Which candidates of each topic with more than two stay."""
     grid = table("topic", "front", "pareto")
-    for topic, sets in list(figures.fronts.items())[:TOPICS_SHOWN]:
+    fronts = {topic: sets for topic, sets in figures.fronts.items() if len(sets.candidates) > 2}
+    for topic, sets in list(fronts.items())[:TOPICS_SHOWN]:
         front, best = (safe(", ".join(names)) or "none" for names in (sets.front, sets.pareto))
         grid.add_row(safe(topic) + ("" if sets.complete else " (incomplete)"), front, best)
-    if len(figures.fronts) > TOPICS_SHOWN:
-        rest = len(figures.fronts) - TOPICS_SHOWN
+    if len(fronts) > TOPICS_SHOWN:
+        rest = len(fronts) - TOPICS_SHOWN
         grid.add_row(f"and {rest} more", "evenhand export --fronts", "", style="dim")
     return grid

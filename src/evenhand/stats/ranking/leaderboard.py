@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
-from evenhand.stats.pairwise import Front
+from evenhand.stats.pairwise import Front, fronts_json
 from evenhand.stats.proportion import Proportion, clustered
 from evenhand.stats.ranking.board import Ballot, Board, Options, plain_board, rated_board
 from evenhand.stats.ranking.duels import vote_duels
@@ -67,7 +67,7 @@ class Leaderboard:
             "contradiction_rate": (
                 orders.contradictions / orders.first_rounds if orders.first_rounds else None
             ),
-            "fronts": {row: asdict(front) for row, front in self.fronts.items()},
+            "fronts": fronts_json(self.fronts),
             "rule": self.rule,
             "conflicts": self.conflicts,
             **{name: getattr(options, name) for name in ("ties", "scale", "anchor", "level")},

@@ -273,9 +273,10 @@ def test_tags_never_change_a_score():
 
 def test_long_notes_and_long_evidence_are_flagged_and_kept():
     notes = "n" * (NOTES_CHARS + 1)
-    assert check(put("notes", notes)).flags == ("long_notes",)
+    assert check(put("notes", notes)).flags == ("has_notes", "long_notes")
     assert check(put("notes", notes)).output["notes"] == notes
-    assert check(put("notes", notes[1:])).flags == ()
+    assert check(put("notes", notes[1:])).flags == ("has_notes",)
+    assert check(put("notes", " ")).flags == ()
     long = replace(SAMPLE, model_output=SAMPLE.model_output + "y" * (EVIDENCE_CHARS + 1))
     reply = json.dumps(dimension(evidence=["y" * (EVIDENCE_CHARS + 1)]))
     assert PROTOCOL.check(reply, long).flags == ("long_evidence",)
