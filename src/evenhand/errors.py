@@ -4,7 +4,8 @@
     ├── UsageError          exit 2   a flag, suite or protocol is wrong; nothing was sent
     ├── DataError           exit 3   a data file is wrong; nothing was sent
     ├── ProviderRefused     exit 4   key, model or quota: trying again will not help
-    │   └── KeyMissing               the judge needs a key, and none is set
+    │   ├── KeyMissing               the judge needs a key, and none is set
+    │   └── ModelMissing    exit 2   the embedded model is not here yet
     ├── StoppedEarly        exit 5   budget, deadline or provider down; run again to continue
     ├── StoreError          exit 6   the store cannot be opened or is damaged
     │   └── StoreBusy                another process judges the same run
@@ -110,6 +111,10 @@ class ProviderRefused(EvenhandError):
 
 class KeyMissing(ProviderRefused):
     pass
+
+
+class ModelMissing(ProviderRefused):
+    exit_code = 2
 
 
 class StoppedEarly(EvenhandError):

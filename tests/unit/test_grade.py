@@ -82,7 +82,7 @@ async def test_the_same_grade_is_paid_for_once() -> None:
     ("arguments", "settings", "said"),
     [
         (("", ANSWER), {}, '"prompt" is empty'),
-        ((PROMPT, ANSWER), {"rubric": "none.md"}, "none.md: the rubric cannot be read"),
+        ((PROMPT, ANSWER), {"rubric": "none.md"}, "there is no rubric file"),
         ((PROMPT, ANSWER), {"rubric": Path("none.txt")}, "none.txt: a task's rubric is Markdown"),
         ((PROMPT, ANSWER), {"rubric": "\ntask_type: poem\n"}, "line 2: unknown task_type"),
         ((PROMPT, ANSWER), {"rubric": "bad.md"}, "bad.md:2: unknown task_type"),

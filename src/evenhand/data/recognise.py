@@ -26,6 +26,8 @@ class Recognition(NamedTuple):
     """Columns of a flat table that no field takes: they are kept as meta."""
     remarks: tuple[str, ...]
     """Columns that somebody may have meant otherwise."""
+    is_flat: bool
+    """Whether the table has no `meta` of its own."""
 
     @property
     def line(self) -> str:
@@ -59,7 +61,7 @@ def recognise(
             raise _which(role.field, fits, names, where)
         claimed.update(fits if len(fits) == 1 else ())
     spare = [name for name in names if is_flat and name not in claimed and name not in form.fields]
-    return Recognition(columns, tuple(spare), _remarks(spare, names, columns, form))
+    return Recognition(columns, tuple(spare), _remarks(spare, names, columns, form), is_flat)
 
 
 def _roles(form: TableForm, *, is_flat: bool, is_long: bool) -> list[_Role]:

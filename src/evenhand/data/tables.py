@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -191,29 +191,32 @@ NameRow = Callable[[dict[str, Any], int], None]
 
 def _calling(tables: Sequence[Table], form: TableForm) -> Iterator[tuple[Table, NameRow]]:
     """Each table with what calls its rows."""
-    roles = {id(table): _role_of_ids(table, form) for table in tables}
+    roles = {id(table): _role_of_ids(table) for table in tables}
     needs_question = any(_are_alike(table, form, roles[id(table)]) for table in tables)
     for table in tables:
-        yield table, partial(_name_row, form, roles[id(table)], needs_question, set[str]())
+        yield table, _Naming(form, roles[id(table)], needs_question, table.recognition.is_flat)
 
 
-def _name_row(
-    form: TableForm,
-    ids: str,
-    needs_question: bool,
-    ids_so_far: set[str],
-    row: dict[str, Any],
-    number: int,
-) -> None:
-    _apply_role(row, ids)
-    if row.get("id") not in (None, ""):
-        return
-    if needs_question:
-        _add_question_id(row, form)
-    ident = form.id_of(row)
-    if ident in ids_so_far:
-        row["id"] = f"{ident}#{number}"
-    ids_so_far.add(ident)
+class _Naming:
+    """Calls the rows of one table, each differently."""
+
+    def __init__(self, form: TableForm, ids: str, needs_question: bool, is_flat: bool) -> None:
+        self._form, self._ids, self._is_flat = form, ids, is_flat
+        self._needs_question = needs_question
+        self._names: set[str] = set()
+
+    def __call__(self, row: dict[str, Any], number: int) -> None:
+        _apply_role(row, self._ids)
+        has_id = row.get("id") not in (None, "")
+        # What somebody laid out as `meta` is left as it is where it need not be touched.
+        if self._needs_question and (self._is_flat or not has_id):
+            _add_question_id(row, self._form)
+        if has_id:
+            return
+        name = self._form.id_of(row)
+        if name in self._names:
+            row["id"] = f"{name}#{number}"
+        self._names.add(name)
 
 
 def _add_question_id(row: dict[str, Any], form: TableForm) -> None:
@@ -224,7 +227,10 @@ def _add_question_id(row: dict[str, Any], form: TableForm) -> None:
 
 
 def _are_alike(table: Table, form: TableForm, ids: str) -> bool:
-    """Whether rows that are called by their meta fields would be called the same."""
+    """Whether rows that are called by their meta fields would be called the same, now or with
+    another row: the questions of a table that has no `meta` have their ids from the start."""
+    if table.recognition.is_flat:
+        return True
     names: set[str] = set()
     for row in _nameless(table, ids):
         name = form.id_of(row)
@@ -256,7 +262,7 @@ def _apply_role(row: dict[str, Any], ids: str) -> None:
         row["meta"] = {"question_id": ident, **meta}
 
 
-def _role_of_ids(table: Table, form: TableForm) -> str:
+def _role_of_ids(table: Table) -> str:
     """What the column `id` of a table holds: ids of rows; where they repeat and rows differ in
     their meta fields, ids of questions; nothing, where they repeat and the name was a guess."""
     if not table.has_ids or (not table.are_ids_guessed and not table.recognition.columns):

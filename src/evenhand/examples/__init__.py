@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -9,56 +10,109 @@ from evenhand import jsontext
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import ExampleSuite
 
-SUITE = """\
+_SUITE = """\
 # What is judged, by whom, and how. Every key: docs/suite.md, or your editor with the schema.
-name = "{name}"
-protocol = "{protocol}"
-language = "{language}"         # ru | zh | ja | en
-{data}seed = 7
+name = {name}
+protocol = {protocol}
+language = {language}         # ru | zh | ja | en
+data = [{data}]
+{rubric}seed = 7
 
-# A local model: no key, no network, for obvious cases and for trying things out.
-# For real decisions name a strong judge, e.g. "openai/gpt-4.1-mini" with OPENAI_API_KEY set.
+{remark}
 [[judges]]
-model = "embedded"
+model = {judge}
 
 [limits]
 concurrency = 16
-# budget_usd = "5.00"
+{budget}budget_usd = "5.00"
 
-{question}[store]
+{columns}{question}[store]
 url = "sqlite:evenhand.db"
 """
+_LOCAL = """\
+# A local model: no key, no network, for obvious cases and for trying things out.
+# For real decisions name a strong judge, e.g. "openai/gpt-4.1-mini" with OPENAI_API_KEY set."""
+_REMOTE = "# Its key comes from the environment or from a file .env beside this one."
+EMBEDDED = "embedded"
 
 
-def example_files(protocol: str, language: str) -> dict[str, str]:
+def suite_text(
+    *,
+    name: str,
+    protocol: str,
+    language: str,
+    data: str,
+    rubric: str | None = None,
+    judge: str = EMBEDDED,
+    columns: Mapping[str, str] | None = None,
+    by: str | None = None,
+    baseline: str | None = None,
+) -> str:
+    """The text of a suite that runs as it is, with its data and rubric beside it."""
+    is_local = judge.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == EMBEDDED
+    return _SUITE.format(
+        name=_quoted(name),
+        protocol=_quoted(protocol),
+        language=_quoted(language),
+        data=_quoted(data),
+        rubric=f"rubric = {_quoted(rubric)}\n" if rubric else "",
+        remark=_LOCAL if is_local else _REMOTE,
+        judge=_quoted(judge),
+        budget="# " if is_local else "",
+        columns=_columns(columns or {}),
+        question=_question(by, baseline),
+    )
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML writes it: JSON's strings are TOML's, but for one control character."""
+    return jsontext.dump(text).replace("\x7f", "\\u007f")
+
+
+def _columns(columns: Mapping[str, str]) -> str:
+    if not columns:
+        return ""
+    lines = "".join(f"{field} = {_quoted(name)}\n" for field, name in columns.items())
+    return f"[columns]                       # field = column\n{lines}\n"
+
+
+def example_files(protocol: str, language: str, judge: str = EMBEDDED) -> dict[str, str]:
     """The files of a bundled suite, by name."""
     folder, example = resources.files("evenhand.examples") / protocol / language, _example(protocol)
-    suite = SUITE.format(
+    suite = suite_text(
         name=f"example-{protocol}-{language}",
         protocol=protocol,
         language=language,
-        data=_data(example),
-        question=_question(example),
+        data=example.data,
+        rubric=example.rubric,
+        judge=judge,
+        by=example.by,
+        baseline=example.baseline,
     )
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
     return {"evenhand.toml": suite} | dict(sorted(texts.items()))
+
+
+def example_rubric(protocol: str, language: str) -> str:
+    """The text of a bundled suite's rubric."""
+    name = _example(protocol).rubric
+    assert name is not None
+    folder = resources.files("evenhand.examples") / protocol / language
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def _example(protocol: str) -> ExampleSuite:
     return KINDS[protocol].example
 
 
-def _data(example: ExampleSuite) -> str:
-    rubric = f'rubric = "{example.rubric}"\n' if example.rubric else ""
-    return f'data = ["{example.data}"]\n{rubric}'
-
-
-def _question(example: ExampleSuite) -> str:
+def _question(by: str | None, baseline: str | None) -> str:
     """What the suite is compared by."""
-    if example.by is None:
+    if not by:
         return ""
-    baseline = f'baseline = "{example.baseline}"\n' if example.baseline else ""
-    return f'[compare]                       # evenhand compare\nby = "{example.by}"\n{baseline}\n'
+    held_against = f"baseline = {_quoted(baseline)}\n" if baseline else ""
+    return (
+        f"[compare]                       # evenhand compare\nby = {_quoted(by)}\n{held_against}\n"
+    )
 
 
 def example_rows(protocol: str, language: str) -> tuple[list[dict[str, Any]], object]:

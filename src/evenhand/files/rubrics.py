@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import jsontext
+from evenhand.data.files import did_you_mean
 from evenhand.errors import DataError, UsageError, quoted
+from evenhand.files.sentences import is_rubric_text, sentence_rubric
 from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import Protocol, ProtocolError
 from evenhand.kinds.shared.rubric_form import RubricForm, RubricTextError
-from evenhand.suite import find_line
+from evenhand.suite import FILE, find_line
 
 if TYPE_CHECKING:
     from evenhand.data.read import Row
@@ -27,11 +29,37 @@ def read_rubric(path: Path, protocol: Protocol, root: Path | None = None) -> Any
     if path.suffix.lower() not in form.endings:
         names = " or ".join(form.endings)
         raise UsageError(form.about, where=str(path), advice=f"Name it {names}.")
-    return _parsed(path, read_text(path, "the rubric", root), form, protocol)
+    if not path.exists():
+        raise _no_file(path, form)
+    text = read_text(path, "the rubric", root)
+    return _parsed(str(path), text, path.suffix.lower(), form, protocol)
 
 
-def _parsed(path: Path, text: str, form: RubricForm, protocol: Protocol) -> Any:
-    ending = path.suffix.lower()
+def _no_file(path: Path, form: RubricForm) -> UsageError:
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    names = sorted(
+        file.name for file in beside if file.suffix.lower() in form.endings and file.name != FILE
+    )
+    near = did_you_mean(path.name, names)
+    there = f"There are: {', '.join(names[:8])}." if names and not near else ""
+    return UsageError(
+        f"there is no rubric file {quoted(path)}",
+        advice=" ".join(filter(None, (near, there, "A rubric may also be one sentence."))),
+    )
+
+
+def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> Any:
+    """The rubric that a text is in the form of a protocol's kind, where it stands in place of a
+    file: a sentence becomes one dimension with bands in the language. Raises UsageError."""
+    form = KINDS[protocol.kind].rubric_form
+    if form is None:
+        raise UsageError(f"the protocol {protocol.name} takes no rubric", where=where)
+    if form.has_bands:
+        return sentence_rubric(text, language)
+    return _parsed(f"{where}: rubric", text, form.endings[0], form, protocol)
+
+
+def _parsed(where: str, text: str, ending: str, form: RubricForm, protocol: Protocol) -> Any:
     try:
         return form.parse(text, ending, protocol)
     except RubricTextError as fault:
@@ -39,19 +67,24 @@ def _parsed(path: Path, text: str, form: RubricForm, protocol: Protocol) -> Any:
         if line is None and fault.path:
             find = find_line if ending == ".toml" else jsontext.find_line
             line = find(text, fault.path)
-        raise UsageError(str(fault), where=f"{path}:{line}" if line else str(path)) from None
+        raise UsageError(str(fault), where=f"{where}:{line}" if line else where) from None
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
 
 
 def with_rubric_text(
-    row: Row, data: Path, protocol: Protocol, root: Path | None = None
+    row: Row, data: Path, protocol: Protocol, root: Path | None = None, language: str = "en"
 ) -> Mapping[str, Any]:
     """A row of a data file whose rubric, where it is the name of a file beside that one, is what it
-    holds; raises DataError. A row comes from anyone, so the file must lie in the root, or else
-    beside the data."""
+    holds, and where it is a sentence, what that makes; raises DataError. A row comes from anyone,
+    so the file must lie in the root, or else beside the data."""
     form, rubric = KINDS[protocol.kind].rubric_form, row.value.get("rubric")
-    if form is None or not form.is_file(rubric):
+    if form is None:
+        return row.value
+    if form.has_bands and _is_sentence(rubric):
+        row_language = str(row.value.get("language") or language)
+        return {**row.value, "rubric": sentence_rubric(str(rubric), row_language)}
+    if not form.is_file(rubric):
         return row.value
     path = data.parent / str(rubric)
     within = root if root and is_within(data, root) else data.parent
@@ -65,3 +98,10 @@ def with_rubric_text(
         return {**row.value, "rubric": read_rubric(path, protocol, within)}
     except UsageError as error:
         raise DataError(error.what, where=error.where or row.where) from None
+
+
+def _is_sentence(rubric: object) -> bool:
+    """Whether the rubric of a row is neither JSON nor a name."""
+    if not isinstance(rubric, str) or rubric.lstrip()[:1] in ("{", "["):
+        return False
+    return is_rubric_text(rubric)

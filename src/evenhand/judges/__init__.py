@@ -3,12 +3,14 @@ asks for one of its judges."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.exchange import Judge
 from evenhand.judges.provider import JudgeOptions, Provider
 from evenhand.judges.providers import PROVIDERS
 
-__all__ = ["PROVIDERS", "JudgeOptions", "Provider", "open_judge", "split_name"]
+__all__ = ["PROVIDERS", "JudgeOptions", "Provider", "first_judge", "open_judge", "split_name"]
 
 
 def open_judge(options: JudgeOptions) -> Judge:
@@ -31,3 +33,11 @@ def split_name(name: str) -> tuple[Provider, str]:
         f"no judge is called {quoted(name)}",
         advice=f"Did you mean {near}/...?" if near else f"Known: {', '.join(PROVIDERS)}.",
     )
+
+
+def first_judge(environment: Mapping[str, str]) -> str:
+    """The judge to begin with: of the first provider whose key is set, else the embedded one."""
+    for provider in PROVIDERS.values():
+        if provider.first_model and any(environment.get(name) for name in provider.key_names):
+            return f"{provider.name}/{provider.first_model}"
+    return "embedded"

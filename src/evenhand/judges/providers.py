@@ -76,6 +76,7 @@ _RECORDS = (
         url="https://api.openai.com/v1",
         url_names=("OPENAI_BASE_URL",),
         key_names=("OPENAI_API_KEY",),
+        first_model="gpt-4.1-mini",
     ),
     Provider(
         name="anthropic",
@@ -83,6 +84,7 @@ _RECORDS = (
         url="https://api.anthropic.com/v1",
         url_names=("ANTHROPIC_BASE_URL",),
         key_names=("ANTHROPIC_API_KEY",),
+        first_model="claude-haiku-4-5",
         service=Service(
             key_header="x-api-key",
             key_prefix="",
@@ -97,6 +99,7 @@ _RECORDS = (
         url="https://generativelanguage.googleapis.com/v1beta",
         url_names=("GEMINI_BASE_URL", "GOOGLE_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
         key_names=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        first_model="gemini-2.5-flash",
         service=Service(
             key_header="x-goog-api-key",
             key_prefix="",
@@ -110,6 +113,7 @@ _RECORDS = (
         url="https://openrouter.ai/api/v1",
         url_names=("OPENROUTER_BASE_URL",),
         key_names=("OPENROUTER_API_KEY",),
+        first_model="openai/gpt-4.1-mini",
     ),
     Provider(
         name="ollama",

@@ -19,7 +19,8 @@ from evenhand.files.protocols import (
     own_prompt,
     spoken_beside,
 )
-from evenhand.files.rubrics import read_rubric, with_rubric_text
+from evenhand.files.rubrics import read_rubric, rubric_of_text, with_rubric_text
+from evenhand.files.sentences import is_rubric_text
 from evenhand.folders import read_text
 from evenhand.judges import JudgeOptions, Provider, split_name
 from evenhand.kinds import KINDS
@@ -116,7 +117,7 @@ def _unit_reader(
     def units(judging: Judging) -> Iterator[IncomingUnit]:
         for path, row in tables.rows():
             # The rubric of a row may be the name of a file beside its own.
-            value = with_rubric_text(row, path, protocol, suite.folder)
+            value = with_rubric_text(row, path, protocol, suite.folder, suite.file.language)
             try:
                 texts = judging.read(value)
             except RowError as error:
@@ -152,6 +153,8 @@ def _read_rubric(suite: Suite, protocol: Protocol) -> object:
             where=str(suite.path or ""),
             advice="Take the key out; criteria stand in the protocol.",
         )
+    if is_rubric_text(name):
+        return rubric_of_text(name, protocol, suite.file.language, str(suite.path or "rubric"))
     path, root = suite.located("rubric", name)
     return read_rubric(path, protocol, root)
 

@@ -305,6 +305,16 @@ def test_an_id_that_repeats_is_the_id_of_the_question(call: CallCommand, tmp_pat
     assert list(units(call)) == ["1"]
 
 
+def test_rows_with_ids_of_their_own_are_compared_by_question(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("id,question,model,answer\n1,q,m1,x\n2,q,m2,y\n")
+    suite(tmp_path, "rubric", '["a.csv"]')
+    assert list(units(call)) == ["1", "2"]
+    rows = call("compare", "latest", "--by", "model", "--json").json["rows"]
+    assert {row["n"] for row in rows} == {1}
+
+
 def test_ids_that_are_the_rows_own_and_repeat_are_refused(
     call: CallCommand, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, name: str) -> 
     with pytest.raises(UsageError) as error:
         read_rubric(written(tmp_path, file, text), WEIGHTED)
     assert str(error.value).startswith(f"{tmp_path}/{said}")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="there is no rubric file"):
         read_rubric(tmp_path / "none.md", WEIGHTED)
 
 
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_rows_file_is_wrong_data(tmp_path: Path) -> None:
     written(tmp_path, "a.md", "\n\ntask_type: poetry\n")
     with pytest.raises(DataError, match=r"a\.md:3: unknown task_type"):
         with_rubric_text(Row({"rubric": "a.md"}, "d:1"), tmp_path / "d", WEIGHTED)
-    with pytest.raises(DataError, match=r"none\.md: the rubric cannot be read"):
+    with pytest.raises(DataError, match=r"d:1: there is no rubric file"):
         with_rubric_text(Row({"rubric": "none.md"}, "d:1"), tmp_path / "d", WEIGHTED)
 
 

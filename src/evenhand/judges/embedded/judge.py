@@ -22,7 +22,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from evenhand import limits
-from evenhand.errors import CallRejected, JudgeCrashed, ProviderRefused, UsageError, quoted
+from evenhand.errors import (
+    CallRejected,
+    JudgeCrashed,
+    ModelMissing,
+    ProviderRefused,
+    UsageError,
+    quoted,
+)
 from evenhand.exchange import Question, Reply, Style, Usage
 from evenhand.judges.embedded import models, weights
 from evenhand.judges.embedded.runtime import Threads
@@ -44,8 +51,10 @@ class Weights:
     """The file a judge runs, what the suite calls it, and its SHA-256."""
 
     name: str
-    path: Path
+    path: Path | None
+    """None where it is yet to be fetched."""
     sha256: str
+    lacks: ModelMissing | None = None
 
 
 def open_embedded(
@@ -71,12 +80,12 @@ class EmbeddedJudge:
     style: Style = "compact"
     slots: int | None = 1
     caveat = CAVEAT
-    lacks: ProviderRefused | None = None
 
     def __init__(self, model: Weights, *, temperature: float, max_tokens: int, seed: int) -> None:
         self.name = model.name
-        self.account: Hashable = ("embedded", str(model.path))
+        self.account: Hashable = ("embedded", str(model.path or model.name))
         self._path = model.path
+        self.lacks: ProviderRefused | None = model.lacks
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self.identity: Mapping[str, Any] = {
             "provider": "embedded",
@@ -92,6 +101,8 @@ class EmbeddedJudge:
 
     async def answer(self, question: Question) -> Reply:
         """Answer by the child process; raises CallRejected, JudgeCrashed or ProviderRefused."""
+        if self.lacks:
+            raise self.lacks
         async with self._lock:
             try:
                 child = self._child or await self._start()
@@ -237,13 +248,12 @@ def _weights(name: str, notify: Notify) -> Weights:
         return _own_file(which, notify)
     model = models.named(which or models.DEFAULT)
     path = models.find(model.name, notify)
-    if path is None:
-        raise UsageError(
-            f"the embedded model {model.name} is not here",
-            advice=f"Fetch it ({model.download / 1e6:.0f} MB): evenhand models get {model.name}",
-        )
     short = "embedded" if model.name == models.DEFAULT else f"embedded/{model.name}"
-    return Weights(name=short, path=path, sha256=model.sha256)
+    lacks = ModelMissing(
+        f"the embedded model {model.name} is not here",
+        advice=f"Fetch it ({model.download / 1e6:.0f} MB): evenhand models get {model.name}",
+    )
+    return Weights(name=short, path=path, sha256=model.sha256, lacks=None if path else lacks)
 
 
 def _own_file(file: str, notify: Notify) -> Weights:

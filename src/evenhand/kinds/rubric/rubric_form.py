@@ -19,6 +19,7 @@ class BandsForm:
     endings = (".json", ".toml")
     about = "a rubric is JSON or TOML"
     beside = ("*.json", "rubric*.toml")
+    has_bands = True
 
     def parse(self, text: str, ending: str, protocol: Protocol) -> Any:
         value = _value(text, ending)

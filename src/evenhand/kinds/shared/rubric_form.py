@@ -45,6 +45,11 @@ class RubricForm(Protocol):
         """The rubric of a file's text, as a run keeps it; raises RubricTextError."""
         ...
 
+    @property
+    def has_bands(self) -> bool:
+        """Whether a rubric is made of dimensions with bands, so that a sentence needs some."""
+        ...
+
     def is_file(self, rubric: object) -> bool:
         """Whether what a row has as its rubric is the name of a file."""
         ...

@@ -22,6 +22,7 @@ class TaskForm:
     endings = (".md", ".markdown", ".toml")
     about = "a task's rubric is Markdown or TOML"
     beside = ()
+    has_bands = False
 
     def parse(self, text: str, ending: str, protocol: Protocol) -> str:
         marked = TOML_MARK + text if ending == ".toml" else text

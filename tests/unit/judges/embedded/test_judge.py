@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand import limits
-from evenhand.errors import CallRejected, JudgeCrashed, ProviderRefused, UsageError
+from evenhand.errors import CallRejected, JudgeCrashed, ModelMissing, ProviderRefused, UsageError
 from evenhand.exchange import Message, Question, Schema
 from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.embedded import judge as module
@@ -199,10 +199,13 @@ def test_without_the_runtime_the_install_command_is_given():
 
 def test_without_the_model_the_fetch_command_is_given(monkeypatch, tmp_path):
     monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path))
-    with pytest.raises(UsageError, match=r"evenhand models get qwen2\.5-coder-1\.5b"):
-        open_embedded("embedded")
-    with pytest.raises(UsageError, match="evenhand models get smollm2-135m"):
-        open_embedded("embedded/smollm2-135m")
+    for name, model in (
+        ("embedded", "qwen2.5-coder-1.5b"),
+        ("embedded/smollm2-135m", "smollm2-135m"),
+    ):
+        lacks = open_embedded(name).lacks
+        assert isinstance(lacks, ModelMissing) and lacks.exit_code == 2
+        assert f"evenhand models get {model}" in lacks.advice
     with pytest.raises(UsageError, match="GGUF"):
         open_embedded("embedded/absent.gguf")
 
