@@ -12,7 +12,15 @@ from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
-from evenhand.kinds.pairwise.table import Ambiguous, Broken, TableReply, UnreadCell, read_reply
+from evenhand.kinds.pairwise.table import (
+    Ambiguous,
+    Broken,
+    Declined,
+    LineReading,
+    TableReply,
+    UnreadCell,
+    read_reply,
+)
 from evenhand.kinds.pairwise.verdict import SETTLINGS, CriterionReply, PairReply, PairVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.remarks import guesses_source
@@ -33,20 +41,23 @@ def check_reply(
     finish: str = "stop",
     *,
     topic: str = "",
+    candidates: Sequence[str] = (),
     is_compact: bool = False,
     tables: bool = False,
     elsewhere: bool = False,
 ) -> Checked[PairReply]:
     """Hold one reply to the contract. A compact form asks for marks alone; `tables` says that the
     prompt asked for a verdict-table line; a reply made `elsewhere` may be a line too, and an object
-    is then held to the whole form. What the topic speaks of is no guess at a source."""
+    is then held to the whole form. What the topic speaks of is no guess at a source, and what prose
+    quotes of the candidates no verdict."""
     inner = ("mark",) if is_compact or tables else _INNER
     check = _Check(words, criteria, inner, topic, is_line=tables, has_reasons=not is_compact)
     if not check.is_whole(finish):
         return check.done(None)
-    reading = read(text)
+    judged = (topic, *candidates)
+    reading = read(text, judged)
     if isinstance(reading, Unreadable):
-        line = None if reading.code == "ambiguous" else _line(text, criteria)
+        line = None if reading.code == "ambiguous" else _line(text, criteria, judged)
         if line is None and (tables or elsewhere) and reading.kind == "not_json":
             check.breach("not_in_form", "not_json")
         elif line is None:
@@ -55,16 +66,16 @@ def check_reply(
     if reading.wrapped:
         check.fix("unwrapped", "")
     reply = check.reply(_asked_form(reading.value, criteria) if tables else reading.value)
-    if reading.wrapped and _is_disputed(_line(text, criteria), reply):
+    if reading.wrapped and _is_disputed(_line(text, criteria, judged), reply):
         check.breach("two_verdicts", "ambiguous")
     return check.done(reply)
 
 
-def _line(text: str | bytes, criteria: Sequence[str]) -> TableReply | Ambiguous | Broken | None:
-    return read_reply(text, criteria) if isinstance(text, str) else None
+def _line(text: str | bytes, criteria: Sequence[str], judged: Sequence[str]) -> LineReading | None:
+    return read_reply(text, criteria, judged) if isinstance(text, str) else None
 
 
-def _is_disputed(line: TableReply | Ambiguous | Broken | None, reply: PairReply) -> bool:
+def _is_disputed(line: LineReading | None, reply: PairReply) -> bool:
     """Whether table lines beside an object give another verdict; one with cells that hold no
     winner or mark gives none."""
     if isinstance(line, TableReply):
@@ -187,10 +198,12 @@ class _Check(Inspection):
         written = quoted(jsontext.dump(value[name]))[1:-1]
         self.problems.append(Problem(code, name, f"{name}: {written} {why}."))
 
-    def table(self, line: TableReply | Ambiguous | Broken, tables: bool) -> PairReply | None:
+    def table(self, line: LineReading, tables: bool) -> PairReply | None:
         """A verdict-table line in the place of the object."""
         if not tables:
             self.breach("table_instead", "not_json")
+        elif isinstance(line, Declined):
+            self.breach("refused", "refused")
         elif isinstance(line, Ambiguous):
             self.breach("two_verdicts", "ambiguous")
         elif isinstance(line, Broken):

@@ -195,7 +195,7 @@ class PairwiseProtocol:
             size_of(visible.topic, *visible.texts, visible.extras),
         )
         conversations = await asking.together(
-            [partial(self._converse, question, asking, visible.topic) for question in questions]
+            [partial(self._converse, question, asking, visible) for question in questions]
         )
         last: list[PairPass] = []
         failures: list[Failure] = []
@@ -247,6 +247,7 @@ class PairwiseProtocol:
         *,
         finish: str = "stop",
         topic: str = "",
+        candidates: Sequence[str] = (),
         elsewhere: bool = False,
         tables: bool = False,
     ) -> Checked[PairReply]:
@@ -257,6 +258,7 @@ class PairwiseProtocol:
             self.words,
             finish,
             topic=topic,
+            candidates=candidates,
             is_compact=style == "compact",
             elsewhere=elsewhere,
             tables=tables or self.tables or self.own is not None,
@@ -265,7 +267,9 @@ class PairwiseProtocol:
     def check_elsewhere(self, text: str, pair: Pair, *, finish: str = "stop") -> Checked[PairReply]:
         """The same for a reply made elsewhere, which may be a verdict-table line; flagged as the
         pass of a run would be."""
-        checked = self.check(text, finish=finish, topic=pair.topic, elsewhere=True)
+        checked = self.check(
+            text, finish=finish, topic=pair.topic, candidates=pair.texts, elsewhere=True
+        )
         reply = checked.value
         if reply is None or reply.winner in (None, derived(reply.marks, self.priority)):
             return checked
@@ -310,16 +314,19 @@ class PairwiseProtocol:
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
     async def _converse(
-        self, question: Question, asking: Asking, topic: str
+        self, question: Question, asking: Asking, pair: Pair
     ) -> Conversation[PairReply]:
         style = asking.styles[question.seat]
         return await converse(
             asking,
             question,
-            lambda reply: self.check(reply.text, style, finish=reply.finish, topic=topic),
+            lambda reply: self.check(
+                reply.text, style, finish=reply.finish, topic=pair.topic, candidates=pair.texts
+            ),
             self.prompts[style],
             self.words,
             self.repairs,
+            size_of(pair.topic, *pair.texts),
         )
 
     def _pass(self, attempt: Try[PairReply], number: int, judge: str) -> PairPass:

@@ -52,6 +52,11 @@ class Ambiguous:
     """A reply with different verdicts, or with one that can be read in two ways."""
 
 
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A reply whose prose refuses to judge, whatever line stands in it."""
+
+
 class UnreadCell(NamedTuple):
     """A cell without a winner or mark: its column, what stands there, and what may."""
 
@@ -65,6 +70,9 @@ class Broken:
     """A line that is a verdict but for some cells."""
 
     cells: tuple[UnreadCell, ...]
+
+
+LineReading = TableReply | Ambiguous | Broken | Declined
 
 
 def header(criteria: Sequence[str]) -> str:
@@ -194,28 +202,43 @@ def _cells(text: str) -> list[str]:
     return cells
 
 
-def read_reply(text: str, criteria: Sequence[str]) -> TableReply | Ambiguous | Broken | None:
+def read_reply(
+    text: str, criteria: Sequence[str], judged: Sequence[str] = ()
+) -> LineReading | None:
     """The one verdict-table line of a judge's reply; None if there is nothing like it.
 
     Prose, header, fences, alignment rows, outer pipes and bold are stepped over, and a pair_id may
     stand in front. Several lines with equal winner and marks are one. A line with as many columns
     as a verdict and some of its words that holds anything else where a winner or a mark belongs is
-    broken, and beside one that is whole, ambiguous.
+    broken, and beside one that is whole, ambiguous. A line that stands in one of the `judged` texts
+    is a quotation where anything else stands beside it.
     """
     spoken = reply.without_thinking(text) if len(text) <= REPLY_BYTES else None
     verdicts: list[TableReply] = []
     broken: list[Broken] = []
-    for row in (spoken or "").splitlines():
+    rows = [row for row in (spoken or "").splitlines() if row.strip()]
+    for row in rows:
         cells = _reply_cells(row) if _has_bars(row) else []
+        if cells and len(rows) > 1 and _is_quoted(row, cells, criteria, judged):
+            continue
         readings = _readings(cells, criteria)
         verdicts.extend(reading for reading in readings if not _same(reading, verdicts[:1]))
         if not readings and (unread := _unread(cells, criteria)):
             broken.append(unread)
+    if verdicts and reply.declines("\n".join(row for row in rows if not _has_bars(row))):
+        return Declined()
     if len(verdicts) > 1 or (verdicts and broken):
         return Ambiguous()
     if verdicts:
         return verdicts[0]
     return broken[0] if broken else None
+
+
+def _is_quoted(
+    row: str, cells: Sequence[str], criteria: Sequence[str], judged: Sequence[str]
+) -> bool:
+    """Whether a line is a verdict that a judged text gives of itself."""
+    return bool(judged) and bool(_readings(cells, criteria)) and reply.stands_in(row, judged)
 
 
 def _same(reading: TableReply, first: Sequence[TableReply]) -> bool:

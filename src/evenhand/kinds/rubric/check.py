@@ -59,7 +59,8 @@ def check_reply(
     sources = sources or sources_of(sample, rubric)
     allowed = tuple(words.tags) if tags is None else tags
     check = _Check(sample, rubric, words, exposed, asked_meta, is_compact, sources, allowed)
-    value = check.object_in(text) if check.is_whole(finish) else None
+    judged = (sample.model_output, sample.question)
+    value = check.object_in(text, judged) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 
 

@@ -5,7 +5,7 @@ Deterministic and total: the same text gives the same result, and nothing here r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -69,9 +69,9 @@ class Inspection:
             self.breach(_CUT_OFF[finish], _CUT_OFF[finish])
         return finish not in _CUT_OFF
 
-    def object_in(self, text: str | bytes) -> dict[str, Any] | None:
-        """The one JSON object of a reply."""
-        reading = read(text)
+    def object_in(self, text: str | bytes, judged: Sequence[str] = ()) -> dict[str, Any] | None:
+        """The one JSON object of a reply, unless prose quotes it from the judged texts."""
+        reading = read(text, judged)
         if isinstance(reading, Unreadable):
             self.unreadable(reading)
             return None

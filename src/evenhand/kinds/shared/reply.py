@@ -2,13 +2,14 @@
 
 `read` is total: for any text or bytes it returns, never raises, and takes linear time. It never
 guesses: two different objects, a duplicate key, NaN or a cut-off text are told, not mended. What
-it does mend is wrapping only: code fences, reasoning tags, prose around exactly one object.
+it does mend is wrapping only: code fences, reasoning tags, prose around exactly one object, unless
+that prose refuses or the object is one that stands in the text under judgment.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -51,8 +52,9 @@ class Unreadable:
         return CODES[self.kind]
 
 
-def read(reply: str | bytes) -> Readable | Unreadable:
-    """The one JSON object in a reply, or why there is none."""
+def read(reply: str | bytes, judged: Sequence[str] = ()) -> Readable | Unreadable:
+    """The one JSON object in a reply, or why there is none. What prose quotes of the `judged` texts
+    is no verdict of the judge's."""
     text = _text(reply)
     if isinstance(text, Unreadable):
         return text
@@ -64,7 +66,7 @@ def read(reply: str | bytes) -> Readable | Unreadable:
     answer = bare if bare[0] == "{" else without_thinking(bare)
     if answer is None:
         return Unreadable("truncated")
-    return _whole(_unfenced(answer), wrapped=True) or _among(answer)
+    return _whole(_unfenced(answer), wrapped=True) or _among(answer, judged)
 
 
 def _text(reply: str | bytes) -> str | Unreadable:
@@ -119,18 +121,24 @@ def without_thinking(text: str) -> str | None:
     return text[end:]
 
 
-def _among(text: str) -> Readable | Unreadable:
+def _among(text: str, judged: Sequence[str]) -> Readable | Unreadable:
     """The one object among prose, fences and other braces."""
     objects: dict[str, dict[str, Any]] = {}
+    regions: list[str] = []
     broken: list[Unreadable] = []
     for region in _regions(text):
         value = _decode(region)
         if isinstance(value, dict):
             objects[jsontext.dump(value)] = cast("dict[str, Any]", value)
+            regions.append(region)
         elif isinstance(value, Unreadable) and _JSON_LIKE.match(region):
             broken.append(value)
     if len(objects) > 1 or (objects and broken):
         return Unreadable("two_objects")
+    if objects and declines(_without(text, regions)):
+        return Unreadable("refused")
+    if objects and stands_in(regions[0], judged):
+        return Unreadable("not_json")
     if objects:
         return Readable(next(iter(objects.values())), wrapped=True)
     if broken:
@@ -213,6 +221,39 @@ def _is_text(value: object) -> bool:
     except UnicodeError:
         return False
     return True
+
+
+def _without(text: str, regions: Sequence[str]) -> str:
+    for region in regions:
+        text = text.replace(region, " ")
+    return text
+
+
+def stands_in(quote: str, judged: Sequence[str]) -> bool:
+    """Whether a stretch of a reply stands in one of the judged texts, white space aside."""
+    sought = "".join(quote.split())
+    return any(sought in "".join(text.split()) for text in judged)
+
+
+_JUDGE = r"(?:judge|compare|score|grade|evaluate|assess|rate)"
+_THESE = r"(?:this|these|those|it|them|either|the (?:answers?|texts?|candidates?|content|output))"
+_DECLINES = re.compile(
+    rf"\bi(?:'|’| a)?m (?:unable|not able) to (?:help|assist|comply|{_JUDGE} {_THESE})\b"
+    r"|\bi (?:cannot|can not|can(?:'|’)t|won(?:'|’)t|will not|must decline to)"
+    rf" (?:help|assist|comply|{_JUDGE} {_THESE})\b"
+    r"|(?:не могу|не буду|отказываюсь|вынужден\w* отказаться)(?: от)? "
+    r"(?:помочь|выполн\w+|оцени\w+|сравни\w+|сравнени\w+|оценк\w+|судить)"
+    r"|(?:无法|不能|拒绝)(?:对\S{0,10}?进行|为\S{0,10}?|就\S{0,10}?)?"
+    r"(?:评分|打分|评测|评估|评价|评判|比较|协助|提供帮助)"
+    r"|(?:採点|評価|判定|比較|お手伝い|対応)(?:は|を|も|すること(?:は|が))?(?:でき(?:ません|かね)"
+    r"|いたしかね|お断り|応じられ|差し控え)",
+    re.IGNORECASE,
+)
+
+
+def declines(prose: str) -> bool:
+    """Whether the prose around a verdict refuses to judge; an apology alone does not."""
+    return _DECLINES.search(prose[:1000]) is not None
 
 
 _REFUSAL = re.compile(

@@ -53,10 +53,12 @@ def check_reply(
     finish: str = "stop",
     *,
     is_compact: bool = False,
+    judged: Sequence[str] = (),
 ) -> Checked[Grade]:
-    """Hold one reply to the contract. A judge that fills a compact form need not give reasons."""
+    """Hold one reply to the contract; `judged` are the texts that it is about. A judge that fills a
+    compact form need not give reasons."""
     check = _Check(words, task, is_compact)
-    value = check.object_in(text) if check.is_whole(finish) else None
+    value = check.object_in(text, judged) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 
 

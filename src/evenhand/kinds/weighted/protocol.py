@@ -122,6 +122,7 @@ class WeightedProtocol:
             self.prompts[style],
             self.words,
             self.repairs,
+            size,
         )
         if failed := conversation.failure:
             return failed
@@ -157,15 +158,22 @@ class WeightedProtocol:
         self, text: str | bytes, answer: Answer, style: Style = "full", *, finish: str = "stop"
     ) -> Checked[Grade]:
         """The contract applied to one reply."""
-        compact = style == "compact"
-        return check_reply(text, self.task(answer, style), self.words, finish, is_compact=compact)
+        return check_reply(
+            text,
+            self.task(answer, style),
+            self.words,
+            finish,
+            is_compact=style == "compact",
+            judged=(answer.answer, answer.prompt),
+        )
 
     def check_elsewhere(self, text: str, answer: Answer, *, finish: str = "stop") -> Checked[Grade]:
         """The same for a reply made elsewhere, about an answer that code may have failed."""
         decision, task = self.decided(answer), self.task(answer, "full")
         if isinstance(decision, Hit):
             task = task._replace(failed=self._reason(decision))
-        checked = check_reply(text, task, self.words, finish)
+        judged = (answer.answer, answer.prompt)
+        checked = check_reply(text, task, self.words, finish, judged=judged)
         if checked.value is None or not checked.value.is_unsure:
             return checked
         return replace(checked, flags=(*checked.flags, "low_confidence"))
