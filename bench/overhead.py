@@ -88,9 +88,9 @@ def measured(work: Any) -> dict[str, float]:
 
 def evenhand_side(folder: Path) -> dict[str, float]:
     # Both sides begin with everything loaded: this is about what a judgment costs.
-    import evenhand.data.read
-    import evenhand.judges.openai
-    import evenhand.ledger.sqlite  # noqa: F401
+    import uvloop  # noqa: F401
+
+    from evenhand.engine.loop import run_in_loop
     from evenhand.runs.judge import judge_run
     from evenhand.runs.prepare import prepare
     from evenhand.runs.stores import open_store
@@ -99,7 +99,7 @@ def evenhand_side(folder: Path) -> dict[str, float]:
     def work() -> None:
         prepared = prepare(load_suite(folder, {}), {}, print)
         store = open_store("sqlite:bench.db", folder)
-        summary = asyncio.run(judge_run(prepared, store))
+        summary = run_in_loop(judge_run(prepared, store))
         store.close()
         assert summary.counts.pending == 0 and not summary.counts.failures, summary
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
+from evenhand.engine.loop import run_in_loop
 from evenhand.errors import DataError, StoreBusy, UsageError, quoted
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
@@ -295,7 +296,7 @@ def _wait(work: Coroutine[Any, Any, T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return run_in_loop(work)
     work.close()
     raise UsageError(
         "this was called inside a running event loop",

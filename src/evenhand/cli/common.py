@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 import signal
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 import click
 
+from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError
 from evenhand.ledger.ports import Archive, Store
 from evenhand.results.rows import ONLY
@@ -161,12 +161,12 @@ def folder_notice(run: Recorded) -> None:
 
 def wait(work: Coroutine[Any, Any, T]) -> T:
     """The result of asynchronous work. Ctrl-C ends it at once, also while it reads or computes:
-    asyncio by itself would let it go on to where it next waits."""
+    an event loop by itself would let it go on to where it next waits."""
     if threading.current_thread() is not threading.main_thread():
-        return asyncio.run(work)
+        return run_in_loop(work)
     before = signal.signal(signal.SIGINT, _interrupt)
     try:
-        return asyncio.run(work)
+        return run_in_loop(work)
     finally:
         signal.signal(signal.SIGINT, before)
 

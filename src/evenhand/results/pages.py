@@ -6,7 +6,6 @@ Nothing here holds more than a page, but for `figures` and `agreement`, which pa
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from evenhand import jsontext
+from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.ports import (
@@ -199,7 +199,7 @@ def _judged(
     judgment, row = judged_row(recorded, unit, stored)
     if recorded.imported:
         return JudgedRow(judgment, row | {"exchanges": []})
-    trace = [exchange.json() for exchange in asyncio.run(exchanges(recorded, store, unit, stored))]
+    trace = [exchange.json() for exchange in run_in_loop(exchanges(recorded, store, unit, stored))]
     ledger = store.calls([exchange["key"] for exchange in trace])
     paid = [exchange | _paid(ledger.get(exchange["key"])) for exchange in trace]
     return JudgedRow(judgment, row | {"exchanges": paid})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.ports import Archive, Browsed, Cursor, PageRequest, Store
 from evenhand.report.html.build import Report
@@ -160,7 +160,7 @@ class Desk:
         if recorded.imported:
             raise UsageError("its judgments were made elsewhere: there are no replies to settle")
         with closing(self.stores.opened()) as store:
-            return asyncio.run(settle_run(recorded, store)).json()
+            return run_in_loop(settle_run(recorded, store)).json()
 
 
 def _plain(figure: Any) -> Any:
