@@ -48,6 +48,13 @@ if TYPE_CHECKING:
 )
 @where_option
 @click.option("--within", metavar="FIELD", help="Also inside each value, and whether they differ.")
+@click.option(
+    "--worst",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Also the N units that got worse most and the N that got better most, side by side.",
+)
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
@@ -100,6 +107,7 @@ def compare_command(
 
 
 def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
+    from evenhand.report.terminal.changed_units import changed_lines
     from evenhand.report.terminal.comparison import comparison_lines
     from evenhand.report.terminal.tables import safe
     from evenhand.report.terminal.within import blocks_lines
@@ -112,6 +120,9 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
         out.print(line)
     if answer.blocks is not None:
         for line in blocks_lines(answer.blocks):
+            out.print(line)
+    if answer.changed is not None:
+        for line in changed_lines(answer.changed):
             out.print(line)
 
 

@@ -10,10 +10,13 @@ from evenhand.errors import UsageError, quoted
 from evenhand.ledger.ports import Archive, Scope
 from evenhand.manifest import Compare
 from evenhand.measures import Rule
+from evenhand.report.changes import ChangedUnits
+from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.pairs import fronts_of
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.comparison.changes import score_changes, vote_changes
 from evenhand.stats.comparison.compare import (
     VariantScores,
     compare_variants,
@@ -41,6 +44,8 @@ class Question:
     pair_by: Sequence[str] = ()
     against: Recorded | None = None
     within: str | None = None
+    worst: int = 0
+    """How many of the units that changed most are wanted, either way."""
     judge: str | None = None
     rule: Rule | None = None
     level: float = 0.95
@@ -54,11 +59,13 @@ class Answer:
 
     comparison: Comparison
     blocks: Blocks | None = None
+    changed: ChangedUnits | None = None
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        blocks = {"within": self.blocks.json()} if self.blocks else {}
-        return self.comparison.json() | blocks
+        parts = {"within": self.blocks, "changed": self.changed}
+        asked = {name: part.json() for name, part in parts.items() if part is not None}
+        return self.comparison.json() | asked
 
 
 def compared(
@@ -112,7 +119,17 @@ def _of_scores(store: Archive, run: Recorded, question: Question, seed: int) -> 
     return Answer(
         comparison=compare_variants(variants, question.level, seed),
         blocks=scores_within(variants, within, question.level, seed) if within else None,
+        changed=_changed(store, run, question, variants),
     )
+
+
+def _changed(
+    store: Archive, run: Recorded, question: Question, variants: VariantScores
+) -> ChangedUnits | None:
+    if not question.worst:
+        return None
+    sides = Sides(store, run, question.against or run, variants.baseline)
+    return changed_units(sides, score_changes(variants, question.worst))
 
 
 def laid_out(store: Archive, run: Recorded, question: Question) -> VariantScores:
@@ -133,12 +150,20 @@ def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> A
     if question.against is not None:
         tables = votes, vote_table(store, question.against, question.rule)
         variants = vote_run_variants((run.id, question.against.id), *tables, judge=judge)
-        return Answer(comparison=compare_vote_runs(variants, level, seed))
+        return Answer(
+            comparison=compare_vote_runs(variants, level, seed),
+            changed=_changed(store, run, question, variants),
+        )
     comparison = compare_votes(votes, base, judge=judge, level=level, seed=seed)
     within, blocks = question.within, None
     if within is not None:
         blocks = votes_within(votes, within, comparison.baseline, judge, level, seed)
-    return Answer(comparison=comparison, blocks=blocks)
+    changed = None
+    if question.worst:
+        sides = Sides(store, run, run, comparison.baseline)
+        changes = vote_changes(votes, comparison.baseline, question.worst, judge)
+        changed = changed_units(sides, changes)
+    return Answer(comparison=comparison, blocks=blocks, changed=changed)
 
 
 def _refuse_against(run: Recorded, earlier: Recorded, question: Question) -> None:

@@ -22,6 +22,7 @@ from evenhand.kinds.kind import Scoring, Voting
 from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.manifest import Compare, plain
 from evenhand.measures import ScoredUnit, VotedUnit
+from evenhand.report.changes import ChangedUnits
 from evenhand.report.html.build import (
     Coverage,
     JudgeFacts,
@@ -50,13 +51,15 @@ from evenhand.report.html.tallies import (
     unit_means,
 )
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
+from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import with_decision
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.rows import judged_row
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.compare import compare_scores, compare_votes
+from evenhand.stats.comparison.changes import Changes, score_changes, vote_changes
+from evenhand.stats.comparison.compare import compare_variants, compare_votes, variant_scores
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.ranking.board import Options
@@ -68,6 +71,8 @@ VARIANTS = ("prompt_variant", "model")
 """Fields that a run is compared by where nobody says: the first with more than one value."""
 UNITS_MOST = 10_000
 """Units in one file: more belong into `view`, which reads the store page by page."""
+CHANGED = 10
+"""Units that got worse most, and as many that got better most."""
 STATIC_UNITS = 200
 """Units that can be read without scripts."""
 FACETS = (
@@ -134,6 +139,11 @@ class _Of:
         compare = recorded.manifest.compare or Compare()
         self.by: Sequence[str] = tuple(options.by or compare.by)
         self.baseline = options.baseline or compare.baseline
+
+    def changed(self, baseline: str, changes: Changes) -> ChangedUnits:
+        """The units that changed most against the baseline."""
+        recorded = self.recorded
+        return changed_units(Sides(self.store, recorded, recorded, baseline), changes)
 
     def coverage(self, units: int) -> Coverage:
         counts = self.store.counts(self.scope, self.recorded.judgments_per_unit)
@@ -249,9 +259,11 @@ class _OfScores(_Of):
     def report(self) -> Report:
         scores = score_table(self.store, self.recorded)
         by = self._by(scores)
-        comparison = None
+        comparison = changed = None
         if by:
-            comparison = compare_scores(scores, by, self.baseline, seed=self.seed)
+            variants = variant_scores(scores, list(by), self.baseline)
+            comparison = compare_variants(variants, 0.95, self.seed)
+            changed = self.changed(variants.baseline, score_changes(variants, CHANGED))
             comparison = with_decision(self.store, self.recorded, comparison, by)
         elif self.baseline:
             raise UsageError(
@@ -276,6 +288,7 @@ class _OfScores(_Of):
             scores=distribution(scores, by),
             tags=tags(scores, by),
             lengths=self._lengths(scores),
+            changed=changed,
             notes=[
                 *(comparison.notes if comparison else self._not_compared(scores)),
                 *self._missing(),
@@ -353,6 +366,7 @@ class _OfPairs(_Of):
             agreement=share(figures.agreement) if figures.agreement.n else None,
             contradictions=dict(figures.contradictions.most_common()),
             lengths=pair_lengths(votes),
+            changed=self._changed(votes, comparison),
             notes=[*(comparison.notes if comparison else ()), *board.notes],
         )
 
@@ -362,6 +376,12 @@ class _OfPairs(_Of):
             return len(votes.pairs)
         counts = self.store.counts(self.scope, self.recorded.judgments_per_unit)
         return (counts.planned + counts.left_out) // max(1, self.recorded.judgments_per_unit)
+
+    def _changed(self, votes: Votes, comparison: Comparison | None) -> ChangedUnits | None:
+        if comparison is None:
+            return None
+        changes = vote_changes(votes, comparison.baseline, CHANGED)
+        return self.changed(comparison.baseline, changes)
 
     def _comparison(self, votes: Votes) -> Comparison | None:
         """Against the baseline that is named; of two candidates, against the first."""

@@ -30,6 +30,7 @@ from evenhand.web.stores import Patience
 STATIC = {
     "page.css": ("text/css", "evenhand.report.html"),
     "view.css": ("text/css", "evenhand.web"),
+    "sort.js": ("text/javascript", "evenhand.report.html"),
     "view.js": ("text/javascript", "evenhand.web"),
 }
 """All files that are served, by name: no path of a request ever reaches the disk."""

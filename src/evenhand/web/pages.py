@@ -20,6 +20,7 @@ from evenhand.files.protocols import builtin_protocols, find_protocol
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.blocks import Text as TextBlock
 from evenhand.ledger.ports import Cursor, PageRequest, StoredUnit
+from evenhand.report.changes import ChangedSide
 from evenhand.report.html.answer import answers
 from evenhand.report.html.page import Words
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
@@ -114,6 +115,7 @@ class Pages:
             caveats=sorted({judge.caveat for judge in recorded.judges} - {""}),
             can_report=all(find_spec(name) for name in ("altair", "vl_convert")),
             duration=_duration,
+            unit_href=_unit_href,
         )
 
     def _words(self, request: Request, recorded: Recorded) -> Words:
@@ -364,6 +366,11 @@ class Pages:
             for method, operation in methods.items()
         ]
         return self._render(request, "api.html", place="api", calls=calls)
+
+
+def _unit_href(side: ChangedSide) -> str:
+    """Where a unit is shown with all that led to its judgments."""
+    return _href(f"/runs/{side.run}/unit", {"id": side.unit})
 
 
 def _about(recorded: Recorded, say: Words) -> list[tuple[str, str]]:

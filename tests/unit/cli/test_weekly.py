@@ -3,6 +3,7 @@ computation of its own."""
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 from shutil import copytree
@@ -172,3 +173,102 @@ def test_pairs_inside_each_value(call: CallCommand, tmp_path: Path) -> None:
     # Six topics in each area: of 924 ways to deal them out two lie as far apart.
     assert test["p"] == pytest.approx(2 / 924)
     assert (test["design"], test["outcome"]) == ("between questions", "differs")
+
+
+def test_what_got_worse_most_is_shown_with_both_answers_and_reasons(
+    call: CallCommand, weeks: None
+) -> None:
+    changed = call("compare", *BY, "--worst", "5", "--json").json["changed"]
+    gaps = sorted(paired(ROWS), key=lambda pair: pair[2])
+    assert changed["dimension"] == "overall"
+    assert (changed["n"], changed["worse"], changed["better"]) == (
+        120,
+        sum(gap < 0 for *_, gap in gaps),
+        sum(gap > 0 for *_, gap in gaps),
+    )
+    for name, oracle in (("worst", gaps[:5]), ("best", gaps[::-1][:5])):
+        pairs = changed[name]
+        assert [pair["difference"] for pair in pairs] == pytest.approx([gap for *_, gap in oracle])
+        for pair in pairs:
+            _check_pair(pair)
+
+
+def _check_pair(pair: Any) -> None:
+    """Both sides of a pair against the data they come from."""
+    before = next(row for row in ROWS if row.id == pair["baseline"]["unit"])
+    after = next(row for row in ROWS if row.id == pair["variant"]["unit"])
+    assert (before.variant, after.variant) == ("v1", "v2") and before[1:5] == after[1:5]
+    assert pair["difference"] == pytest.approx(after.overall - before.overall)
+    assert pair["question"] == before.row["question"]
+    assert pair["fields"]["question_id"] == f"q{before.question}"
+    assert "prompt_variant" not in pair["fields"]
+    for row, side in ((before, pair["baseline"]), (after, pair["variant"])):
+        assert side["output"] == row.row["model_output"]
+        assert side["scores"] == {"correct": row.correct, "clear": row.clear}
+        assert side["reasons"][0] == {
+            "judge": "python/judge:read",
+            "about": "correct",
+            "score": str(row.correct),
+            "text": f"correct: {row.row['model_output']}",
+        }
+
+
+def test_the_worst_stand_side_by_side_on_the_terminal(
+    call: CallCommand, weeks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = call("compare", *BY, "--worst", "2")
+    lines = said.out.splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    start = next(at for at, line in enumerate(lines) if line.startswith("worst 1: -"))
+    assert lines[start + 1].startswith("Q What is ")
+    assert lines[start + 2].startswith("v1: ") and " v2: " in lines[start + 2]
+    assert "best 2: +" in said.out
+
+
+def test_questions_that_got_worse_over_all_their_runs(call: CallCommand, weeks: None) -> None:
+    """A coarser pairing asks about questions instead of units."""
+    asked = ("--pair-by", "question_id", "--worst", "3", "--json")
+    changed = call("compare", *BY, *asked).json["changed"]
+    means = [mean(gaps) for gaps in by_question(list(paired(ROWS))).values()]
+    worst = sorted(value for value in means if value < -1e-9)[:3]
+    assert worst
+    assert [pair["difference"] for pair in changed["worst"]] == pytest.approx(worst)
+    assert {pair["variant"]["units"] for pair in changed["worst"]} == {12}
+
+
+def test_what_changed_most_since_last_week(call: CallCommand, weeks: None) -> None:
+    changed = call("compare", "--against", "latest~1", "--worst", "50", "--json").json["changed"]
+    oracle = {row.id: gap for row, gap in week_gaps("overall") if gap}
+    pairs = [*changed["worst"], *changed["best"]]
+    assert {pair["variant"]["unit"]: pair["difference"] for pair in pairs} == pytest.approx(oracle)
+    assert all(pair["variant"]["run"] != pair["baseline"]["run"] for pair in pairs)
+
+
+def test_pairs_that_a_candidate_lost(call: CallCommand, tmp_path: Path) -> None:
+    worths = [(3, 1), (1, 3), (2, 1), (2, 2)]
+    write_pairs(tmp_path, [pair_row(f"q{i}", *worth) for i, worth in enumerate(worths)])
+    call("run")
+    found = call("compare", "--baseline", "c1", "--worst", "9", "--json").json
+    changed = found["changed"]
+    assert (changed["n"], changed["worse"], changed["better"]) == (4, 2, 1)
+    assert {pair["variant"]["unit"] for pair in changed["worst"]} == {"q0", "q2"}
+    (best,) = changed["best"]
+    assert (best["difference"], best["baseline"]["output"]) == (1, "An answer worth 1.")
+    assert best["variant"]["output"] == "A reply worth 3."
+    assert best["variant"]["reasons"][0]["about"] == "winner"
+    assert call("compare", "--baseline", "c1", "--worst", "9").code == 0
+
+
+def test_a_report_lists_what_changed_most(call: CallCommand, weeks: None) -> None:
+    call("report", "-o", "week.html", *BY)
+    page = Path("week.html").read_text()
+    section = page[page.index('<section id="changed">') : page.index('<section id="units">')]
+    gaps = sorted(gap for *_, gap in paired(ROWS))
+    shown = [float(value) for value in re.findall(r'good" data-value="(.*?)"', section)]
+    lost = [float(value) for value in re.findall(r'bad" data-value="(.*?)"', section)]
+    assert lost == pytest.approx(gaps[:10])
+    assert shown == pytest.approx(gaps[-10:])
+    row = next(row for row, _, gap in paired(ROWS) if gap == gaps[0])
+    assert row.row["model_output"] in section and f"correct: {row.row['model_output']}" in section
+    assert '<table class="sortable changed">' in section

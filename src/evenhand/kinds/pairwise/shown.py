@@ -20,6 +20,7 @@ from evenhand.kinds.shared.blocks import (
     Named,
     Notice,
     Piece,
+    Reason,
     Section,
     ShownJudgment,
     ShownUnit,
@@ -77,7 +78,16 @@ def _judgment(judgment: Judgment) -> ShownJudgment:
         line=[] if verdict is None else _line(verdict),
         brief=list(_brief(verdict, passes)),
         full=list(_full(verdict, passes)),
+        reasons=[] if verdict is None else list(_reasons(verdict, passes)),
     )
+
+
+def _reasons(verdict: PairVerdict, passes: Sequence[PairPass]) -> Iterator[Reason]:
+    """The winner with what was said of it, and every criterion with the comments of its passes."""
+    yield Reason("winner", verdict.winner, verdict.notes)
+    for name, mark in verdict.criteria.items():
+        said = [pass_.criteria[name].comment for pass_ in passes if name in pass_.criteria]
+        yield Reason(name, mark, " / ".join(dict.fromkeys(filter(None, said))))
 
 
 def _line(verdict: PairVerdict) -> list[Cell]:

@@ -21,6 +21,7 @@ from evenhand.kinds.shared.blocks import (
     Named,
     Notice,
     Number,
+    Reason,
     ShownJudgment,
     ShownUnit,
     Table,
@@ -82,6 +83,9 @@ def _shown(judgment: Verdict, verdict: RubricVerdict, first: int) -> ShownJudgme
         line=[Cell(line)],
         brief=[_brief(judgment, verdict)],
         full=list(_full(judgment, verdict, first)),
+        reasons=[
+            Reason(name, jsontext.dump(score.score), score.rationale) for name, score in scores
+        ],
     )
 
 

@@ -137,6 +137,15 @@ class Group:
 Block = Union[Text, Table, Items, Notice, Columns, Section, Group]  # noqa: UP007 - refers to itself
 
 
+class Reason(NamedTuple):
+    """Why a judge said what it said: about a dimension or criterion, the score or mark, and its
+    words."""
+
+    about: str
+    score: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownJudgment:
     """What came out: on a line, in the room of a terminal, and in full. A failure is worded by
@@ -145,6 +154,7 @@ class ShownJudgment:
     line: Sequence[Cell] = ()
     brief: Sequence[Block] = ()
     full: Sequence[Block] = ()
+    reasons: Sequence[Reason] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

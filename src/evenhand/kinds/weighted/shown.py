@@ -18,6 +18,7 @@ from evenhand.kinds.shared.blocks import (
     Notice,
     Number,
     Piece,
+    Reason,
     ShownJudgment,
     ShownUnit,
     Table,
@@ -59,7 +60,19 @@ def _judgment(judgment: Judgment) -> ShownJudgment:
         return ShownJudgment()
     grade = judgment.value
     assert isinstance(grade, Grade)
-    return ShownJudgment(line=_line(grade), brief=[_brief(grade)], full=list(_full(grade)))
+    return ShownJudgment(
+        line=_line(grade),
+        brief=[_brief(grade)],
+        full=list(_full(grade)),
+        reasons=list(_reasons(grade)),
+    )
+
+
+def _reasons(grade: Grade) -> Iterator[Reason]:
+    if grade.critical_fail:
+        yield Reason("critical fail", "0", grade.critical_fail_reason or "")
+    for name, score in grade.score.items():
+        yield Reason(name, _points(score), grade.reasoning.get(name, ""))
 
 
 def _points(number: float) -> str:

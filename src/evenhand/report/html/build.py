@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evenhand.kinds.kind import Kind, Voting
+from evenhand.report.changes import ChangedUnits
 from evenhand.report.html.pack import PackedUnits
 from evenhand.stats.decision.decision import Decision, Outcome
 
@@ -227,6 +228,8 @@ class Report:
     lengths: Sequence[LengthBin] = ()
     notes: Sequence[str] = ()
     """What a reader must know beside the figures, in English."""
+    changed: ChangedUnits | None = None
+    """Those that changed most, where variants were compared."""
     units: PackedUnits | None = None
     """None in a summary."""
 

@@ -38,7 +38,7 @@ def render(report: Report) -> str:
     templates = environment(say)
     from markupsafe import Markup  # comes with jinja2
 
-    style, script = static("page.css"), static("report.js")
+    style, script = static("page.css"), static("sort.js") + static("report.js")
     pictures = [(f, Markup(f.svg)) for f in figures(report, say)]  # noqa: S704 - rebuilt there
     return templates.get_template("report.html").render(
         report=report,

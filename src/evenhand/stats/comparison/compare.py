@@ -90,7 +90,7 @@ def variant_scores(
 def compare_variants(variants: VariantScores, level: float, seed: int) -> Comparison:
     """The comparison of scores that are laid out."""
     judged, places, base = variants.scores, variants.places, variants.base
-    measures = [_measure(judged, places, *dimension) for dimension in _dimensions(judged)]
+    measures = measures_of(variants)
     tags = [_measure(judged, places, *tag) for tag in _tags(judged)]
     table = [_contrasts(measure, places, base, level, seed) for measure in measures]
     tagged = [row for tag in tags for row in _contrasts(tag, places, base, level, seed)]
@@ -133,7 +133,7 @@ def of_judge(scores: Scores, name: str) -> Scores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Measure:
+class Measure:
     """One dimension, a row per key and a column per variant: the values, nan where there is none,
     and the least and greatest that they could be if nothing were missing."""
 
@@ -160,9 +160,15 @@ def _tags(scores: Scores) -> Iterator[tuple[str, Floats, tuple[float, float]]]:
             yield name, np.where(scores.failed, np.nan, flags), (0.0, 1.0)
 
 
+def measures_of(variants: VariantScores) -> list[Measure]:
+    """Every dimension laid out, overall last."""
+    scores, places = variants.scores, variants.places
+    return [_measure(scores, places, *dimension) for dimension in _dimensions(scores)]
+
+
 def _measure(
     scores: Scores, places: Layout, name: str, values: Floats, ends: tuple[float, float]
-) -> _Measure:
+) -> Measure:
     """The mean of each unit over judges and repeats, laid out by key and variant."""
     scored, number = ~np.isnan(values), len(scores.units)
     count = np.bincount(scores.unit[scored], minlength=number)
@@ -170,16 +176,16 @@ def _measure(
     means = np.divide(sums, count, out=np.full(number, np.nan), where=count > 0)
     planned = np.maximum(np.bincount(scores.unit, minlength=number), scores.planned)
     least, most = (places.cells(filled(sums, count, planned, end)) for end in ends)
-    return _Measure(name=name, values=places.cells(means), least=least, most=most, ends=ends)
+    return Measure(name=name, values=places.cells(means), least=least, most=most, ends=ends)
 
 
-def _contrasts(measure: _Measure, places: Layout, base: int, level: float, seed: int) -> list[Row]:
+def _contrasts(measure: Measure, places: Layout, base: int, level: float, seed: int) -> list[Row]:
     """Every other variant against the baseline."""
     others = (place for place in range(len(places.variants)) if place != base)
-    return [contrast(_shared(measure, places, place, base), level, seed) for place in others]
+    return [contrast(shared_of(measure, places, place, base), level, seed) for place in others]
 
 
-def _shared(measure: _Measure, places: Layout, place: int, base: int) -> Shared:
+def shared_of(measure: Measure, places: Layout, place: int, base: int) -> Shared:
     """What a variant and the baseline have on the units that both have."""
     ours, theirs = measure.values[:, place], measure.values[:, base]
     paired = ~np.isnan(ours) & ~np.isnan(theirs)
@@ -204,10 +210,12 @@ def shared_scores(
         for column in _dimensions(scores)
         if column[0] == dimension
     )
-    return _shared(measure, places, places.variants.index(variant), places.variants.index(baseline))
+    return shared_of(
+        measure, places, places.variants.index(variant), places.variants.index(baseline)
+    )
 
 
-def _bounds(measure: _Measure, place: int, base: int) -> tuple[float, float] | None:
+def _bounds(measure: Measure, place: int, base: int) -> tuple[float, float] | None:
     """How far missing judgments could move the difference over all pairs there are."""
     with np.errstate(over="ignore", invalid="ignore"):  # such bounds are left out
         low = measure.least[:, place] - measure.most[:, base]
@@ -219,7 +227,7 @@ def _bounds(measure: _Measure, place: int, base: int) -> tuple[float, float] | N
     return ends if all(map(isfinite, ends)) else None
 
 
-def _means(measure: _Measure, places: Layout, level: float) -> Iterator[VariantMean]:
+def _means(measure: Measure, places: Layout, level: float) -> Iterator[VariantMean]:
     """The mean of each variant over all its units that have a score."""
     for place, name in enumerate(places.variants):
         scored = ~np.isnan(measure.values[:, place])

@@ -1,0 +1,138 @@
+"""The units that changed most, with what a person needs to see why: the question, both outputs, the
+scores, and the judge's reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from evenhand import jsontext
+from evenhand.errors import UsageError
+from evenhand.kinds.shared.blocks import Block, Columns, ShownUnit, Text
+from evenhand.ledger.ports import Archive
+from evenhand.measures import ScoredUnit
+from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
+from evenhand.report.outcome import unit_outcome
+from evenhand.results.rows import full_name
+from evenhand.runs.recorded import Recorded
+from evenhand.stats.comparison.changes import Change, Changes
+
+
+class Sides(NamedTuple):
+    """Where the two answers of a pair come from: the runs, and what the baseline is called."""
+
+    store: Archive
+    variant: Recorded
+    baseline: Recorded
+    name: str
+
+
+def changed_units(sides: Sides, changes: Changes) -> ChangedUnits:
+    """The pairs that changed most, read from the store."""
+    return ChangedUnits(
+        dimension=changes.dimension,
+        n=changes.n,
+        worse=changes.worse,
+        better=changes.better,
+        worst=tuple(_pair(sides, change) for change in changes.worst),
+        best=tuple(_pair(sides, change) for change in changes.best),
+    )
+
+
+class _Read(NamedTuple):
+    """A unit as it is shown, with who judged it and the means of its scores."""
+
+    shown: ShownUnit
+    judges: Sequence[str]
+    scores: Mapping[str, float]
+
+
+def _pair(sides: Sides, change: Change) -> ChangedPair:
+    store = sides.store
+    here = _read(store, sides.variant, change.units[0])
+    is_same = sides.baseline is sides.variant and change.units == change.baseline_units
+    there = here if is_same else _read(store, sides.baseline, change.baseline_units[0])
+    ours, theirs = _common(here, there)
+    names = [change.variant, sides.name] if is_same else ["", ""]
+    return ChangedPair(
+        question=_question(here.shown),
+        fields={name: ours[name] for name in ours if theirs.get(name) == ours[name]},
+        difference=change.difference,
+        variant=ChangedSide(
+            name=change.variant,
+            run=sides.variant.id,
+            unit=change.units[0],
+            units=len(change.units),
+            value=change.value,
+            output=_output(here.shown, names[0]),
+            scores=here.scores,
+            reasons=tuple(_reasons(here)),
+        ),
+        baseline=ChangedSide(
+            name=sides.name,
+            run=sides.baseline.id,
+            unit=change.baseline_units[0],
+            units=len(change.baseline_units),
+            value=change.baseline_value,
+            output=_output(there.shown, names[1]),
+            scores=there.scores,
+            # Of one pair of candidates the reasons are those of both.
+            reasons=() if is_same else tuple(_reasons(there)),
+        ),
+    )
+
+
+def _read(store: Archive, run: Recorded, name: str) -> _Read:
+    unit = store.unit_named(run.id, name)
+    if unit is None:
+        raise UsageError(f"run {run.id} has no unit {name}")
+    stored = store.of_unit(run.id, unit)
+    judgments = [run.judgment(judgment) for judgment in stored]
+    judges = [full_name(run, judgment) for judgment in stored]
+    shown = run.kind.shown(unit.body, judgments)
+    judged = list(zip(judges, judgments, strict=True))
+    return _Read(shown, judges, unit_outcome(run.kind, shown.measured, judged).scores)
+
+
+def _common(here: _Read, there: _Read) -> tuple[dict[str, str], dict[str, str]]:
+    """The fields of both units, as text."""
+    texts = [
+        {
+            name: jsontext.as_text(value)
+            for name, value in read.shown.measured.fields.items()
+            if value is not None
+        }
+        for read in (here, there)
+    ]
+    return texts[0], texts[1]
+
+
+def _texts(blocks: Iterable[Block]) -> Iterator[Text]:
+    for block in blocks:
+        if isinstance(block, Text):
+            yield block
+        elif isinstance(block, Columns):
+            for column in block.columns:
+                yield from _texts(column)
+
+
+def _question(shown: ShownUnit) -> str:
+    """The text that a unit is about, as every kind marks it."""
+    return next((text.text for text in _texts(shown.unit) if text.short == "Q"), "")
+
+
+def _output(shown: ShownUnit, candidate: str) -> str:
+    """What was answered; of a pair, by this candidate."""
+    outputs = [text for text in _texts(shown.unit) if text.short and text.short != "Q"]
+    measured = shown.measured
+    if isinstance(measured, ScoredUnit):
+        return outputs[0].text if outputs else ""
+    sides = dict(zip(measured.candidates, "AB", strict=True))
+    wanted = [text for text in outputs if not candidate or text.short == sides.get(candidate)]
+    return "\n\n".join(text.text for text in wanted)
+
+
+def _reasons(read: _Read) -> Iterator[JudgeReason]:
+    for judge, judgment in zip(read.judges, read.shown.judgments, strict=True):
+        for reason in judgment.reasons:
+            yield JudgeReason(judge, *reason)
