@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from evenhand.judgment import VerdictValue
+from evenhand.judgment import FixCode, Reason, VerdictValue
 from evenhand.kinds.shared.check import Checked
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.hostile_replies import ANSWERS, LINES, PAIRS, SAMPLES, Hostile
@@ -21,6 +23,14 @@ def held(checked: Checked[VerdictValue], hostile: Hostile) -> None:
     assert outcome(checked) == sorted(filter(None, hostile.outcome.split("; ")))
     assert (checked.value is None) == bool(checked.problems)
     assert all(problem.path in problem.message for problem in checked.problems)
+
+
+def test_codes_are_those_of_the_contract() -> None:
+    reasons = "refused filtered truncated empty not_json ambiguous schema out_of_range"
+    reasons += " evidence_missing meta_changed transport timeout context_overflow judge_crash"
+    assert get_args(Reason) == tuple(reasons.split())
+    fixes = "meta total weights zeroed tags snapped unwrapped cut rescaled"
+    assert get_args(FixCode) == tuple(fixes.split())
 
 
 def test_there_are_enough_of_them() -> None:
