@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -24,7 +24,14 @@ from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
 from evenhand.results.pairs import fronts_of, verdict_lines
-from evenhand.results.rows import contract_objects, full_rows, selector, with_pass_columns
+from evenhand.results.rows import (
+    Selector,
+    contract_objects,
+    full_rows,
+    namesakes,
+    selector,
+    with_pass_columns,
+)
 from evenhand.runs.recorded import Recorded
 
 
@@ -39,6 +46,7 @@ from evenhand.runs.recorded import Recorded
 )
 @click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
 @click.option("--fronts", is_flag=True, help="Pairs: a row a topic with its front and pareto set.")
+@click.option("--with-unit", is_flag=True, help="The id of the unit before each contract object.")
 @only_option
 @where_option
 @store_option
@@ -47,6 +55,7 @@ def export_command(
     output: str,
     full: bool,
     fronts: bool,
+    with_unit: bool,
     only: str | None,
     where: tuple[str, ...],
     store: str | None,
@@ -56,12 +65,14 @@ def export_command(
     Without --full: the contract's own objects of all verdicts; failures are counted on stderr.
     Pairs go into a .txt as the verdict table, one line a pair.
     """
-    if full and fronts:
-        raise click.UsageError("--full and --fronts exclude each other")
+    if full + fronts + with_unit > 1:
+        raise click.UsageError("--full, --fronts and --with-unit exclude each other")
     opened, run_record = recorded(store, run, where)
     try:
-        number = _write(output, opened, run_record, full, fronts, only)
+        form = Form("full" if full else "fronts" if fronts else "contract", with_unit, only)
+        number = _write(output, opened, run_record, form)
         counts = run_record.counts(opened)
+        alike = 0 if full or fronts or with_unit else namesakes(opened, run_record)
     finally:
         opened.close()
     tell_selection(run_record, stderr=True)
@@ -72,37 +83,47 @@ def export_command(
         click.echo(f"left out: failures {', '.join(left_out)}", err=True)
     if counts.pending:
         click.echo(f"left out: {counts.pending} pending", err=True)
+    if alike:
+        click.echo(f"{alike} units share the name of another: --with-unit adds their ids", err=True)
 
 
-def _write(
-    output: str, store: Archive, run: Recorded, full: bool, fronts: bool, only: str | None
-) -> int:
+class Form(NamedTuple):
+    """What is to be written of a run."""
+
+    rows: Literal["contract", "full", "fronts"]
+    with_unit: bool
+    only: str | None
+
+
+def _write(output: str, store: Archive, run: Recorded, form: Form) -> int:
     path = Path(output)
-    if only is not None:
-        selector(run, only)
+    if form.only is not None:
+        selector(run, form.only)
     if is_text(path):
         _only_pairs(run, "a verdict table (.txt)")
-        if full or fronts or only:
+        if form != Form("contract", with_unit=False, only=None):
             raise UsageError("a verdict table holds verdicts alone", advice="Write .jsonl instead.")
         return write_text(path, verdict_lines(store, run)) - 1
-    rows = _rows(store, run, full, fronts, only)
+    rows = _rows(store, run, form)
+    if form.rows == "full" and is_table(path):
+        rows = with_pass_columns(rows)
     if output != "-":
-        return write(path, with_pass_columns(rows) if full and is_table(path) else rows)
+        return write(path, rows)
     number = 0
     for number, row in enumerate(rows, 1):  # noqa: B007
         click.echo(jsontext.dump(row))
     return number
 
 
-def _rows(
-    store: Archive, run: Recorded, full: bool, fronts: bool, only: str | None
-) -> Iterator[Mapping[str, Any]]:
-    if fronts:
+def _rows(store: Archive, run: Recorded, form: Form) -> Iterator[Mapping[str, Any]]:
+    if form.rows == "fronts":
         _only_pairs(run, "a front")
         topics = fronts_of(store, run, run.rule)
         return ({"pair_id": topic, **asdict(front)} for topic, front in topics.items())
-    rows_of = full_rows if full else contract_objects
-    return rows_of(store, run, selector(run, only)) if only else rows_of(store, run)
+    is_wanted: Selector = selector(run, form.only) if form.only else lambda judgment: True
+    if form.rows == "full":
+        return full_rows(store, run, is_wanted)
+    return contract_objects(store, run, is_wanted, with_unit=form.with_unit)
 
 
 def _only_pairs(run: Recorded, what: str) -> None:

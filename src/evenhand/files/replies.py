@@ -110,8 +110,9 @@ class _Units:
         if raw is not None:
             body = self._body(raw.unit, row.where)
             return raw.unit, self._judging.check_elsewhere(body, raw.text, raw.finish)
-        unit = self._unit_of(row)
-        return unit, self._judging.check_output(self._body(unit, row.where), row.value)
+        output = {name: value for name, value in row.value.items() if name != "unit"}
+        unit = str(row.value["unit"]) if "unit" in row.value else self._unit_of(row)
+        return unit, self._judging.check_output(self._body(unit, row.where), output)
 
     def _unit_of(self, row: Row) -> str:
         """The one unit that an output object names."""
@@ -126,7 +127,7 @@ class _Units:
             raise DataError(
                 f"{len(ids)} units are called {quoted(key)}",
                 where=row.where,
-                advice='Say which: {"unit": "...", "reply": {...}}',
+                advice='Say which, with its id in "unit"; `export --with-unit` writes it.',
             )
         return ids[0] if len(ids) == 1 else key
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -33,17 +34,32 @@ def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, str]:
 
 
 def contract_objects(
-    store: Archive, recorded: Recorded, is_wanted: Selector = lambda judgment: True
+    store: Archive,
+    recorded: Recorded,
+    is_wanted: Selector = lambda judgment: True,
+    *,
+    with_unit: bool = False,
 ) -> Iterator[Mapping[str, Any]]:
-    """The contract's own objects of all verdicts. A pair that several judged has several, each with
-    its judge's name; the forms of the other kinds are closed."""
+    """The contract's own objects of all verdicts, with the id of the unit before them if that is
+    wanted. A pair that several judged has several, each with its judge's name; the forms of the
+    other kinds are closed."""
     several = isinstance(recorded.kind.measure, Voting) and recorded.judgments_per_unit > 1
-    for _, stored in store.judgments(recorded.scope):
+    for unit, stored in store.judgments(recorded.scope):
         judgment = recorded.judgment(stored)
         if judgment.output is None or not is_wanted(judgment):
             continue
         by = {"judge": full_name(recorded, stored), "repeat": stored.repeat} if several else {}
-        yield {**judgment.output, **by}
+        yield {**({"unit": unit.id} if with_unit else {}), **judgment.output, **by}
+
+
+def namesakes(store: Archive, recorded: Recorded) -> int:
+    """How many units the contract's own objects call by a name that others have too."""
+    if recorded.imported:
+        return 0
+    names: Counter[str] = Counter()
+    for unit in store.units(recorded.scope):
+        names.update(recorded.judging.unit_keys(unit.body)[:1])
+    return sum(number for number in names.values() if number > 1)
 
 
 def full_rows(
