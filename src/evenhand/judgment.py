@@ -85,6 +85,8 @@ class Pass(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Log-probabilities by the path of what was decided, where the judge tells them."""
     sampling: dict[str, float] = {}
     """What of temperature and seed was really sent."""
+    uncut: dict[str, str] = {}
+    """Texts that code cut to the length of the contract, as the judge wrote them, by their path."""
 
     def json(self) -> dict[str, Any]:
         """As rows about judgments have it: plain JSON values."""

@@ -173,3 +173,35 @@ def test_an_uncertain_pair_keeps_both_candidates(call: CallCommand, tmp_path: Pa
     text = call("show").out
     assert "kept" in text
     assert "both candidates on 2 of 2 topics of two" in " ".join(text.split())
+
+
+LONG_JUDGE = """
+import json
+
+async def judge(messages, schema, params):
+    dimensions = list(schema["properties"]["score"]["properties"])
+    reason = "The capital is right, and so is all else that was said of it. " * 5 + "It is brief."
+    return json.dumps(
+        {
+            "inferred_task_type": None,
+            "critical_fail": False,
+            "critical_fail_reason": None,
+            "reasoning": dict.fromkeys(dimensions, reason),
+            "score": dict.fromkeys(dimensions, 7),
+            "confidence": "high",
+        }
+    )
+"""
+
+
+def test_what_was_cut_of_a_reasoning_can_still_be_read(call: CallCommand, tmp_path: Path) -> None:
+    write_answers(tmp_path, answers(1), JUDGE, judge=LONG_JUDGE)
+    call("run")
+    (row,) = exported(call, tmp_path, "full.jsonl", "--full")
+    cut = row["output"]["reasoning"]["logic_and_fact"]
+    assert len(cut) <= 200
+    assert cut.endswith("…")
+    assert row["passes"][0]["uncut"]["reasoning.logic_and_fact"].endswith("It is brief.")
+    assert " ".join(call("show", "latest", "t0/m").out.split()).count("It is brief.") >= 4
+    call("report", "latest", "-o", "report.html")
+    assert "It is brief." in (tmp_path / "report.html").read_text()

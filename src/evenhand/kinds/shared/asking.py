@@ -44,6 +44,7 @@ class Try(NamedTuple, Generic[V]):
             problems=self.problems,
             odds={path: dict(odds) for path, odds in self.reply.odds.items()},
             sampling=dict(self.reply.sampling),
+            uncut=dict(self.checked.uncut),
         )
 
 

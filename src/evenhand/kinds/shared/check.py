@@ -6,7 +6,7 @@ Deterministic and total: the same text gives the same result, and nothing here r
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
@@ -29,6 +29,8 @@ class Checked(Generic[V]):
     fixes: tuple[Fix, ...]
     flags: tuple[str, ...]
     evidence: tuple[Evidence, ...] = ()
+    uncut: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was cut, as it was written, by its path."""
 
     @property
     def output(self) -> dict[str, Any] | None:
@@ -45,6 +47,7 @@ class Inspection:
         self.fixes: list[Fix] = []
         self.flags: list[str] = []
         self.evidence: list[Evidence] = []
+        self.uncut: dict[str, str] = {}
 
     def breach(self, kind: str, code: Reason, path: str = "", **about: object) -> None:
         if len(self.problems) < PROBLEMS_KEPT:
@@ -61,6 +64,7 @@ class Inspection:
             tuple(self.fixes),
             tuple(self.flags),
             tuple(self.evidence),
+            {} if self.problems else dict(self.uncut),
         )
 
     def is_whole(self, finish: str) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, cast
+from unicodedata import combining
 
 from msgspec.structs import replace
 
@@ -303,6 +304,7 @@ class _Check(Inspection):
             self.reason(text, path)
         if len(text) > REASONING_CHARS:
             self.fix("cut", path)
+            self.uncut[path] = text
         return cut(text)
 
     def _confidence(self, value: Mapping[str, Any]) -> Any:
@@ -348,15 +350,32 @@ CUT_MARK = "…"
 _WORDLESS = r"\u0e00-\u0eff\u3000-\u30ff\u3400-\u9fff\uf900-\uffef\U00020000-\U0003ffff"
 _STARTED = re.compile(rf"(?<![^\s{_WORDLESS}])[^\s{_WORDLESS}]{{1,40}}\Z")
 """The beginning of a word that the cut would split."""
+_CLAUSE = re.compile(r"[。！？；：，、」』）][^。！？；：，、」』）]{0,39}\Z")
+"""The last clause of a script without words, from the mark before it on."""
+_NOT_FIRST = frozenset("。！？；：，、」』）ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々\u200d\ufe0f")
+"""What belongs to the character before it."""
 
 
 def cut(text: str) -> str:
     """A text of at most 200 code points, the mark that it was cut included; cut at a word where the
-    script has words."""
+    script has words, else after a clause if one ends nearby."""
     if len(text) <= REASONING_CHARS:
         return text
     head, after = text[: REASONING_CHARS - 1], text[REASONING_CHARS - 1]
     # Nothing but a word of a script that has words is worth going back for.
-    started = _STARTED.search(head) if _STARTED.fullmatch(after) else None
-    whole_words = head[: started.start()].rstrip() if started else ""
-    return (whole_words or head.rstrip()) + CUT_MARK
+    if _STARTED.fullmatch(after):
+        started = _STARTED.search(head)
+        short = head[: started.start()] if started else ""
+    else:
+        clause = None if after.isspace() else _CLAUSE.search(head)
+        short = head[: clause.start() + 1] if clause else ""
+    return (short.rstrip() or _whole_characters(head, after).rstrip()) + CUT_MARK
+
+
+def _whole_characters(head: str, after: str) -> str:
+    """The head without a character that goes on in what comes after."""
+    end = len(head)
+    while end > 0 and len(head) - end < 8 and (after in _NOT_FIRST or combining(after)):
+        end -= 1
+        after = head[end]
+    return head[:end]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from evenhand import jsontext
 from evenhand.judgment import Judgment, Verdict
@@ -60,19 +60,26 @@ def _judgment(judgment: Judgment) -> ShownJudgment:
         return ShownJudgment()
     grade = judgment.value
     assert isinstance(grade, Grade)
+    texts = _whole_reasons(judgment, grade)
     return ShownJudgment(
         line=_line(grade),
-        brief=[_brief(grade)],
-        full=list(_full(grade)),
-        reasons=list(_reasons(grade)),
+        brief=[_brief(grade, texts)],
+        full=list(_full(grade, texts)),
+        reasons=list(_reasons(grade, texts)),
     )
 
 
-def _reasons(grade: Grade) -> Iterator[Reason]:
+def _whole_reasons(judgment: Judgment, grade: Grade) -> dict[str, str]:
+    """Why each dimension earns what it earns, as the judge wrote it before it was cut."""
+    uncut = judgment.passes[-1].uncut if judgment.passes else {}
+    return {name: uncut.get(f"reasoning.{name}", text) for name, text in grade.reasoning.items()}
+
+
+def _reasons(grade: Grade, texts: Mapping[str, str]) -> Iterator[Reason]:
     if grade.critical_fail:
         yield Reason("critical fail", "0", grade.critical_fail_reason or "")
     for name, score in grade.score.items():
-        yield Reason(name, _points(score), grade.reasoning.get(name, ""))
+        yield Reason(name, _points(score), texts.get(name, ""))
 
 
 def _points(number: float) -> str:
@@ -87,7 +94,7 @@ def _line(grade: Grade) -> list[Cell]:
     return [total, Cell(f"  {scores}  {grade.confidence}")]
 
 
-def _brief(grade: Grade) -> Table:
+def _brief(grade: Grade, texts: Mapping[str, str]) -> Table:
     """Every dimension with its score and the reason, and the total."""
     weights = grade.weights or {}
     rows = [
@@ -95,7 +102,7 @@ def _brief(grade: Grade) -> Table:
             [
                 name,
                 _points(score) + (f" of {_points(weights[name])}" if name in weights else ""),
-                Cell(grade.reasoning[name], "dim"),
+                Cell(texts[name], "dim"),
             ]
         )
         for name, score in grade.score.items()
@@ -109,7 +116,7 @@ def _brief(grade: Grade) -> Table:
     return Table(head=["dimension", "score", "reason"], rows=rows)
 
 
-def _full(grade: Grade) -> Iterator[Block]:
+def _full(grade: Grade, texts: Mapping[str, str]) -> Iterator[Block]:
     weights = grade.weights or {}
     if grade.critical_fail:
         reason = Label("unit.critical", {"reason": grade.critical_fail_reason or ""})
@@ -120,7 +127,7 @@ def _full(grade: Grade) -> Iterator[Block]:
                 Named(name),
                 Cell(Number(float(score)), "strong"),
                 Number(float(weights[name])) if name in weights else "–",
-                grade.reasoning.get(name, ""),
+                texts.get(name, ""),
             ]
         )
         for name, score in grade.score.items()

@@ -455,7 +455,7 @@ def test_a_rescaled_score_keeps_its_share(score: float, old: int, new: int) -> N
     assert rescaled(share, 0, new) == 0
 
 
-@given(st.text(alphabet="ab 字かщ😀\n", max_size=500))
+@given(st.text(alphabet="ab 字か。っщ😀\n\u0301", max_size=500))
 def test_a_cut_text_is_short_and_the_beginning_of_the_long_one(text: str) -> None:
     made = cut(text)
     assert len(made) <= 200
@@ -476,7 +476,13 @@ CUT = {
     "one word": "a" * 300,
     "zh with a foreign word": "答案提到 Python 并且" + "说得很清楚" * 60,
     "emoji": "😀" * 300,
+    "zh clauses": "答案指出了首都，而且没有说错任何事情，因此这一项应当得到满分。" * 9,
+    "ja clauses": "首都を正しく挙げており、誤りも見当たらないため、この項目は満点とする。" * 9,
+    "ja small kana": "あ" * 198 + "しゃ" * 30,
+    "combined": "あ" * 198 + "e\u0301" * 30,
 }
+AT_CLAUSE = ("zh clauses", "ja clauses")
+AT_CHARACTER = ("ja small kana", "combined")
 
 
 @pytest.mark.parametrize("name", CUT)
@@ -488,10 +494,16 @@ def test_an_over_long_reasoning_is_cut_at_a_word_where_there_are_words(name: str
     if name in ("en", "ru"):
         assert 180 < len(made) <= 200
         assert text[len(made) - 1] == " "
+    elif name in AT_CLAUSE:
+        assert 160 < len(made) <= 200
+        assert made[-2] in "，、。"
+    elif name in AT_CHARACTER:
+        assert made == text[:198] + "…"
     else:
         assert len(made) == 200
     checked = check(said(reasoning={FIRST: text, SECOND: "b" * 200, THIRD: "x"}))
     assert fixes(checked) == [("cut", f"reasoning.{FIRST}")]
+    assert checked.uncut == {f"reasoning.{FIRST}": text}
     assert checked.output is not None
     assert checked.output["reasoning"] == {FIRST: made, SECOND: "b" * 200, THIRD: "x"}
 
