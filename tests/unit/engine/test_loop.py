@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 
 import pytest
 
-from evenhand.engine.loop import VARIABLE, run_in_loop
+from evenhand.engine.loop import OBJECTS_PER_COLLECTION, VARIABLE, run_in_loop
 
 
 async def loop_module() -> str:
@@ -26,3 +27,18 @@ def test_the_environment_is_a_way_back_to_asyncio(monkeypatch: pytest.MonkeyPatc
 def test_without_uvloop_it_is_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
     assert run_in_loop(loop_module()) == "asyncio"
+
+
+async def threshold() -> int:
+    return gc.get_threshold()[0]
+
+
+@pytest.mark.parametrize(("before", "meanwhile"), [(700, OBJECTS_PER_COLLECTION), (0, 0)])
+def test_garbage_is_sought_rarely_and_afterwards_as_before(before: int, meanwhile: int) -> None:
+    thresholds = gc.get_threshold()
+    gc.set_threshold(before, *thresholds[1:])
+    try:
+        assert run_in_loop(threshold()) == meanwhile
+        assert gc.get_threshold() == (before, *thresholds[1:])
+    finally:
+        gc.set_threshold(*thresholds)
