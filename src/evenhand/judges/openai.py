@@ -73,7 +73,7 @@ def _system(content: str) -> str:
 
 
 def _written(message: Message) -> str:
-    return compact({"role": message.role, "content": message.content})
+    return f'{{"role":"{message.role}","content":{compact(message.content)}}}'
 
 
 def _text(content: Any) -> str:

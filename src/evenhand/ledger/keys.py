@@ -18,32 +18,49 @@ which candidate a file names first, which structured-output mode the endpoint ac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from evenhand.exchange import Question
+from evenhand.exchange import Message, Question, Schema
 from evenhand.jsontext import canonical
 
 CALL_TAG = "call2-blake2b:"
+
+OPENINGS_KEPT = 16
+"""Beginnings of calls of which the hash is kept: languages, rounds and schemas of one run."""
+
+Numbers = tuple[int, int, int]
+"""Round, repeat and re-ask."""
+Place = tuple[str, str]
+"""The unit's id and the order of a pair."""
+NO_PLACE: Place = ("", "")
 
 
 def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
     """The function from a question to its key, for the judge with this identity.
 
-    The judge's part is encoded once, not once per call, and so is a schema that questions share.
+    What many questions share (the judge, the schema, the first message, which instructs it) is
+    hashed once, and the rest of each question after it.
     """
-    opening = _framed(canonical(dict(identity)))
+    judge = _framed(canonical(dict(identity)))
     by_unit = bool(identity.get("by_unit"))
 
+    @lru_cache(maxsize=OPENINGS_KEPT)
+    def opening(schema: Schema | None, numbers: Numbers, place: Place, first: Message) -> blake2b:
+        data = schema.data if schema else b"null"
+        parts = [judge, _framed_bytes(data), *(_framed(str(number)) for number in numbers)]
+        parts += map(_framed, (*place, first.role, first.content))
+        return blake2b(b"".join(parts), digest_size=20)
+
     def key(question: Question) -> str:
-        schema = question.schema.data if question.schema else b"null"
+        first, *rest = question.messages
         numbers = (question.round, question.repeat, question.reask)
-        place = (question.unit, question.order) if by_unit else ("", "")
-        parts = [opening, _framed_bytes(schema), *(_framed(str(number)) for number in numbers)]
-        parts += map(_framed, place)
-        for message in question.messages:
-            parts += (_framed(message.role), _framed(message.content))
-        return CALL_TAG + blake2b(b"".join(parts), digest_size=20).hexdigest()
+        place = (question.unit, question.order) if by_unit else NO_PLACE
+        whole = opening(question.schema, numbers, place, first).copy()
+        for message in rest:
+            whole.update(_framed(message.role) + _framed(message.content))
+        return CALL_TAG + whole.hexdigest()
 
     return key
 

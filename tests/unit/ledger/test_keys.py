@@ -43,6 +43,23 @@ def test_the_canonical_form_is_pinned() -> None:
     assert key() == "call2-blake2b:50e2189bd518076697aa3b17a9b8d3704828779a"
 
 
+def test_keys_do_not_hang_on_the_questions_before() -> None:
+    turns = [Message("user", text) for text in ("Judge.", "And?", "Judge.And?")]
+    questions = [
+        replace(QUESTION, messages=messages, schema=schema, round=number, unit=unit)
+        for messages in ((turns[0],), (turns[0], turns[1]), (turns[2],), (turns[1], turns[0]))
+        for schema in (None, QUESTION.schema)
+        for number in (1, 2)
+        for unit in ("u1", "u2")
+    ]
+    for identity in (IDENTITY, IDENTITY | {"by_unit": True}):
+        key_of = call_keys(identity)
+        alone = [call_keys(identity)(question) for question in questions]
+        assert [key_of(question) for question in questions] == alone
+        assert [key_of(question) for question in reversed(questions)] == alone[::-1]
+        assert len(set(alone)) == len(questions) // (1 if "by_unit" in identity else 2)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
