@@ -206,9 +206,11 @@ class _Naming:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.folded, self.odd = _folded(text)
-        parts = (self.folded[start:end] for start, end in chunks(self.folded))
-        self.low = "".join(_lower(part).translate(_PLAINER) for part in parts)
+        self.folded, self.odd, self.low = text, list[_Odd](), text.lower()
+        if not text.isascii():
+            self.folded, self.odd = _folded(text)
+            parts = (self.folded[start:end] for start, end in chunks(self.folded))
+            self.low = "".join(_lower(part).translate(_PLAINER) for part in parts)
         self.mentions = tuple(self._find())
 
     def _find(self) -> Iterator[_Mention]:

@@ -124,14 +124,39 @@ _GUESSES = re.compile(
     rf"|{_M}\s*(?:らしい|っぽい|のよう|の文体)|おそらく\s*{_M}",
     re.IGNORECASE,
 )
-# Without one of these there is nothing to guess with: nearly always.
-_CUES = re.compile(
-    r"written|generated|produced|authored|composed|like|reads|probably|presumably|apparently"
-    r"|obviously|typical|style|\bis\b|\bwas\b|from|написа|сгенерир|составлен|подготовлен|похож|стил"
-    r"|почерк|видимо|вероятно|скорее|наверное|像|似乎|可能|应该|疑似|出自|生成|写|風|风|手笔|書|作成|出力"
-    r"|らしい|っぽい|よう|文体|おそらく",
-    re.IGNORECASE,
+# Without one of these in a text without case there is nothing to guess with. They are found ten
+# times faster than the patterns above.
+_CUES = (
+    *("written", "generated", "produced", "authored", "composed", "like", "probably", "presumably"),
+    *(
+        "apparently",
+        "obviously",
+        "typical",
+        "style",
+        "написа",
+        "сгенерир",
+        "составлен",
+        "подготовлен",
+    ),
+    *("похож", "стил", "почерк", "видимо", "вероятно", "скорее", "наверное", "像", "似乎", "可能"),
+    *(
+        "应该",
+        "疑似",
+        "出自",
+        "生成",
+        "写",
+        "输出",
+        "风",
+        "手笔",
+        "書",
+        "作成",
+        "出力",
+        "らしい",
+        "っぽい",
+    ),
+    *("よう", "文体", "おそらく"),
 )
+_OTHER_CUE = re.compile(r"(?:answer|response|candidate)\s+[ab12]\s|as\s+if\s")
 LONGEST = 8_000
 """So much of a judge's reasons is looked at: more is no reason."""
 
@@ -140,7 +165,12 @@ def guesses_source(text: str, topic: str = "") -> bool:
     """Whether a reason guesses which model wrote an answer. A model that the topic names is what is
     talked about."""
     looked_at = text[:LONGEST]
-    if not _CUES.search(looked_at):
+    if not _has_cue(looked_at.casefold()):
         return False
     hidden = masked(looked_at, but=topic)
     return hidden != looked_at and _GUESSES.search(hidden) is not None
+
+
+def _has_cue(text: str) -> bool:
+    """Whether a text without case holds a word that every guess has one of."""
+    return any(map(text.__contains__, _CUES)) or _OTHER_CUE.search(text) is not None

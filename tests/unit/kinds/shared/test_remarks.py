@@ -56,6 +56,9 @@ JUDGES_ALONE = [
     "No evidence found.",
 ]
 GUESSES = [
+    "It reads as if ChatGPT had written it.",
+    "Answer B is GPT-4.",
+    "由 ChatGPT 输出",
     "Ответ А написан GPT-4.",
     "Ответ Б, видимо, ChatGPT.",
     "Похоже на ChatGPT.",
