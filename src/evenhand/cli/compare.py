@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 @where_option
 @click.option("--within", metavar="FIELD", help="Also inside each value, and whether they differ.")
 @click.option(
+    "--spread", metavar="FIELD", help="Also how far answers waver over its values, such as run_id."
+)
+@click.option(
     "--worst",
     type=click.IntRange(min=0),
     default=0,
@@ -109,6 +112,7 @@ def compare_command(
 def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
     from evenhand.report.terminal.changed_units import changed_lines
     from evenhand.report.terminal.comparison import comparison_lines
+    from evenhand.report.terminal.spread import spread_lines
     from evenhand.report.terminal.tables import safe
     from evenhand.report.terminal.within import blocks_lines
 
@@ -120,6 +124,9 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
         out.print(line)
     if answer.blocks is not None:
         for line in blocks_lines(answer.blocks):
+            out.print(line)
+    if answer.spread is not None:
+        for line in spread_lines(answer.spread):
             out.print(line)
     if answer.changed is not None:
         for line in changed_lines(answer.changed):

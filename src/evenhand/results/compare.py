@@ -25,6 +25,7 @@ from evenhand.stats.comparison.compare import (
 )
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import proper_level
+from evenhand.stats.comparison.spread import Spread, scores_spread
 from evenhand.stats.comparison.two_runs import compare_vote_runs, run_variants, vote_run_variants
 from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
 from evenhand.stats.ranking.board import Options
@@ -44,6 +45,7 @@ class Question:
     pair_by: Sequence[str] = ()
     against: Recorded | None = None
     within: str | None = None
+    spread: str | None = None
     worst: int = 0
     """How many of the units that changed most are wanted, either way."""
     judge: str | None = None
@@ -59,11 +61,12 @@ class Answer:
 
     comparison: Comparison
     blocks: Blocks | None = None
+    spread: Spread | None = None
     changed: ChangedUnits | None = None
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        parts = {"within": self.blocks, "changed": self.changed}
+        parts = {"within": self.blocks, "spread": self.spread, "changed": self.changed}
         asked = {name: part.json() for name, part in parts.items() if part is not None}
         return self.comparison.json() | asked
 
@@ -115,10 +118,11 @@ def _baseline(run: Recorded, question: Question) -> str | None:
 def _of_scores(store: Archive, run: Recorded, question: Question, seed: int) -> Answer:
     refuse_rule(question.rule)
     variants = laid_out(store, run, question)
-    within = question.within
+    within, spread, level = question.within, question.spread, question.level
     return Answer(
-        comparison=compare_variants(variants, question.level, seed),
-        blocks=scores_within(variants, within, question.level, seed) if within else None,
+        comparison=compare_variants(variants, level, seed),
+        blocks=scores_within(variants, within, level, seed) if within else None,
+        spread=scores_spread(variants, spread, level, seed) if spread else None,
         changed=_changed(store, run, question, variants),
     )
 
@@ -145,6 +149,8 @@ def laid_out(store: Archive, run: Recorded, question: Question) -> VariantScores
 
 def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> Answer:
     _only_candidates(question.by or _own(run).by, question.pair_by)
+    if question.spread is not None:
+        raise UsageError("--spread is for runs of samples or answers", advice="Leave it out.")
     votes, base = vote_table(store, run, question.rule), _baseline(run, question)
     judge, level = question.judge, question.level
     if question.against is not None:

@@ -3,7 +3,10 @@ computation of its own."""
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from shutil import copytree
@@ -11,6 +14,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from scipy import stats
 
 from tests.suites import pair_row, write_pairs
 from tests.unit.cli.conftest import CallCommand
@@ -272,3 +276,93 @@ def test_a_report_lists_what_changed_most(call: CallCommand, weeks: None) -> Non
     row = next(row for row, _, gap in paired(ROWS) if gap == gaps[0])
     assert row.row["model_output"] in section and f"correct: {row.row['model_output']}" in section
     assert '<table class="sortable changed">' in section
+
+
+def spread_oracle(rows: list[Scored], value: str) -> dict[str, Any]:
+    """Variances over run ids, by hand: of 40 cells on 10 questions under each variant."""
+    cells: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        key = (row.variant, row.question, row.model, row.eval_set)
+        cells.setdefault(key, []).append(getattr(row, value))
+    by_variant: dict[str, dict[int, list[float]]] = {"v1": {}, "v2": {}}
+    for (variant, question, *_), values in cells.items():
+        by_variant[variant].setdefault(question, []).append(statistics.variance(values))
+
+    def ratio(questions: Iterable[int]) -> tuple[float, float]:
+        pooled = [
+            mean([v for q in questions for v in by_variant[name][q]]) for name in ("v1", "v2")
+        ]
+        return pooled[0], pooled[1]
+
+    base, variance = ratio(range(10))
+    rests = [ratio([q for q in range(10) if q != left]) for left in range(10)]
+    logs = [math.log(above / below) for below, above in rests]
+    error = math.sqrt(9 / 10 * sum((one - mean(logs)) ** 2 for one in logs))
+    reach = math.exp(stats.t.ppf(0.975, 9) * error)
+    sums = [sum(by_variant["v2"][q]) - sum(by_variant["v1"][q]) for q in range(10)]
+    return {
+        "variance": variance,
+        "baseline_variance": base,
+        "ratio": variance / base,
+        "low": variance / base / reach,
+        "high": variance / base * reach,
+        "p": sign_flip_p(sums),
+    }
+
+
+def test_how_far_answers_waver_over_repeated_runs(call: CallCommand, weeks: None) -> None:
+    spread = call("compare", *BY, "--spread", "run_id", "--json").json["spread"]
+    assert (spread["field"], spread["baseline"]) == ("run_id", "v1")
+    rows = {row["dimension"]: row for row in spread["rows"]}
+    assert list(rows) == ["correct", "clear", "overall"]
+    for name, row in rows.items():
+        oracle = spread_oracle(ROWS, name)
+        assert {key: row[key] for key in oracle} == pytest.approx(oracle)
+        assert (row["n"], row["clusters"], row["exact"]) == (40, 10, True)
+        assert row["sd"] == pytest.approx(math.sqrt(oracle["variance"]))
+    # The two dimensions are one family.
+    first, second = sorted((rows["correct"]["p"], rows["clear"]["p"]))
+    assert rows["correct"]["p"] == first
+    assert rows["correct"]["p_adjusted"] == pytest.approx(min(1, 2 * first))
+    assert rows["clear"]["p_adjusted"] == pytest.approx(max(2 * first, second))
+    assert rows["correct"]["outcome"] == "worse"
+    turned = call(
+        "compare", "--by", "prompt_variant", "--baseline", "v2", "--spread", "run_id", "--json"
+    ).json["spread"]["rows"][0]
+    assert (turned["outcome"], turned["ratio"]) == (
+        "better",
+        pytest.approx(1 / rows["correct"]["ratio"]),
+    )
+
+
+def test_spread_fits_the_terminal_and_says_what_it_needs(
+    call: CallCommand, weeks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = call("compare", *BY, "--spread", "meta.run_id")
+    assert max(map(cell_len, said.out.splitlines())) <= 80
+    assert "over run_id overall: variance x " in " ".join(said.out.split())
+    told = {
+        ("prompt_variant",): "what the variants differ in",
+        ("runid",): 'Did you mean "run_id"',
+        ("question_id", "--where", "question_id=q1"): "under two values",
+    }
+    for (field, *more), message in told.items():
+        refused = call("compare", *BY, "--spread", field, *more)
+        assert refused.code == 2 and message in refused.err
+    weekly = call("compare", "--against", "latest~1", "--spread", "run_id")
+    assert weekly.code == 2 and "--pair-by" in weekly.err
+    fields = "model,prompt_variant,eval_set_variant,question_id"
+    pairing = ("--against", "latest~1", "--pair-by", fields, "--json")
+    assert call("compare", *pairing, "--spread", "run_id").json["spread"]["rows"][0]["n"] == 80
+
+
+def test_answers_that_never_waver_have_no_ratio_but_a_test(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    steady = [row._replace(correct=3, clear=3) if row.variant == "v1" else row for row in samples()]
+    judged_folder(tmp_path, steady)
+    row = call("compare", *BY, "--spread", "run_id", "--json").json["spread"]["rows"][0]
+    assert (row["baseline_variance"], row["ratio"], row["low"]) == (0, None, None)
+    assert (row["p"], row["outcome"]) == (pytest.approx(2 / 2**10), "worse")
+    assert call("compare", *BY, "--spread", "run_id").code == 0

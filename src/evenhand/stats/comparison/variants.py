@@ -74,7 +74,7 @@ def layout(table: Units, by: Sequence[str], pair_by: Sequence[str] | None = None
         raise UsageError("nothing to compare by", advice=f"--by FIELD, of: {_there(table.fields)}")
     variant, variants = _variants(table.fields, names)
     pairing = _pairing(table, names, pair_by)
-    key = _codes(table.fields, pairing, len(table.units))
+    key = field_codes(table.fields, pairing, len(table.units))
     keys, first = np.unique(key, return_index=True)
     cluster = np.arange(keys.size)
     question = next((name for name in (*QUESTIONS, _ID) if name in pairing), None)
@@ -140,7 +140,7 @@ def _there(fields: Fields, less: Sequence[str] = ()) -> str:
     return ", ".join(name for name in fields if name not in less) or "none"
 
 
-def _codes(fields: Fields, names: Sequence[str], units: int) -> Ints:
+def field_codes(fields: Fields, names: Sequence[str], units: int) -> Ints:
     """One number for each combination of these fields, from 0; absent is a value too."""
     codes = np.zeros(units, dtype=np.int64)
     for name in names:
