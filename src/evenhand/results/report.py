@@ -38,12 +38,11 @@ from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
     binned,
     compared_means,
+    critical_rates,
     differences,
     distribution,
     meetings,
-    out_of,
     pair_lengths,
-    pairs_on_something,
     plain_means,
     share,
     standings,
@@ -61,6 +60,7 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Changes, score_changes, vote_changes
 from evenhand.stats.comparison.compare import compare_variants, compare_votes, variant_scores
 from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.comparison.variants import variant_fields
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import leaderboard
@@ -68,7 +68,7 @@ from evenhand.stats.tables import Scores, Votes
 
 T = TypeVar("T")
 VARIANTS = ("prompt_variant", "model")
-"""Fields that a run is compared by where nobody says: the first with more than one value."""
+"""Fields that a run is compared by first where several tell variants apart and nobody says."""
 UNITS_MOST = 10_000
 """Units in one file: more belong into `view`, which reads the store page by page."""
 CHANGED = 10
@@ -274,9 +274,6 @@ class _OfScores(_Of):
             compared_means(comparison) if comparison else plain_means(scores),
             differences(comparison),
         )
-        full_marks = self.measure.full_marks
-        if full_marks is not None:
-            means, against = out_of(full_marks, means), out_of(full_marks, against)
         return Report(
             **self.facts(len(scores.units)),
             method=self.method(comparison),
@@ -287,6 +284,7 @@ class _OfScores(_Of):
             differences=against,
             scores=distribution(scores, by),
             tags=tags(scores, by),
+            critical=critical_rates(comparison),
             lengths=self._lengths(scores),
             changed=changed,
             notes=[
@@ -298,9 +296,7 @@ class _OfScores(_Of):
     def _by(self, scores: Scores) -> Sequence[str]:
         if self.by:
             return self.by
-        several = _several(scores)
-        # Fields that are not of the ids cannot pair units.
-        return several if pairs_on_something(scores, several) else ()
+        return sorted(variant_fields(scores), key=lambda name: name not in VARIANTS)[:1]
 
     def _not_compared(self, scores: Scores) -> Iterator[str]:
         """Why variants that are there are not compared."""
@@ -333,7 +329,7 @@ class _OfScores(_Of):
 
 
 def _several(scores: Scores) -> list[str]:
-    """The field that a run is compared by where nobody says."""
+    """The first field that usually tells variants apart and has several values."""
     fields = [n for n in VARIANTS if n in scores.fields and len(scores.fields[n].levels) > 1]
     return fields[:1]
 

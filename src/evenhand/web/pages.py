@@ -23,6 +23,7 @@ from evenhand.ledger.ports import Cursor, PageRequest, StoredUnit
 from evenhand.report.changes import ChangedSide
 from evenhand.report.html.answer import answers
 from evenhand.report.html.page import Words
+from evenhand.report.html.ranks import ranking
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.results import pages
 from evenhand.results.pages import WINDOW
@@ -107,6 +108,7 @@ class Pages:
             behind=behind,
             figures=report,
             said=answers(report, say) if report else [],
+            ranking=ranking(report, say) if report else None,
             charts=[(f, Markup(svg)) for f, svg in (charts[1] if charts else ())],  # noqa: S704
             computing=computing and (charts is None or (behind and not live)),
             again=FIGURES_SECONDS,

@@ -56,9 +56,11 @@ def test_the_answer_comes_first_and_fits_the_terminal(
     said = call("compare", run, "--by", "prompt_variant", "--baseline", "v1")
     assert (said.code, said.err) == (0, "")
     lines = said.out.splitlines()
-    assert lines[0].startswith("v2 is better than v1 overall: +0.")
-    sentence = " ".join(" ".join(lines[:2]).split())
-    assert "20 questions; better on correct; no difference found on clear." in sentence
+    assert lines[0].startswith("v2 is better than v1 overall: 0.")
+    sentence = " ".join(" ".join(lines[:4]).split())
+    assert " -> 0." in sentence and " of 1 (+0." in sentence
+    assert "; better on 19 questions, worse on 0, 20 in all. Better on correct (+" in sentence
+    assert "Not enough evidence on clear (+0.00 [" in sentence
     assert "Nothing is missing: all 40 judgments have a score." in said.out
     assert max(map(cell_len, lines)) <= 80
 
@@ -113,7 +115,6 @@ def test_the_suite_names_the_question_and_flags_beat_it(call: CallCommand, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "--by FIELD"),
         (("--by", "promt_variant"), 'Did you mean "prompt_variant"'),
         (("--by", "prompt_variant", "--baseline", "v3"), 'There are: "v1", "v2"'),
         (("--by", "prompt_variant", "--judge", "me"), "no judge is called"),
@@ -180,13 +181,15 @@ def test_many_variants_stand_in_a_table_a_dimension(
     write_suite(tmp_path, units, READ, judge=SCORES)
     call("run")
     said = call("compare", "--by", "prompt_variant", "--baseline", "base").out
-    sentence = " ".join(" ".join(said.splitlines()[:3]).split())
-    assert sentence.startswith(
-        "Overall, against base: good, also good are better than the baseline; bad is worse than the"
-        " baseline; not enough evidence on 1 of 4 variants."
-    )
-    order = [said.index(f"\n{name} ") for name in ("good", "also good", "same", "bad")]
+    assert said.startswith("good is better than base overall: 0.50 -> 0.75 of 1 (+0.25 [")
+    for sentence in ("bad is worse than base overall", "whether same is better or worse than"):
+        assert sentence in " ".join(said.split())
+    table = said[said.index("\noverall, against base") :]
+    order = [table.index(f"\n{name} ") for name in ("good", "also good", "same", "bad")]
     assert order == sorted(order)
+    ranked = said[said.index("overall (of 1)") : said.index("\noverall, against base")]
+    names = [line.split("  ")[0] for line in ranked.splitlines()[2:] if line]
+    assert names == ["good", "also good", "base", "same", "bad"]
     assert max(map(cell_len, said.splitlines())) <= 80
 
 
@@ -203,7 +206,7 @@ def test_candidates_of_pairs_are_compared_with_the_baseline(
     assert rows["overall"]["mean"] == pytest.approx(11 / 12)
     assert rows["overall"]["difference"] == pytest.approx(10 / 12)
     assert rows["overall"]["outcome"] == "better"
-    assert "c2 is better than c1 overall" in call("compare", "--by", "candidate").out
+    assert "c2 is better than c1: it wins 92 % [" in call("compare", "--by", "candidate").out
     assert call("compare", "--by", "candidate", "--json").json["notes"] == found["notes"]
     assert "12 topics" in call("compare").out
     for arguments in (("--by", "model"), ("--pair-by", "topic")):
@@ -341,3 +344,29 @@ def test_a_run_that_nothing_was_judged_in_says_so(call: CallCommand, tmp_path: P
     assert found.code == 0 and "NaN" not in found.out
     assert [row["difference"] for row in json.loads(found.out)["rows"]] == [None]
     assert "nothing to compute" in call("compare", "--by", "prompt_variant").out
+
+
+def test_the_only_field_that_tells_variants_apart_is_taken(
+    call: CallCommand, run: str, tmp_path: Path
+) -> None:
+    assert call("compare", run, "--json").json["by"] == "prompt_variant"
+    models = {"m1": 1, "m2": 5}
+    units = [
+        unit(q, variant, score, meta={"model": model, "run_id": f"r{q % 2}"})
+        for q in range(6)
+        for variant in ("v1", "v2")
+        for model, score in models.items()
+    ]
+    write_suite(tmp_path, units, READ, judge=SCORES)
+    call("run")
+    said = call("compare")
+    assert (said.code, said.out) == (2, "")
+    assert "the units differ in prompt_variant and model" in said.err
+    assert "--by prompt_variant" in said.err
+
+
+def test_one_variant_leaves_nothing_to_compare(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, [unit(q, "v1", 3) for q in range(4)], READ, judge=SCORES)
+    call("run")
+    said = call("compare")
+    assert said.code == 2 and "nothing to compare by" in said.err and "--by FIELD" in said.err

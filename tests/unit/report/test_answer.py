@@ -50,7 +50,7 @@ def difference(dimension: str, outcome: Any, **more: Any) -> Difference:
     given: dict[str, Any] = {"variant": "v2", "baseline": "v1", "n": 120, "questions": 120}
     given |= {"mean": 0.62, "mean_low": 0.55, "mean_high": 0.69, "baseline_mean": 0.38}
     given |= {"value": 0.21, "low": 0.08, "high": 0.34, "p": 0.01, "p_adjusted": 0.02}
-    given |= {"effect": 0.3, "needed": None}
+    given |= {"effect": 0.3, "needed": None, "higher": 70, "lower": 30, "scale": (0.0, 1.0)}
     return Difference(dimension=dimension, outcome=outcome, **(given | more))
 
 
@@ -68,17 +68,39 @@ def said(language: str = "en", kind: str = "rubric", **more: Any) -> list[str]:
     return [one.text.replace("\u00a0", " ") for one in answers(report, words(language))]
 
 
-def test_what_is_better_comes_with_its_interval_and_what_is_not_decided_is_said() -> None:
+def test_overall_comes_first_from_what_to_what_and_then_the_dimensions() -> None:
     rows = [
         difference("true", "better"),
         difference("kind", "not enough evidence", value=0.01, low=-0.1, high=0.12),
         difference("overall", "not enough evidence", value=0.05, low=-0.01, high=0.11),
     ]
     assert said(differences=rows) == [
-        "v2 is better than v1 on true: +0.21 [0.08, 0.34], 120 questions.",
-        "No difference found between v2 and v1 on overall (+0.05 [−0.01, 0.11]),"
-        " kind (+0.01 [−0.10, 0.12]): not enough evidence, 120 questions.",
+        "Not enough evidence to say whether v2 is better or worse than v1 overall:"
+        " 0.38 → 0.62 of 1 (+0.05 [−0.01, 0.11]); better on 70 questions, worse on 30, 120 in all.",
+        "Better on true (+0.21 [0.08, 0.34]). Not enough evidence on kind (+0.01 [−0.10, 0.12]).",
     ]
+    rows[2] = difference("overall", "better", n=240)
+    assert said(differences=rows)[0] == (
+        "v2 is better than v1 overall: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
+        " better on 70 units, worse on 30, 240 in all."
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+def test_not_enough_evidence_never_reads_like_no_difference(language: str) -> None:
+    words_of_none = {"en": "o difference", "ru": "не обнаружен", "zh": "未发现差异"}
+    words_of_none["ja"] = "差は見つかりません"
+    undecided: Any = "not enough evidence"
+    for kind in ("rubric", "pairwise"):
+        rows = [difference(name, undecided, low=-0.1) for name in ("true", "kind", "overall")]
+        text = " ".join(said(language, kind, differences=rows))
+        assert words_of_none[language] not in text
+        assert any(word in text for word in ("Not enough", "едостаточно", "证据不足", "足りず"))
+
+
+def test_a_small_difference_is_not_written_as_none() -> None:
+    row = difference("overall", "worse", value=-0.0017, low=-0.003, high=-0.0004)
+    assert "(−0.002 [−0.003, −0.000])" in said(differences=[row])[0]
 
 
 def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
@@ -88,31 +110,28 @@ def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
         difference("overall", undecided, low=-0.1),
     ]
     (sentence,) = said(differences=rows)
-    assert sentence.endswith("About 340 units more would decide it on true.")
+    assert sentence.endswith("About 340 units more would decide it.")
     assert "overall" not in sentence
 
 
 def test_pairs_are_said_in_win_rates() -> None:
     rows = [difference("C1", "better"), difference("overall", "worse", mean=0.31)]
     (sentence,) = said(kind="pairwise", differences=rows)
-    assert sentence == "v2 is worse than v1: it wins 31 % [55, 69] of 120 comparisons."
+    assert sentence == (
+        "v2 is worse than v1: it wins 31 % [55, 69] of 120 comparisons; won 70, lost 30."
+    )
 
 
 def test_an_interval_clear_of_zero_is_held_back_by_the_correction_alone() -> None:
     undecided = "not enough evidence"
-    rows = [
-        difference("true", undecided, value=1.5, low=0.3, high=2.36, p_adjusted=0.0781),
-        difference("kind", undecided, value=0.01, low=-0.1, high=0.12),
-        difference("overall", undecided, value=0.05, low=-0.01, high=0.11),
-    ]
-    held, none = said(differences=rows)
-    assert held == (
-        "Whether v2 differs from v1 on true is not decided after Holm's correction (p = 0.078):"
-        " +1.50 [0.30, 2.36], 120 questions."
+    rows = [difference("true", undecided, value=1.5, low=0.3, high=2.36, p_adjusted=0.0781)]
+    (held,) = said(differences=rows)
+    assert held.startswith(
+        "Not enough evidence, after Holm's correction (p = 0.078), to say whether v2 is better or"
+        " worse than v1 on true: 0.38 → 0.62 of 1 (+1.50 [0.30, 2.36]);"
     )
-    assert none.startswith("No difference found") and "true" not in none
     (pair,) = said(kind="pairwise", differences=[difference("overall", undecided)])
-    assert "is not decided after Holm's correction (p = 0.020): v2 wins 62 % [55, 69]" in pair
+    assert "after Holm's correction (p = 0.020), to say which of v2 and v1 is better" in pair
 
 
 @pytest.mark.parametrize("kind", ["rubric", "pairwise"])
@@ -197,19 +216,35 @@ def test_one_variant_has_means_and_nothing_judged_has_no_answer() -> None:
     assert said(differences=none) == ["There are verdicts, but no figure can be had from them."]
 
 
-def test_a_total_is_said_out_of_a_hundred() -> None:
-    rows = [difference("overall", "better", value=14.0, low=8.0, high=19.0)]
+def test_the_scale_is_named() -> None:
+    rows = [difference("overall", "better")]
     assert said(kind="weighted", differences=rows) == [
-        "v2 is better than v1 overall: +14.00 [8.00, 19.00] of 100, 120 tasks."
+        "v2 is better than v1 overall: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
+        " better on 70 tasks, worse on 30, 120 in all."
     ]
+    points = {"mean": 3.9, "baseline_mean": 3.1, "value": 0.8, "scale": (1.0, 5.0)}
+    (sentence,) = said(differences=[difference("true", "better", **points)])
+    assert "on true: 3.10 → 3.90 on a scale from 1 to 5 (+0.80 [" in sentence
 
 
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
-        ("ru", "v2 лучше, чем v1, по критерию true: +0,21 [0,08; 0,34], 120 вопросов."),
-        ("zh", "v2 在“true”上优于 v1：+0.21 [0.08, 0.34]，120 个问题。"),
-        ("ja", "「true」では v2 が v1 より優れています：+0.21 [0.08, 0.34]、120 問。"),
+        (
+            "ru",
+            "v2 лучше, чем v1, по критерию true: 0,38 → 0,62 из 1 (+0,21 [0,08; 0,34]);"
+            " лучше — 70 вопросов, хуже — 30, всего 120.",
+        ),
+        (
+            "zh",
+            "v2 在“true”上优于 v1：0.38 → 0.62（满分 1，+0.21 [0.08, 0.34]）；"
+            "更好：70 个问题，更差：30，共 120。",
+        ),
+        (
+            "ja",
+            "「true」では v2 が v1 より優れています：0.38 → 0.62（1 点満点、+0.21 [0.08, 0.34]）。"
+            "優れるもの 70 問、劣るもの 30、全 120。",
+        ),
     ],
 )
 def test_the_answer_is_given_in_every_language(language: str, sentence: str) -> None:
@@ -219,5 +254,6 @@ def test_the_answer_is_given_in_every_language(language: str, sentence: str) -> 
 def test_a_hostile_name_stays_a_name() -> None:
     rows = [difference("\u202etrue", "better", variant="{n}<b>", baseline="{variant}")]
     assert said(differences=rows) == [
-        "{n}<b> is better than {variant} on \\u202etrue: +0.21 [0.08, 0.34], 120 questions."
+        "{n}<b> is better than {variant} on \\u202etrue: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
+        " better on 70 questions, worse on 30, 120 in all."
     ]

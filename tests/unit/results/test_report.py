@@ -184,12 +184,12 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
     assert "<dt>Cost</dt>" not in text and "Language of the prompts" not in text
 
 
-def test_a_total_is_reported_out_of_a_hundred(tmp_path: Path) -> None:
-    found = report_of(write_answers(tmp_path, answers(3)))
-    (total,) = [one for one in found.means if one.dimension == "overall"]
-    rest = sum(one.value or 0 for one in found.means if one.dimension != "overall")
-    assert total.value == pytest.approx(rest) and rest > 1
-    assert "total (of 100)" in render(found)
+def test_a_total_is_on_the_scale_of_compare_and_gate(tmp_path: Path) -> None:
+    report = report_of(write_answers(tmp_path, answers(3)))
+    (total,) = [mean for mean in report.means if mean.dimension == "overall"]
+    points = sum(mean.value or 0 for mean in report.means if mean.dimension != "overall")
+    assert total.value == pytest.approx(points / 100) and points > 1
+    assert "overall (of 1)" in render(report)
 
 
 def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(

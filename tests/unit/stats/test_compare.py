@@ -197,7 +197,6 @@ def test_a_unit_that_is_part_of_its_key_is_the_question() -> None:
         ("prompt_variant", {"pair_by": ["prompt_variant"]}, "Leave it out"),
         ("prompt_variant", {"pair_by": ["qestion_id"]}, 'Did you mean "question_id"'),
         ("prompt_variant", {"level": 95}, "0.95"),
-        ([], {}, "--by FIELD"),
     ],
 )
 def test_names_that_nobody_has_are_errors(by: Any, more: dict[str, Any], said: str) -> None:

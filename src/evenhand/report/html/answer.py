@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from evenhand.report.html.build import Difference, Mean, Report, Standing
 from evenhand.report.html.page import Words, p_value, visible
@@ -15,6 +14,8 @@ VARIANTS_SHOWN = 4
 MEANS_SHOWN = 6
 NAMES_SHOWN = 6
 UNDECIDED = "not enough evidence"
+SMALL = 0.005
+"""A difference below this would be 0.00 with two digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +45,46 @@ def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
 
 
 def _answers(report: Report, say: Words) -> Iterator[Sentence]:
-    decided = {d.variant: d for d in report.differences if d.sequential}
-    if report.is_pairs:
-        differences = [
-            d for d in report.differences if d.dimension == OVERALL and d.mean is not None
-        ]
-        duels = [[decided.get(difference.variant, difference)] for difference in differences]
-        if duels:
-            yield from _leading(duels, lambda rows: [_duel(rows[0], report, say)], "candidate", say)
-        else:
-            yield from _lead(report, say)
+    compared = list(_of_report(report, say))
+    if compared:
+        yield from compared
+    elif report.is_pairs:
+        yield from standing_answers(report.standings, say, resampled=report.resampled)
+    else:
+        yield from mean_answers(report.means, say)
+
+
+def _of_report(report: Report, say: Words) -> Iterator[Sentence]:
+    noun = report.kind.question_noun
+    return comparison_answers(report.differences, noun, say, is_duel=report.is_pairs)
+
+
+def comparison_answers(
+    differences: Sequence[Difference], noun: str, say: Words, *, is_duel: bool
+) -> Iterator[Sentence]:
+    """What a comparison says of each variant, overall first; nothing where it has no figure. `noun`
+    is what is asked: a question, a task, a topic."""
+    sequential = {row.variant: row for row in differences if row.sequential}
+    if is_duel:
+        duels = [row for row in differences if row.dimension == OVERALL and row.mean is not None]
+        by_candidate = [[sequential.get(row.variant, row)] for row in duels]
+
+        def duel_of(rows: Sequence[Difference]) -> list[Sentence]:
+            return [_duel(rows[0], noun, say)]
+
+        yield from _leading(by_candidate, duel_of, "candidate", say)
         return
     # What the run's own test decides is the answer; other tests of the same variant are no second.
-    differences = [d for d in report.differences if d.value is not None]
-    differences = [d for d in differences if decided.get(d.variant, d) is d]
-    if not differences:
-        yield from _means([mean for mean in report.means if mean.value is not None], report, say)
-    by_variant = [[d for d in differences if d.variant == v] for v in _variants(differences)]
-    yield from _leading(by_variant, lambda rows: _compared(rows, report, say), "variant", say)
+    rows = [row for row in differences if row.value is not None]
+    rows = [row for row in rows if sequential.get(row.variant, row) is row]
+    by_variant = [[row for row in rows if row.variant == name] for name in _variants(rows)]
+    # Dimensions of many variants are a table's part.
+    is_single = len(by_variant) == 1
+
+    def variant_of(rows: Sequence[Difference]) -> list[Sentence]:
+        return list(_compared(rows, noun, say))[: None if is_single else 1]
+
+    yield from _leading(by_variant, variant_of, "variant", say)
 
 
 def _variants(rows: Sequence[Difference | Mean]) -> list[str]:
@@ -89,94 +112,117 @@ def _is_decided(rows: Sequence[Difference]) -> bool:
     return any(row.outcome != UNDECIDED for row in rows)
 
 
-def _compared(rows: Sequence[Difference], report: Report, say: Words) -> Iterator[Sentence]:
-    """One variant: a sentence for each dimension that is decided, one for all the others; what the
-    run's own test says, where it has one."""
+def _compared(rows: Sequence[Difference], noun: str, say: Words) -> Iterator[Sentence]:
+    """One variant: a sentence about it overall, and one about its dimensions; what the run's own
+    test says, where it has one."""
     if rows[0].sequential:
-        yield _stopped(rows[0].sequential, report, say)
+        yield _stopped(rows[0].sequential, noun, say)
         return
-    noun = report.kind.question_noun
     if len(rows) == 2:  # a single dimension is the overall figure too
         rows = [row for row in rows if row.dimension != OVERALL]
-    ordered = sorted(rows, key=lambda row: (_key(row, report), row.dimension != OVERALL))
-    for key, group in groupby(ordered, key=lambda row: _key(row, report)):
-        differences = list(group)
-        if key == "none":
-            yield _undecided(differences, report, say)
-            continue
-        for row in differences:
-            is_overall = row.dimension == OVERALL
-            parts = say.parts(
-                f"answer.{key}_overall" if is_overall and key != "held" else f"answer.{key}",
-                variant=visible(row.variant),
-                baseline=visible(row.baseline),
-                dimension=_dimension(row.dimension, say),
-                difference=say.signed(row.value),
-                interval=_interval(row, report, say),
-                n=say.counted(noun, row.questions),
-                p=p_value(say, row.p_adjusted),
-            )
-            if key == "held":
-                yield Sentence("undecided", [*parts, *_needed(row, say)])
-            else:
-                yield Sentence(key, parts)
+    first = next((row for row in rows if row.dimension == OVERALL), rows[0])
+    yield _sentence(first, noun, say)
+    if rest := [row for row in rows if row is not first]:
+        yield Sentence("dimensions", list(_dimensions(rest, say)))
 
 
-def _key(difference: Difference, report: Report) -> str:
-    """How a difference is told: decided, open, or open by the correction alone."""
-    if difference.outcome != UNDECIDED:
-        return difference.outcome
-    low, high, middle = difference.low, difference.high, 0.0
-    if report.is_pairs:
-        low, high, middle = difference.mean_low, difference.mean_high, 0.5
-    is_clear = low is not None and high is not None and not low <= middle <= high
-    return "held" if is_clear and difference.p_adjusted is not None else "none"
-
-
-def _interval(figure: Difference | Mean, report: Report, say: Words) -> str:
-    """The interval; of a total, what it is out of."""
-    interval = say.interval(figure.low, figure.high)
-    is_total = report.full_marks is not None and figure.dimension == OVERALL
-    return say("answer.of_hundred", interval=interval).strip() if is_total else interval
-
-
-def _undecided(rows: Sequence[Difference], report: Report, say: Words) -> Sentence:
-    first, is_short = rows[0], len(rows) <= 2
-    listed = [
-        _with_interval(row, report, say)
-        if is_short or row.dimension == OVERALL
-        else _dimension(row.dimension, say)
-        for row in rows
-    ]
+def _sentence(row: Difference, noun: str, say: Words) -> Sentence:
+    """A variant on one dimension, or overall: from what to what, and on how many questions."""
+    key, digits = _key(row), _digits(row)
     parts = say.parts(
-        "answer.none",
-        variant=visible(first.variant),
-        baseline=visible(first.baseline),
-        dimensions=", ".join(listed),
-        n=say.counted(report.kind.question_noun, max(row.questions for row in rows)),
+        f"answer.{key}_overall" if row.dimension == OVERALL else f"answer.{key}",
+        variant=visible(row.variant),
+        baseline=visible(row.baseline),
+        dimension=visible(row.dimension),
+        before=say.number(row.baseline_mean, digits),
+        after=say.number(row.mean, digits),
+        scale=_scale(row.scale, say),
+        difference=say.signed(row.value, digits),
+        interval=say.interval(row.low, row.high, digits),
+        balance=_balance(row, noun, say),
+        p=p_value(say, row.p_adjusted),
     )
-    return Sentence("undecided", [*parts, *(_needed(first, say) if len(rows) == 1 else ())])
+    is_decided = row.outcome != UNDECIDED
+    return Sentence(
+        key if is_decided else "undecided", [*parts, *([] if is_decided else _needed(row, say))]
+    )
 
 
-def _needed(difference: Difference, say: Words) -> list[tuple[str, str]]:
+def _digits(row: Difference) -> int:
+    """Two digits, or three where a difference would read like none."""
+    return 3 if row.value and abs(row.value) < SMALL else 2
+
+
+def _scale(scale: tuple[float, float] | None, say: Words) -> str:
+    """The scale that figures stand on, where it is known."""
+    if scale is None:
+        return ""
+    least, most = (say.short(end) for end in scale)
+    return say("answer.of" if scale[0] == 0 else "answer.between", least=least, most=most)
+
+
+def _balance(row: Difference, noun: str, say: Words) -> str:
+    """On how many questions the variant is better, and on how many worse."""
+    counted = noun if row.n == row.questions else "unit"
+    return say(
+        "answer.balance",
+        higher=say.counted(counted, row.higher),
+        lower=say.integer(row.lower),
+        n=say.integer(row.n),
+    )
+
+
+def _dimensions(rows: Sequence[Difference], say: Words) -> Iterator[tuple[str, str]]:
+    """What is better, what is worse and what is open, by dimension."""
+    is_first = True
+    for key in ("better", "worse", "none"):
+        of_outcome = [row for row in rows if _outcome_key(row) == key]
+        if not of_outcome:
+            continue
+        listed = [_with_interval(row, say) for row in of_outcome[:NAMES_SHOWN]]
+        if len(of_outcome) > NAMES_SHOWN:
+            listed.append(say("page.and_more", n=len(of_outcome) - NAMES_SHOWN))
+        yield from () if is_first else ((" ", ""),)
+        yield from say.parts(f"answer.by_{key}", dimensions=", ".join(listed))
+        is_first = False
+
+
+def _outcome_key(row: Difference) -> str:
+    return "none" if row.outcome == UNDECIDED else row.outcome
+
+
+def _key(row: Difference) -> str:
+    """How a difference is told: decided, open, or open by the correction alone."""
+    if row.outcome != UNDECIDED:
+        return row.outcome
+    is_clear = row.low is not None and row.high is not None and not row.low <= 0 <= row.high
+    return "held" if is_clear and row.p_adjusted is not None else "none"
+
+
+def _needed(row: Difference, say: Words) -> list[tuple[str, str]]:
     """How many more units would decide, where that can be said."""
-    if not difference.needed:
+    if not row.needed:
         return []
-    name = _dimension(difference.dimension, say)
-    count = say.counted("unit", difference.needed)
-    return [(" ", ""), *say.parts("answer.needed", n=count, dimension=name)]
+    return [(" ", ""), *say.parts("answer.needed", n=say.counted("unit", row.needed))]
 
 
-def _with_interval(difference: Difference, report: Report, say: Words) -> str:
-    figures = f"{say.signed(difference.value)} {_interval(difference, report, say)}".strip()
-    return f"{_dimension(difference.dimension, say)} ({figures})"
+def _with_interval(row: Difference, say: Words) -> str:
+    digits = _digits(row)
+    interval = say.interval(row.low, row.high, digits)
+    figures = f"{say.signed(row.value, digits)} {interval}".strip()
+    return f"{_dimension(row.dimension, say)} ({figures})"
 
 
 def _dimension(name: str, say: Words) -> str:
     return say.gloss("dimension", name) if name == OVERALL else visible(name)
 
 
-def _stopped(decision: Decision, report: Report, say: Words) -> Sentence:
+def scaled_dimension(name: str, say: Words) -> str:
+    """A dimension; of what is overall, with its scale."""
+    return say.gloss("dimension", "of_one") if name == OVERALL else visible(name)
+
+
+def _stopped(decision: Decision, noun: str, say: Words) -> Sentence:
     """What the sequential test of a run has decided."""
     is_rate = decision.measure == "win_rate"
     ends = say.percents if is_rate else say.interval
@@ -184,8 +230,6 @@ def _stopped(decision: Decision, report: Report, say: Words) -> Sentence:
     figure = say("chart.win_rate" if is_rate else "chart.difference")
     if not (is_rate and decision.dimension == OVERALL):
         figure = f"{figure} ({_dimension(decision.dimension, say)})"
-    if report.full_marks is not None and decision.dimension == OVERALL:
-        interval = say("answer.of_hundred", interval=interval)
     parts = say.parts(
         f"answer.stopped_{decision.outcome if decision.outcome != UNDECIDED else 'none'}",
         variant=visible(decision.variant),
@@ -194,39 +238,43 @@ def _stopped(decision: Decision, report: Report, say: Words) -> Sentence:
         interval=interval,
         level=say.percent(1 - decision.alpha),
         n=say.integer(decision.questions),
-        of=say.counted(report.kind.question_noun, decision.of_questions),
+        of=say.counted(noun, decision.of_questions),
     )
     tone = decision.outcome if decision.outcome != UNDECIDED else "undecided"
     return Sentence(tone, parts)
 
 
-def _duel(difference: Difference, report: Report, say: Words) -> Sentence:
-    if difference.sequential:
-        return _stopped(difference.sequential, report, say)
-    key = _key(difference, report)
+def _duel(row: Difference, noun: str, say: Words) -> Sentence:
+    """A candidate against the baseline."""
+    if row.sequential:
+        return _stopped(row.sequential, noun, say)
     parts = say.parts(
-        f"answer.pair_{key}",
-        variant=visible(difference.variant),
-        baseline=visible(difference.baseline),
-        rate=say.percent(difference.mean),
-        interval=say.percents(difference.mean_low, difference.mean_high),
-        n=say.counted("comparison", difference.n),
-        p=p_value(say, difference.p_adjusted),
+        f"answer.pair_{_key(row)}",
+        variant=visible(row.variant),
+        baseline=visible(row.baseline),
+        rate=say.percent(row.mean),
+        interval=say.percents(row.mean_low, row.mean_high),
+        n=say.counted("comparison", row.n),
+        higher=say.integer(row.higher),
+        lower=say.integer(row.lower),
+        p=p_value(say, row.p_adjusted),
     )
-    return Sentence(difference.outcome if difference.outcome != UNDECIDED else "undecided", parts)
+    return Sentence(row.outcome if row.outcome != UNDECIDED else "undecided", parts)
 
 
-def _lead(report: Report, say: Words) -> Iterator[Sentence]:
+def standing_answers(
+    standings: Sequence[Standing], say: Words, *, resampled: bool
+) -> Iterator[Sentence]:
     """Who leads, where only one may be the first; otherwise who all may be, where enough topics say
     so."""
-    standings = [standing for standing in report.standings if standing.win_rate is not None]
+    standings = [standing for standing in standings if standing.win_rate is not None]
     comparisons = sum(standing.n for standing in standings) // 2
     if len(standings) < 2:
         return
     if len({standing.set for standing in standings}) > 1:
         yield _unranked("never_met", standings, comparisons, say)
         return
-    if not report.resampled:
+    if not resampled:
         yield _unranked("too_few", standings, comparisons, say)
         return
     top = [
@@ -262,14 +310,18 @@ def _unranked(key: str, top: Sequence[Standing], comparisons: int, say: Words) -
     return Sentence("undecided", say.parts(f"answer.{key}", candidates="; ".join(listed), n=count))
 
 
-def _means(means: Sequence[Mean], report: Report, say: Words) -> Iterator[Sentence]:
-    """The means of each variant."""
+def mean_answers(means: Sequence[Mean], say: Words) -> Iterator[Sentence]:
+    """The means of each variant, overall first."""
+    means = sorted(
+        (mean for mean in means if mean.value is not None),
+        key=lambda mean: mean.dimension != OVERALL,
+    )
     variants = _variants(means)
     for variant in variants[:VARIANTS_SHOWN]:
         variant_means = [mean for mean in means if mean.variant == variant]
         listed = [
-            f"{_dimension(mean.dimension, say)} {say.number(mean.value)} "
-            f"{_interval(mean, report, say)}".strip()
+            f"{scaled_dimension(mean.dimension, say)} {say.number(mean.value)} "
+            f"{say.interval(mean.low, mean.high)}".strip()
             for mean in variant_means[:MEANS_SHOWN]
         ]
         if len(variant_means) > MEANS_SHOWN:

@@ -78,6 +78,11 @@ class Difference:
     outcome: Outcome
     needed: int | None
     """How many more shared units would decide."""
+    higher: int = 0
+    """On how many of the n the variant is above the baseline, and below on how many under it."""
+    lower: int = 0
+    scale: tuple[float, float] | None = None
+    """The lowest and the highest that a mean can be; None where nobody says."""
     sequential: Decision | None = None
     """What the run's own sequential test has decided here: then the outcome is from there."""
 
@@ -223,6 +228,8 @@ class Report:
     """Of first rounds, how often the orders differ on each criterion."""
     scores: Sequence[Bar] = ()
     tags: Sequence[Bar] = ()
+    critical: Mapping[str, float] = field(default_factory=dict)
+    """The share of critical fails of each variant that is compared; empty where there was none."""
     tag_names: Mapping[str, str] = field(default_factory=dict)
     """What the failure tags are called, in the language of the labels where the protocol has it."""
     lengths: Sequence[LengthBin] = ()

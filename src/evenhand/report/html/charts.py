@@ -90,8 +90,7 @@ class _Charts:
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
-            is_total = self.report.full_marks is not None
-            return self.say.gloss("dimension", "total" if is_total else name)
+            return self.say.gloss("dimension", name if self.report.is_pairs else "of_one")
         label = self.report.method.names.get(name, "")
         full = f"{name} · {label}"
         fits = label and label.casefold() != name.casefold() and len(full) <= LABEL

@@ -24,6 +24,7 @@ from evenhand.report.html.page import (
     visible,
     words,
 )
+from evenhand.report.html.ranks import ranking
 from evenhand.report.html.units import flag_gloss
 
 ROWS_A_PAGE = 50
@@ -43,6 +44,7 @@ def render(report: Report) -> str:
     return templates.get_template("report.html").render(
         report=report,
         answers=answers(report, say),
+        ranking=ranking(report, say),
         facts=list(_facts(report, say)),
         bar=_bar(report),
         brackets=_brackets(report, say),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import TypeVar
+from dataclasses import fields
 
 import numpy as np
 
 from evenhand.report.html.build import Bar, Difference, LengthBin, Mean, Meeting, Share, Standing
+from evenhand.stats.comparison.compare import CRITICAL
 from evenhand.stats.comparison.comparison import OVERALL, Comparison
 from evenhand.stats.comparison.means import mean
 from evenhand.stats.comparison.variants import QUESTIONS
@@ -18,30 +18,6 @@ from evenhand.stats.ranking.board import Board
 from evenhand.stats.tables import Floats, Ints, Scores, Votes
 
 LENGTH_BINS = 10
-Figure = TypeVar("Figure", Mean, Difference)
-_OF_ONE = ("value", "low", "high", "mean", "mean_low", "mean_high", "baseline_mean")
-
-
-def out_of(full_marks: int, figures: Sequence[Figure]) -> list[Figure]:
-    """Figures of graded answers, their totals out of full marks as the judge gives them."""
-    return [
-        _scaled(figure, full_marks) if figure.dimension == OVERALL else figure for figure in figures
-    ]
-
-
-def _scaled(figure: Figure, full_marks: int) -> Figure:
-    names = [name for name in _OF_ONE if getattr(figure, name, None) is not None]
-    scaled = replace(figure, **{name: full_marks * getattr(figure, name) for name in names})
-    if isinstance(scaled, Difference) and (decision := scaled.sequential):
-        estimate = None if decision.estimate is None else full_marks * decision.estimate
-        decision = replace(
-            decision,
-            estimate=estimate,
-            low=full_marks * decision.low,
-            high=full_marks * decision.high,
-        )
-        return replace(scaled, sequential=decision)
-    return scaled
 
 
 def unit_means(scores: Scores, values: Floats) -> Floats:
@@ -90,6 +66,15 @@ def compared_means(comparison: Comparison) -> list[Mean]:
     ]
 
 
+def critical_rates(comparison: Comparison | None) -> dict[str, float]:
+    """The share of critical fails of each variant; empty where there was none."""
+    rows = [row for row in comparison.tags if row.dimension == CRITICAL] if comparison else []
+    rates = {row.variant: row.mean for row in rows}
+    if comparison and rows:
+        rates[comparison.baseline] = rows[0].baseline_mean
+    return {name: rate for name, rate in rates.items() if rate is not None}
+
+
 def differences(comparison: Comparison | None) -> list[Difference]:
     """Every variant against the baseline."""
     if comparison is None:
@@ -113,6 +98,9 @@ def differences(comparison: Comparison | None) -> list[Difference]:
             effect=row.effect,
             outcome=row.outcome,
             needed=row.units_needed,
+            higher=row.higher,
+            lower=row.lower,
+            scale=row.scale,
             sequential=comparison.decision(row),
         )
         for row in comparison.rows
@@ -226,11 +214,6 @@ def pair_lengths(votes: Votes) -> list[LengthBin]:
     """How often the first candidate wins, by how much longer it is, in characters."""
     longer = votes.first_length - votes.second_length
     return binned(longer, 1 - votes.preference, votes.topic, (0.0, 1.0))
-
-
-def pairs_on_something(scores: Scores, by: Sequence[str]) -> bool:
-    left = [n for n in scores.id_fields if n not in by and n not in ("unit", "id")]
-    return bool(by) and bool(left or [n for n in QUESTIONS if n in scores.fields])
 
 
 def standings(board: Board) -> list[Standing]:

@@ -8,6 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.report.html.ranks import ranked_variants
+from evenhand.report.html.tallies import compared_means, critical_rates, differences
+from evenhand.report.terminal.answer import comparison_sentences, english, ranking_table
 from evenhand.report.terminal.figures import STYLES, gap_text, number_text, p_text, places_of
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import cut, safe, table
@@ -22,13 +25,12 @@ DESCRIPTIVE = (
 )
 TESTS = {"fixed": "fixed n", "sequential": "sequential"}
 """How an outcome is marked where both tests stand in one table."""
-_NAMES_SHOWN = 4
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[RenderableType]:
     """All that is to be printed of a comparison, from top to bottom."""
     rows = rows_shown(comparison)
-    yield from _headlines(comparison, rows)
+    yield from _headlines(comparison)
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART:
         for name in variants:
@@ -46,75 +48,38 @@ def comparison_lines(comparison: Comparison) -> Iterator[RenderableType]:
         yield Text(f"Note: {safe(note)}")
 
 
-def _headlines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[Text]:
+def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
     """The answer to each variant's question, once: by the run's own sequential test where it has
     one, else by the test with a fixed number of units."""
+    against = differences(comparison)
     test = comparison.sequential
-    tested = {decision.variant for decision in test.comparisons} if test else set()
+    tested = {decision.variant for decision in test.comparisons} if test else set[str]()
     if test:
         yield Text(decision_text(test), style="bold")
         yield Text(f"\n{DESCRIPTIVE}")
-    variants = [name for name in dict.fromkeys(row.variant for row in rows) if name not in tested]
-    if len(variants) <= APART:
-        for name in variants:
-            yield Text(safe(answer(comparison, name)), style="bold")
-    else:
-        yield Text(safe(summary(comparison, variants)), style="bold")
+    rest = [row for row in against if row.variant not in tested]
+    yield from comparison_sentences(comparison, rest)
+    ranking = None
+    if not comparison.is_duel and len({row.variant for row in against}) > 1:
+        rates = critical_rates(comparison)
+        ranking = ranked_variants(compared_means(comparison), against, rates, english())
+    if ranking is not None:
+        yield ""
+        yield ranking_table(ranking)
 
 
 def rows_shown(comparison: Comparison) -> list[Row]:
-    """The rows worth printing: of one dimension alone the overall figure says the same again."""
+    """The rows worth printing, overall first: of one dimension alone the overall figure says the
+    same again."""
+    rows = sorted(comparison.rows, key=lambda row: row.dimension != OVERALL)
     if not comparison.is_one_dimension:
-        return list(comparison.rows)
-    return [row for row in comparison.rows if row.dimension != OVERALL]
-
-
-def answer(comparison: Comparison, variant: str) -> str:
-    """What may be said of one variant, in one sentence."""
-    rows = [row for row in rows_shown(comparison) if row.variant == variant]
-    size, last = _size(comparison, rows), rows[-1]
-    decided = [row for row in rows if row.outcome != "not enough evidence"]
-    if not decided:
-        figures = f": {last.dimension} {gap_text(last)}" if last.n else ""
-        claim = f"{variant} differs from {comparison.baseline}"
-        return f"Not enough evidence that {claim}, {size}{figures}."
-    first = last if last in decided else decided[0]
-    on = OVERALL if first.dimension == OVERALL else f"on {first.dimension}"
-    parts = [f"{first.outcome} than {comparison.baseline} {on}: {gap_text(first)}, {size}"]
-    for outcome in STYLES:
-        dimensions = [row.dimension for row in rows if row.outcome == outcome and row is not first]
-        if dimensions:
-            words = "no difference found" if outcome == "not enough evidence" else outcome
-            parts.append(f"{words} on {_name_list(dimensions)}")
-    return f"{variant} is {'; '.join(parts)}."
-
-
-def summary(comparison: Comparison, variants: Sequence[str]) -> str:
-    """What may be said of many variants, in one sentence."""
-    rows = [row for row in rows_shown(comparison) if row.variant in variants]
-    last = [row for row in rows if row.dimension == rows[-1].dimension]
-    parts = list[str]()
-    for outcome, words in (("better", "better than"), ("worse", "worse than")):
-        decided = [row.variant for row in last if row.outcome == outcome]
-        if decided:
-            parts.append(
-                f"{_name_list(decided)} {'is' if len(decided) == 1 else 'are'} {words} the baseline"
-            )
-    unsure = sum(row.outcome == "not enough evidence" for row in last)
-    if unsure:
-        parts.append(f"not enough evidence on {unsure} of {len(last)} variants")
-    on = "Overall" if rows[-1].dimension == OVERALL else f"On {rows[-1].dimension}"
-    return f"{on}, against {comparison.baseline}: {'; '.join(parts)}."
-
-
-def _name_list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(names[:_NAMES_SHOWN]) + more
+        return rows
+    return [row for row in rows if row.dimension != OVERALL]
 
 
 def _size(comparison: Comparison, rows: Sequence[Row]) -> str:
     """How much the rows rest on."""
-    unit, question = ("pair", "topic") if comparison.pair_by == ("topic",) else ("unit", "question")
+    unit, question = ("pair", "topic") if comparison.is_duel else ("unit", "question")
     (least, _), (n, clusters) = min(sizes := {(r.n, r.clusters) for r in rows}), max(sizes)
     size = _counted(n, question)
     if n != clusters:
@@ -129,7 +94,7 @@ def _counted(number: int, noun: str) -> str:
 def _variant(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
     """One variant, dimension by dimension."""
     against = f"{safe(rows[0].variant)} against {safe(comparison.baseline)}"
-    yield Text(f"\n{against}, {_size(comparison, rows)}")
+    yield Text(f"\n{against}, by {safe(comparison.by)}, {_size(comparison, rows)}")
     yield _rows_table(comparison, "dimension", [(row.dimension, row) for row in rows])
     yield from _more([(row.dimension, row) for row in rows])
 
@@ -202,14 +167,14 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
         return
     headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
     grid = table(*headers, right=range(1, 6))
-    ranges = {row.variant: _range(row) for row in rows_shown(comparison)}
+    ranges = {row.variant: _range(row) for row in reversed(rows_shown(comparison))}
     for name, count in counts.items():
         figures = (count.units, count.planned, count.scored, count.failed, count.pending)
         grid.add_row(safe(name), *map(str, figures), ranges.get(name, ""))
     for column in grid.columns[1:]:
         column.no_wrap = True
     yield grid
-    for row in rows_shown(comparison)[-1:]:
+    for row in rows_shown(comparison)[:1]:
         condition = "if all that is missing lay at the ends of its scale."
         yield Text(f"The last column: {safe(row.dimension)}, {condition}", style="dim")
 

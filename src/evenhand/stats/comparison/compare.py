@@ -111,7 +111,8 @@ def compare_variants(variants: VariantScores, level: float, seed: int) -> Compar
         pair_by=places.pair_by,
     )
     notes = score_notes(comparison, judged, places, base)
-    return replace(comparison, notes=(*variants.notes, *notes))
+    comparison = replace(comparison, notes=(*variants.notes, *notes))
+    return comparison if judged.given_scale else comparison.without_scales
 
 
 def of_judge(scores: Scores, name: str) -> Scores:
@@ -240,4 +241,5 @@ def _means(measure: Measure, places: Layout, level: float) -> Iterator[VariantMe
             mean=estimate.value,
             low=estimate.low,
             high=estimate.high,
+            scale=measure.ends,
         )

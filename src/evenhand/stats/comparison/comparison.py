@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from evenhand.stats.comparison.missing import Count
 from evenhand.stats.comparison.repeats import Repeats
@@ -62,9 +62,11 @@ class Row:
     narrow: bool = False
     """Whether what the sample need not have shown could carry the difference out of its
     interval."""
+    scale: tuple[float, float] | None = None
+    """The lowest and the highest that a score can be; None where nobody says."""
 
     def json(self) -> dict[str, Any]:
-        return asdict(self) | {"bounds": list(self.bounds) if self.bounds else None}
+        return asdict(self) | {"bounds": _pair(self.bounds), "scale": _pair(self.scale)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +80,11 @@ class VariantMean:
     mean: float | None
     low: float | None
     high: float | None
+    scale: tuple[float, float] | None = None
+    """The lowest and the highest that a score can be; None where nobody says."""
 
     def json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"scale": _pair(self.scale)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +120,25 @@ class Comparison:
         return replace(self, rows=rows, sequential=test)
 
     @property
+    def without_scales(self) -> Comparison:
+        """The same where the ends of scales are only the least and most observed."""
+        return replace(
+            self,
+            rows=tuple(_unscaled(row) for row in self.rows),
+            means=tuple(_unscaled(mean) for mean in self.means),
+        )
+
+    @property
+    def is_duel(self) -> bool:
+        """Whether candidates were set against each other in pairs; else variants have scores."""
+        return self.pair_by == ("topic",)
+
+    @property
     def is_one_dimension(self) -> bool:
         """Whether the overall figure says the same again as the only dimension. What pairs have
         overall is their winner, whatever their criteria say."""
         dimensions = {row.dimension for row in self.rows} - {OVERALL}
-        return len(dimensions) == 1 and self.pair_by != ("topic",)
+        return len(dimensions) == 1 and not self.is_duel
 
     def decision(self, row: Row) -> Decision | None:
         """What the sequential test says of a row that it decides."""
@@ -150,6 +168,17 @@ class Comparison:
             "notes": list(self.notes),
             "sequential": self.sequential.json() if self.sequential else None,
         }
+
+
+_Figure = TypeVar("_Figure", Row, VariantMean)
+
+
+def _unscaled(figure: _Figure) -> _Figure:
+    return figure if figure.dimension == OVERALL else replace(figure, scale=None)
+
+
+def _pair(ends: tuple[float, float] | None) -> list[float] | None:
+    return list(ends) if ends else None
 
 
 def _decided(row: Row, decision: Decision | None) -> Row:

@@ -82,6 +82,7 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
         lopsided=lopsided,
         undone_by=undone_by,
         narrow=is_narrow(gap, high - low, level),
+        scale=shared.ends,
     )
 
 

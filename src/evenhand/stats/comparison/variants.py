@@ -18,6 +18,7 @@ from evenhand.stats.tables import Bools, Fields, Floats, Ints, field_named
 QUESTIONS = ("question_id", "task_name", "question")
 """Fields that say what was asked; the first that is there names the clusters."""
 _ID = "unit"
+_NO_VARIANT = (*QUESTIONS, _ID, "id", "run_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ def layout(table: Units, by: Sequence[str], pair_by: Sequence[str] | None = None
     """How the units of a table are compared by these fields; raises UsageError."""
     names = [name.removeprefix("meta.") if name not in table.fields else name for name in by]
     if not names:
-        raise UsageError("nothing to compare by", advice=f"--by FIELD, of: {_there(table.fields)}")
+        names = [_only_field(table)]
     variant, variants = _variants(table.fields, names)
     pairing = _pairing(table, names, pair_by)
     key = field_codes(table.fields, pairing, len(table.units))
@@ -91,6 +92,36 @@ def layout(table: Units, by: Sequence[str], pair_by: Sequence[str] | None = None
         by=tuple(names),
         pair_by=tuple(pairing),
     )
+
+
+def variant_fields(table: Units) -> list[str]:
+    """The fields that variants may differ in: those with several values of which some units belong
+    together. What was asked and which repetition it was tell no variants apart."""
+    several = [name for name, column in table.fields.items() if len(column.levels) > 1]
+    return [name for name in several if name not in _NO_VARIANT and _shares(table, name)]
+
+
+def _shares(table: Units, name: str) -> bool:
+    """Whether units of different values of a field answer the same question."""
+    try:
+        places = layout(table, [name])
+    except UsageError:
+        return False
+    return bool((places.present.sum(axis=1) > 1).any())
+
+
+def _only_field(table: Units) -> str:
+    """The field that variants differ in where there is just one; raises UsageError."""
+    names = variant_fields(table)
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise UsageError(
+            f"the units differ in {', '.join(names[:-1])} and {names[-1]}: which tells the"
+            " variants apart?",
+            advice=f"--by {names[0]}, or `by` under [compare] in the suite.",
+        )
+    raise UsageError("nothing to compare by", advice=f"--by FIELD, of: {_there(table.fields)}")
 
 
 def _variants(fields: Fields, by: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
