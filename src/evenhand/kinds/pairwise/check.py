@@ -23,7 +23,7 @@ from evenhand.kinds.pairwise.table import (
 )
 from evenhand.kinds.pairwise.verdict import SETTLINGS, CriterionReply, PairReply, PairVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
-from evenhand.kinds.shared.remarks import guesses_source
+from evenhand.kinds.shared.remarks import guesses_source, one_text
 from evenhand.kinds.shared.reply import Unreadable, read
 from evenhand.kinds.shared.words import Words
 
@@ -155,7 +155,7 @@ class _Check(Inspection):
                 self.flags.append(f"mark_contradicts:{name}")
         comments = [criterion.comment for criterion in reply.criteria.values()]
         texts = [text for text in (reply.explanation, *comments) if isinstance(text, str)]
-        if guesses_source("\n".join(texts), self.topic):
+        if guesses_source(one_text(texts), self.topic):
             self.flags.append("guesses_source")
 
     def beside(self, value: dict[str, Any]) -> None:

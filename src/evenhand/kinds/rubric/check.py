@@ -15,7 +15,7 @@ from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.evidence import SearchText, Span, is_telling
 from evenhand.kinds.shared.raw import plain_number, raw_json
-from evenhand.kinds.shared.remarks import compares, guesses_source
+from evenhand.kinds.shared.remarks import compares, guesses_source, one_text
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
@@ -80,17 +80,20 @@ class _Check(Inspection):
         self.sample, self.rubric = sample, rubric
         self.exposed, self.asked_meta = exposed, asked_meta
         self.is_compact, self.sources, self.allowed_tags = is_compact, sources, allowed_tags
+        self.reasons: list[str] = []
 
     def reply(self, value: dict[str, Any]) -> RubricVerdict:
         """The verdict that the reply's object gives, every part of it there."""
         self.keys(value, _ASKED, "", allowed=("meta",))
         self._meta(value)
-        return RubricVerdict(
+        verdict = RubricVerdict(
             meta_json=raw_json(self.sample.meta),
             scores=self._scores(value.get("scores", {})),
             failure_tags=self._tags(value.get("failure_tags", [])),
             notes=self._notes(value.get("notes", "")),
         )
+        self._remarks()
+        return verdict
 
     def _meta(self, value: Mapping[str, Any]) -> None:
         """Whatever came back, the sample's own meta stands; a judge that was shown it must copy
@@ -137,10 +140,11 @@ class _Check(Inspection):
         # Without evidence it must hold the phrase, which is told where the evidence is missing.
         if not self.is_compact and not has_no_quotes:
             self.reason(text, path)
-        self._remarks(text)
+        self.reasons.append(text)
 
-    def _remarks(self, text: str) -> None:
+    def _remarks(self) -> None:
         """Flag what a judge of one sample has no business to say."""
+        text = one_text(self.reasons)
         if compares(text, self.sample.question, self.sample.model_output):
             self.flags.append("compares")
         if guesses_source(text, self.sample.question):
@@ -237,5 +241,5 @@ class _Check(Inspection):
             self.flags.append("has_notes")
         if len(notes) > NOTES_CHARS:
             self.flags.append("long_notes")
-        self._remarks(notes)
+        self.reasons.append(notes)
         return notes

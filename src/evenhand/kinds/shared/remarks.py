@@ -8,6 +8,7 @@ variant B, or be about a model.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 
 from evenhand.kinds.disguise.families import MASK, masked
@@ -64,11 +65,32 @@ _JAPANESE = rf"{_JA_OTHER}\s*(?:{_JA_THAN})"
 _COMPARISONS = [
     re.compile(pattern, re.IGNORECASE) for pattern in (_ENGLISH, _RUSSIAN, *_CHINESE, _JAPANESE)
 ]
+# One of these stands in every comparison: they are found ten times faster than the patterns.
+_COMPARING = (
+    *("compar", "relative", "unlike", "than", "outperforms", "beats", "surpasses", "сравнени"),
+    *("отличие", "лучше", "хуже", "сильнее", "слабее", "точнее", "полнее", "короче", "длиннее"),
+    *("подробнее", "понятнее", "превосходит", "уступает", "比", "相较", "优于", "劣于", "不如"),
+    *("好于", "胜过", "逊于", "より"),
+)
+LONGEST = 8_000
+"""So much of each of a judge's reasons is looked at: more is no reason."""
+
+
+def one_text(reasons: Iterable[str]) -> str:
+    """All reasons of a reply to be looked at as one, so that no remark begins in one of them and
+    ends in the next."""
+    return "\n.\n".join([reason[:LONGEST] for reason in reasons])
+
+
+def _holds_any(text: str, words: Iterable[str]) -> bool:
+    return any(map(text.__contains__, words))
 
 
 def compares(text: str, *judged: str) -> bool:
     """Whether a reason holds an answer against other samples or variants, of which the judged texts
     say nothing."""
+    if not _holds_any(text.casefold(), _COMPARING):
+        return False
     others = {each["other"] for pattern in _COMPARISONS for each in pattern.finditer(text)}
     if not others:
         return False
@@ -157,20 +179,17 @@ _CUES = (
     *("よう", "文体", "おそらく"),
 )
 _OTHER_CUE = re.compile(r"(?:answer|response|candidate)\s+[ab12]\s|as\s+if\s")
-LONGEST = 8_000
-"""So much of a judge's reasons is looked at: more is no reason."""
 
 
 def guesses_source(text: str, topic: str = "") -> bool:
     """Whether a reason guesses which model wrote an answer. A model that the topic names is what is
     talked about."""
-    looked_at = text[:LONGEST]
-    if not _has_cue(looked_at.casefold()):
+    if not _has_cue(text.casefold()):
         return False
-    hidden = masked(looked_at, but=topic)
-    return hidden != looked_at and _GUESSES.search(hidden) is not None
+    hidden = masked(text, but=topic)
+    return hidden != text and _GUESSES.search(hidden) is not None
 
 
 def _has_cue(text: str) -> bool:
     """Whether a text without case holds a word that every guess has one of."""
-    return any(map(text.__contains__, _CUES)) or _OTHER_CUE.search(text) is not None
+    return _holds_any(text, _CUES) or _OTHER_CUE.search(text) is not None
