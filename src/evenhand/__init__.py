@@ -4,6 +4,7 @@
     scores = evenhand.score(question, output, rubric=rubric, judge="openai/gpt-4.1-mini")
     grade = evenhand.grade(prompt, answer, rubric="task.md", judge="openai/gpt-4.1-mini")
     run = evenhand.run("evenhand.toml"); run.judgments()
+    run = evenhand.run(dataframe, rubric="Is the answer polite?", judge="openai/gpt-4.1-mini")
 
 Importing this package loads no optional dependency, reads no file and opens no connection.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         Run,
         grade,
         grade_async,
+        open,  # noqa: A004
         prefer,
         prefer_async,
         run,
@@ -43,6 +45,7 @@ __all__ = [
     "Verdict",
     "grade",
     "grade_async",
+    "open",
     "prefer",
     "prefer_async",
     "run",

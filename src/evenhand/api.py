@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import sys
+import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
 from evenhand.engine.loop import run_in_loop
-from evenhand.errors import DataError, StoreBusy, UsageError, quoted
+from evenhand.engine.prices import dollars
+from evenhand.errors import DataError, EvenhandError, StoreBusy, UsageError, quoted
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.ports import Archive, Changes, IncomingUnit, Store
+from evenhand.notebook import html_table
+from evenhand.results.frames import Judgments, flat_rows
 from evenhand.results.rows import full_rows
-from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.judge import Options, Summary, Watch, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import environment, prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
-from evenhand.suite import Suite, SuiteFile, load_suite
+from evenhand.runs.tables import is_table, rubric_value, table_plan
+from evenhand.suite import FILE, StoreSpec, Suite, SuiteFile, load_suite
 
 if TYPE_CHECKING:
     from evenhand.stats.comparison.comparison import Comparison
@@ -50,12 +58,13 @@ async def score_async(
 ) -> Judgment:
     """Score one output on every dimension of a rubric; the evidence is verified.
 
-    `rubric` is the rubric itself or the path of a .json or .toml file. `judge_settings` are the
-    keys of a `[[judges]]` entry, such as `base_url` or `max_tokens`. With a `store` that is a
-    file, the same question is never paid for twice. `options` say how it is carried out, e.g. from
-    a budget that several questions share. A failure is a value: see `.status`.
+    `rubric` is the rubric itself, the path of a .json or .toml file, or one sentence.
+    `judge_settings` are the keys of a `[[judges]]` entry, such as `base_url` or `max_tokens`. With
+    a `store` that is a file, the same question is never paid for twice. `options` say how it is
+    carried out, e.g. from a budget that several questions share. A failure is a value: see
+    `.status`.
     """
-    value = rubric if isinstance(rubric, Mapping) else _rubric_file(Path(rubric), "rubric")
+    value = rubric_value(rubric, find_protocol("rubric"), language)
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
     file = _file("rubric", language, judge, judge_settings)
     return await _judged(_one_unit(file, row), store, options)
@@ -180,16 +189,35 @@ def _nothing_recorded(plan: Plan) -> DataError:
 class Run:
     """A run that was carried out, and the store that keeps it."""
 
-    def __init__(self, summary: Summary, store_url: str, folder: Path) -> None:
-        self.summary = summary.json()
-        self.id = summary.run
-        self.stopped = summary.stopped
+    def __init__(
+        self,
+        run: str,
+        store_url: str,
+        folder: Path,
+        summary: Mapping[str, Any],
+        stopped: EvenhandError | None = None,
+    ) -> None:
+        self.id, self.stopped = run, stopped
+        self.summary = dict(summary)
         self._url, self._folder = store_url, folder
 
-    def judgments(self) -> list[Mapping[str, Any]]:
-        """Every judgment with all that is known about it, failures included."""
+    def judgments(self) -> Judgments:
+        """Every judgment with all that is known about it, failures included; `.to_pandas()`,
+        `.to_polars()` and `.to_arrow()` make a table of them."""
         with self._opened() as (store, recorded):
-            return list(full_rows(store, recorded))
+            return Judgments(full_rows(store, recorded), self._flat_rows)
+
+    def _flat_rows(self) -> list[dict[str, Any]]:
+        with self._opened() as (store, recorded):
+            return list(flat_rows(store, recorded))
+
+    def _repr_html_(self) -> str:
+        counts = {name: self.summary.get(name) for name in ("planned", "verdicts", "pending")}
+        failures = sum((self.summary.get("failures") or {}).values())
+        header = ("run", "planned", "verdicts", "failures", "pending", "cost in $")
+        planned, verdicts, pending = counts.values()
+        row = (self.id, planned, verdicts, failures, pending, self.summary.get("cost_usd"))
+        return html_table(header, [row])
 
     def compare(
         self, by: str | Sequence[str] = (), baseline: str | None = None, **options: Any
@@ -243,23 +271,87 @@ def _listed(by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 async def run_async(
-    suite: str | Path = "evenhand.toml",
+    data: object = "evenhand.toml",
     *,
+    rubric: Mapping[str, Any] | str | Path | None = None,
+    judge: str | None = None,
     limit: int | None = None,
     allow_outside: bool = False,
+    progress: bool | None = None,
     **overrides: Any,
 ) -> Run:
-    """Judge what is open of a suite. `overrides` are keys of the suite file, e.g. `seed=3`. What
-    the file names must lie in its folder, unless `allow_outside`."""
-    plan = _prepared(Path(suite), overrides, allow_outside=allow_outside)
+    """Judge what is open of a suite, or of a table.
+
+    `data` is a suite file or its folder; or a table: a list of dicts, a DataFrame of pandas or
+    polars, an Arrow table, the path of a data file. Columns are found as in a suite. `rubric` is a
+    rubric, the path of its file, or one sentence; `judge` is the one whose key is set unless given.
+    `overrides` are keys of the suite file, e.g. `seed=3`, `protocol="pairwise"`, `language="ru"`,
+    `store="sqlite:other.db"`. What a suite file names must lie in its folder, unless
+    `allow_outside`. `progress` writes to stderr how far it is, in a notebook unless False.
+    """
+    if isinstance(overrides.get("store"), str):
+        overrides["store"] = {"url": overrides["store"]}
+    if judge is not None:
+        overrides["judges"] = [{"model": judge}]
+    if is_table(data):
+        plan = table_plan(data, rubric, overrides, notify)
+    else:
+        path, more = Path(str(data)), {} if rubric is None else {"rubric": str(rubric)}
+        plan = _prepared(path, overrides | more, allow_outside=allow_outside)
     url, folder = plan.suite.store_url, plan.suite.folder
+    options = Options(limit=limit, tell_changes=_unheard)
+    if _in_notebook() if progress is None else progress:
+        options = replace(options, watch=_watch())
     store = open_store(url, folder)
     try:
-        return Run(
-            await judge_run(plan, store, Options(limit=limit, tell_changes=_unheard)), url, folder
-        )
+        summary = await judge_run(plan, store, options)
+        return Run(summary.run, url, folder, summary.json(), summary.stopped)
     finally:
         store.close()
+
+
+def notify(line: str) -> None:
+    """Say on stderr what was understood of a table."""
+    sys.stderr.write(f"{line}\n")
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules
+
+
+def _watch() -> Watch:
+    from evenhand.cli.watch import Watcher
+
+    return Watcher("Run the same again; it continues where it stopped.").watch
+
+
+def open_run(run: str = "latest", *, store: str | None = None) -> Run:
+    """A run that a store keeps: by its id, a unique beginning of it, its suite's name, `latest` or
+    `latest~1`. The store is that of the suite in the working folder, else `sqlite:evenhand.db`."""
+    folder = Path()
+    url = store or (
+        load_suite(folder, environment(folder)).store_url
+        if (folder / FILE).exists()
+        else StoreSpec().url
+    )
+    archive = open_archive(url, folder)
+    try:
+        recorded = find_run(archive, run)
+        counts, spent = recorded.counts(archive), archive.spent(recorded.id)
+        summary = {
+            "run": recorded.id,
+            "planned": counts.planned,
+            "verdicts": counts.verdicts,
+            "failures": dict(sorted(counts.failures.items())),
+            "pending": counts.pending,
+            "cost_usd": None if spent.unpriced else dollars(spent.cost),
+        }
+        return Run(recorded.id, url, folder, summary)
+    finally:
+        archive.close()
+
+
+open = open_run  # noqa: A001
 
 
 def _unheard(changes: Changes, differences: Sequence[str]) -> None:
@@ -287,19 +379,48 @@ def score(question: str, output: str, **settings: Any) -> Judgment:
     return _wait(score_async(question, output, **settings))
 
 
-def run(suite: str | Path = "evenhand.toml", **settings: Any) -> Run:
+def run(data: object = "evenhand.toml", **settings: Any) -> Run:
     """As `run_async`, and waits."""
-    return _wait(run_async(suite, **settings))
+    return _wait(run_async(data, **settings))
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work; inside a running loop, as a notebook has one, it is done by another
+    thread with a loop of its own."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return run_in_loop(work)
-    work.close()
-    raise UsageError(
-        "this was called inside a running event loop",
-        advice="Use the async form there: await evenhand.score_async(...), or prefer_async,"
-        " grade_async, run_async.",
-    )
+    return _Aside(work).result()
+
+
+class _Aside(Generic[T]):
+    """Work in a thread with a loop of its own, which an interrupt cancels."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work, self._done = work, Future[T]()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def result(self) -> T:
+        """Wait for the work, and give what it returns or raise what it raises."""
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(self._run,))
+        thread.start()
+        try:
+            return self._done.result()
+        except KeyboardInterrupt:
+            if self._loop and self._task:
+                self._loop.call_soon_threadsafe(self._task.cancel)
+            raise
+        finally:
+            thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._done.set_result(run_in_loop(self._begun()))
+        except BaseException as error:
+            self._done.set_exception(error)
+
+    async def _begun(self) -> T:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        return await self._work

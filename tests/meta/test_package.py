@@ -34,6 +34,7 @@ def test_the_public_names_are_these() -> None:
         "Verdict",
         "grade",
         "grade_async",
+        "open",
         "prefer",
         "prefer_async",
         "run",

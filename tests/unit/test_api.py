@@ -88,11 +88,18 @@ async def test_run_async_takes_keys_of_the_suite(tmp_path: Path) -> None:
     assert {row["status"] for row in first.judgments()} == {"verdict"}
 
 
-async def test_inside_a_running_loop_the_sync_forms_say_what_to_use(tmp_path: Path) -> None:
-    with pytest.raises(evenhand.EvenhandError, match="score_async"):
-        evenhand.score(QUESTION, OUTPUT, rubric=RUBRIC)
-    with pytest.raises(evenhand.EvenhandError, match="run_async"):
-        evenhand.run(tmp_path)
+async def test_inside_a_running_loop_the_sync_forms_wait_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_suite(tmp_path, 2)
+    monkeypatch.chdir(tmp_path)
+    loop = asyncio.get_running_loop()
+    assert evenhand.run(tmp_path).summary["verdicts"] == 2
+    judgment = evenhand.score(QUESTION, OUTPUT, rubric="rubric.json", judge="python/judge:good")
+    assert judgment.status == "verdict"
+    assert asyncio.get_running_loop() is loop
+    with pytest.raises(evenhand.EvenhandError, match="no judge is called"):
+        evenhand.score(QUESTION, OUTPUT, rubric=RUBRIC, judge="nobody/m")
 
 
 async def test_outputs_scored_at_the_same_time_share_a_store(tmp_path: Path) -> None:

@@ -91,6 +91,8 @@ class Copies:
         """Refuse a source that no row has. Reads only as far as it must."""
         sources = set(self._copies.values())
         names: dict[str, None] = {}
+        if not sources:
+            return
         for row in rows:
             sources = {source for source in sources if not _path_in(row, source)}
             if not sources:

@@ -48,6 +48,11 @@ def is_table(path: Path) -> bool:
     return ENDINGS.get(_ending(path)) in ("csv", "parquet")
 
 
+def is_data_file(path: Path) -> bool:
+    """Whether the name says a format that can be read."""
+    return _ending(path) in READ_ENDINGS
+
+
 def format_of(path: Path, also: str = "") -> Format:
     """The format to write that the ending names; `also` tells what other endings the caller
     knows."""
@@ -84,7 +89,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def require_file(path: Path) -> None:
     """Refuse a path that is missing or is a folder."""
     if path.is_dir():
-        names = sorted(p.name for p in path.iterdir() if _has_known_ending(p))
+        names = sorted(p.name for p in path.iterdir() if is_data_file(p))
         advice = f"name a file in it: {', '.join(names[:8])}" if names else "name a data file"
         raise UsageError(f"{quoted(path)} is a folder", advice=advice)
     if not path.exists():
@@ -143,7 +148,3 @@ def packed(file: IO[bytes], path: Path) -> Generator[IO[bytes]]:
         return
     with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as pack:
         yield cast("IO[bytes]", pack)
-
-
-def _has_known_ending(path: Path) -> bool:
-    return _ending(path) in READ_ENDINGS

@@ -73,10 +73,11 @@ def _records(batch: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def _values(cells: Iterable[Any], where: str, lenient: bool) -> list[Any]:
-    return [cell if type(cell) is str else _json_value(cell, where, lenient) for cell in cells]
+    return [cell if type(cell) is str else json_value(cell, where, lenient) for cell in cells]
 
 
-def _json_value(value: Any, where: str, lenient: bool) -> Any:
+def json_value(value: Any, where: str, lenient: bool) -> Any:
+    """A value of a table as JSON has it; raises DataError for one that has no such form."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -85,9 +86,9 @@ def _json_value(value: Any, where: str, lenient: bool) -> Any:
         case float() if lenient:
             return None
         case dict():
-            return {str(key): _json_value(inner, where, lenient) for key, inner in value.items()}
+            return {str(key): json_value(inner, where, lenient) for key, inner in value.items()}
         case list() | tuple():
-            return [_json_value(inner, where, lenient) for inner in value]
+            return [json_value(inner, where, lenient) for inner in value]
         case decimal.Decimal() if value.is_finite():
             return Spelled(str(value))
         case datetime.date() | datetime.time():

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.columns import flattened, place
+from evenhand.data.columns import Copies, flattened, place
 from evenhand.data.read import FileForm, Row, rows
 from evenhand.data.recognise import Recognition, recognise
 from evenhand.errors import DataError
@@ -39,11 +39,22 @@ class Source:
     """Field to value; a field that is none of the contract's belongs to `meta`."""
     encoding: str | None = None
     sheet: str | None = None
+    memory: Sequence[Mapping[str, Any]] | None = None
+    """Rows that no file holds; `path` is then what errors call them."""
 
     def rows(self, columns: Mapping[str, str]) -> Iterator[Row]:
         """Its rows with these columns copied to fields."""
+        if self.memory is not None:
+            return self._rows_in_memory(self.memory, Copies(columns))
         form = FileForm(encoding=self.encoding, sheet=self.sheet)
         return rows(self.path, columns, root=self.root, form=form)
+
+    def _rows_in_memory(self, memory: Sequence[Mapping[str, Any]], copies: Copies) -> Iterator[Row]:
+        copies.require_sources((dict(row) for row in memory), str(self.path))
+        for number, row in enumerate(memory, 1):
+            where = f"{self.path}:{number}"
+            value = {k: dict(v) if isinstance(v, dict) else v for k, v in row.items()}
+            yield Row(copies.apply(value, where), where)
 
 
 class Table:
@@ -207,7 +218,7 @@ class _Naming:
 
     def __call__(self, row: dict[str, Any], number: int) -> None:
         _apply_role(row, self._ids)
-        has_id = row.get("id") not in (None, "")
+        has_id = _has_id(row, self._form)
         # What somebody laid out as `meta` is left as it is where it need not be touched.
         if self._needs_question and (self._is_flat or not has_id):
             _add_question_id(row, self._form)
@@ -232,7 +243,7 @@ def _are_alike(table: Table, form: TableForm, ids: str) -> bool:
     if table.recognition.is_flat:
         return True
     names: set[str] = set()
-    for row in _nameless(table, ids):
+    for row in _nameless(table, form, ids):
         name = form.id_of(row)
         if name in names:
             return True
@@ -240,7 +251,11 @@ def _are_alike(table: Table, form: TableForm, ids: str) -> bool:
     return False
 
 
-def _nameless(table: Table, ids: str) -> Iterator[dict[str, Any]]:
+def _has_id(row: Mapping[str, Any], form: TableForm) -> bool:
+    return any(row.get(name) not in (None, "") for name in form.ids)
+
+
+def _nameless(table: Table, form: TableForm, ids: str) -> Iterator[dict[str, Any]]:
     """Rows that neither an id nor a question's id names, unless the first ones all have one."""
     are_all_named = True
     for number, (_, row) in enumerate(table.rows()):
@@ -249,7 +264,7 @@ def _nameless(table: Table, ids: str) -> Iterator[dict[str, Any]]:
         _apply_role(row.value, ids)
         meta = row.value.get("meta")
         question = meta.get("question_id") if isinstance(meta, dict) else None
-        if row.value.get("id") in (None, "") and question in (None, ""):
+        if not _has_id(row.value, form) and question in (None, ""):
             are_all_named = False
             yield row.value
 

@@ -48,6 +48,14 @@ def _no_file(path: Path, form: RubricForm) -> UsageError:
     )
 
 
+def rubric_of_value(value: Mapping[str, Any], protocol: Protocol) -> Any:
+    """A rubric of dimensions that is a value already, checked; raises UsageError."""
+    form = KINDS[protocol.kind].rubric_form
+    if form is None or not form.has_bands:
+        raise UsageError(f"the protocol {protocol.name} takes no rubric of dimensions")
+    return _parsed("rubric", jsontext.dump(value), ".json", form, protocol)
+
+
 def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> Any:
     """The rubric that a text is in the form of a protocol's kind, where it stands in place of a
     file: a sentence becomes one dimension with bands in the language. Raises UsageError."""

@@ -43,9 +43,15 @@ def environment(folder: Path | None = None) -> dict[str, str]:
     return {name: value for name, value in values.items() if value is not None} | dict(os.environ)
 
 
-def prepare(suite: Suite, environ: Mapping[str, str], notify: Callable[[str], None]) -> Plan:
-    """A suite ready to be judged; raises UsageError. Nothing is sent or written."""
-    sources = list(_sources(suite))
+def prepare(
+    suite: Suite,
+    environ: Mapping[str, str],
+    notify: Callable[[str], None],
+    sources: Sequence[Source] | None = None,
+) -> Plan:
+    """A suite ready to be judged, on its own data or on these; raises UsageError. Nothing is sent
+    or written."""
+    sources = list(_sources(suite)) if sources is None else sources
     prompt = suite.file.prompt
     prompt_files = own_prompt(*suite.located("prompt", prompt)) if prompt else None
     if suite.file.protocol not in builtin_protocols():

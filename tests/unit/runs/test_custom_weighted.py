@@ -139,8 +139,13 @@ WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
         'answers.jsonl:2: "rubric", line 1: unknown task_type',
     ),
     "no rubric": ({}, rows(TASK, None), 3, 'answers.jsonl:2: there is no "rubric"'),
-    "no such file": ({}, rows("none.md"), 3, "none.md: the rubric cannot be read"),
-    "no such file in the suite": ({"rubric": "none.md"}, rows(None), 2, "none.md: the rubric"),
+    "no such file": ({}, rows("none.md"), 3, 'there is no rubric file "none.md"'),
+    "no such file in the suite": (
+        {"rubric": "none.md"},
+        rows(None),
+        2,
+        'there is no rubric file "none.md"',
+    ),
     "an empty one": ({"rubric": "empty.md"}, rows(None), 2, "empty.md:1: the rubric is empty"),
     "a contradiction": (
         {},
@@ -161,8 +166,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
         2,
         'the protocol kind weighted has no setting "max_rounds"',
     ),
-    "no name": ({}, [{"prompt": "x", "answer": "y", "rubric": TASK}], 3, '"task_name" is missing'),
-    "two of an id": ({}, rows(TASK) * 2, 3, "t0/m"),
+    "two of an id": ({}, [row | {"id": "t0/m"} for row in rows(TASK) * 2], 3, "t0/m"),
     "a language": (
         {},
         [rows(TASK)[0] | {"language": "de"}],

@@ -57,7 +57,9 @@ class PairwiseKind:
             asks_both_orders=asks_both_orders,
         ),
     )
-    table_form = TableForm("topic", "answer", FIELDS, pair_id, gather, "candidates")
+    table_form = TableForm(
+        "topic", "answer", FIELDS, pair_id, ("id", "pair_id"), gather, "candidates"
+    )
     rubric_form = None
     table = PairTable()
     example = ExampleSuite(

@@ -36,6 +36,8 @@ class TableForm(NamedTuple):
     """All fields of a row of the contract."""
     id_of: Callable[[Mapping[str, Any]], str]
     """What a row is called, by itself or by what identifies it."""
+    ids: tuple[str, ...] = ("id",)
+    """The fields that hold a row's own id."""
     gather: Gather | None = None
     """For a kind whose rows hold several answers."""
     several: str = ""

@@ -108,6 +108,19 @@ class Comparison:
     sequential: SequentialTest | None = None
     """What a run that was to stop early has decided, where that was this comparison."""
 
+    def _repr_html_(self) -> str:
+        from evenhand.notebook import html_table
+
+        header = ("dimension", "variant", "n", self.baseline, "mean", "difference", "low", "high")
+        rows = [
+            (
+                *(row.dimension, row.variant, row.n, row.baseline_mean, row.mean),
+                *(row.difference, row.low, row.high, row.p, row.outcome),
+            )
+            for row in self.rows
+        ]
+        return html_table((*header, "p", "outcome"), rows, f"by {self.by}")
+
     def under(self, test: SequentialTest) -> Comparison:
         """The same with the outcomes of the run's own sequential test: where it was decided so, no
         other test of the same question has a say."""

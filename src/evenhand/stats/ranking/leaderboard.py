@@ -55,6 +55,14 @@ class Leaderboard:
     """Win rates by criterion."""
     fronts: Mapping[str, Front] = field(default_factory=dict[str, Front])
 
+    def _repr_html_(self) -> str:
+        from evenhand.notebook import html_table
+
+        names = ("candidate", "win_rate", "low", "high", "rating", "wins", "losses", "ties")
+        return html_table(
+            names, [[getattr(row, name) for name in names] for row in self.board.rows]
+        )
+
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         figures, orders, options = self.board.json(), self.orders, self.options

@@ -1,0 +1,114 @@
+"""Judgments as they are worked with in Python: a list, and a table with a column per figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from evenhand.errors import UsageError
+from evenhand.judgment import Judgment
+from evenhand.kinds.kind import Scoring, Voting
+from evenhand.ledger.ports import Archive, StoredUnit
+from evenhand.notebook import html_table, paragraph
+from evenhand.results.rows import full_name
+from evenhand.runs.recorded import Recorded
+
+ROWS_SHOWN = 20
+
+FlatRows = Callable[[], list[dict[str, Any]]]
+
+
+class Judgments(list[Mapping[str, Any]]):
+    """Every judgment of a run with all that is known about it, as `evenhand export --full`; the
+    methods give a table with one row per judgment and one column per score, mark or label."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]], flat: FlatRows) -> None:
+        super().__init__(rows)
+        self._flat = flat
+
+    def to_pandas(self) -> Any:
+        """A DataFrame of pandas; raises UsageError where it is not installed."""
+        return _package("pandas").DataFrame(self._flat())
+
+    def to_polars(self) -> Any:
+        """A DataFrame of polars; raises UsageError where it is not installed."""
+        return _package("polars").DataFrame(self._flat(), infer_schema_length=None)
+
+    def to_arrow(self) -> Any:
+        """An Arrow table; raises UsageError where pyarrow is not installed."""
+        rows = self._flat()
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return _package("pyarrow").table({name: [row.get(name) for row in rows] for name in names})
+
+    def _repr_html_(self) -> str:
+        rows = self._flat()[:ROWS_SHOWN]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        table = html_table(names, [[row.get(name) for name in names] for row in rows])
+        rest = len(self) - len(rows)
+        return table + (paragraph(f"and {rest:,} more") if rest > 0 else "")
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise UsageError(f"{name} is not installed", advice=f"pip install {name}") from None
+
+
+def flat_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
+    """One row per judgment: who judged what, the fields of the unit as `meta.*`, and what was
+    found, each figure in a column of its own. Every row has the same first columns."""
+    for unit, stored in store.judgments(recorded.scope):
+        judgment = recorded.judgment(stored)
+        yield {
+            "unit": unit.id,
+            "judge": full_name(recorded, stored),
+            "repeat": stored.repeat,
+            "status": judgment.status,
+            "reason": judgment.reason,
+            **_figures(recorded.kind.measure, unit, judgment),
+            "flags": " ".join(judgment.flags),
+        }
+
+
+def _figures(measure: Scoring | Voting, unit: StoredUnit, judgment: Judgment) -> dict[str, Any]:
+    if isinstance(measure, Voting):
+        return _vote(measure, unit, judgment)
+    figures = _labels(measure.unit(unit.body).fields)
+    scored = measure.judgment(judgment)
+    if scored is None:
+        return figures
+    figures |= {f"score.{name}": score for name, score in scored.scores.items()}
+    if measure.full_marks is not None and scored.total is not None:
+        figures["total"] = scored.total * measure.full_marks
+    if scored.tags:
+        figures["tags"] = " ".join(scored.tags)
+    if measure.has_critical_fails:
+        figures["critical_fail"] = scored.is_critical
+    if measure.has_confidence:
+        figures["confidence"] = scored.confidence
+    return figures
+
+
+def _vote(measure: Voting, unit: StoredUnit, judgment: Judgment) -> dict[str, Any]:
+    pair, vote = measure.unit(unit.body), measure.judgment(judgment)
+    first, second = pair.candidates
+    names = {"A": first, "B": second}
+    return {
+        **_labels(pair.fields),
+        "topic": pair.topic,
+        "first": first,
+        "second": second,
+        "winner": names.get(vote.winner or "", vote.winner),
+        "settled": vote.settled or None,
+        **{f"mark.{name}": mark for name, mark in vote.marks.items()},
+    }
+
+
+def _labels(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name if name == "task_name" else f"meta.{name}": value
+        for name, value in fields.items()
+        if not isinstance(value, dict | list)
+    }

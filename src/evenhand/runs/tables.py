@@ -1,0 +1,91 @@
+"""A plan for a table that stands in memory or in a file, without a suite file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from evenhand.data.files import is_data_file
+from evenhand.data.frames import NAME, memory_rows
+from evenhand.data.tables import ROWS_LOOKED_AT, Source
+from evenhand.errors import UsageError, quoted
+from evenhand.files.drafts import language_of
+from evenhand.files.protocols import find_protocol
+from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
+from evenhand.files.sentences import is_rubric_text
+from evenhand.judges import first_judge
+from evenhand.kinds.shared.load import Protocol
+from evenhand.runs.plan import Plan
+from evenhand.runs.prepare import environment, prepare
+from evenhand.suite import Suite, SuiteFile
+
+Rubric = Mapping[str, Any] | str | Path
+
+
+def is_table(data: object) -> bool:
+    """Whether this is a table, and not a suite file or its folder."""
+    return is_data_file(Path(data)) if isinstance(data, str | Path) else True
+
+
+def table_plan(
+    data: object,
+    rubric: Rubric | None,
+    settings: Mapping[str, Any],
+    notify: Callable[[str], None],
+) -> Plan:
+    """What judges a table, with these keys of a suite file; raises UsageError or DataError. Without
+    a protocol: by the rubric, where there is one, else in pairs. Without a language: that of the
+    texts."""
+    source = (
+        Source(path=Path(data))
+        if isinstance(data, str | Path)
+        else Source(path=Path(NAME), memory=memory_rows(data))
+    )
+    rows = [row.value for _, row in zip(range(ROWS_LOOKED_AT), source.rows({}), strict=False)]
+    environ = environment()
+    defaults = {
+        "name": source.path.name.split(".")[0],
+        "protocol": _protocol(rows, rubric),
+        "language": language_of(text for row in rows for text in row.values() if _is_text(text)),
+        "judges": [{"model": first_judge(environ)}],
+        "data": [str(source.path)],
+    }
+    suite = Suite(_file({**defaults, **settings}), Path())
+    plan = prepare(suite, environ, notify, [source])
+    if rubric is None:
+        return plan
+    return replace(plan, rubric=rubric_value(rubric, plan.protocol, suite.file.language))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def rubric_value(rubric: Rubric, protocol: Protocol, language: str) -> Any:
+    """A rubric in the form of a protocol's kind: the value itself, that of a file, or what a
+    sentence makes. Raises UsageError."""
+    if isinstance(rubric, Mapping):
+        return rubric_of_value(rubric, protocol)
+    if isinstance(rubric, str) and is_rubric_text(rubric):
+        return rubric_of_text(rubric, protocol, language, "rubric")
+    return read_rubric(Path(rubric), find_protocol(protocol.name))
+
+
+def _protocol(rows: Sequence[Mapping[str, Any]], rubric: Rubric | None) -> str:
+    if isinstance(rubric, str | Path) and str(rubric).lower().endswith((".md", ".markdown")):
+        return "weighted"
+    has_rubric = rubric is not None or any("rubric" in row for row in rows)
+    return "rubric" if has_rubric else "pairwise"
+
+
+def _file(keys: Mapping[str, Any]) -> SuiteFile:
+    try:
+        return SuiteFile.model_validate(keys)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{name}: {first['msg']}, and is {quoted(first['input'])}") from None
