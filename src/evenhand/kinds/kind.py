@@ -131,17 +131,12 @@ class TableError(ValueError):
 
 
 class ExampleSuite(NamedTuple):
-    """The bundled suite of a kind: the names of its files, what it compares by, and what is said
-    when it is judged for show."""
+    """The bundled suite of a kind: the names of its files, and what it compares by."""
 
     data: str
     rubric: str | None = None
     by: str | None = None
     baseline: str | None = None
-    legend: str = ""
-    """How to read what is shown."""
-    remark: str = ""
-    """How far the embedded judge can be trusted with this kind, as it was measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,135 @@
-"""What `evenhand demo` says about the models it judges with."""
+"""What `evenhand demo` shows, and what it does where it cannot go on."""
 
 from __future__ import annotations
 
+import json
+import tomllib
+from importlib import resources
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
 import pytest
+from rich.cells import cell_len
 
 from evenhand.cli.common import resume_advice
-from evenhand.cli.demo import SMALL, remark
-from evenhand.judges.embedded import models
-from evenhand.kinds import KINDS
+from evenhand.cli.demo_published import JUDGES, KINDS, PEOPLE
+from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.runs.stores import MEMORY
+from tests.unit.cli.conftest import CallCommand
+
+STORE = "sqlite:evenhand-demo/evenhand.db"
+PUBLISHED = {"gpt4": 0.856, "claude": 0.709, "vicuna-13b": 0.348, "gpt35": 0.342, "bard": 0.245}
+"""By GPT-4, as the records' authors give it: both orders pooled, a tie half a win."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_was_measured_is_said_of_the_model_it_was_measured_with(kind: str) -> None:
-    large, small = remark(kind, models.DEFAULT), remark(kind, SMALL)
-    assert "no better than chance" in small and "no better than chance" in models.named(SMALL).use
-    assert large != small and not any(letter.isdigit() for letter in small)
-    assert "chance" not in large
+def _texts(language: str) -> dict[str, str]:
+    folder: Any = resources.files("evenhand.cli") / "words"
+    texts: dict[str, str] = tomllib.loads((folder / f"{language}.toml").read_text("utf-8"))["demo"]
+    return texts
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_says_the_same_things(language: str) -> None:
+    english, texts = _texts("en"), _texts(language)
+    assert list(texts) == list(english)
+    for key, text in texts.items():
+        parsed = [Formatter().parse(each) for each in (text, english[key])]
+        places = [{name for _, name, _, _ in parts if name} for parts in parsed]
+        assert places[0] == places[1], key
+        assert language == "en" or text != english[key] or key == "kappa"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_recorded_part_fits_a_screen_and_names_its_report(
+    call: CallCommand, tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    output = call("demo", "--recorded", "--language", language)
+    assert output.code == 0
+    lines = output.out.splitlines()
+    assert len(lines) <= 60
+    commands = [line for line in lines if "evenhand" in line]
+    too_wide = [line for line in lines if cell_len(line) > 80 and line not in commands]
+    assert not too_wide
+    assert not [line for line in lines if line != line.rstrip()]
+    assert _texts(language)["recorded"] in output.out
+    report = (tmp_path / "evenhand-demo" / f"{JUDGES}.html").read_text("utf-8")
+    assert f'lang="{language}"' in report
+    assert f"{JUDGES}.html" in output.out
+
+
+def test_its_figures_are_those_of_the_commands_it_names(
+    call: CallCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    output = call("demo", "--recorded").out.replace("\u00a0", " ")
+    board = call("leaderboard", JUDGES, "--judge", "gpt-4", "--json", "--store", STORE).json
+    for row in board["rows"]:
+        interval = f"[{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
+        assert f"{row['candidate']} " in output
+        assert f"{100 * row['win_rate']:.0f} % {interval}" in output
+    against = ("agreement", JUDGES, "--against", PEOPLE, "--majority", "--json", "--store", STORE)
+    rows = {row["judge"]: row for row in call(*against).json["rows"]}
+    for judge in ("gpt-4", "claude"):
+        assert f"{100 * rows[judge]['agreement']['value']:.0f} % [" in output
+        assert f"{rows[judge]['kappa']['value']:.2f}\n" in output
+    (unit,) = [line.split()[-1] for line in output.splitlines() if "evenhand show" in line]
+    shown = call("show", JUDGES, unit, "--store", STORE)
+    assert shown.code == 0 and "Assistant 1" in shown.out
+
+
+def test_the_bundled_records_give_what_their_authors_published(call: CallCommand) -> None:
+    call("demo", "--recorded")
+    rates = ("--judge", "gpt-4", "--on-conflict", "split", "--json", "--store", STORE)
+    rows = call("leaderboard", JUDGES, *rates).json["rows"]
+    assert {row["candidate"]: row["win_rate"] for row in rows} == pytest.approx(PUBLISHED, abs=6e-4)
+
+
+def test_every_bundled_record_has_its_source_and_licence() -> None:
+    folder: Any = resources.files("evenhand.examples") / "published"
+    sources = (folder / "SOURCES.md").read_text("utf-8")
+    files = [entry for entry in folder.iterdir() if entry.name.endswith(".gz")]
+    assert {entry.name for entry in files} == {f"{name}.jsonl.gz" for name in KINDS}
+    for entry in files:
+        (row,) = [line for line in sources.splitlines() if f"`{entry.name}`" in line]
+        assert "MIT" in row or "Apache-2.0" in row
+    assert sum(len(entry.read_bytes()) for entry in files) < 500_000
+
+
+def test_a_model_that_cannot_be_had_ends_the_demo_well(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    output = call("demo", "--yes", "--small")
+    assert output.code == 0
+    assert "The live part is left out" in output.out
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anything(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("")
+    output = call("demo", "--recorded", "--reports", "taken/here")
+    assert output.code == 2 and "--reports" in output.err and not output.out
 
 
 def test_only_a_store_that_outlives_the_command_can_be_continued() -> None:
     assert resume_advice("sqlite:demo.db").startswith("To continue: ")
     assert "continue" not in resume_advice(MEMORY)
+
+
+@pytest.mark.model
+def test_the_live_part_warns_judges_and_fits_a_screen(
+    call: CallCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    output = call("demo", "--small", "--yes")
+    assert output.code in (0, 1)
+    live = output.out[output.out.index("2. Live") :]
+    assert "no better than chance" in live and "= 1 planned" in live
+    assert len(live.splitlines()) <= 60
+    runs = json.loads(call("runs", "--json", "--store", STORE).out)["runs"]
+    assert len(runs) == 5

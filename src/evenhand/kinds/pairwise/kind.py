@@ -64,10 +64,6 @@ class PairwiseKind:
     table = PairTable()
     example = ExampleSuite(
         "pairs.jsonl",
-        legend="Order 21 shows the second candidate first; marks and winners are mapped back."
-        " * marks a criterion on which the two orders differ.",
-        remark="Of 48 easy pairs it settled 42 right, but a fluent wrong answer still beats a"
-        " right one now and then, also above; for real decisions name a strong judge.",
     )
 
     def judging(self, protocol: Protocol, terms: Terms) -> PairwiseJudging:

@@ -61,10 +61,6 @@ class RubricKind:
         "rubric.json",
         by="prompt_variant",
         baseline="v1",
-        legend="~ is the mean of the model's own probabilities, finer than the score it leads to.",
-        remark="A plausible wrong answer gets a good score from it two times in three. The quotes"
-        " are verified whatever the judge; for the scores name a strong one: evenhand init,"
-        " evenhand run.",
     )
 
     def judging(self, protocol: Protocol, terms: Terms) -> RubricJudging:

@@ -62,9 +62,6 @@ class WeightedKind:
     example = ExampleSuite(
         "answers.jsonl",
         by="model",
-        legend="A condition that code can decide costs no call.",
-        remark="It cannot decide critical-fail conditions, and its points are a rough guess: every"
-        " grade of it says low confidence.",
     )
 
     def judging(self, protocol: Protocol, terms: Terms) -> WeightedJudging:
