@@ -173,7 +173,8 @@ async def test_ids_that_repeat_are_told_as_by_a_run(tmp_path: Path, is_stored: b
     write_pairs(tmp_path, 2)
     if is_stored:
         await judged(tmp_path)
-    write_rows(tmp_path, [*pairs(2), *pairs(1)], "pairs.jsonl")
+    own_ids = [row | {"id": row["pair_id"]} for row in (*pairs(2), *pairs(1))]
+    write_rows(tmp_path, own_ids, "pairs.jsonl")
     with pytest.raises(DataError) as told:
         await foreseen(tmp_path)
     with pytest.raises(DataError) as by_a_run:
