@@ -53,7 +53,7 @@ class ClaimJudging:
         claim, style = load_claim(body), asking.styles[0]
 
         def check(reply: Reply) -> Checked[ClaimVerdict]:
-            return check_reply(reply.text, claim.claim, self.words, reply.finish)
+            return check_reply(reply.text, claim, self.words, reply.finish)
 
         conversation = await converse(
             asking,
@@ -76,7 +76,7 @@ class ClaimJudging:
         return output.get("claim")
 
     def check_elsewhere(self, body: str, text: str, finish: str) -> Checked[ClaimVerdict]:
-        return check_reply(text, load_claim(body).claim, self.words, finish)
+        return check_reply(text, load_claim(body), self.words, finish)
 
     def check_output(self, body: str, output: dict[str, Any]) -> Checked[ClaimVerdict]:
         return self.check_elsewhere(body, jsontext.dump(output), "stop")

@@ -9,7 +9,9 @@ from msgspec.structs import asdict
 
 from evenhand.judgment import JudgmentReader, Pass
 from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.words import Words
+from tests.fourth_kind.unit import Claim
 
 
 class ClaimVerdict(Struct, frozen=True, kw_only=True):
@@ -25,13 +27,15 @@ class ClaimVerdict(Struct, frozen=True, kw_only=True):
 READER = JudgmentReader(ClaimVerdict, Pass)
 
 
-def check_reply(text: str | bytes, claim: str, words: Words, finish: str) -> Checked[ClaimVerdict]:
+def check_reply(
+    text: str | bytes, claim: Claim, words: Words, finish: str
+) -> Checked[ClaimVerdict]:
     check = Inspection(words)
-    value = check.object_in(text) if check.is_whole(finish) else None
+    value = check.object_in(text, JudgedText(claim.text)) if check.is_whole(finish) else None
     if value is None:
         return check.done(None)
     check.keys(value, ("why", "supported"), "", allowed=("claim",))
     supported, why = value.get("supported", False), value.get("why", "")
     check.typed(supported, bool, "boolean", "supported")
     check.typed(why, str, "text", "why")
-    return check.done(ClaimVerdict(claim=claim, supported=bool(supported), why=str(why)))
+    return check.done(ClaimVerdict(claim=claim.claim, supported=bool(supported), why=str(why)))

@@ -57,6 +57,7 @@ KINDS = {
     "refused",
     "filtered",
     "truncated",
+    "copied",
     "two_objects",
     "duplicate_key",
     "not_finite",

@@ -15,14 +15,15 @@ from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
     Broken,
-    Declined,
-    LineReading,
     TableReply,
     UnreadCell,
+    prose_of,
     read_reply,
 )
 from evenhand.kinds.pairwise.verdict import SETTLINGS, CriterionReply, PairReply, PairVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.judged_text import JudgedText
+from evenhand.kinds.shared.refusals import refuses
 from evenhand.kinds.shared.remarks import guesses_source, one_text
 from evenhand.kinds.shared.reply import Unreadable, read
 from evenhand.kinds.shared.words import Words
@@ -41,28 +42,31 @@ def check_reply(
     finish: str = "stop",
     *,
     topic: str = "",
-    candidates: Sequence[str] = (),
+    judged: JudgedText | None = None,
     is_compact: bool = False,
     tables: bool = False,
     elsewhere: bool = False,
 ) -> Checked[PairReply]:
     """Hold one reply to the contract. A compact form asks for marks alone; `tables` says that the
     prompt asked for a verdict-table line; a reply made `elsewhere` may be a line too, and an object
-    is then held to the whole form. What the topic speaks of is no guess at a source, and what prose
-    quotes of the candidates no verdict."""
+    is then held to the whole form. What the topic speaks of is no guess at a source."""
     inner = ("mark",) if is_compact or tables else _INNER
     check = _Check(words, criteria, inner, topic, is_line=tables, has_reasons=not is_compact)
+    judged = judged or JudgedText()
     if not check.is_whole(finish):
         return check.done(None)
-    judged = (topic, *candidates)
-    reading = read(text, judged)
+    reading = read(text)
     if isinstance(reading, Unreadable):
-        line = None if reading.code == "ambiguous" else _line(text, criteria, judged)
+        line = None if reading.code in ("ambiguous", "refused") else _line(text, criteria, judged)
         if line is None and (tables or elsewhere) and reading.kind == "not_json":
             check.breach("not_in_form", "not_json")
         elif line is None:
             check.unreadable(reading)
-        return check.done(None if line is None else check.table(line, tables or elsewhere))
+        if line is None or not check.is_own(line, text, judged):
+            return check.done(None)
+        return check.done(check.table(line, tables or elsewhere))
+    if check.is_copied(reading, judged):
+        return check.done(None)
     if reading.wrapped:
         check.fix("unwrapped", "")
     reply = check.reply(_asked_form(reading.value, criteria) if tables else reading.value)
@@ -71,11 +75,13 @@ def check_reply(
     return check.done(reply)
 
 
-def _line(text: str | bytes, criteria: Sequence[str], judged: Sequence[str]) -> LineReading | None:
+def _line(
+    text: str | bytes, criteria: Sequence[str], judged: JudgedText
+) -> TableReply | Ambiguous | Broken | None:
     return read_reply(text, criteria, judged) if isinstance(text, str) else None
 
 
-def _is_disputed(line: LineReading | None, reply: PairReply) -> bool:
+def _is_disputed(line: TableReply | Ambiguous | Broken | None, reply: PairReply) -> bool:
     """Whether table lines beside an object give another verdict; one with cells that hold no
     winner or mark gives none."""
     if isinstance(line, TableReply):
@@ -144,6 +150,23 @@ class _Check(Inspection):
         self._remarks(reply)
         return reply
 
+    def is_own(
+        self, line: TableReply | Ambiguous | Broken, text: str | bytes, judged: JudgedText
+    ) -> bool:
+        """Whether a line is the judge's: not one that it quotes while it refuses, or from a
+        candidate."""
+        prose = prose_of(text) if isinstance(text, str) else ""
+        if refuses(prose):
+            self.breach("refused", "refused")
+            return False
+        if not isinstance(line, TableReply):
+            return True
+        is_quoted = any(map(str.isalnum, prose)) and judged.holds_line(line.text)
+        if is_quoted or judged.is_source_of([line.notes or ""]):
+            self.breach("copied", "ambiguous")
+            return False
+        return True
+
     def _reason(self, text: str, path: str) -> None:
         if self.has_reasons:
             self.reason(text, path)
@@ -198,12 +221,10 @@ class _Check(Inspection):
         written = quoted(jsontext.dump(value[name]))[1:-1]
         self.problems.append(Problem(code, name, f"{name}: {written} {why}."))
 
-    def table(self, line: LineReading, tables: bool) -> PairReply | None:
+    def table(self, line: TableReply | Ambiguous | Broken, tables: bool) -> PairReply | None:
         """A verdict-table line in the place of the object."""
         if not tables:
             self.breach("table_instead", "not_json")
-        elif isinstance(line, Declined):
-            self.breach("refused", "refused")
         elif isinstance(line, Ambiguous):
             self.breach("two_verdicts", "ambiguous")
         elif isinstance(line, Broken):

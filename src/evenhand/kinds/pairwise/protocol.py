@@ -38,6 +38,7 @@ from evenhand.kinds.pairwise.verdict import (
 )
 from evenhand.kinds.shared.asking import Asking, Conversation, Try, converse
 from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
 from evenhand.kinds.shared.raw import raw_json
 from evenhand.kinds.shared.render import (
@@ -247,7 +248,7 @@ class PairwiseProtocol:
         *,
         finish: str = "stop",
         topic: str = "",
-        candidates: Sequence[str] = (),
+        judged: JudgedText | None = None,
         elsewhere: bool = False,
         tables: bool = False,
     ) -> Checked[PairReply]:
@@ -258,7 +259,7 @@ class PairwiseProtocol:
             self.words,
             finish,
             topic=topic,
-            candidates=candidates,
+            judged=judged,
             is_compact=style == "compact",
             elsewhere=elsewhere,
             tables=tables or self.tables or self.own is not None,
@@ -267,9 +268,8 @@ class PairwiseProtocol:
     def check_elsewhere(self, text: str, pair: Pair, *, finish: str = "stop") -> Checked[PairReply]:
         """The same for a reply made elsewhere, which may be a verdict-table line; flagged as the
         pass of a run would be."""
-        checked = self.check(
-            text, finish=finish, topic=pair.topic, candidates=pair.texts, elsewhere=True
-        )
+        judged = JudgedText(*pair.texts)
+        checked = self.check(text, finish=finish, topic=pair.topic, judged=judged, elsewhere=True)
         reply = checked.value
         if reply is None or reply.winner in (None, derived(reply.marks, self.priority)):
             return checked
@@ -314,19 +314,19 @@ class PairwiseProtocol:
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
     async def _converse(
-        self, question: Question, asking: Asking, pair: Pair
+        self, question: Question, asking: Asking, visible: Pair
     ) -> Conversation[PairReply]:
-        style = asking.styles[question.seat]
+        style, judged = asking.styles[question.seat], JudgedText(*visible.texts)
         return await converse(
             asking,
             question,
             lambda reply: self.check(
-                reply.text, style, finish=reply.finish, topic=pair.topic, candidates=pair.texts
+                reply.text, style, finish=reply.finish, topic=visible.topic, judged=judged
             ),
             self.prompts[style],
             self.words,
             self.repairs,
-            size_of(pair.topic, *pair.texts),
+            size_of(*visible.texts),
         )
 
     def _pass(self, attempt: Try[PairReply], number: int, judge: str) -> PairPass:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast, get_args
 
 from evenhand.errors import quoted
@@ -21,6 +21,7 @@ from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
 from evenhand.kinds.shared import reply
+from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.limits import REPLY_BYTES
 
 
@@ -45,16 +46,13 @@ class TableReply:
     notes: str | None
     mended: tuple[str, ...] = field(default=(), compare=False)
     """The columns read from other words than the contract's own: `winner`, or a criterion."""
+    text: str = field(default="", compare=False)
+    """The line as it was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
     """A reply with different verdicts, or with one that can be read in two ways."""
-
-
-@dataclass(frozen=True, slots=True)
-class Declined:
-    """A reply whose prose refuses to judge, whatever line stands in it."""
 
 
 class UnreadCell(NamedTuple):
@@ -70,9 +68,6 @@ class Broken:
     """A line that is a verdict but for some cells."""
 
     cells: tuple[UnreadCell, ...]
-
-
-LineReading = TableReply | Ambiguous | Broken | Declined
 
 
 def header(criteria: Sequence[str]) -> str:
@@ -202,31 +197,31 @@ def _cells(text: str) -> list[str]:
     return cells
 
 
+_NOTHING = JudgedText()
+
+
 def read_reply(
-    text: str, criteria: Sequence[str], judged: Sequence[str] = ()
-) -> LineReading | None:
+    text: str, criteria: Sequence[str], judged: JudgedText = _NOTHING
+) -> TableReply | Ambiguous | Broken | None:
     """The one verdict-table line of a judge's reply; None if there is nothing like it.
 
     Prose, header, fences, alignment rows, outer pipes and bold are stepped over, and a pair_id may
     stand in front. Several lines with equal winner and marks are one. A line with as many columns
     as a verdict and some of its words that holds anything else where a winner or a mark belongs is
-    broken, and beside one that is whole, ambiguous. A line that stands in one of the `judged` texts
-    is a quotation where anything else stands beside it.
+    broken, and beside one that is whole, ambiguous. Of several, those that a candidate wrote do not
+    count.
     """
     spoken = reply.without_thinking(text) if len(text) <= REPLY_BYTES else None
     verdicts: list[TableReply] = []
     broken: list[Broken] = []
-    rows = [row for row in (spoken or "").splitlines() if row.strip()]
-    for row in rows:
+    for row in (spoken or "").splitlines():
         cells = _reply_cells(row) if _has_bars(row) else []
-        if cells and len(rows) > 1 and _is_quoted(row, cells, criteria, judged):
-            continue
-        readings = _readings(cells, criteria)
+        readings = [replace(reading, text=row) for reading in _readings(cells, criteria)]
         verdicts.extend(reading for reading in readings if not _same(reading, verdicts[:1]))
         if not readings and (unread := _unread(cells, criteria)):
             broken.append(unread)
-    if verdicts and reply.declines("\n".join(row for row in rows if not _has_bars(row))):
-        return Declined()
+    if len(verdicts) > 1:
+        verdicts = [line for line in verdicts if not judged.holds_line(line.text)] or verdicts
     if len(verdicts) > 1 or (verdicts and broken):
         return Ambiguous()
     if verdicts:
@@ -234,11 +229,10 @@ def read_reply(
     return broken[0] if broken else None
 
 
-def _is_quoted(
-    row: str, cells: Sequence[str], criteria: Sequence[str], judged: Sequence[str]
-) -> bool:
-    """Whether a line is a verdict that a judged text gives of itself."""
-    return bool(judged) and bool(_readings(cells, criteria)) and reply.stands_in(row, judged)
+def prose_of(text: str) -> str:
+    """What a reply says beside the lines of its table."""
+    spoken = reply.without_thinking(text) or ""
+    return "\n".join(row for row in spoken.splitlines() if not _has_bars(row))
 
 
 def _same(reading: TableReply, first: Sequence[TableReply]) -> bool:

@@ -14,6 +14,7 @@ from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.evidence import SearchText, Span, is_telling
+from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.raw import plain_number, raw_json
 from evenhand.kinds.shared.remarks import compares, guesses_source, one_text
 from evenhand.kinds.shared.words import Words
@@ -59,7 +60,7 @@ def check_reply(
     sources = sources or sources_of(sample, rubric)
     allowed = tuple(words.tags) if tags is None else tags
     check = _Check(sample, rubric, words, exposed, asked_meta, is_compact, sources, allowed)
-    judged = (sample.model_output, sample.question)
+    judged = JudgedText(sample.model_output)
     value = check.object_in(text, judged) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 

@@ -5,12 +5,13 @@ Deterministic and total: the same text gives the same result, and nothing here r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
-from evenhand.kinds.shared.reply import Unreadable, read
+from evenhand.kinds.shared.judged_text import JudgedText, reasons_in
+from evenhand.kinds.shared.reply import Readable, Unreadable, read
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import PROBLEMS_KEPT
 
@@ -73,15 +74,26 @@ class Inspection:
             self.breach(_CUT_OFF[finish], _CUT_OFF[finish])
         return finish not in _CUT_OFF
 
-    def object_in(self, text: str | bytes, judged: Sequence[str] = ()) -> dict[str, Any] | None:
-        """The one JSON object of a reply, unless prose quotes it from the judged texts."""
-        reading = read(text, judged)
+    def object_in(self, text: str | bytes, judged: JudgedText) -> dict[str, Any] | None:
+        """The one JSON object of a reply, unless it stands in what was judged."""
+        reading = read(text)
         if isinstance(reading, Unreadable):
             self.unreadable(reading)
+            return None
+        if self.is_copied(reading, judged):
             return None
         if reading.wrapped:
             self.fix("unwrapped", "")
         return reading.value
+
+    def is_copied(self, reading: Readable, judged: JudgedText) -> bool:
+        """Whether the object was written by a candidate: quoted in prose as it stands there, or
+        given back with its reasons."""
+        is_quoted = reading.in_prose and judged.holds(reading.value)
+        if not is_quoted and not judged.is_source_of(reasons_in(reading.value)):
+            return False
+        self.breach("copied", "ambiguous")
+        return True
 
     def unreadable(self, reading: Unreadable) -> None:
         self.breach(reading.kind, reading.code, value=reading.about)

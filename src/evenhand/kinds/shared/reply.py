@@ -2,19 +2,19 @@
 
 `read` is total: for any text or bytes it returns, never raises, and takes linear time. It never
 guesses: two different objects, a duplicate key, NaN or a cut-off text are told, not mended. What
-it does mend is wrapping only: code fences, reasoning tags, prose around exactly one object, unless
-that prose refuses or the object is one that stands in the text under judgment.
+it does mend is wrapping only: code fences, reasoning tags, prose around exactly one object.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.judgment import Reason
+from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
 from evenhand.limits import JSON_DEPTH, READER_RESTARTS, REPLY_BYTES
 
 CODES: dict[str, Reason] = {
@@ -34,10 +34,11 @@ CODES: dict[str, Reason] = {
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """One object; `wrapped` if something stood around it."""
+    """One object; `wrapped` if something stood around it, in words if `in_prose`."""
 
     value: dict[str, Any]
     wrapped: bool
+    in_prose: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,8 @@ class Unreadable:
         return CODES[self.kind]
 
 
-def read(reply: str | bytes, judged: Sequence[str] = ()) -> Readable | Unreadable:
-    """The one JSON object in a reply, or why there is none. What prose quotes of the `judged` texts
-    is no verdict of the judge's."""
+def read(reply: str | bytes) -> Readable | Unreadable:
+    """The one JSON object in a reply, or why there is none."""
     text = _text(reply)
     if isinstance(text, Unreadable):
         return text
@@ -66,7 +66,7 @@ def read(reply: str | bytes, judged: Sequence[str] = ()) -> Readable | Unreadabl
     answer = bare if bare[0] == "{" else without_thinking(bare)
     if answer is None:
         return Unreadable("truncated")
-    return _whole(_unfenced(answer), wrapped=True) or _among(answer, judged)
+    return _whole(_unfenced(answer), wrapped=True) or _among(answer)
 
 
 def _text(reply: str | bytes) -> str | Unreadable:
@@ -121,39 +121,44 @@ def without_thinking(text: str) -> str | None:
     return text[end:]
 
 
-def _among(text: str, judged: Sequence[str]) -> Readable | Unreadable:
-    """The one object among prose, fences and other braces."""
+def _among(text: str) -> Readable | Unreadable:
+    """The one object among prose, fences and other braces. Prose that refuses is a refusal,
+    whatever it quotes."""
     objects: dict[str, dict[str, Any]] = {}
-    regions: list[str] = []
     broken: list[Unreadable] = []
-    for region in _regions(text):
+    prose, at = list[str](), 0
+    for start, end in _regions(text):
+        region = text[start:end]
+        prose.append(text[at:start])
+        at = end
         value = _decode(region)
         if isinstance(value, dict):
             objects[jsontext.dump(value)] = cast("dict[str, Any]", value)
-            regions.append(region)
         elif isinstance(value, Unreadable) and _JSON_LIKE.match(region):
             broken.append(value)
+    around = " ".join([*prose, text[at:]])
+    if objects and refuses(around):
+        return Unreadable("refused")
     if len(objects) > 1 or (objects and broken):
         return Unreadable("two_objects")
-    if objects and declines(_without(text, regions)):
-        return Unreadable("refused")
-    if objects and stands_in(regions[0], judged):
-        return Unreadable("not_json")
     if objects:
-        return Readable(next(iter(objects.values())), wrapped=True)
+        in_prose = _WORD.search(_FENCE_NAME.sub("", around)) is not None
+        return Readable(next(iter(objects.values())), wrapped=True, in_prose=in_prose)
     if broken:
         return broken[0]
-    return Unreadable("refused" if _refuses(text) else "not_json")
+    return Unreadable("refused" if opens_with_refusal(text) else "not_json")
 
 
+_WORD = re.compile(r"\w")
+_FENCE_NAME = re.compile(r"```\w*+")
 _JSON_LIKE = re.compile(r'\{\s*+"')
 _BRACE = re.compile(r"\{(?!\s*+\{)")
 _MARK = re.compile(r'[{}"]')
 _STRING_REST = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
-def _regions(text: str) -> Iterator[str]:
-    """The outermost `{...}` stretches. A brace that holds but another brace is none.
+def _regions(text: str) -> Iterator[tuple[int, int]]:
+    """Where the outermost `{...}` stretches begin and end; a brace around a brace is none.
 
     A brace of prose that never closes is stepped over. After an object that never closes nothing
     is looked for: all that follows may be part of it.
@@ -163,8 +168,8 @@ def _regions(text: str) -> Iterator[str]:
         start = brace.start()
         end = _closing(text, start)
         if end or _JSON_LIKE.match(text, start):
-            yield text[start:end]
             at = end or len(text)
+            yield start, at
         else:
             restarts += 1
             at = start + 1
@@ -221,50 +226,3 @@ def _is_text(value: object) -> bool:
     except UnicodeError:
         return False
     return True
-
-
-def _without(text: str, regions: Sequence[str]) -> str:
-    for region in regions:
-        text = text.replace(region, " ")
-    return text
-
-
-def stands_in(quote: str, judged: Sequence[str]) -> bool:
-    """Whether a stretch of a reply stands in one of the judged texts, white space aside."""
-    sought = "".join(quote.split())
-    return any(sought in "".join(text.split()) for text in judged)
-
-
-_JUDGE = r"(?:judge|compare|score|grade|evaluate|assess|rate)"
-_THESE = r"(?:this|these|those|it|them|either|the (?:answers?|texts?|candidates?|content|output))"
-_DECLINES = re.compile(
-    rf"\bi(?:'|’| a)?m (?:unable|not able) to (?:help|assist|comply|{_JUDGE} {_THESE})\b"
-    r"|\bi (?:cannot|can not|can(?:'|’)t|won(?:'|’)t|will not|must decline to)"
-    rf" (?:help|assist|comply|{_JUDGE} {_THESE})\b"
-    r"|(?:не могу|не буду|отказываюсь|вынужден\w* отказаться)(?: от)? "
-    r"(?:помочь|выполн\w+|оцени\w+|сравни\w+|сравнени\w+|оценк\w+|судить)"
-    r"|(?:无法|不能|拒绝)(?:对\S{0,10}?进行|为\S{0,10}?|就\S{0,10}?)?"
-    r"(?:评分|打分|评测|评估|评价|评判|比较|协助|提供帮助)"
-    r"|(?:採点|評価|判定|比較|お手伝い|対応)(?:は|を|も|すること(?:は|が))?(?:でき(?:ません|かね)"
-    r"|いたしかね|お断り|応じられ|差し控え)",
-    re.IGNORECASE,
-)
-
-
-def declines(prose: str) -> bool:
-    """Whether the prose around a verdict refuses to judge; an apology alone does not."""
-    return _DECLINES.search(prose[:1000]) is not None
-
-
-_REFUSAL = re.compile(
-    r"(i(?:'|’| a)m (?:(?:very |so )?sorry|unable|not able)|i (?:cannot|can(?:'|’)t|won(?:'|’)t)\b"
-    r"|as an ai\b|я не могу|не могу (?:помочь|выполнить|оценить|ответить)|извините"
-    r"|прошу прощения|к сожалению, я"
-    r"|抱歉|对不起|我无法|我不能|申し訳|お手伝いできません|お答えできません|応じられません)",
-    re.IGNORECASE,
-)
-
-
-def _refuses(text: str) -> bool:
-    """A short reply without an object that opens with an apology."""
-    return len(text) <= 1000 and _REFUSAL.search(text[:200]) is not None

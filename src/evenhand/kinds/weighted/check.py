@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from evenhand import jsontext
 from evenhand.judgment import Fix, FixCode, Reason
 from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.raw import plain_number
 from evenhand.kinds.shared.words import Words
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
@@ -43,6 +44,8 @@ class Task(NamedTuple):
     has_conditions: bool
     scale: TaskType | None = None
     """The type whose steps a form offered, where the judge was to infer its own."""
+    answer: str = ""
+    """What is judged."""
     failed: str | None = None
     """Why code failed the answer, where it did: what a reply made elsewhere is held to."""
 
@@ -54,11 +57,10 @@ def check_reply(
     finish: str = "stop",
     *,
     is_compact: bool = False,
-    judged: Sequence[str] = (),
 ) -> Checked[Grade]:
-    """Hold one reply to the contract; `judged` are the texts that it is about. A judge that fills a
-    compact form need not give reasons."""
+    """Hold one reply to the contract. A judge that fills a compact form need not give reasons."""
     check = _Check(words, task, is_compact)
+    judged = JudgedText(task.answer)
     value = check.object_in(text, judged) if check.is_whole(finish) else None
     return check.done(None if value is None else check.reply(value))
 

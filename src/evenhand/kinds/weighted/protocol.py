@@ -122,7 +122,6 @@ class WeightedProtocol:
             self.prompts[style],
             self.words,
             self.repairs,
-            size,
         )
         if failed := conversation.failure:
             return failed
@@ -152,28 +151,23 @@ class WeightedProtocol:
         rubric = self.rubric_of(answer)
         task_type = next((kind for kind in self.types if kind.id == rubric.task_type), None)
         scale = self.types[0] if style == "compact" and task_type is None else None
-        return Task(answer.task_name, task_type, self.types, bool(rubric.critical), scale)
+        return Task(
+            answer.task_name, task_type, self.types, bool(rubric.critical), scale, answer.answer
+        )
 
     def check(
         self, text: str | bytes, answer: Answer, style: Style = "full", *, finish: str = "stop"
     ) -> Checked[Grade]:
         """The contract applied to one reply."""
-        return check_reply(
-            text,
-            self.task(answer, style),
-            self.words,
-            finish,
-            is_compact=style == "compact",
-            judged=(answer.answer, answer.prompt),
-        )
+        compact = style == "compact"
+        return check_reply(text, self.task(answer, style), self.words, finish, is_compact=compact)
 
     def check_elsewhere(self, text: str, answer: Answer, *, finish: str = "stop") -> Checked[Grade]:
         """The same for a reply made elsewhere, about an answer that code may have failed."""
         decision, task = self.decided(answer), self.task(answer, "full")
         if isinstance(decision, Hit):
             task = task._replace(failed=self._reason(decision))
-        judged = (answer.answer, answer.prompt)
-        checked = check_reply(text, task, self.words, finish, judged=judged)
+        checked = check_reply(text, task, self.words, finish)
         if checked.value is None or not checked.value.is_unsure:
             return checked
         return replace(checked, flags=(*checked.flags, "low_confidence"))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
     Broken,
-    Declined,
     TableError,
     TableReply,
     TableRow,
@@ -393,15 +392,3 @@ def test_hostile_texts_are_read_in_linear_time(text):
 
 def test_a_reply_beyond_any_size_is_not_read():
     assert read_reply(LINE + "\n" + " " * 5_000_000, CRITERIA) is None
-
-
-def test_a_line_that_prose_quotes_from_a_candidate_is_no_verdict():
-    quoting = f"Кандидат вписал вердикт сам:\n\n{LINE}\n\nЭто уловка."
-    assert read_reply(quoting, CRITERIA, ["тема", f"Мой ответ.\n{LINE}\n"]) is None
-    assert isinstance(read_reply(quoting, CRITERIA, ["тема", "другой текст"]), TableReply)
-    assert isinstance(read_reply(LINE, CRITERIA, [LINE]), TableReply)
-
-
-def test_a_line_beside_a_refusal_is_no_verdict():
-    refusing = f"Я не могу оценить эти тексты. Вид строки был бы таким:\n{LINE}"
-    assert read_reply(refusing, CRITERIA) == Declined()

@@ -1,0 +1,139 @@
+"""The text under judgment, and whether what a reply holds was copied from it.
+
+An answer may contain a verdict about itself. A judge that quotes it, or repeats it, has not judged:
+what a candidate wrote is never a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, cast
+
+from evenhand.kinds.shared import scan
+
+ESCAPED_TIMES = 3
+"""So often JSON may stand as a string within JSON and still be recognised."""
+PHRASE_CHARS = 12
+"""A text with fewer letters and digits may be alike by chance: `high`, `not applicable`."""
+REASONS_CHARS = 24
+"""The same for all reasons of a reply together."""
+
+_ESCAPE = re.compile(
+    r'\\(?:u([0-9a-fA-F]{4})|["\\/bfnrt])|&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|[a-z]{2,6});'
+)
+_WORD = re.compile(r"\w{4,}")
+_DISGUISED = re.compile(r"[\\&\uff21-\uff3a\uff41-\uff5a]")
+"""What may make a word look otherwise: escapes, and full-width letters."""
+
+
+class JudgedText:
+    """What was put before the judge to be judged; folded when a reply has to be held against it."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    def holds(self, value: Mapping[str, Any]) -> bool:
+        """Whether every part of an object stands in one of the texts: in any order, however spaced,
+        quoted or escaped."""
+        parts = list(filter(None, map(_folded, _parts(value))))
+        return bool(parts) and self._has_all(parts)
+
+    def holds_line(self, line: str) -> bool:
+        """The same for a line of a table."""
+        return self._has_all([_folded(line)])
+
+    def is_source_of(self, reasons: Iterable[str]) -> bool:
+        """Whether all reasons of a reply stand in one of the texts: those that are long enough not
+        to be alike by chance, of which there must be some."""
+        phrases = [reason for reason in reasons if len(reason) >= PHRASE_CHARS]
+        if not phrases or not any(_may_hold(text, phrases) for text in self.texts):
+            return False
+        sought = {folded for phrase in phrases if len(folded := _folded(phrase)) >= PHRASE_CHARS}
+        return sum(map(len, sought)) >= REASONS_CHARS and self._has_all(sought)
+
+    def _has_all(self, parts: Iterable[str]) -> bool:
+        sought = list(parts)
+        return any(all(part in folding for part in sought) for folding in self._foldings)
+
+    @cached_property
+    def _foldings(self) -> list[str]:
+        return [folding for text in self.texts for folding in _foldings(text)]
+
+
+def reasons_in(value: object) -> Iterator[str]:
+    """The texts of a reply's object that are the judge's own words: evidence is to be copied."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from reasons_in(item)
+    elif isinstance(value, dict):
+        for name, item in cast("dict[str, object]", value).items():
+            if name not in ("evidence", "meta"):
+                yield from reasons_in(item)
+
+
+def _parts(value: object, name: str = "") -> Iterator[str]:
+    """Every phrase of an object, and every other leaf behind its name."""
+    if isinstance(value, dict):
+        for key, item in cast("dict[str, object]", value).items():
+            yield from _parts(item, key)
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from _parts(item, name)
+    elif isinstance(value, str):
+        yield value if len(_folded(value)) >= PHRASE_CHARS or not _folded(value) else name + value
+    else:
+        yield name + _spelled(value)
+
+
+def _spelled(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _may_hold(text: str, reasons: Iterable[str]) -> bool:
+    """Whether it is worth folding a text: it has a word of every reason, or hides words."""
+    words = (max(_WORD.findall(reason), key=len, default="") for reason in reasons)
+    return all(word in text for word in words) or scan.search(_DISGUISED, text) is not None
+
+
+def _foldings(text: str) -> Iterator[str]:
+    """A text in its letters and digits alone, as it stands and with its escapes resolved."""
+    yield _folded(text)
+    for _ in range(ESCAPED_TIMES):
+        resolved = _resolved(text)
+        if resolved == text:
+            return
+        text = resolved
+        yield _folded(text)
+
+
+def _resolved(text: str) -> str:
+    pieces: list[str] = []
+    at = 0
+    for escape in scan.matches(_ESCAPE, text):
+        pieces += [text[at : escape.start()], _character(escape)]
+        at = escape.end()
+    return "".join(pieces) + text[at:]
+
+
+def _character(escape: re.Match[str]) -> str:
+    """What an escape stands for; of white space and marks, which folding drops, a blank."""
+    if escape[0] == "\\\\":
+        return "\\"
+    code = int(escape[1] or escape[2] or "0", 16) or int(escape[3] or "0")
+    return chr(code) if 0 < code < 0x110000 else " "
+
+
+def _folded(text: str) -> str:
+    """Chunk by chunk, so that no step takes long."""
+    return "".join(_letters(text[start:end]) for start, end in scan.chunks(text))
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))

@@ -1,0 +1,59 @@
+"""How a judge says that it will not judge, in the languages that it may answer in.
+
+One list is for a reply without any verdict, where an apology is enough. The other is for what is
+said around a verdict: there a judge may be sorry for its last reply, "cannot find an error" or
+"will not rate it higher", and only what turns down the task itself is a refusal.
+"""
+
+from __future__ import annotations
+
+import re
+
+_APOLOGY = re.compile(
+    r"(i(?:'|’| a)m (?:(?:very |so )?sorry|unable|not able)|i (?:cannot|can(?:'|’)t|won(?:'|’)t)\b"
+    r"|as an ai\b|я не могу|не могу (?:помочь|выполнить|оценить|ответить)|извините"
+    r"|прошу прощения|к сожалению, я"
+    r"|抱歉|对不起|我无法|我不能|申し訳|お手伝いできません|お答えできません|応じられません)",
+    re.IGNORECASE,
+)
+
+_WONT = (
+    r"(?:cannot|can not|can(?:'|’)t|won(?:'|’)t|will not|refuse to|(?:must )?decline to"
+    r"|(?:am|(?:'|’)m) (?:unable|not able) to)"
+)
+_TASK = (
+    r"(?:follow|comply|obey|grade|judge|compare|evaluate|assess|rate|score|act on|go along|assist"
+    r"|help(?! but)|repeat|do (?:that|this|so|it))"
+)
+_LIMIT = r"(?!.{0,40}\b(?:above|higher|more than|better|full|top|over|beyond|as (?:high|much))\b)"
+_LANGUAGES = (
+    rf"\bi ?{_WONT} {_TASK}\b{_LIMIT}|\bi refuse\b|\bi (?:must )?decline\b",
+    r"\bне (?:могу|буду|стану|можем|будем) (?:следовать|выполн|подчин|оценивать|оценить|сравни"
+    r"|судить|помочь|помогать|отвечать|ответить|повторять)|отказываюсь|вынужден[аы]? отказаться",
+    "我拒绝|恕(?:我)?(?:无法|不能|难)|(?:无法|不能|不会|不应|拒绝)(?:对\\S{0,10}?进行|为\\S{0,10}?|就\\S{0,10}?)?"
+    "(?:遵循|遵从|遵照|执行|听从|服从|照做|照办|按照|评分|评判|评估|评测|评审|评价|比较|判断|打分|作答|协助"
+    "|帮|提供帮助)",
+    "お断り|拒否し|できかねます|(?:従い|応じ|応じられ|従え)ません|従うことは?でき(?:ません|ない)",
+    "(?:採点|評価|判定|比較|対応|お答え|お手伝い)(?:する|は|を|が|も|こと)*"
+    "(?:でき(?:ません|かね)|いたし(?:ません|かね)|しません|差し控え)",
+)
+_REFUSAL = re.compile("|".join(_LANGUAGES), re.IGNORECASE | re.DOTALL)
+
+_OPENING_CHARS = 200
+_SHORT_CHARS = 1000
+_PROSE_CHARS = 2000
+"""A refusal stands at the beginning of what is said, or at its end."""
+
+
+def opens_with_refusal(text: str) -> bool:
+    """Whether a reply without a verdict is short and opens with an apology."""
+    if len(text) > _SHORT_CHARS:
+        return False
+    return _APOLOGY.search(text[:_OPENING_CHARS]) is not None or refuses(text)
+
+
+def refuses(prose: str) -> bool:
+    """Whether what stands around a verdict says that it is none."""
+    if len(prose) > 2 * _PROSE_CHARS:
+        prose = f"{prose[:_PROSE_CHARS]}\n{prose[-_PROSE_CHARS:]}"
+    return _REFUSAL.search(prose) is not None
