@@ -70,3 +70,7 @@ def test_the_shipped_schema_is_that_of_the_code() -> None:
 
     shipped = (resources.files("evenhand") / "suite.schema.json").read_text(encoding="utf-8")
     assert json.loads(shipped) == suite_schema()
+
+
+def test_a_judge_that_sends_nothing_loads_no_http_client() -> None:
+    assert "aiohttp" not in loaded_by("import evenhand.judges.openai, evenhand.cli.run")
