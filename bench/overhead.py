@@ -1,11 +1,14 @@
 """What Evenhand costs on top of the bare requests: one run, side by side.
 
 A loopback server in a process of its own answers at once. The same units go through the engine of
-`evenhand run` with the durable ledger, and the same request bodies through a bare aiohttp loop. A
-sample is one call, a pair is two; figures are by call.
+`evenhand run` with the durable ledger, the same request bodies through a bare aiohttp loop, and
+the same bytes, made beforehand, through raw sockets: the floor, which reads and writes no JSON. A
+sample is one call, a pair is two; figures are by call, in CPU of the client, as ratios to bare and
+floor.
 
     python bench/overhead.py                     5,000 calls of each protocol, 64 and 256 wide
     python bench/overhead.py --protocols rubric --calls 100000 --widths 64
+    python bench/overhead.py --schemes https     over TLS; needs the command openssl
 """
 
 from __future__ import annotations
@@ -15,12 +18,16 @@ import asyncio
 import json
 import os
 import resource
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -155,6 +162,54 @@ def bare_side(folder: Path, url: str, width: int) -> dict[str, float]:
     return measured(lambda: asyncio.run(loop()))
 
 
+class Raw(asyncio.Protocol):
+    """One kept connection, one answer at a time."""
+
+    def __init__(self) -> None:
+        self.buffer = b""
+        self.answer: asyncio.Future[bytes] | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        end = self.buffer.find(b"\r\n\r\n") + 4
+        size = self.buffer[:end].lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+        if end >= 4 and len(self.buffer) >= end + int(size) and self.answer is not None:
+            body, self.buffer = self.buffer[end:], b""
+            self.answer.set_result(body)
+
+
+def floor_side(folder: Path, url: str, width: int) -> dict[str, float]:
+    from evenhand.engine.loop import run_in_loop
+
+    target = urlsplit(url)
+    head = f"POST {target.path}/chat/completions HTTP/1.1\r\nHost: {target.netloc}\r\n"
+    ready = [f"{head}Content-Length: {len(b)}\r\n\r\n".encode() + b for b in bodies(folder)]
+
+    async def loop() -> None:
+        source, running = iter(ready), asyncio.get_running_loop()
+        context = ssl.create_default_context() if target.scheme == "https" else None
+
+        async def worker() -> None:
+            transport, raw = await running.create_connection(
+                Raw, str(target.hostname), target.port or 0, ssl=context
+            )
+            for request in source:
+                raw.answer = running.create_future()
+                transport.write(request)
+                await raw.answer
+            transport.close()
+
+        await asyncio.gather(*(worker() for _ in range(width)))
+
+    return measured(lambda: run_in_loop(loop()))
+
+
+SIDES = {"floor": floor_side, "bare": bare_side}
+
+
 def in_child(side: str, folder: Path, url: str, width: int) -> dict[str, float]:
     """One side in a fresh process, so that peaks and CPU are its own."""
     options = ["--side", side, "--folder", str(folder), "--url", url, "--width", str(width)]
@@ -169,45 +224,78 @@ def in_child(side: str, folder: Path, url: str, width: int) -> dict[str, float]:
 
 
 def compare(protocol: str, calls: int, width: int, url: str) -> None:
-    found: dict[str, dict[str, float]] = {}
+    """One table: each side with its ratios to the bare loop and to the floor."""
+    sides: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_suite(folder, protocol, calls, width, url)
-        for side in ("bare", "evenhand"):
-            found[side] = in_child(side, folder, url, width)
-        found["again, from the ledger"] = in_child("evenhand", folder, url, width)
-    bare = found["bare"]["cpu"]
-    print(f"\n{protocol}, {calls} calls, {width} wide")
-    print(f"{'':24}{'calls/s':>10}{'CPU ms':>10}{'ratio':>8}{'peak MB':>9}{'wall s':>8}")
-    for side, got in found.items():
-        each = 1000 * got["cpu"] / calls
+        for side in (*SIDES, "evenhand"):
+            sides[side] = in_child(side, folder, url, width)
+        sides["again, from the ledger"] = in_child("evenhand", folder, url, width)
+    bare, floor = sides["bare"]["cpu"], sides["floor"]["cpu"]
+    print(f"\n{protocol}, {calls} calls, {width} wide, {urlsplit(url).scheme}")
+    print(
+        f"{'':24}{'calls/s':>9}{'CPU ms':>9}{'of bare':>9}{'of floor':>10}"
+        f"{'peak MB':>9}{'wall s':>8}"
+    )
+    for side, measures in sides.items():
+        cpu = measures["cpu"]
         print(
-            f"{side:24}{calls / got['wall']:>10.0f}{each:>10.3f}{got['cpu'] / bare:>8.2f}"
-            f"{got['peak_mb']:>9.0f}{got['wall']:>8.1f}"
+            f"{side:24}{calls / measures['wall']:>9.0f}{1000 * cpu / calls:>9.3f}"
+            f"{cpu / bare:>9.2f}{cpu / floor:>10.2f}"
+            f"{measures['peak_mb']:>9.0f}{measures['wall']:>8.1f}"
         )
+
+
+@contextmanager
+def certified(scheme: str) -> Iterator[str]:
+    """The file of a certificate for this machine with its key, which this process and its children
+    trust; empty for http."""
+    if scheme == "http":
+        yield ""
+        return
+    with tempfile.TemporaryDirectory() as name:
+        certificate = Path(name) / "certificate.pem"
+        subprocess.run(
+            [*OPENSSL, "-keyout", str(certificate), "-out", str(certificate)],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+        os.environ["SSL_CERT_FILE"] = str(certificate)
+        yield str(certificate)
+        del os.environ["SSL_CERT_FILE"]
+
+
+OPENSSL = (
+    *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+    *("-nodes", "-days", "2", "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1"),
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--protocols", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--schemes", nargs="+", choices=["http", "https"], default=["http"])
     parser.add_argument("--calls", type=int, default=5000)
     parser.add_argument("--widths", type=int, nargs="+", default=[64, 256])
-    parser.add_argument("--side", choices=["bare", "evenhand"])
+    parser.add_argument("--side", choices=[*SIDES, "evenhand"])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--url")
     parser.add_argument("--width", type=int)
-    given = parser.parse_args()
-    if given.side == "bare":
-        print(json.dumps(bare_side(given.folder, given.url, given.width)))
-    elif given.side == "evenhand":
-        print(json.dumps(evenhand_side(given.folder)))
-    else:
-        from tests.provider import child
+    options = parser.parse_args()
+    if options.side == "evenhand":
+        print(json.dumps(evenhand_side(options.folder)))
+        return
+    if options.side:
+        print(json.dumps(SIDES[options.side](options.folder, options.url, options.width)))
+        return
+    from tests.provider import child
 
-        with child("fast") as url:
-            for protocol in given.protocols:
-                for width in given.widths:
-                    compare(protocol, given.calls, width, url)
+    for scheme in options.schemes:
+        with certified(scheme) as certificate, child("fast", certificate=certificate) as url:
+            for protocol in options.protocols:
+                for width in options.widths:
+                    compare(protocol, options.calls, width, url)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import ssl
 from collections import Counter
 from typing import Any
 
@@ -20,16 +21,24 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d
 class FastProvider:
     """The server; `counts` tells how often each body was answered."""
 
-    def __init__(self, *, delay: float = 0.0) -> None:
+    def __init__(self, *, delay: float = 0.0, certificate: str = "") -> None:
+        """`certificate` is a file with a certificate and its key, for https."""
         self.counts: Counter[bytes] = Counter()
-        self.delay = delay
+        self.delay, self.certificate = delay, certificate
         self.url = ""
         self._server: asyncio.Server | None = None
 
     async def start(self, port: int = 0) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Connection(self), "127.0.0.1", port)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        context = None
+        if self.certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate)
+        self._server = await loop.create_server(
+            lambda: Connection(self), "127.0.0.1", port, ssl=context
+        )
+        address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        self.url = f"{'https' if context else 'http'}://{address}"
 
     async def stop(self) -> None:
         if self._server is not None:

@@ -485,11 +485,12 @@ BEHAVIOURS: dict[str, Behaviour] = {
 
 
 @contextlib.contextmanager
-def child(behaviour: str = "fast", *, delay: float = 0.0) -> Generator[str]:
-    """The provider in a process of its own; gives its URL, ends with the block or its parent."""
+def child(behaviour: str = "fast", *, delay: float = 0.0, certificate: str = "") -> Generator[str]:
+    """The provider in a process of its own; gives its URL, ends with the block or its parent. With
+    a certificate, which only `fast` can have, it speaks https."""
     command = [sys.executable, "-m", "tests.provider", "--behaviour", behaviour, "--piped"]
     with subprocess.Popen(
-        [*command, "--delay", str(delay)],
+        [*command, "--delay", str(delay), "--certificate", certificate],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -502,11 +503,11 @@ def child(behaviour: str = "fast", *, delay: float = 0.0) -> Generator[str]:
             process.terminate()
 
 
-def _named(name: str, delay: float) -> Any:
+def _named(name: str, delay: float, certificate: str) -> Any:
     if name == "fast":
         from tests.fast_provider import FastProvider
 
-        return FastProvider(delay=delay)
+        return FastProvider(delay=delay, certificate=certificate)
     behaviour = BEHAVIOURS[name]
     return Provider(pausing(delay, behaviour) if delay else behaviour, keep=False)
 
@@ -516,9 +517,10 @@ async def _main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--behaviour", choices=sorted(BEHAVIOURS), default="fast")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--certificate", default="", help="of `fast`: a certificate and its key")
     parser.add_argument("--piped", action="store_true", help="end when stdin is closed")
     asked = parser.parse_args()
-    provider = _named(asked.behaviour, asked.delay)
+    provider = _named(asked.behaviour, asked.delay, asked.certificate)
     await provider.start(asked.port)
     print(provider.url, flush=True)
     if asked.piped:
