@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.report.terminal.judges import judge_tables, trust_sentences
 from evenhand.report.terminal.tables import cut, safe, table
 from evenhand.stats.agreement.coefficient import Coefficient
 from evenhand.stats.agreement.table import Agreement, Confusion, CorrectedRow, Row
@@ -53,6 +54,9 @@ _WIDE = 26
 def agreement_lines(about: Mapping[str, Any], agreement: Agreement) -> Iterator[RenderableType]:
     """All that is to be printed, from top to bottom."""
     yield _heading(about, agreement)
+    labels = about["against"] and (about["against"].partition(":")[2] or about["against"])
+    for sentence in trust_sentences(agreement, labels):
+        yield Text(safe(sentence))
     full, brief = _arranged(agreement.rows)
     for row in full:
         yield Text(f"\n{safe(row.dimension)}{_between(row)}", style="bold")
@@ -65,6 +69,7 @@ def agreement_lines(about: Mapping[str, Any], agreement: Agreement) -> Iterator[
         yield _brief(brief)
         if len(brief) > ROWS_SHOWN:
             yield Text(f"and {len(brief) - ROWS_SHOWN} more; all with --json", style="dim")
+    yield from judge_tables(agreement, about["level"])
     if agreement.corrected:
         what = "win rates" if agreement.corrected[0].of == "candidate" else "means"
         yield Text(f"\n{what} by the judge, corrected by labels, by labels alone", style="bold")

@@ -14,9 +14,11 @@ import numpy as np
 
 from evenhand.errors import UsageError, quoted
 from evenhand.stats.agreement import pairing
+from evenhand.stats.agreement.closer import JudgeContrast, Rated, judge_contrasts
 from evenhand.stats.agreement.corrected import corrected_rows, label_notes, levels_of
 from evenhand.stats.agreement.figures import Kind, ScoreKind, Ties, VoteKind, whys
 from evenhand.stats.agreement.pairing import TIE, Column, Pairs
+from evenhand.stats.agreement.position import position_leans
 from evenhand.stats.agreement.ratings import Joined, Ratings, join_scores, join_votes
 from evenhand.stats.agreement.table import Agreement, CorrectedRow, Row
 from evenhand.stats.tables import NONE, UNCERTAIN, Field, Ints, Scores, Votes, field_named
@@ -48,7 +50,10 @@ def agreement_of_votes(
     notes = list(_vote_notes([table for table in (votes, others) if table is not None], ties))
     if len(joined.candidates) > 2:
         notes.append("first and second are the two candidates of a pair in order of their names")
-    return _agreement(_Request(joined, kind, majority, by), notes)
+    agreement = _agreement(_Request(joined, kind, majority, by), notes)
+    judged_by = [joined.run.judges[judge] for judge in joined.run.present]
+    leans = position_leans(votes, judged_by, level) if len(judged_by) <= JUDGES else ()
+    return replace(agreement, positions=leans)
 
 
 def _vote_notes(tables: Sequence[Votes], ties: Ties) -> Iterator[str]:
@@ -115,11 +120,12 @@ def _agreement(request: _Request, notes: list[str]) -> Agreement:
         notes.append(f"only one side has: {', '.join(alone)}")
     rated = _rated(run, dimensions)
     corrected: list[CorrectedRow] = []
+    contrasts: tuple[JudgeContrast, ...] = ()
+    if len(run.present) > JUDGES:
+        notes.append(f"more than {JUDGES} judges are not compared two by two; see --judge")
     if against is None:
         run, rater_notes = _as_raters(run)
         notes += rater_notes
-        if len(run.present) > JUDGES:
-            notes.append(f"more than {JUDGES} judges are not compared two by two; see --judge")
         matched = np.flatnonzero(_judges_per_unit(run, dimensions, request.joined.cluster.size) > 1)
         rows = [row for name in dimensions for row in _among(request, run, name, field)]
         only_run, only_other = np.setdiff1d(rated, matched).size, 0
@@ -129,6 +135,7 @@ def _agreement(request: _Request, notes: list[str]) -> Agreement:
         rows = [row for name in dimensions for row in _against(request, name, field)]
         only_run, only_other = rated.size - matched.size, rated_against.size - matched.size
         corrected = corrected_rows(request.joined, dimensions, field, request.kind.level)
+        contrasts = _contrasts(request, dimensions)
         notes += _side_notes(run, against, request.majority, matched.size)
         notes += label_notes(corrected)
     notes += _row_notes(rows)
@@ -140,6 +147,7 @@ def _agreement(request: _Request, notes: list[str]) -> Agreement:
         failed_other=0 if against is None else _failed(against, dimensions),
         rows=tuple(rows),
         corrected=tuple(corrected),
+        judges=contrasts,
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -193,17 +201,44 @@ def _against(request: _Request, name: str, field: Field | None) -> Iterator[Row]
     assert joined.against is not None
     run, against = _column(joined.run, name), _column(joined.against, name)
     single = kind.per_unit if request.majority else _as_they_are
-    labels = single(against)
-    pairs = kind.pairs(pairing.against(single(run), labels))
+    pairs = kind.pairs(pairing.against(single(run), single(against)))
     yield _compared(request, name, pairs)
-    present = joined.run.present
-    for judge in present if len(present) > 1 else ():
-        judged = single(run.where(run.judge == judge))
-        of_judge = kind.pairs(pairing.against(judged, labels))
+    for judge, of_judge in _of_judges(request, name).items():
         yield replace(_compared(request, name, of_judge), judge=joined.run.judges[judge])
     for variant, code in levels_of(field):
         of_variant = pairs.where(field.codes[pairs.unit] == code) if field else pairs
         yield replace(_compared(request, name, of_variant), variant=variant)
+
+
+def _of_judges(request: _Request, name: str) -> dict[int, Pairs]:
+    """The ratings of each judge beside the labels; none where there is one judge alone."""
+    joined, kind = request.joined, request.kind
+    assert joined.against is not None
+    run, against = _column(joined.run, name), _column(joined.against, name)
+    single = kind.per_unit if request.majority else _as_they_are
+    labels, present = single(against), joined.run.present
+    return {
+        judge: kind.pairs(pairing.against(single(run.where(run.judge == judge)), labels))
+        for judge in (present if len(present) > 1 else ())
+    }
+
+
+def _contrasts(request: _Request, dimensions: Sequence[str]) -> tuple[JudgeContrast, ...]:
+    """Every two judges on the same labels."""
+    joined = request.joined
+    if not 1 < len(joined.run.present) <= JUDGES:
+        return ()
+    rated = [
+        Rated(
+            dimension=name,
+            judges=of_judges,
+            cluster=joined.cluster,
+            figures=request.kind.distances(list(of_judges.values()), joined.ends.get(name)),
+        )
+        for name in dimensions
+        if (of_judges := _of_judges(request, name))
+    ]
+    return judge_contrasts(rated, joined.run.judges, request.kind.level)
 
 
 def _as_they_are(column: Column) -> Column:

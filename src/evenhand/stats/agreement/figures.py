@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.stats.agreement import pairing
 from evenhand.stats.agreement.alpha import alpha, gwet
 from evenhand.stats.agreement.classification import macro
+from evenhand.stats.agreement.closer import Figure
 from evenhand.stats.agreement.coefficient import (
     NOTHING,
     Coefficient,
@@ -60,6 +61,12 @@ class Kind(Protocol):
 
     def panel(self, column: Column, cluster: Ints) -> Figures:
         """Of any number of judges among themselves, one rating each a unit."""
+        ...
+
+    def distances(
+        self, sides: Sequence[Pairs], ends: tuple[float, float] | None
+    ) -> dict[Figure, float]:
+        """By which figures judges are held against each other, and the most that each can be."""
         ...
 
     def confusion(self, pairs: Pairs) -> Confusion | None:
@@ -112,6 +119,11 @@ class VoteKind:
             "alpha": alpha(item, value, scale="nominal", cluster=cluster, level=level),
             "ac1": gwet(item, value, cluster=cluster, level=level),
         }
+
+    def distances(
+        self, sides: Sequence[Pairs], ends: tuple[float, float] | None
+    ) -> dict[Figure, float]:
+        return {"agreement": 1.0}
 
     def confusion(self, pairs: Pairs) -> Confusion | None:
         return _confusion(pairs, np.arange(float(len(self.labels))), self.labels)
@@ -199,6 +211,18 @@ class ScoreKind:
             "ac2": weighted,
             **_errors(pairs.a - pairs.b, among, level),
         }
+
+    def distances(
+        self, sides: Sequence[Pairs], ends: tuple[float, float] | None
+    ) -> dict[Figure, float]:
+        values = np.concatenate([np.concatenate([side.a, side.b]) for side in sides])
+        if not values.size:
+            return {}
+        low, high = (float(values.min()), float(values.max())) if ends is None else ends
+        figures: dict[Figure, float] = {"mae": max(high - low, float(np.ptp(values)))}
+        if np.unique(values).size <= CATEGORIES:
+            figures = {"agreement": 1.0, **figures}
+        return figures
 
     def confusion(self, pairs: Pairs) -> Confusion | None:
         levels = np.unique(np.concatenate([pairs.a, pairs.b]))

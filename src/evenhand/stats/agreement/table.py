@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from evenhand.stats.agreement.closer import JudgeContrast
 from evenhand.stats.agreement.coefficient import Coefficient
+from evenhand.stats.agreement.position import PositionLean
 from evenhand.stats.agreement.ppi import Corrected
 
 
@@ -94,6 +96,10 @@ class Agreement:
     rows: tuple[Row, ...]
     corrected: tuple[CorrectedRow, ...]
     notes: tuple[str, ...]
+    judges: tuple[JudgeContrast, ...] = ()
+    """Every two judges on the same labels, where there are labels."""
+    positions: tuple[PositionLean, ...] = ()
+    """Of each judge of pairs that was asked in both orders."""
 
     def row(
         self,
@@ -118,5 +124,7 @@ class Agreement:
             "failures": {"run": self.failed_run, "against": self.failed_other},
             "rows": [row.json() for row in self.rows],
             "corrected": [row.json() for row in self.corrected],
+            "judges": [contrast.json() for contrast in self.judges],
+            "positions": [lean.json() for lean in self.positions],
             "notes": list(self.notes),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -201,8 +201,18 @@ def _within(votes: Votes, rows: Bools, options: Options) -> Options:
     return options if there else replace(options, anchor=None)
 
 
-def orders(votes: Votes) -> Orders:
-    """How the two passes of each first round agree; a vote seen in one order says nothing."""
+class OrderCounts(NamedTuple):
+    """Of each first round that was asked in both orders: its topic, how many of its two passes the
+    first slot won, how many have a winner, and whether they agree."""
+
+    topic: Ints
+    slots: Ints
+    decided: Ints
+    agree: Bools
+
+
+def order_counts(votes: Votes) -> OrderCounts:
+    """What the first rounds of votes say in both orders; a vote seen in one order says nothing."""
     passes, size = votes.passes, len(votes.first)
     pass_counts = np.bincount(passes.vote, minlength=size)
     turned = np.bincount(passes.vote[passes.turned], minlength=size)
@@ -210,18 +220,28 @@ def orders(votes: Votes) -> Orders:
     outcomes = np.full((2, size), NONE)
     outcomes[passes.turned.astype(int), passes.vote] = passes.outcome
     plain, back = outcomes[:, complete]
-    agree = (plain == back).astype(float)
-    topic = votes.topic[complete]
-    slots = (plain == FIRST).astype(int) + (back == SECOND)
-    decided = (plain != TIE).astype(int) + (back != TIE)
-    return Orders(
-        consistency=_by_topic(topic, agree, np.ones(len(topic))),
-        first_slot=_by_topic(topic, slots.astype(float), decided.astype(float)),
-        first_rounds=int(complete.sum()),
-        contradictions=int((plain != back).sum()),
+    return OrderCounts(
+        topic=votes.topic[complete],
+        slots=(plain == FIRST).astype(np.int64) + (back == SECOND),
+        decided=(plain != TIE).astype(np.int64) + (back != TIE),
+        agree=plain == back,
     )
 
 
-def _by_topic(topic: Ints, hits: Floats, trials: Floats) -> Proportion:
+def orders(votes: Votes, level: float = 0.95) -> Orders:
+    """How the two passes of each first round agree."""
+    counts = order_counts(votes)
+    every = np.ones(counts.topic.size)
+    return Orders(
+        consistency=_by_topic(counts.topic, counts.agree.astype(float), every, level),
+        first_slot=_by_topic(
+            counts.topic, counts.slots.astype(float), counts.decided.astype(float), level
+        ),
+        first_rounds=counts.topic.size,
+        contradictions=int((~counts.agree).sum()),
+    )
+
+
+def _by_topic(topic: Ints, hits: Floats, trials: Floats, level: float) -> Proportion:
     summed = (np.bincount(topic, weights=counts) for counts in (hits, trials))
-    return clustered(zip(*(sums.tolist() for sums in summed), strict=True))
+    return clustered(zip(*(sums.tolist() for sums in summed), strict=True), level)
