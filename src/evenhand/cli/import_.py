@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -23,6 +24,9 @@ from evenhand.data.foreign import LAYOUTS
 from evenhand.measures import Rule
 from evenhand.report.terminal.tables import console, cut, safe
 from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.imports.labels import KIND as LABELS
+from evenhand.runs.imports.labels import KnownPairs
+from evenhand.runs.recorded import find_run
 
 NAMES_SHOWN = 12
 
@@ -33,9 +37,14 @@ NAMES_SHOWN = 12
 )
 @click.option(
     "--kind",
-    required=True,
     type=click.Choice(list(LAYOUTS)),
     help="The layout of the files: tidy votes or scores, or that of another tool.",
+)
+@click.option(
+    "--for",
+    "labelled",
+    metavar="RUN",
+    help="Labels that people gave to pairs of RUN: pair_id, annotator, winner (1, 2, tie).",
 )
 @click.option(
     "--map",
@@ -63,7 +72,8 @@ NAMES_SHOWN = 12
 @json_option
 def import_command(
     files: tuple[Path, ...],
-    kind: str,
+    kind: str | None,
+    labelled: str | None,
     moves: tuple[str, ...],
     name: str | None,
     judge: str | None,
@@ -76,7 +86,15 @@ def import_command(
 
     A verdict that cannot be read stays in as a failed judgment. Importing the same files again
     gives the same run.
+
+    \b
+    evenhand import votes.csv --kind votes
+    evenhand import labels.csv --for latest      then: evenhand agreement
     """
+    if (kind is None) == (labelled is None):
+        raise click.UsageError("say either --kind or --for RUN")
+    if labelled and key:
+        raise click.UsageError("--key does not go with --for: the pairs are those of the run")
     options = Options(
         columns=_columns(moves),
         name=name,
@@ -85,17 +103,23 @@ def import_command(
         on_conflict=on_conflict,
         notice=notice,
     )
-    opened = store_at(store, must_exist=False)
+    opened = store_at(store, must_exist=labelled is not None)
     try:
-        imported = wait(import_files(opened, files, kind, options))
+        if labelled is not None:
+            run = find_run(opened.archive, labelled)
+            options = replace(options, known=KnownPairs(opened.archive, run))
+        imported = wait(import_files(opened, files, kind or LABELS, options))
     finally:
         opened.close()
+    if options.known is not None and options.known.left_out:
+        left_out = _counted(options.known.left_out, "row")
+        notice(f"{left_out} about pairs that run {options.known.run} does not have: left out")
     if sum(imported.tally.failures.values()) > imported.tally.verdicts:
         notice("most judgments could not be read: are --kind and --map right?")
     if as_json:
         print_json(imported.json())
     else:
-        _print(imported, store)
+        _print(imported, store, options.known)
 
 
 def _columns(moves: tuple[str, ...]) -> dict[str, str]:
@@ -108,7 +132,7 @@ def _columns(moves: tuple[str, ...]) -> dict[str, str]:
     return columns
 
 
-def _print(imported: Imported, store: str | None) -> None:
+def _print(imported: Imported, store: str | None, known: KnownPairs | None) -> None:
     out, summary, tally = console(), imported.json(), imported.tally
     failed = sum(summary["failures"].values())
     out.print(Text(f"run {imported.run}", style="bold").append(f"  {safe(imported.name)}"))
@@ -124,9 +148,12 @@ def _print(imported: Imported, store: str | None) -> None:
     for line in _about(imported):
         out.print(cut(line, out.width))
     where = store_flag(store, Path()) if store else ""
-    next_one = "leaderboard" if imported.shape == "votes" else "compare"
-    by = "" if imported.shape == "votes" else " --by FIELD"
-    out.print(f"next: evenhand {next_one} {imported.run}{by}{where}", soft_wrap=True)
+    command = f"leaderboard {imported.run}"
+    if imported.shape == "scores":
+        command = f"compare {imported.run} --by FIELD"
+    if known is not None:
+        command = f"agreement {known.run} --against {imported.run}"
+    out.print(f"next: evenhand {command}{where}", soft_wrap=True)
 
 
 def _about(imported: Imported) -> list[str]:

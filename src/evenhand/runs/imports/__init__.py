@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.files import require_file
-from evenhand.data.foreign import LAYOUTS, TidyRow
+from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import IncomingUnit, Store
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
 from evenhand.measures import Rule
+from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
@@ -44,6 +45,8 @@ class Options:
     key: Sequence[str] = ()
     """The columns that tell units apart; nothing: those of the layout, or found out."""
     on_conflict: Rule = "uncertain"
+    known: KnownPairs | None = None
+    """The pairs that the files hold labels for."""
     notice: Callable[[str], None] = lambda message: None
     """Told now and then how far it is."""
 
@@ -102,12 +105,17 @@ async def import_files(
     options = options or Options()
     for path in paths:
         require_file(path)
-    rows = _rows(paths, kind, options)
+    layout = LAYOUTS[kind] if options.known is None else Layout(options.known.read, ("unit",))
+    rows = _rows(paths, layout, options)
     first = next(rows)
-    key = options.key or _present(LAYOUTS[kind].key, first.value, len(paths) > 1)
+    key = options.key or _present(layout.key, first.value, len(paths) > 1)
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in ("votes", "scores") else kind)
-    gathered = (VoteRows if first.shape == "votes" else ScoreRows)(kind, tuple(key), judge)
+    gathered = (
+        VoteRows(kind, tuple(key), judge, options.known)
+        if first.shape == "votes"
+        else ScoreRows(kind, tuple(key), judge)
+    )
     with gathered:
         gathered.fill(_alike(chain([first], rows), first))
         name = options.name or _stem(paths[0])
@@ -135,14 +143,16 @@ async def import_files(
         )
 
 
-def _rows(paths: Sequence[Path], kind: str, options: Options) -> Iterator[TidyRow]:
+def _rows(paths: Sequence[Path], layout: Layout, options: Options) -> Iterator[TidyRow]:
     number = 0
     for path in paths:
-        for row in LAYOUTS[kind].read(path, options.columns):
+        for row in layout.read(path, options.columns):
             number += 1
             if number % ROWS_A_NOTICE == 0:
                 options.notice(f"{number:,} rows read")
             yield row
+    if not number and options.known is not None and options.known.left_out:
+        raise options.known.none_known()
     if not number:
         raise UsageError("there is nothing to import", advice="Name a file that holds judgments.")
 

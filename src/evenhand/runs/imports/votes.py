@@ -37,6 +37,7 @@ from evenhand.kinds.pairwise.verdict import (
 )
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.imports.keys import Columns, key_values
+from evenhand.runs.imports.labels import KnownPair, KnownPairs
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
 
@@ -122,8 +123,10 @@ class VoteRows:
 
     shape: Literal["votes"] = "votes"
 
-    def __init__(self, kind: str, key: tuple[str, ...], judge: str) -> None:
-        self.kind, self.key, self._judge = kind, key, judge
+    def __init__(
+        self, kind: str, key: tuple[str, ...], judge: str, known: KnownPairs | None = None
+    ) -> None:
+        self.kind, self.key, self._judge, self._known = kind, key, judge, known
         self.tally, self._columns, self._spool = Tally(), Columns(), Spool(_COLUMNS)
         self.judges: list[str] = []
 
@@ -169,6 +172,8 @@ class VoteRows:
         by_unit = groupby(rows_of_votes, key=lambda row: row.unit)
         for opening, (_, rows) in zip(self._openings(), by_unit, strict=True):
             pair, unit = _pair(*opening)
+            if self._known is not None:
+                pair, unit = _as_known(self._known.pairs[unit.id], unit)
             first = opening[0][_META]
             texts: list[tuple[int, int, JudgmentText]] = []
             for judge, group in groupby(rows, key=lambda row: row.judge):
@@ -225,6 +230,12 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
         ),
     }
     return pair, IncomingUnit(ident, origin, jsontext.swift(body))
+
+
+def _as_known(known: KnownPair, unit: IncomingUnit) -> tuple[_Pair, IncomingUnit]:
+    """A pair of votes as the run has it that knew it before."""
+    pair = _Pair(known.id, known.first, known.second, known.meta)
+    return pair, unit._replace(body=known.body)
 
 
 def settled(pair: _Pair, rows: Sequence[_Row], judge: str) -> list[Judgment]:
