@@ -19,7 +19,7 @@ from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError
 from evenhand.ledger.ports import Archive, Store
 from evenhand.results.rows import ONLY
-from evenhand.runs.differences import folder_note
+from evenhand.runs.differences import folder_note, with_present_suite
 from evenhand.runs.prepare import environment
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
@@ -104,7 +104,7 @@ def recorded(url: str | None, run: str, where: Sequence[str] = ()) -> tuple[Arch
 
     archive = archive_at(url)
     try:
-        run_record = find_run(archive, run)
+        run_record = with_present_suite(find_run(archive, run), Path(), environment())
         folder_notice(run_record)
         return archive, select(archive, run_record, where)
     except BaseException:

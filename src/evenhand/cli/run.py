@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
 from evenhand.cli.views import run_figures, run_json
@@ -20,8 +21,12 @@ from evenhand.runs.forecast import forecast
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import environment, prepare
+from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive, open_store
 from evenhand.suite import FILE, load_suite
+
+if TYPE_CHECKING:
+    from evenhand.report.html.build import Report
 
 
 @click.command("run")
@@ -157,11 +162,45 @@ def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: boo
         out.print(f"\n{decision_text(summary.decided)}")
     for caveat in sorted({seat.judge.caveat for seat in plan.seats} - {""}):
         out.print(f"\nNote: {caveat}")
+    report = _answer(out, summary, store) if counts.verdicts else None
     if counts.verdicts or counts.failures:
-        out.print(f"\nLook closer:  evenhand show {summary.run}{flag}", soft_wrap=True)
-    if counts.verdicts:
-        export = f"evenhand export {summary.run} -o out.jsonl{flag}"
-        out.print(f"Take it away: {export}", soft_wrap=True)
+        out.print()
+        for label, command in _next_commands(summary.run, report):
+            out.print(f"{label:13} evenhand {command}{flag}", soft_wrap=True)
+
+
+def _answer(out: Console, summary: Summary, store: Archive) -> Report | None:
+    """Print what the run says, unless it stopped early, which was told; a question of the suite
+    that its data cannot answer is told and does no harm."""
+    # They need numpy, which other ends of this command do without.
+    from evenhand.report.terminal.answer import report_lines
+    from evenhand.results.report import ReportOptions, make_report
+
+    options = ReportOptions(language="en", summary=True)
+    try:
+        report = make_report(store, find_run(store, summary.run), options)
+    except UsageError as error:
+        notice(f"evenhand: {error}")
+        return None
+    if summary.decided is None:
+        out.print()
+        for line in report_lines(report):
+            out.print(line)
+    return report
+
+
+def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]:
+    """What to do with a run, each as a label and a command."""
+    yield "Look closer:", f"show {run}"
+    if report is None:
+        return
+    if report.is_pairs:
+        yield "Rank:", f"leaderboard {run}"
+    if report.differences:
+        yield "Compare:", f"compare {run}"
+    yield "Report:", f"report {run} -o report.html"
+    yield "In a browser:", "view"
+    yield "Take it away:", f"export {run} -o out.jsonl"
 
 
 def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str:

@@ -44,8 +44,8 @@ PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--p
 
 
 def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditions, Rule | None]:
-    """What the flags say, over `[gate]` and `[compare]` of the suite as the run keeps them, and the
-    rule for conflicts; raises UsageError."""
+    """What the flags say, over `[gate]` and `[compare]` of the suite, and the rule for conflicts;
+    raises UsageError."""
     manifest, pairs = recorded.manifest, recorded.has_votes
     compared = plain(manifest.compare) if manifest.compare else {}
     flag_fields = _by(flags.get("by") or (), pairs=pairs)
@@ -58,7 +58,7 @@ def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditi
         raise UsageError(
             "a gate needs a condition",
             advice=f"Give one or more: {', '.join(CONDITIONS.values())}; or a [gate] table in the"
-            " suite, and run it again.",
+            " suite.",
         )
     settings["dimensions"] = tuple(settings.pop("dimension", None) or (OVERALL,))
     settings["by"] = _by(settings.get("by") or (), pairs=pairs)

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import structs
+
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol, own_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.shared.load import Protocol, ProtocolError
-from evenhand.manifest import JudgingRecord, Manifest, rubric_json
+from evenhand.manifest import Compare, GateRule, JudgingRecord, Manifest, rubric_json
+from evenhand.runs.plan import table_record
 from evenhand.runs.recorded import Recorded
 from evenhand.runs.rules import changed_rules, rules_of
 from evenhand.suite import FILE, Suite, load_suite
@@ -107,6 +110,25 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
         path, root = suite.located("rubric", file.rubric)
         if bytes(rubric_json(read_rubric(path, protocol, root))) != bytes(record.rubric_json):
             yield f"rubric {file.rubric}"
+
+
+def with_present_suite(
+    recorded: Recorded, folder: Path, environment: Mapping[str, str]
+) -> Recorded:
+    """The run with `[compare]` and `[gate]` of the suite in a folder as they stand there now, where
+    that suite made it; what the run recorded holds where the file says nothing or cannot be read.
+    What a run that was to stop early compares was fixed before it began."""
+    suite = None
+    with suppress(UsageError, OSError):
+        suite = _suite_of(recorded, folder, environment)
+    if suite is None:
+        return recorded
+    manifest, file = recorded.manifest, suite.file
+    if file.compare is not None and not manifest.is_sequential:
+        manifest = structs.replace(manifest, compare=table_record(file.compare, Compare))
+    if file.gate is not None:
+        manifest = structs.replace(manifest, gate=table_record(file.gate, GateRule))
+    return Recorded(recorded.row, manifest, recorded.selection)
 
 
 def _suite_of(recorded: Recorded, folder: Path, environment: Mapping[str, str]) -> Suite | None:

@@ -94,9 +94,9 @@ class Plan:
             protocol=self.protocol.name,
             prompt=file.prompt,
             evenhand=version("evenhand"),
-            compare=_record(file.compare, Compare),
-            stop=_record(file.stop, Stopping),
-            gate=_record(file.gate, GateRule),
+            compare=table_record(file.compare, Compare),
+            stop=table_record(file.stop, Stopping),
+            gate=table_record(file.gate, GateRule),
         )
 
     @property
@@ -146,6 +146,6 @@ class Plan:
 T = TypeVar("T")
 
 
-def _record(part: BaseModel | None, record: type[T]) -> T | None:
+def table_record(part: BaseModel | None, record: type[T]) -> T | None:
     """A table of the suite as the manifest keeps it."""
     return None if part is None else msgspec.convert(part.model_dump(), record)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from evenhand.engine.loop import run_in_loop
@@ -18,6 +19,8 @@ from evenhand.report.html.render import render
 from evenhand.results import pages
 from evenhand.results.pages import REACH, WINDOW, Standing, read_place
 from evenhand.results.report import ReportOptions, make_report
+from evenhand.runs.differences import with_present_suite
+from evenhand.runs.prepare import environment
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.runs.settle import settle_run
 from evenhand.web.stores import FigureCache, Patience, Stores
@@ -52,9 +55,10 @@ class Desk:
         """The run that a command line would name so; raises NotFound."""
         runs = {recorded.id: recorded for recorded in self.runs()}
         try:
-            return runs[named_run([recorded.row for recorded in runs.values()], name).id]
+            recorded = runs[named_run([recorded.row for recorded in runs.values()], name).id]
         except UsageError as error:
             raise NotFound(error.what, advice=error.advice) from None
+        return with_present_suite(recorded, Path(), environment())
 
     def standings(self, runs: Sequence[Recorded]) -> list[Standing | None]:
         """How runs stand, as far as it can be counted in the time of one page."""
@@ -92,7 +96,7 @@ class Desk:
 
     def report(self, recorded: Recorded) -> Report | None:
         """What the judgments of a run come to; None while it is being computed."""
-        key = ("report", recorded.row.id)
+        key = ("report", recorded.row.id, recorded.manifest.compare)
         make: Callable[[Archive], Report] = lambda store: make_report(  # noqa: E731
             store, recorded, ReportOptions(summary=True)
         )

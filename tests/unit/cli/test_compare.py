@@ -370,3 +370,41 @@ def test_one_variant_leaves_nothing_to_compare(call: CallCommand, tmp_path: Path
     call("run")
     said = call("compare")
     assert said.code == 2 and "nothing to compare by" in said.err and "--by FIELD" in said.err
+
+
+def test_run_ends_with_the_answer_and_what_comes_next(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    units = [unit(q, v, s) for q in range(20) for v, s in (("v1", 1), ("v2", 5))]
+    write_suite(tmp_path, units, READ, judge=SCORES)
+    out = call("run").out
+    run = out.split()[1]
+    answer = out.index("v2 is better than v1 overall: 0.25 -> 0.75 of 1 (+0.50 [")
+    assert f"evenhand compare {run}\n" in out[answer:]
+    assert f"evenhand report {run} -o report.html\n" in out[answer:]
+    assert "evenhand view\n" in out[answer:]
+    first = call("compare").out.splitlines()[0]
+    assert first in out, "the same sentence"
+
+
+def test_the_question_of_the_suite_file_is_read_as_it_stands_now(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    units = [unit(q, v, s) for q in range(8) for v, s in (("v1", 1), ("v2", 5), ("v3", 3))]
+    write_suite(tmp_path, units, READ, judge=SCORES)
+    run = call("run", "--json").json["run"]
+    assert call("compare", "--json").json["baseline"] == "v1"
+    file = tmp_path / "evenhand.toml"
+    text = file.read_text()
+    file.write_text(f'{text}\n[compare]\nbaseline = "v3"\n[gate]\nmin_mean = 0.9\n')
+    assert call("compare", "--json").json["baseline"] == "v3"
+    gate = call("gate", "--json")
+    assert gate.json["run"] == run and "0.9" in " ".join(gate.json["reasons"])
+    assert call("compare", "--baseline", "v2", "--json").json["baseline"] == "v2"
+
+
+def test_a_field_that_the_data_lack_does_not_fail_a_run(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, [unit(0, "v1", 3)], READ, judge=SCORES, compare={"by": ["colour"]})
+    said = call("run")
+    assert said.code == 0 and "colour" in said.err and "evenhand show" in said.out

@@ -337,22 +337,28 @@ def test_the_next_steps_work_as_they_are_printed(
 ) -> None:
     write_suite(tmp_path / suite, 1)
     said = call("run", suite, *store).out
-    steps = [shlex.split(line)[2:] for line in said.splitlines() if " evenhand " in line]
-    show, export = (step[step.index("evenhand") + 1 :] for step in steps)
-    assert ("--store" in show) is (suite == "deep" or bool(store))
-    assert (call(*show).code, call(*export).code) == (0, 0)
+    steps = [line.partition(" evenhand ")[2] for line in said.splitlines()]
+    commands = {step.split()[0]: shlex.split(step) for step in steps if step}
+    assert list(commands) == ["show", "report", "view", "export"]
+    assert ("--store" in commands["show"]) is (suite == "deep" or bool(store))
+    assert {call(*commands[name]).code for name in ("show", "export")} == {0}
 
 
 def test_failures_are_told_with_what_went_wrong(call: CallCommand, tmp_path: Path) -> None:
-    long = JUDGE.replace("no luck", "no luck" + " at all" * 50)
+    long = JUDGE.replace("no luck", "no luck" + " at all" * 20 + ", lastly")
     write_suite(tmp_path, 3, {"model": "python/judge:crash"}, judge=long)
     said = call("run").out
     (line,) = (line for line in said.splitlines() if "3 x judge_crash: " in line)
-    assert "python/judge:crash failed at" in line
-    assert line.endswith("…")
+    assert line.endswith(' at all, lastly"') and "judge_crash: …" in line, "the error, not its path"
     assert len(line) <= 120
     assert "Look closer:  evenhand show" in said
     assert "export" not in said
+
+
+def test_a_reply_cut_off_says_what_to_do(call: CallCommand, tmp_path: Path) -> None:
+    cut_off = 'async def short(messages, schema, params):\n    return \'{"scores": {"corr\'\n'
+    write_suite(tmp_path, 2, {"model": "python/judge:short"}, judge=cut_off)
+    assert "2 x truncated: the reply was cut off: raise max_tokens" in call("run").out
 
 
 def test_notices_that_differ_in_numbers_alone_are_of_one_kind(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.html.answer import Sentence, comparison_answers
-from evenhand.report.html.build import Difference
+from evenhand.report.html.answer import Sentence, answers, comparison_answers
+from evenhand.report.html.build import Difference, Report
 from evenhand.report.html.page import Words, words
-from evenhand.report.html.ranks import Ranking
+from evenhand.report.html.ranks import Ranking, ranking
 from evenhand.report.terminal.tables import cut, safe, table
 from evenhand.stats.comparison.comparison import Comparison
 
 NAME = 28
+RANKED_FROM = 2
+"""Of two a sentence says all that a table would."""
 _PLAIN = str.maketrans({"→": "->", "−": "-", "–": "-", "\u00a0": " "})
 _STYLES = {"good": "green", "bad": "red"}
 
@@ -44,21 +47,30 @@ def comparison_sentences(
     yield from sentence_lines(answers)
 
 
-def ranking_table(ranking: Ranking) -> Table:
+def report_lines(report: Report) -> Iterator[RenderableType]:
+    """The answer of a run, and its ranked table where more than two are ranked."""
+    yield from sentence_lines(answers(report, english()))
+    table_of = ranking(report, english())
+    if table_of is not None and len(table_of.rows) > RANKED_FROM:
+        yield ""
+        yield ranking_table(table_of)
+
+
+def ranking_table(ranked: Ranking) -> Table:
     """The ranked table in the width of a terminal: without the outcomes, which colour what they
     are about, and the intervals of means, which the tables below have."""
-    places = [place for place in range(1, len(ranking.head)) if place != ranking.outcome]
-    heads = [plain_text(ranking.head[place]) for place in places]
+    places = [place for place in range(1, len(ranked.head)) if place != ranked.outcome]
+    heads = [plain_text(ranked.head[place]) for place in places]
     grid = table(*heads, right=range(1, len(heads)))
-    for cells, tone in zip(ranking.rows, ranking.tones, strict=True):
+    for cells, tone in zip(ranked.rows, ranked.tones, strict=True):
         texts = [plain_text(cells[place]) for place in places]
         texts[0] = cut(cells[1], NAME)
-        if ranking.outcome is not None:
+        if ranked.outcome is not None:
             texts[1] = texts[1].partition(" ")[0]
         grid.add_row(*(Text(text, _STYLES.get(tone, "")) for text in texts))
     grid.columns[0].min_width = 10
     for column in grid.columns[1:3]:
         column.no_wrap = True
-    if ranking.more:
-        grid.add_row(f"and {ranking.more} more")
+    if ranked.more:
+        grid.add_row(f"and {ranked.more} more")
     return grid

@@ -20,6 +20,9 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
 
+ADVICE = {"truncated": "the reply was cut off: raise max_tokens under [[judges]]"}
+"""Reasons to fail that say what to do about them."""
+
 
 def console(*, stderr: bool = False) -> Console:
     """A console that asks the terminal for nothing but its width and colours."""
@@ -35,6 +38,17 @@ def cut(text: object, most: int) -> str:
     """One line of at most so many columns of a terminal."""
     line = " ".join(safe(text).split())
     return line if cell_len(line) <= most else set_cell_size(line, most - 1).rstrip() + "…"
+
+
+def cut_start(text: object, most: int) -> str:
+    """The end of a line, in at most so many columns: what a chain of errors comes to."""
+    line = " ".join(safe(text).split())
+    if cell_len(line) <= most:
+        return line
+    start = len(line)
+    while start and cell_len(line[start - 1 :]) < most:
+        start -= 1
+    return f"…{line[start:].lstrip()}"
 
 
 def table(*headers: str, right: Iterable[int] = ()) -> Table:
@@ -66,9 +80,8 @@ def outcome_lines(
     if summary.get("left_out"):
         text.append(f"  {summary['left_out']} left out: the judge shares a candidate's family\n")
     for reason, number in summary["failures"].items():
-        detail = (details or {}).get(reason)
-        about = f"{reason}: {detail}" if detail else reason
-        text.append(f"  {cut(f'{number} x {about}', width - 2)}\n", style="yellow")
+        line = _reason_line(f"{number} x {reason}", reason, (details or {}).get(reason), width - 2)
+        text.append(f"  {line}\n", style="yellow")
     cost = summary["cost_usd"]
     spent = "price unknown" if cost is None else f"${cost:.6g}"
     text.append(
@@ -76,6 +89,18 @@ def outcome_lines(
         f" {summary['reasks']} re-asks; {spent} in all"
     )
     return text
+
+
+def _reason_line(head: str, reason: str, detail: str | None, width: int) -> str:
+    """A reason to fail on one line: what to do where code knows, else what the first one says; of a
+    judge that broke down its end, where the error itself stands."""
+    if reason in ADVICE:
+        return cut(f"{head}: {ADVICE[reason]}", width)
+    if not detail:
+        return head
+    if reason == "judge_crash":
+        return f"{head}: {cut_start(detail, width - len(head) - 2)}"
+    return cut(f"{head}: {detail}", width)
 
 
 def marked(output: str, spots: Sequence[tuple[int, int]]) -> Text:
