@@ -53,7 +53,7 @@ def own_findings(protocol: Protocol, file: str, settings: Mapping[str, Any]) -> 
     if own is None or form is None:
         return []
     doubts = prompt_doubts(own, protocol.kind, form, settings)
-    return [Finding(file, f"the prompt {doubt}") for doubt in doubts]
+    return [Finding(file, doubt) for doubt in doubts]
 
 
 def protocol_of_prompt(path: Path) -> str:

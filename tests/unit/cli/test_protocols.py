@@ -151,7 +151,7 @@ def test_lint_of_a_prompt_of_the_users_own(call: CallCommand, tmp_path: Path, ki
     lines = named.out.splitlines()
     assert len(lines) == len(expected)
     for line, part in zip(lines, expected, strict=True):
-        assert line.startswith("mine.md: the prompt ")
+        assert line.startswith("mine.md: ")
         assert part in line
     guessed = call("protocols", "lint", "--prompt", "mine.md")
     assert guessed.out == named.out
@@ -185,7 +185,7 @@ def test_run_says_what_lint_says_of_a_prompt(
     write_pairs(tmp_path, 1, {"model": "python/judge:line"}, judge=LINE_JUDGE, prompt="mine.md")
     done = call(*arguments)
     assert done.code == 0, done.err
-    notes = [line for line in done.err.splitlines() if line.startswith("Note: mine.md: the prompt")]
+    notes = [line for line in done.err.splitlines() if line.startswith("Note: mine.md: ")]
     assert len(notes) == len(expected)
     assert all(part in note for part, note in zip(expected, notes, strict=True))
 

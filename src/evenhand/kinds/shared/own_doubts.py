@@ -82,13 +82,14 @@ def prompt_doubts(
     for part, setting in form.by_setting.items():
         if prompt.says(part) and not settings.get(setting):
             yield (
-                f"speaks of {part}, which the judge is not sent: code fills it in. To send it, and"
-                f" have the copy checked, set {setting} = true under [settings]"
+                f"the prompt speaks of {part}, which the judge is not sent: code fills it in. To"
+                f" send it, and have the copy checked, set {setting} = true under [settings]"
             )
     if form.asks_both_orders and form.asks_both_orders(prompt.text):
         yield (
-            "asks for both orders in one reply. Each order is asked in a call of its own, so the"
-            " judge is told before the prompt that one line, for the order shown, is wanted"
+            "the prompt asks for both orders in one reply. Each order is asked in a call of its"
+            " own, so the judge is told before the prompt that one line, for the order shown, is"
+            " wanted"
         )
 
 
@@ -96,8 +97,9 @@ def _fenced(fence: Fence) -> str:
     prose = " after a line of prose" if fence.is_after_prose else ""
     also = "fence and prose" if fence.is_after_prose else "fence"
     return (
-        f"stands in a code fence{prose} (lines {fence.first} to {fence.last}); the judge is sent"
-        f" the whole file, {also} included. If only what stands inside is meant, delete the rest"
+        f"the prompt stands in a code fence{prose} (lines {fence.first} to {fence.last}); the judge"
+        f" is sent the whole file, {also} included. If only what stands inside is meant, delete the"
+        " rest"
     )
 
 

@@ -114,7 +114,7 @@ def test_what_the_suite_does_not_use_is_not_filled() -> None:
 
 def test_both_orders_are_a_matter_of_pairs() -> None:
     (doubt,) = doubts("Judge in both orders.", "pairwise")
-    assert doubt.startswith("asks for both orders in one reply")
+    assert doubt.startswith("the prompt asks for both orders in one reply")
     assert doubts("Judge in both orders.") == []
 
 
