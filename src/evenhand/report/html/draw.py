@@ -17,6 +17,8 @@ from xml.etree import ElementTree
 from evenhand.report.html.page import visible
 
 WIDTH, STEP = 340, 26
+WIDER_FONT = 1.1
+"""What a letter of a label may be wider in the font that a reader has, in units of a picture."""
 ZOOM = 1.15
 LABEL = 30
 """Characters of a name in a picture; the table beside it has all of them."""
@@ -302,13 +304,27 @@ def svg(chart: Chart, title: str, language: str) -> str:
     locale = _RUSSIAN if language == "ru" else None
     picture = vl_convert.vegalite_to_svg(spec, format_locale=locale)
     root = ElementTree.fromstring(picture)  # noqa: S314 - made by our own renderer
+    x, y, width, height = map(float, root.attrib["viewBox"].split())
+    room = _label_room(root)
     # Scaled alike, so that letters are of one size in every picture.
-    size = {name: f"{float(root.attrib[name]) * ZOOM:.0f}" for name in ("width", "height")}
-    about = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": visible(title)}
+    size = {"width": f"{(width + room) * ZOOM:.0f}", "height": f"{height * ZOOM:.0f}"}
+    box = f"{x - room:g} {y:g} {width + room:g} {height:g}"
+    about = {"viewBox": box, "role": "img", "aria-label": visible(title)}
     clean = ElementTree.Element("svg", size | about)
     for child in root:
         _copy(child, clean)
     return ElementTree.tostring(clean, encoding="unicode", short_empty_elements=True)
+
+
+def _label_room(root: ElementTree.Element) -> float:
+    """How far labels to the left may reach beyond the picture: the reader's font may be wider
+    than the one they were measured with."""
+    labels = (
+        "".join(element.itertext())
+        for element in root.iter()
+        if element.tag.rpartition("}")[2] == "text" and element.get("text-anchor") == "end"
+    )
+    return max((len(label) for label in labels), default=0) * WIDER_FONT
 
 
 def _visible_texts(value: Any) -> Any:
