@@ -20,9 +20,12 @@ from pydantic_core import ErrorDetails
 from evenhand import limits
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import is_within, read_text
+from evenhand.kinds.shared.languages import meant_language
+from evenhand.kinds.shared.load import LANGUAGES
 
 Loc = tuple[str | int, ...]
 FILE = "evenhand.toml"
+_DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".parquet", ".gz")
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -298,7 +301,7 @@ def load_suite(
         keys = overrides.keys() | _from_environment(set_by_user).keys()
         return Suite(file, path.parent, path, keys, allow_outside=allow_outside)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first = _telling(error.errors(include_url=False))
         if _holds(overrides, first["loc"]):
             where = "the command line"
         elif _holds(environ, first["loc"]):
@@ -311,9 +314,16 @@ def load_suite(
 
 def _text(path: Path) -> str:
     if not path.exists():
+        beside = path.parent.glob("*.toml") if path.parent.is_dir() else ()
+        near = nearest(path.name, sorted(file.name for file in beside))
         raise UsageError(
             f"there is no suite file {quoted(path)}",
-            advice="Make one with: evenhand init",
+            advice=(f'Did you mean "{near}"? ' if near else "") + "Make one with: evenhand init",
+        )
+    if path.suffix.lower() in _DATA_ENDINGS:
+        raise UsageError(
+            f"{quoted(path)} is data, and no suite",
+            advice=f"Make a suite for it: evenhand init --data {path}",
         )
     return read_text(path, "the suite")
 
@@ -368,6 +378,16 @@ def _holds(values: object, loc: Loc) -> bool:
     return True
 
 
+def _telling(faults: list[ErrorDetails]) -> ErrorDetails:
+    """The fault to tell first: a key that is mistyped makes another one missing."""
+    unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+    missing = {fault["loc"][-1] for fault in faults if fault["type"] == "missing"}
+    for fault in unknown:
+        if nearest(str(fault["loc"][-1]), map(str, missing)):
+            return fault
+    return faults[0]
+
+
 def _explained(first: ErrorDetails, where: str) -> UsageError:
     """What is wrong, where it stands, and what was meant."""
     loc = first["loc"]
@@ -375,9 +395,31 @@ def _explained(first: ErrorDetails, where: str) -> UsageError:
     if first["type"] == "extra_forbidden":
         return UsageError(f"unknown key {quoted(name)}{_did_you_mean(loc)}", where=where)
     if first["type"] == "missing":
-        return UsageError(f"the key {quoted(name)} is missing", where=where)
+        return UsageError(f"the key {quoted(name)} is missing", where=where, advice=_needed(name))
+    if loc == ("language",):
+        return _no_language(str(first["input"]), where)
     message = first["msg"][0].lower() + first["msg"][1:]
     return UsageError(f"{name}: {message}, and is {quoted(first['input'])}", where=where)
+
+
+def _needed(name: str) -> str:
+    """How a key that must be there is written."""
+    lines = {
+        "judges": '[[judges]] model = "openai/gpt-4.1-mini"',
+        "data": 'data = ["answers.csv"]',
+        "protocol": 'protocol = "rubric"',
+    }
+    return f"For example: {lines[name]}" if name in lines else ""
+
+
+def _no_language(name: str, where: str) -> UsageError:
+    code = meant_language(name)
+    meant = f'Did you mean "{code}"? ' if code else ""
+    return UsageError(
+        f"language: {quoted(name)} is no code of a language",
+        where=where,
+        advice=f"{meant}Built-in protocols speak {', '.join(LANGUAGES)}.",
+    )
 
 
 def _did_you_mean(loc: Loc) -> str:
@@ -411,6 +453,8 @@ def find_line(text: str, loc: Loc) -> int | None:
     while loc:
         if loc in lines:
             return lines[loc]
+        if (*loc, 0) in lines:  # the first of an array of tables
+            return lines[(*loc, 0)]
         loc = loc[:-1]
     return None
 

@@ -180,7 +180,7 @@ WRONG = {
     "language": (
         'language = "Klingon!"\n' + SUITE,
         1,
-        "language: string should match pattern",
+        'language: "Klingon!" is no code of a language',
     ),
     "money": (
         SUITE.replace('"5.00"', '"much"'),
@@ -215,7 +215,7 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path, name):
     [
         ("EVENHAND_LIMITS__CONCURRENCY", "many", "limits.concurrency: input should be a valid int"),
         ("EVENHAND_LIMITS__CONCURENCY", "8", 'unknown key "limits.concurency"; did you mean'),
-        ("EVENHAND_LANGUAGE", "FR", "language: string should match"),
+        ("EVENHAND_LANGUAGE", "FR", 'language: "FR" is no code of'),
         (
             "EVENHAND_LIMIT__CONCURRENCY",
             "8",
@@ -269,7 +269,7 @@ k.l . m = 1
 @pytest.mark.parametrize(
     ("loc", "line"),
     [
-        (("dimensions",), None),
+        (("dimensions",), 1),
         (("dimensions", 0), 1),
         (("dimensions", 0, "bands", 1), 5),
         (("dimensions", 0, "bands", 1, "score"), 6),

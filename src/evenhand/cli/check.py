@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from evenhand.files.replies import check_file
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.rubric_form import Understood
 
 
 @click.command("check")
@@ -20,8 +22,10 @@ from evenhand.kinds.shared.load import Protocol
 @click.option("--replies", type=click.Path(path_type=Path), help="The replies to check.")
 @click.option(
     "--rubric",
+    "rubrics",
+    multiple=True,
     type=click.Path(path_type=Path),
-    help="The rubric: .json or .toml; of a task, .md or .toml.",
+    help="The rubric: .json or .toml; of a task, .md or .toml. Alone, also several.",
 )
 @click.option("--language", default="en", show_default=True, help="One that the protocol speaks.")
 @click.option(
@@ -32,7 +36,7 @@ def check_command(
     protocol: str,
     units: Path | None,
     replies: Path | None,
-    rubric: Path | None,
+    rubrics: Sequence[Path],
     language: str,
     expose_meta: bool,
     as_json: bool,
@@ -43,10 +47,13 @@ def check_command(
     contract's own form; of pairs, also a verdict table (.txt). With --rubric alone, the rubric is
     checked. Exit code 0 if there is no problem, else 1.
     """
-    if units is None and replies is None and rubric is not None:
-        return _check_rubric(protocol, rubric, as_json)
+    if units is None and replies is None and rubrics:
+        return _check_rubrics(protocol, rubrics, as_json)
     if units is None or replies is None:
         raise click.UsageError("--units and --replies are needed, or --rubric alone")
+    if len(rubrics) > 1:
+        raise click.UsageError("replies are held to one rubric, and --rubric is given twice")
+    rubric = rubrics[0] if rubrics else None
     findings = check_file(protocol, language, rubric, units, replies, expose_meta=expose_meta)
     if as_json:
         print_json(findings.json())
@@ -64,18 +71,26 @@ def check_command(
     return 1 if findings.problems else 0
 
 
-def _check_rubric(protocol: str, path: Path, as_json: bool) -> int:
-    """What was understood of a rubric."""
+def _check_rubrics(protocol: str, paths: Sequence[Path], as_json: bool) -> int:
+    """What was understood of each rubric; of several, each under its name."""
+    understood = [(path, _understood(protocol, path)) for path in paths]
+    if as_json and len(paths) == 1:
+        print_json({"ok": True, **understood[0][1].json})
+    elif as_json:
+        print_json({"ok": True, "rubrics": {str(path): parts.json for path, parts in understood}})
+    else:
+        for path, parts in understood:
+            heading = [f"{path}:"] if len(paths) > 1 else []
+            click.echo("\n".join([*heading, *parts.lines]))
+    return 0
+
+
+def _understood(protocol: str, path: Path) -> Understood:
     loaded = _taking(find_protocol(protocol), path)
     form = KINDS[loaded.kind].rubric_form
     rubric = read_rubric(path, loaded)
     assert form is not None, "a rubric was read by a kind that has none"
-    parts = form.understood(rubric, loaded)
-    if as_json:
-        print_json({"ok": True, **parts.json})
-    else:
-        click.echo("\n".join(parts.lines))
-    return 0
+    return form.understood(rubric, loaded)
 
 
 def _taking(protocol: Protocol, path: Path) -> Protocol:

@@ -87,7 +87,7 @@ def main() -> None:
     except click.exceptions.Abort:
         code = 130
     except click.ClickException as error:
-        error.show()
+        (_meant(error) if isinstance(error, click.NoSuchOption) else error).show()
         code = 2
     except EvenhandError as error:
         click.echo(f"evenhand: {error}", err=True)
@@ -101,6 +101,35 @@ def main() -> None:
         _report_bug()
         code = 70
     sys.exit(code if isinstance(code, int) else 0)
+
+
+_OTHER_NAMES = {
+    "--model": "--judge",
+    "--lang": "--language",
+    "--database": "--store",
+    "--db": "--store",
+    "--group-by": "--by",
+    "--variant": "--by",
+    "--reference": "--baseline",
+    "--max": "--limit",
+    "--samples": "--limit",
+    "--preview": "--dry-run",
+    "--out": "--output",
+    "--format": "--output",
+}
+"""What other tools call an option."""
+
+
+def _meant(error: click.NoSuchOption) -> click.NoSuchOption:
+    """The error with the option that was meant, where no letters are alike: it has another name
+    here."""
+    params = error.ctx.command.params if error.ctx else []
+    near = nearest(error.option_name, _OTHER_NAMES)
+    meant = _OTHER_NAMES[near] if near else ""
+    if error.possibilities or not any(meant in param.opts for param in params):
+        return error
+    message = f"No such option {error.option_name!r}. Did you mean {meant!r}?"
+    return click.NoSuchOption(error.option_name, message, ctx=error.ctx)
 
 
 def _report_bug() -> None:

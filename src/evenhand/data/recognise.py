@@ -26,6 +26,8 @@ class Recognition(NamedTuple):
     """Columns of a flat table that no field takes: they are kept as meta."""
     remarks: tuple[str, ...]
     """Columns that somebody may have meant otherwise."""
+    is_long: bool
+    """Whether the rows of one question are to be gathered."""
     is_flat: bool
     """Whether the table has no `meta` of its own."""
 
@@ -50,7 +52,7 @@ def recognise(
     """What the columns of a table hold. `mapped` are the fields that the user has named, each with
     its column, or an empty name where it is a constant. Raises DataError."""
     is_flat = "meta" not in names
-    is_long = form.gather is not None and form.several not in names
+    is_long = is_long_table(names, mapped, form)
     claimed = set(mapped.values())
     columns: dict[str, str] = {}
     for role in _roles(form, is_flat=is_flat, is_long=is_long):
@@ -61,7 +63,15 @@ def recognise(
             raise _which(role.field, fits, names, where)
         claimed.update(fits if len(fits) == 1 else ())
     spare = [name for name in names if is_flat and name not in claimed and name not in form.fields]
-    return Recognition(columns, tuple(spare), _remarks(spare, names, columns, form), is_flat)
+    return Recognition(
+        columns, tuple(spare), _remarks(spare, names, columns, form), is_long, is_flat
+    )
+
+
+def is_long_table(names: Sequence[str], mapped: Mapping[str, str], form: TableForm) -> bool:
+    """Whether a table has one row per answer, where the kind's own rows hold several."""
+    fields = {*names, *(field.partition(".")[0] for field in mapped)}
+    return form.gather is not None and form.several not in fields
 
 
 def _roles(form: TableForm, *, is_flat: bool, is_long: bool) -> list[_Role]:

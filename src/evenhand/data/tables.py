@@ -71,7 +71,7 @@ class Table:
         mapped = {**columns, **dict.fromkeys(self._constants, "")}
         self.recognition = recognise(names, mapped, form, str(source.path))
         self._columns = {**columns, **self.recognition.columns}
-        self.is_long = form.gather is not None and form.several not in {*names, *mapped}
+        self.is_long = self.recognition.is_long
         self.are_ids_guessed = "id" in self.recognition.columns
         self.has_ids = "id" in names or "id" in self._columns
 
@@ -203,7 +203,10 @@ NameRow = Callable[[dict[str, Any], int], None]
 def _calling(tables: Sequence[Table], form: TableForm) -> Iterator[tuple[Table, NameRow]]:
     """Each table with what calls its rows."""
     roles = {id(table): _role_of_ids(table) for table in tables}
-    needs_question = any(_are_alike(table, form, roles[id(table)]) for table in tables)
+    # Rows that hold several answers are called by their question as it is.
+    needs_question = form.gather is None and any(
+        _are_alike(table, form, roles[id(table)]) for table in tables
+    )
     for table in tables:
         yield table, _Naming(form, roles[id(table)], needs_question, table.recognition.is_flat)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from evenhand.errors import nearest
 from evenhand.exchange import Message, Question, Reply, Usage
 from evenhand.limits import TOKENS_A_MESSAGE, TOKENS_MOST
 
@@ -103,6 +105,21 @@ def listed_price(provider: str, model: str) -> Price | None:
         )
     except LookupError:
         return None
+
+
+def similar_model(provider: str, model: str) -> str | None:
+    """The listed model of a provider that a name which is not listed was most likely meant to
+    be."""
+    from genai_prices import data
+
+    names = [
+        listed.id for entry in data.providers if entry.id == provider for listed in entry.models
+    ]
+    if model in names:
+        return None
+    letters = re.compile(r"[\W_]+")
+    same = [name for name in names if letters.sub("", name) == letters.sub("", model)]
+    return same[0] if same else nearest(model, names, cutoff=0.8)
 
 
 def _pico(dollars_per_million: Decimal) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Terms
+from evenhand.kinds.shared.languages import meant_language
 from evenhand.kinds.shared.load import (
     AGAIN,
     OWN,
@@ -48,8 +49,14 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
     raise UsageError(
         f"the protocol {protocol.name} has no prompt in {quoted(language)}",
         where=where,
-        advice=f"It speaks {', '.join(languages) or 'no language yet'}.",
+        advice=_meant_language(language, languages)
+        + f"It speaks {', '.join(languages) or 'no language yet'}.",
     )
+
+
+def _meant_language(language: str, languages: Sequence[str]) -> str:
+    code = meant_language(language)
+    return f'Did you mean "{code}"? ' if code in languages else ""
 
 
 def builtin_protocols() -> list[str]:
@@ -70,9 +77,11 @@ def find_protocol(
         root = (folder or Path()) / name
         if not root.is_dir():
             names = ", ".join(builtin_protocols())
+            near = nearest(name, builtin_protocols())
             raise UsageError(
                 f"no protocol is called {quoted(name)}",
-                advice=f"Built in: {names}. Otherwise name a folder with a protocol.toml.",
+                advice=(f'Did you mean "{near}"? ' if near else "")
+                + f"Built in: {names}. Otherwise name a folder with a protocol.toml.",
             )
     texts = dict(_texts(root)) if is_builtin else dict(_folder_texts(root))
     try:

@@ -28,11 +28,20 @@ def split_name(name: str) -> tuple[Provider, str]:
     provider = PROVIDERS.get(before)
     if provider and (colon or not provider.needs_model):
         return provider, model
-    near = nearest(before.partition("/")[0], PROVIDERS)
-    raise UsageError(
-        f"no judge is called {quoted(name)}",
-        advice=f"Did you mean {near}/...?" if near else f"Known: {', '.join(PROVIDERS)}.",
-    )
+    raise UsageError(f"no judge is called {quoted(name)}", advice=_meant(name))
+
+
+def _meant(name: str) -> str:
+    """What a name that is no judge's was meant to be."""
+    for provider in PROVIDERS.values():
+        if name.casefold().startswith(provider.model_starts or ("\0",)):
+            return f'Did you mean "{provider.name}/{name}"?'
+    before, slash, model = name.replace(":", "/").partition("/")
+    near = nearest(before, PROVIDERS, cutoff=0.75)
+    if near:
+        return f'Did you mean "{near}/{model}"?' if slash else f"Did you mean {near}/...?"
+    listed = f"Write provider/model; the providers: {', '.join(PROVIDERS)}."
+    return f'Did you mean "openrouter/{name}"? {listed}' if slash else listed
 
 
 def first_judge(environment: Mapping[str, str]) -> str:

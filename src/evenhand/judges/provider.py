@@ -68,6 +68,8 @@ class Provider:
     """Whether a name must say which model; else the provider's name alone is one."""
     file_ending: str | None = None
     """Models whose names end so are files of the user's; with an empty one all are."""
+    model_starts: tuple[str, ...] = ()
+    """How the names of its models begin, for whoever forgets to name the provider."""
     first_model: str = ""
     """The model to begin with, for whoever has its key and names none."""
     package: str = ""

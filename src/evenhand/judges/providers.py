@@ -77,6 +77,7 @@ _RECORDS = (
         url_names=("OPENAI_BASE_URL",),
         key_names=("OPENAI_API_KEY",),
         first_model="gpt-4.1-mini",
+        model_starts=("gpt-", "chatgpt-", "o1", "o3", "o4"),
     ),
     Provider(
         name="anthropic",
@@ -85,6 +86,7 @@ _RECORDS = (
         url_names=("ANTHROPIC_BASE_URL",),
         key_names=("ANTHROPIC_API_KEY",),
         first_model="claude-haiku-4-5",
+        model_starts=("claude",),
         service=Service(
             key_header="x-api-key",
             key_prefix="",
@@ -100,6 +102,7 @@ _RECORDS = (
         url_names=("GEMINI_BASE_URL", "GOOGLE_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
         key_names=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         first_model="gemini-2.5-flash",
+        model_starts=("gemini", "gemma"),
         service=Service(
             key_header="x-goog-api-key",
             key_prefix="",

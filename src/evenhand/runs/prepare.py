@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.tables import Source, Tables
-from evenhand.engine.prices import FREE, Price, given_price, listed_price
+from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.files.lint import own_findings
 from evenhand.files.protocols import (
@@ -96,7 +96,25 @@ def _seat(
         notify=notify,
     )
     judge = provider.open(options, model)
-    return Seat(spec=spec, judge=judge, price=_price(spec, provider, model))
+    price = _price(spec, provider, model)
+    if price is None and spec.base_url is None and not _has_address(provider, environ):
+        _doubt_model(provider, model, notify)
+    return Seat(spec=spec, judge=judge, price=price)
+
+
+def _has_address(provider: Provider, environ: Mapping[str, str]) -> bool:
+    """Whether the environment sends the provider's requests elsewhere, to models of anyone."""
+    return any(environ.get(name) for name in provider.url_names)
+
+
+def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) -> None:
+    """Say so where a model is in no price list and called nearly like one that is."""
+    near = similar_model(provider.name, model)
+    if near:
+        notify(
+            f"No list of {provider.name}'s models has {quoted(model)}; did you mean"
+            f' "{provider.name}/{near}"?'
+        )
 
 
 def _sources(suite: Suite) -> Iterator[Source]:

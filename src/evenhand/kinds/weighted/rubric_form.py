@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from evenhand.errors import quoted
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.kinds.weighted.form import read_dimensions, read_types
 from evenhand.kinds.weighted.tasks.read import TaskRubricError, understood
 from evenhand.kinds.weighted.unit import TOML_MARK, task_rubric
 
+_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 # One word with an ending is a file's name, be it mistyped; a rubric says more.
 _FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
 
@@ -66,3 +68,7 @@ def _lines(parts: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"  {line}" for line in (parts["facts"] or "").splitlines())
     yield "points to add and deduct:"
     yield from (f"  {line}" for line in parts["points"].strip().splitlines())
+    headings = _HEADING.findall(parts["points"])
+    if headings:
+        listed = ", ".join(quoted(heading.strip()) for heading in headings)
+        yield f"headings that are none of those above, and so points: {listed}"

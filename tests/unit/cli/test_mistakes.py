@@ -1,0 +1,175 @@
+"""Typical mistakes, each answered with what was meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.suites import JUDGE, RUBRIC
+from tests.unit.cli.conftest import CallCommand
+
+TOP = {
+    "name": '"mine"',
+    "protocol": '"rubric"',
+    "language": '"en"',
+    "data": '["answers.csv"]',
+    "rubric": '"rubric.json"',
+}
+JUDGES = '[[judges]]\nmodel = "python/judge:good"\n'
+TABLE = "question,model,answer\nWhy?,m1,because\nWhy?,m2,so\n"
+HEADINGS = """\
+task_type: fact
+
+# Critical Fail Conditions
+- It is rude.
+
+# Bonus remarks
+- +10: it is short.
+"""
+
+
+class Mistake(NamedTuple):
+    """What somebody did, and what must stand in the answer."""
+
+    says: str
+    code: int = 2
+    top: dict[str, str] | None = None
+    """Keys of the suite, in place of the right ones."""
+    judges: str = JUDGES
+    more: str = ""
+    table: str = TABLE
+    command: tuple[str, ...] = ("run", "--dry-run")
+
+
+def judge(model: str) -> str:
+    return f'[[judges]]\nmodel = "{model}"\n'
+
+
+MISTAKES = {
+    "no provider": Mistake('Did you mean "openai/gpt-4.1-mini"?', judges=judge("gpt-4.1-mini")),
+    "no provider, Claude": Mistake(
+        'Did you mean "anthropic/claude-haiku-4-5"?', judges=judge("claude-haiku-4-5")
+    ),
+    "a provider mistyped": Mistake(
+        'Did you mean "anthropic/claude-haiku-4-5"?', judges=judge("antropic/claude-haiku-4-5")
+    ),
+    "a maker in place of the provider": Mistake(
+        'Did you mean "openrouter/meta-llama/llama-3"?', judges=judge("meta-llama/llama-3")
+    ),
+    "a model mistyped": Mistake(
+        'did you mean "openai/gpt-4.1-mini"?', 0, judges=judge("openai/gpt-41-mini")
+    ),
+    "judge for judges": Mistake(
+        'evenhand.toml:6: unknown key "judge"; did you mean "judges"?',
+        judges='[[judge]]\nmodel = "embedded"\n',
+    ),
+    "no judges": Mistake('For example: [[judges]] model = "openai/gpt-4.1-mini"', judges=""),
+    "a language by its name": Mistake(
+        'evenhand.toml:3: language: "english" is no code of a language\n  Did you mean "en"?',
+        top={"language": '"english"'},
+    ),
+    "a country's code": Mistake('Did you mean "ja"? It speaks', top={"language": '"jp"'}),
+    "a language in capitals": Mistake('Did you mean "ru"?', top={"language": '"RU"'}),
+    "a rubric file mistyped": Mistake(
+        'there is no rubric file "rubrik.json"\n  did you mean "rubric.json"?',
+        top={"rubric": '"rubrik.json"'},
+    ),
+    "a protocol mistyped": Mistake('Did you mean "rubric"?', top={"protocol": '"rubrics"'}),
+    "a data file mistyped": Mistake('did you mean "answers.csv"?', top={"data": '["answer.csv"]'}),
+    "a pattern that fits nothing": Mistake(
+        'no file fits "data/*.csv"', top={"data": '"data/*.csv"'}
+    ),
+    "a table in place of the suite": Mistake(
+        "Make a suite for it: evenhand init --data answers.csv",
+        command=("run", "answers.csv", "--dry-run"),
+    ),
+    "a suite mistyped": Mistake(
+        'Did you mean "evenhand.toml"?', command=("run", "evenhnd.toml", "--dry-run")
+    ),
+    "an option mistyped": Mistake("Did you mean '--judge'?", command=("run", "--jugde", "m")),
+    "an option of other tools": Mistake("Did you mean '--judge'?", command=("run", "--modle", "m")),
+    "a command mistyped": Mistake("Did you mean 'run'?", command=("rnu",)),
+    "two rubrics for replies": Mistake(
+        "replies are held to one rubric",
+        command=(
+            *("check", "--rubric", "a.json", "--rubric", "b.json"),
+            *("--units", "u.jsonl", "--replies", "r.jsonl"),
+        ),
+    ),
+    "a heading that is none": Mistake(
+        'headings that are none of those above, and so points: "Bonus remarks"',
+        0,
+        command=("check", "--protocol", "weighted", "--rubric", "task.md"),
+    ),
+    "a heading mistyped": Mistake(
+        'did you mean the heading "critical fail conditions"?',
+        command=("check", "--protocol", "weighted", "--rubric", "bad.md"),
+    ),
+    "a column that is mapped and not there": Mistake(
+        'did you mean "answer"?', 3, more='[columns]\nmodel_output = "anser"\n'
+    ),
+    "two columns that fit": Mistake(
+        '"answer" and "response" would each fit as "model_output"',
+        3,
+        table="question,answer,response\nWhy?,a,b\n",
+    ),
+    "no column for the answer": Mistake(
+        '"model_output" is missing; there are "question", "text"',
+        3,
+        table="question,text\nWhy?,a\n",
+    ),
+    "a column nearly called like a field": Mistake(
+        'the column "rubrik" is not used; did you mean "rubric"?',
+        0,
+        table="question,answer,rubrik\nWhy?,a,b\n",
+    ),
+    "a key mistyped": Mistake(
+        'unknown key "limits.concurency"; did you mean "concurrency"?',
+        more="[limits]\nconcurency = 3\n",
+    ),
+    "a run by a wrong name": Mistake(
+        "there is no such store\n  Judge something first: evenhand run", 6, command=("show", "mine")
+    ),
+}
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(MISTAKES) >= 25
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_answered_with_what_was_meant(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    mistake = MISTAKES[name]
+    for variable in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    top = "".join(f"{key} = {value}\n" for key, value in (TOP | (mistake.top or {})).items())
+    (tmp_path / "evenhand.toml").write_text(top + mistake.judges + mistake.more)
+    (tmp_path / "answers.csv").write_text(mistake.table)
+    (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
+    (tmp_path / "judge.py").write_text(JUDGE)
+    (tmp_path / "task.md").write_text(HEADINGS)
+    (tmp_path / "bad.md").write_text(HEADINGS.replace("Critical", "Critcal"))
+    answer = call(*mistake.command)
+    assert mistake.says in answer.err + answer.out
+    assert answer.code == mistake.code
+    assert "Traceback" not in answer.err
+
+
+def test_several_rubrics_are_checked_one_after_the_other(call: CallCommand, tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(json.dumps(RUBRIC))
+    checked = call("check", "--rubric", "a.json", "--rubric", "b.json")
+    assert checked.code == 0
+    assert checked.out.count("correct") == 2 * call("check", "--rubric", "a.json").out.count(
+        "correct"
+    )
+    assert checked.out.index("a.json:") < checked.out.index("b.json:")
+    rubrics = call("check", "--rubric", "a.json", "--rubric", "b.json", "--json").json
+    assert list(rubrics["rubrics"]) == ["a.json", "b.json"]
+    (tmp_path / "b.json").write_text("{}")
+    assert call("check", "--rubric", "a.json", "--rubric", "b.json").code == 2
