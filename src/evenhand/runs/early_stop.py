@@ -8,7 +8,7 @@ a run that was cut off comes to the same decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import fsum
@@ -19,7 +19,7 @@ from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Scoring, Voting
-from evenhand.ledger.ports import Archive, Scope
+from evenhand.ledger.ports import Archive, Scope, StoredUnit
 from evenhand.manifest import Compare, Manifest, Stopping, Wave
 from evenhand.runs.question import (
     Contrast,
@@ -93,7 +93,7 @@ class UntilDecided:
         self._read, self._is_pairs = kind.read_judgment, isinstance(kind.measure, Voting)
         self._stop = manifest.stop or Stopping()
         self._measure = deciding_measure(judging, archive.units(scope), self._stop.dimension)
-        self._plan = _planned(archive, scope, manifest, kind.measure)
+        self._plan = _planned(archive.units(scope), manifest, kind.measure)
         waves = [
             {unit.no for unit in archive.units(Scope(wave.run, wave.limit))}
             for wave in manifest.waves
@@ -114,18 +114,8 @@ class UntilDecided:
 
     def _matched(self, draw: _Draw) -> list[Duel]:
         """A duel for every variant that is to be decided, each with its part of alpha."""
-        questions_of, variant = self._plan.questions, self._stop.variant
-        names = (
-            [list(questions_of)[chosen(list(questions_of), variant)[0]]]
-            if variant
-            else list(questions_of)
-        )
-        names = [name for name in names if questions_of[name]]
-        if not names:
-            raise UsageError(
-                f"nothing can be decided: nothing is paired with {quoted(self._plan.baseline)}",
-                advice="See [compare] by and baseline in the suite, and what the units share.",
-            )
+        questions_of = self._plan.questions
+        names = _deciding_variants(self._plan, self._stop)
         each, alpha = (
             sum(item.repeats for item in self._judge_groups),
             self._stop.alpha / len(names),
@@ -273,11 +263,32 @@ def _skips(decisions: Sequence[Decision]) -> Iterator[str]:
             )
 
 
-def _planned(
-    archive: Archive, scope: Scope, manifest: Manifest, measure: Scoring | Voting
-) -> Planned:
+def require_decision(
+    judging: Judging, manifest: Manifest, units: Callable[[], Iterable[StoredUnit]]
+) -> None:
+    """Refuse a run that could never decide what it is to decide, before it is begun; raises
+    UsageError. `units` gives those that it is about."""
+    stop = manifest.stop or Stopping()
+    deciding_measure(judging, units(), stop.dimension)
+    _deciding_variants(_planned(units(), manifest, KINDS[judging.kind].measure), stop)
+
+
+def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
+    """The variants that are to be decided, each with a question to decide it by; raises
+    UsageError."""
+    variants = list(plan.questions)
+    names = [variants[chosen(variants, stop.variant)[0]]] if stop.variant else variants
+    names = [name for name in names if plan.questions[name]]
+    if not names:
+        raise UsageError(
+            f"nothing can be decided: nothing is paired with {quoted(plan.baseline)}",
+            advice="See [compare] by and baseline in the suite, and what the units share.",
+        )
+    return names
+
+
+def _planned(units: Iterable[StoredUnit], manifest: Manifest, measure: Scoring | Voting) -> Planned:
     compare = manifest.compare or Compare()
-    units = archive.units(scope)
     if isinstance(measure, Voting):
         return planned_pairs(measure, units, compare.baseline)
     if not compare.by:

@@ -6,9 +6,10 @@ In every summary planned = verdicts + failures + pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -34,6 +35,7 @@ from evenhand.ledger.ports import (
     Scope,
     Spent,
     Store,
+    StoredUnit,
 )
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import Manifest
@@ -166,6 +168,7 @@ async def _begun(
             seat.judge.load()
         again = options.retry_failures
         await require_keys(plan, archive, options.limit, retry_failures=again)
+        _require_decision(plan, options)
         intake = await ledger.intake(plan.units(plan.judging))
         run = run_id(plan.name, plan.manifest.judging.id, intake.content)
         before = archive.last_run(plan.name)
@@ -178,6 +181,20 @@ async def _begun(
         await plan.aclose()
         raise
     await plan.aclose()
+
+
+def _require_decision(plan: Plan, options: Options) -> None:
+    """Refuse to begin a run that is to stop once something is decided that cannot be; raises
+    UsageError."""
+    if not plan.manifest.is_sequential:
+        return
+    from evenhand.runs.early_stop import require_decision
+
+    def units() -> Iterator[StoredUnit]:
+        for number, unit in enumerate(islice(plan.units(plan.judging), options.limit), 1):
+            yield StoredUnit(number, number, unit.id, unit.body)
+
+    require_decision(plan.judging, plan.manifest, units)
 
 
 def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes | None:

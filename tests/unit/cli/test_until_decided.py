@@ -288,7 +288,8 @@ def test_a_named_dimension_decides_on_its_own_scale(tmp_path: Path) -> None:
     write(tmp_path / "correct", rows(BETTER), stop={"dimension": "correct"})
     found = decided_in(tmp_path / "correct")
     assert (found["outcome"], found["dimension"]) == ("better", "correct")
-    assert found["estimate"] > 1, "of four points"
+    # About 1.4 of four points are planted; of one it would be a quarter.
+    assert found["estimate"] > 0.7
     write(tmp_path / "clear", rows(BETTER, 20), stop={"dimension": "clear"})
     none = decided_in(tmp_path / "clear")
     assert (none["outcome"], none["estimate"], none["saved_units"]) == (
@@ -481,7 +482,9 @@ def test_what_cannot_be_decided_is_said_before_anything_is_sent(
     told = call("run", "--until-decided")
     assert told.code == 2
     assert said in told.err
-    assert not (tmp_path / "evenhand.db").exists() or not stored(tmp_path)
+    # Nothing is left behind, not even an empty run.
+    has_store = (tmp_path / "evenhand.db").exists()
+    assert not has_store or call("runs", "--json").json == {"runs": []}
 
 
 def test_after_a_wrong_name_the_right_one_runs(call: CallCommand, tmp_path: Path) -> None:
