@@ -31,11 +31,11 @@ class Case(NamedTuple):
 
 
 CASES = {
-    # Figures of pairs read all units for the sizes of topics, and the judged ones for votes.
+    # Figures and fronts read all units for the sizes of topics, and the judged ones for votes.
     "pairwise": Case(
         write_pairs,
         pairs,
-        {"compare": 1, "leaderboard": 1, "show": 3, "report": 5, "run": 2},
+        {"compare": 1, "leaderboard": 3, "show": 3, "report": 5, "run": 2},
         {"report": 4},
     ),
     "rubric": Case(write_suite, samples, {"show": 1, "report": 4, "run": 0}),
