@@ -2,7 +2,8 @@
 
 One list is for a reply without any verdict, where an apology is enough. The other is for what is
 said around a verdict: there a judge may be sorry for its last reply, "cannot find an error" or
-"will not rate it higher", and only what turns down the task itself is a refusal.
+"will not rate it higher", may speak of an answer that refuses, and only what turns down the task
+itself is a refusal.
 """
 
 from __future__ import annotations
@@ -22,18 +23,25 @@ _WONT = (
     r"|(?:am|(?:'|’)m) (?:unable|not able) to)"
 )
 _TASK = (
-    r"(?:follow|comply|obey|grade|judge|compare|evaluate|assess|rate|score|act on|go along|assist"
-    r"|help(?! but)|repeat|do (?:that|this|so|it))"
+    r"(?:follow|comply|obey|act on|go along|assist|help(?! but)|repeat|do (?:that|this|so|it)"
+    r"|(?:grade|judge|compare|evaluate|assess|rate|score)(?= *(?:[.,;:!\n]|$"
+    r"|this|these|that|those|it\b|them|either|(?:the|both) "
+    r"(?:answers?|texts?|candidates?|content|output|pair))))"
 )
 _LIMIT = r"(?!.{0,40}\b(?:above|higher|more than|better|full|top|over|beyond|as (?:high|much))\b)"
 _LANGUAGES = (
     rf"\bi ?{_WONT} {_TASK}\b{_LIMIT}|\bi refuse\b|\bi (?:must )?decline\b",
-    r"\bне (?:могу|буду|стану|можем|будем) (?:следовать|выполн|подчин|оценивать|оценить|сравни"
-    r"|судить|помочь|помогать|отвечать|ответить|повторять)|отказываюсь|вынужден[аы]? отказаться",
-    "我拒绝|恕(?:我)?(?:无法|不能|难)|(?:无法|不能|不会|不应|拒绝)(?:对\\S{0,10}?进行|为\\S{0,10}?|就\\S{0,10}?)?"
-    "(?:遵循|遵从|遵照|执行|听从|服从|照做|照办|按照|评分|评判|评估|评测|评审|评价|比较|判断|打分|作答|协助"
-    "|帮|提供帮助)",
-    "お断り|拒否し|できかねます|(?:従い|応じ|応じられ|従え)ません|従うことは?でき(?:ません|ない)",
+    r"\bне (?:могу|буду|стану|можем|будем) (?:(?:следовать|выполн|подчин|судить|помочь|помогать"
+    r"|отвечать|ответить|повторять)|(?:оценивать|оценить|сравнить|сравнивать)(?= *(?:[.,;:!\n]|$"
+    r"|эт(?:от|и|у|о)\b|так(?:ой|ие|ое)\b|данн|его\b|их\b|ответ|текст|кандидат|содержан)))"
+    r"|отказываюсь|вынужден[аы]? отказаться",
+    # What an answer could or would not do has the answer before it.
+    "我拒绝|恕(?:我)?(?:无法|不能|难)|(?:我|(?<![\u4e00-\u9fff]))(?:无法|不能|不会|不应|拒绝)"
+    "(?:对\\S{0,10}?进行|为\\S{0,10}?|就\\S{0,10}?)?(?:遵循|遵从|遵照|执行|听从|服从|照做|照办|按照|作答"
+    "|协助|帮|提供帮助|(?:评分|评判|评估|评测|评审|评价|比较|判断|打分)"
+    "(?=[，。！；：、,.;:!\\s]|$|该|此|这|上述|回答|候选|文本|内容))",
+    "お断り(?:し|いた|申)|拒否しま|できかねます|(?:従い|応じ|応じられ|従え)ません"
+    "|従うことは?でき(?:ません|ない)",
     "(?:採点|評価|判定|比較|対応|お答え|お手伝い)(?:する|は|を|が|も|こと)*"
     "(?:でき(?:ません|かね)|いたし(?:ません|かね)|しません|差し控え)",
 )
@@ -52,8 +60,12 @@ def opens_with_refusal(text: str) -> bool:
     return _APOLOGY.search(text[:_OPENING_CHARS]) is not None or refuses(text)
 
 
+_QUOTED = re.compile('“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』|"[^"\\n]*"|„[^“”]*[“”]')
+
+
 def refuses(prose: str) -> bool:
-    """Whether what stands around a verdict says that it is none."""
+    """Whether what stands around a verdict says that it is none. What is quoted was said by an
+    answer: to speak of an answer that refuses is no refusal."""
     if len(prose) > 2 * _PROSE_CHARS:
         prose = f"{prose[:_PROSE_CHARS]}\n{prose[-_PROSE_CHARS:]}"
-    return _REFUSAL.search(prose) is not None
+    return _REFUSAL.search(_QUOTED.sub(" ", prose)) is not None

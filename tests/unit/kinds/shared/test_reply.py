@@ -203,3 +203,26 @@ def test_an_apology_inside_an_object_is_no_refusal():
 
 def test_a_pair_of_surrogates_is_one_character():
     assert read('{"a":"\\ud834\\udd1e"}') == Readable({"a": "𝄞"}, wrapped=False)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        'The model says "I can\'t help with that", which breaks the instruction.',
+        "I cannot evaluate the sources, since none are named.",
+        "The answer refuses to help.",
+        "I can't rate it higher than 3.",
+        "Оба ответа отказываются помочь: «не могу помочь с этим».",
+        "Ответ отказывается выполнять задание.",
+        "Не могу оценить источники, их нет; поэтому по C5 ничья.",
+        "Я не могу сравнить скорость, но C1 ясен.",
+        "回答拒绝提供帮助，未满足要求。",
+        "回答写道“我无法提供帮助”，属于指令偏离。",
+        "无法评价其真实性，因此给 3 分。",
+        "候補は「お手伝いできません」と拒否している。",
+        "候補1はユーザーの依頼を拒否している。",
+        "候補1はお断りの文だけで、内容がない。",
+    ],
+)
+def test_to_speak_of_an_answer_that_refuses_is_no_refusal(prose: str) -> None:
+    assert isinstance(read(f'{prose}\n{{"a": 1}}'), Readable)
