@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,10 +94,17 @@ def measured(work: Any) -> dict[str, float]:
     }
 
 
+LOADED_LATE = (
+    *("evenhand.data.read", "evenhand.judges.openai", "evenhand.judges.session"),
+    *("evenhand.ledger.sqlite", "evenhand.runs.forecast", "uvloop"),
+)
+"""What Evenhand loads only when it is needed."""
+
+
 def evenhand_side(folder: Path) -> dict[str, float]:
     # Both sides begin with everything loaded: this is about what a judgment costs.
-    import uvloop  # noqa: F401
-
+    for module in LOADED_LATE:
+        import_module(module)
     from evenhand.engine.loop import run_in_loop
     from evenhand.runs.judge import judge_run
     from evenhand.runs.prepare import prepare
