@@ -22,7 +22,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from evenhand.exchange import Message, Question, Schema
+from evenhand.exchange import Question, Schema
 from evenhand.jsontext import canonical
 
 CALL_TAG = "call2-blake2b:"
@@ -47,17 +47,19 @@ def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
     by_unit = bool(identity.get("by_unit"))
 
     @lru_cache(maxsize=OPENINGS_KEPT)
-    def opening(schema: Schema | None, numbers: Numbers, place: Place, first: Message) -> blake2b:
+    def opening(
+        schema: Schema | None, numbers: Numbers, place: Place, role: str, content: str
+    ) -> blake2b:
         data = schema.data if schema else b"null"
         parts = [judge, _framed_bytes(data), *(_framed(str(number)) for number in numbers)]
-        parts += map(_framed, (*place, first.role, first.content))
+        parts += map(_framed, (*place, role, content))
         return blake2b(b"".join(parts), digest_size=20)
 
     def key(question: Question) -> str:
         first, *rest = question.messages
         numbers = (question.round, question.repeat, question.reask)
         place = (question.unit, question.order) if by_unit else NO_PLACE
-        whole = opening(question.schema, numbers, place, first).copy()
+        whole = opening(question.schema, numbers, place, first.role, first.content).copy()
         for message in rest:
             whole.update(_framed(message.role) + _framed(message.content))
         return CALL_TAG + whole.hexdigest()
