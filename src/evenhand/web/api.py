@@ -23,6 +23,10 @@ from evenhand.web.guard import TOKEN_HEADER
 Text = Annotated[str, Query(max_length=200)]
 CursorText = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
 Code = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
+Where = Annotated[
+    tuple[Text, ...],
+    Query(max_length=20, description="FIELD=VALUE; of one field that is given twice, either."),
+]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Number = Annotated[int, Query(ge=0, le=2**62)]
 Run = Annotated[
@@ -131,9 +135,10 @@ def _runs(router: APIRouter, desk: Desk) -> None:
         return Json(desk.progress(recorded))
 
     @router.get("/runs/{run}/figures", response_model=shapes.Figures)
-    def figures(run: Run) -> Json:
-        """What the judgments of a run come to; ask again while it is null."""
-        return Json({"figures": desk.figures(desk.run(run))})
+    def figures(run: Run, where: Where = ()) -> Json:
+        """What the judgments of a run, or of the units that each FIELD=VALUE selects, come to; ask
+        again while it is null."""
+        return Json({"figures": desk.figures(desk.run(run), where)})
 
     @router.post(
         "/runs/{run}/settle",

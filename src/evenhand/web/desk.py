@@ -19,6 +19,7 @@ from evenhand.report.html.render import render
 from evenhand.results import pages
 from evenhand.results.pages import REACH, WINDOW, Standing, read_place
 from evenhand.results.report import ReportOptions, make_report
+from evenhand.results.selection import select
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.prepare import environment
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
@@ -94,20 +95,21 @@ class Desk:
         )
         return self.cache.get(key, make, self._patience.figures, is_long=True)
 
-    def report(self, recorded: Recorded) -> Report | None:
-        """What the judgments of a run come to; None while it is being computed."""
-        key = ("report", recorded.row.id, recorded.manifest.compare)
+    def report(self, recorded: Recorded, where: Sequence[str] = ()) -> Report | None:
+        """What the judgments of a run, or of the units that FIELD=VALUE selects, come to; None
+        while it is being computed. Raises UsageError for a field or value that nobody has."""
+        key = ("report", recorded.row.id, recorded.manifest.compare, *where)
         make: Callable[[Archive], Report] = lambda store: make_report(  # noqa: E731
-            store, recorded, ReportOptions(summary=True)
+            store, select(store, recorded, where), ReportOptions(summary=True)
         )
         return self.cache.get(key, make, self._patience.figures, is_long=True)
 
     def charts(
-        self, recorded: Recorded, say: Words
+        self, recorded: Recorded, say: Words, where: Sequence[str] = ()
     ) -> tuple[Report, list[tuple[Figure, str]]] | None:
         """The pictures of a run in a language, each with its drawing, and the report they are of;
         None while they are being made. There are none where the extra is missing."""
-        report = self.report(recorded)
+        report = self.report(recorded, where)
         if report is None:
             return None
 
@@ -117,23 +119,27 @@ class Desk:
             except UsageError:
                 return report, []
 
-        key, seconds = ("charts", recorded.row.id, say.language), self._patience.figures
+        key, seconds = ("charts", recorded.row.id, say.language, *where), self._patience.figures
         return self.cache.get(key, draw, seconds, is_long=True, of=report)
 
-    def figures(self, recorded: Recorded) -> dict[str, Any] | None:
+    def figures(self, recorded: Recorded, where: Sequence[str] = ()) -> dict[str, Any] | None:
         """The same as plain values."""
-        report = self.report(recorded)
+        report = self.report(recorded, where)
         if report is None:
             return None
         names = ("variants", "means", "differences", "standings", "meetings", "notes")
-        return {name: _plain(getattr(report, name)) for name in names}
+        changed = report.changed and report.changed.json()
+        selected = report.selected and report.selected._asdict()
+        values = {name: _plain(getattr(report, name)) for name in names}
+        return values | {"changed": changed, "selected": selected}
 
-    def report_file(self, recorded: Recorded, language: str, summary: bool) -> str:
+    def report_file(
+        self, recorded: Recorded, language: str, summary: bool, where: Sequence[str] = ()
+    ) -> str:
         """The report of a run as one HTML file; raises UsageError where the extra is missing."""
+        options = ReportOptions(language=language, summary=summary)
         with self.stores.lent() as store:
-            return render(
-                make_report(store, recorded, ReportOptions(language=language, summary=summary))
-            )
+            return render(make_report(store, select(store, recorded, where), options))
 
     def suggestions(self, recorded: Recorded) -> dict[str, Any]:
         key = ("suggestions", recorded.row.id, recorded.row.starts)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
@@ -22,6 +22,8 @@ from evenhand.kinds.shared.blocks import Text as TextBlock
 from evenhand.ledger.ports import Cursor, PageRequest, StoredUnit
 from evenhand.report.changes import ChangedSide
 from evenhand.report.html.answer import answers
+from evenhand.report.html.build import Report
+from evenhand.report.html.charts import Figure
 from evenhand.report.html.page import Words
 from evenhand.report.html.ranks import ranking
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
@@ -42,6 +44,15 @@ _TONES = {"failure": "bad", "pending": "dim", "left_out": "dim"}
 _LAST = 2**31
 _END = str(10**17)
 """A place behind every unit."""
+
+
+class _RunFigures(NamedTuple):
+    """What is shown of a run's judgments: the report, its pictures once they are drawn, and what
+    was wrong with the selection."""
+
+    report: Report | None = None
+    charts: Sequence[tuple[Figure, str]] | None = None
+    problem: str = ""
 
 
 class Pages:
@@ -81,21 +92,25 @@ class Pages:
             request, "runs.html", place="runs", runs=rows, store=self._store, dollars=dollars
         )
 
-    def run(self, request: Request, run: Run, figures: bool = False) -> Response:
-        """One run: how it stands, and what its judgments come to."""
+    def run(
+        self, request: Request, run: Run, figures: bool = False, field: Text = "", value: Text = ""
+    ) -> Response:
+        """One run: how it stands, and what its judgments, or those with a value of a field, come
+        to."""
         recorded = self._desk.run(run)
         got = self._desk.progress(recorded)
+        where = [f"{field}={value}"] if field else []
         many = got is None or got["verdicts"] > FIGURES_AT_ONCE
-        charts = report = None
-        computing = got is not None and got["verdicts"] > 0 and (figures or not many)
+        computing = got is not None and got["verdicts"] > 0 and (figures or bool(where) or not many)
         say = self._words(request, recorded)
-        if computing:
-            charts = self._desk.charts(recorded, say)
-            # Answer, tables and pictures are of the same verdicts.
-            report = charts[0] if charts else self._desk.report(recorded)
+        report, charts, problem = self._figures(recorded, say, where, computing)
+        computing = computing and not problem
         # What was computed while a run was judged is soon computed again.
         behind = (
-            report is not None and got is not None and report.coverage.verdicts != got["verdicts"]
+            report is not None
+            and got is not None
+            and not where
+            and report.coverage.verdicts != got["verdicts"]
         )
         live = got is not None and got["judging"]
         return self._render(
@@ -109,7 +124,7 @@ class Pages:
             figures=report,
             said=answers(report, say) if report else [],
             ranking=ranking(report, say) if report else None,
-            charts=[(f, Markup(svg)) for f, svg in (charts[1] if charts else ())],  # noqa: S704
+            charts=[(f, Markup(svg)) for f, svg in charts or ()],  # noqa: S704
             computing=computing and (charts is None or (behind and not live)),
             again=FIGURES_SECONDS,
             many=many and got is not None and got["verdicts"] > 0,
@@ -118,7 +133,27 @@ class Pages:
             can_report=all(find_spec(name) for name in ("altair", "vl_convert")),
             duration=_duration,
             unit_href=_unit_href,
+            field=field,
+            value=value,
+            part=f"?{urlencode({'field': field, 'value': value})}" if where else "",
+            offered=self._desk.suggestions(recorded) if got and got["verdicts"] else None,
+            problem=problem,
         )
+
+    def _figures(
+        self, recorded: Recorded, say: Words, where: Sequence[str], computing: bool
+    ) -> _RunFigures:
+        if not computing:
+            return _RunFigures()
+        try:
+            drawn = self._desk.charts(recorded, say, where)
+            # Answer, tables and pictures are of the same verdicts.
+            report, charts = drawn or (self._desk.report(recorded, where), None)
+            return _RunFigures(report, charts)
+        except UsageError as error:
+            if not where:
+                raise
+            return _RunFigures(problem=str(error))
 
     def _words(self, request: Request, recorded: Recorded) -> Words:
         """The labels of a page about a run, its failure tags as its protocol names them."""
@@ -346,10 +381,19 @@ class Pages:
             texts=texts,
         )
 
-    def report(self, request: Request, run: Run, summary: bool = False) -> Response:
-        """The report of a run, as a file."""
+    def report(
+        self,
+        request: Request,
+        run: Run,
+        summary: bool = False,
+        field: Text = "",
+        value: Text = "",
+    ) -> Response:
+        """The report of a run, or of its units with a value of a field, as a file."""
         recorded = self._desk.run(run)
-        text = self._desk.report_file(recorded, self._render.words(request).language, summary)
+        where = [f"{field}={value}"] if field else []
+        language = self._render.words(request).language
+        text = self._desk.report_file(recorded, language, summary, where)
         name = f"report-{recorded.row.id}.html"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/html; charset=utf-8", headers=headers)
