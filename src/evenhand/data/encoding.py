@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import codecs
 import io
+from pathlib import Path
 from typing import Any
 
+from evenhand.data.files import opened
 from evenhand.data.likely import SAMPLE_BYTES, likely_encoding
 from evenhand.errors import DataError, UsageError, quoted
 
@@ -54,6 +56,24 @@ def not_utf8(raw: bytes, where: str, error: UnicodeDecodeError) -> DataError:
     """The error for a row that is not UTF-8 text, with the likely encoding."""
     at = f" (0x{raw[error.start]:02X} at byte {error.start + 1} of the row)"
     return _refused(likely_encoding(raw), where, at)
+
+
+def sampled_encoding(path: Path) -> str | None:
+    """The encoding that a text file is likely in, as a name for `Recoded`; None for UTF-8, and
+    where it cannot be told."""
+    with opened(path) as file:
+        head = file.read(SAMPLE_BYTES * 16)
+    whole = head[: head.rfind(b"\n") + 1] or head
+    try:
+        first_bytes(whole, str(path)).decode()
+    except UnicodeDecodeError:
+        likely = likely_encoding(whole)
+    except DataError:
+        likely = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+        likely = likely or _utf16(head[:SAMPLE_BYTES])
+    else:
+        return None
+    return likely.split()[0].lower() if likely else None
 
 
 class Recoded(io.RawIOBase):

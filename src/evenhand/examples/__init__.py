@@ -42,6 +42,7 @@ def suite_text(
     protocol: str,
     language: str,
     data: str,
+    encoding: str | None = None,
     rubric: str | None = None,
     judge: str = EMBEDDED,
     columns: Mapping[str, str] | None = None,
@@ -54,7 +55,9 @@ def suite_text(
         name=_quoted(name),
         protocol=_quoted(protocol),
         language=_quoted(language),
-        data=_quoted(data),
+        data=f"{{ file = {_quoted(data)}, encoding = {_quoted(encoding)} }}"
+        if encoding
+        else _quoted(data),
         rubric=f"rubric = {_quoted(rubric)}\n" if rubric else "",
         remark=_LOCAL if is_local else _REMOTE,
         judge=_quoted(judge),

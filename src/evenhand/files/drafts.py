@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from evenhand.data.encoding import sampled_encoding
+from evenhand.data.files import is_data_file
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables
 from evenhand.errors import DataError
 from evenhand.examples import example_rubric, suite_text
@@ -42,9 +44,10 @@ class Draft:
 def draft_suite(data: Path, *, protocol: str | None, language: str | None, judge: str) -> Draft:
     """What the columns of a table hold, and a suite with a first rubric for it. Raises UsageError
     or DataError where the table cannot be read, also where two columns would fit."""
-    protocol = protocol or _protocol(data)
+    source = _source(data)
+    protocol = protocol or _protocol(source)
     form = KINDS[protocol].table_form
-    table = Table(Source(path=data), {}, form)
+    table = Table(source, {}, form)
     rows = [row.value for _, row in islice(table.rows(), ROWS_LOOKED_AT)]
     _require_texts(table, rows, form)
     language = language or language_of(_texts(rows, form))
@@ -56,6 +59,7 @@ def draft_suite(data: Path, *, protocol: str | None, language: str | None, judge
         protocol=protocol,
         language=language,
         data=data.name,
+        encoding=source.encoding,
         rubric=rubric_file,
         judge=judge,
         columns=table.recognition.columns,
@@ -63,14 +67,22 @@ def draft_suite(data: Path, *, protocol: str | None, language: str | None, judge
         baseline=variants.values[0] if variants.field else None,
     )
     files = {"evenhand.toml": suite} | ({rubric_file: rubric} if rubric_file else {})
-    units = sum(1 for _ in Tables([Source(path=data)], {}, form, lambda line: None).rows())
+    units = sum(1 for _ in Tables([source], {}, form, lambda line: None).rows())
     understood = list(_lines(table, form, variants, units, protocol, language))
     return Draft(files=files, understood=understood)
 
 
-def _protocol(data: Path) -> str:
+def _source(data: Path) -> Source:
+    """The file as it is, or, where it is a text that is not UTF-8, in the encoding in which it
+    reads as text: a suite may be drafted on a guess, for it says what was guessed."""
+    if not is_data_file(data) or not data.is_file() or data.name.endswith((".xlsx", ".parquet")):
+        return Source(path=data)
+    return Source(path=data, encoding=sampled_encoding(data))
+
+
+def _protocol(source: Source) -> str:
     """The protocol whose own fields a table has; samples to score, where nothing says more."""
-    rows = [row.value for row in islice(Source(path=data).rows({}), ROWS_LOOKED_AT)]
+    rows = [row.value for row in islice(source.rows({}), ROWS_LOOKED_AT)]
     names = {name for row in rows for name in row}
     for name in KINDS:
         form = KINDS[name].table_form
@@ -157,6 +169,8 @@ def _lines(
 ) -> Iterator[str]:
     noun = {"pairwise": "topics", "weighted": "answers"}.get(protocol, "samples")
     yield f"{table.source.path.name}: {units:,} {noun} for the protocol {protocol}, in {language}"
+    if table.source.encoding:
+        yield f"  {'encoding':<20} {table.source.encoding}"
     columns = table.recognition.columns
     for field in (form.question, form.answer):
         yield f"  {field:<20} {columns.get(field, field)}"

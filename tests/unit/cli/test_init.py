@@ -90,6 +90,25 @@ def test_the_first_rubric_is_in_the_language_of_the_data(
     assert call("check", "--protocol", "weighted", "--rubric", "w/rubric.md").code == 0
 
 
+@pytest.mark.parametrize(
+    ("language", "encoding"),
+    [("ru", "cp1251"), ("zh", "gb18030"), ("ja", "shift_jis"), ("ja", "euc-jp"), ("ru", "utf-16")],
+)
+def test_a_table_that_is_not_utf_8_is_read_as_what_reads_as_text_and_the_suite_says_so(
+    call: CallCommand, tmp_path: Path, language: str, encoding: str
+) -> None:
+    path = write_table(tmp_path, language)
+    path.write_bytes(path.read_text("utf-8").encode(encoding))
+    done = call("init", "--data", "answers.csv")
+    assert done.code == 0, done.err
+    assert f"encoding             {encoding}" in done.out and f"in {language}\n" in done.out
+    judges(tmp_path)
+    ran = call("run", "--judge", "python/filler:f", "--json")
+    assert ran.code == 0 and ran.json["verdicts"] == 2, ran.err
+    exported = call("show", "latest", "m1", "--json").json
+    assert exported["unit"]["question"] == TABLES[language][2]
+
+
 def test_a_table_elsewhere_is_copied_and_nothing_is_overwritten(
     call: CallCommand, tmp_path: Path
 ) -> None:
