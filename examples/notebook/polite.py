@@ -1,0 +1,1 @@
+../own-judge/polite.py
