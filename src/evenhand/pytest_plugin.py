@@ -33,17 +33,26 @@ OPTIONS = {
 }
 
 
+REQUIRE_KEY = (
+    "Fail, not skip, a test whose judge has no key. Default: where CI is set in the environment."
+)
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Every setting is an option and a key of the ini file."""
     group = parser.getgroup("evenhand", "judging inside tests")
     for name, about in OPTIONS.items():
         group.addoption(f"--evenhand-{name}", metavar=name.upper(), help=about)
         parser.addini(f"evenhand_{name}", about, default="")
+    group.addoption("--evenhand-require-key", action="store_true", help=REQUIRE_KEY)
+    parser.addini("evenhand_require_key", REQUIRE_KEY, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A budget that is none is told before any test runs."""
+    """A budget or a switch that is none is told before any test runs."""
     dollars(_setting(config, "budget"))
+    _requires_key(config)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -129,7 +138,7 @@ class Judged:
 
 class Evenhand:
     """What the fixture gives: the functions of the package, with the session's judge, store and
-    budget. A judge whose key is not set skips the test."""
+    budget. A judge whose key is not set skips the test, or fails it where keys are required."""
 
     def __init__(self, session: _Session, item: pytest.Item) -> None:
         self._session, self._item = session, item
@@ -199,7 +208,7 @@ class Evenhand:
         """What ends the test: an error without the frames of the package, or a skip."""
         from evenhand.errors import KeyMissing
 
-        if isinstance(error, KeyMissing):
+        if isinstance(error, KeyMissing) and not self._session.requires_key:
             self._session.done["keyless"] += 1
             return pytest.skip.Exception(f"{error.what}. {error.advice}")
         return error.with_traceback(None)
@@ -215,6 +224,7 @@ class _Session:
         self._defaults = {name: _setting(config, name) for name in ("judge", "language")}
         self._dollars = dollars(_setting(config, "budget"))
         self._workers = _workers(config)
+        self.requires_key = _requires_key(config)
         self._budget: Budget | None = None
 
     def arguments(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,6 +264,17 @@ def _setting(config: pytest.Config, name: str) -> str:
     """Command line beats environment beats ini file; the judge alone has a variable."""
     variable = os.environ.get("EVENHAND_JUDGE") if name == "judge" else None
     return config.getoption(f"evenhand_{name}") or variable or config.getini(f"evenhand_{name}")
+
+
+def _requires_key(config: pytest.Config) -> bool:
+    """Whether a test without a key fails: command line beats ini file beats environment. In CI a
+    secret that was lost must not look like a success."""
+    word = config.getini("evenhand_require_key").strip().lower()
+    if word and word not in _WORDS:
+        raise pytest.UsageError(f"evenhand_require_key is true or false, and is {word!r}")
+    if config.getoption("evenhand_require_key") or word:
+        return bool(config.getoption("evenhand_require_key") or _WORDS[word])
+    return _WORDS.get(os.environ.get("CI", "").lower(), bool(os.environ.get("CI")))
 
 
 def dollars(text: str) -> Decimal | None:

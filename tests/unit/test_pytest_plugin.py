@@ -31,7 +31,7 @@ def test_scored(evenhand):
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("EVENHAND_JUDGE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTEST_ADDOPTS"):
+    for name in ("CI", "EVENHAND_JUDGE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -242,6 +242,40 @@ def test_without_a_key_a_test_is_skipped_and_says_which(pytester: pytest.Pyteste
             "SKIPPED *test_it.py:*OPENAI_API_KEY*",
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("environment", "option", "ini", "fails"),
+    [
+        ("true", "", "", True),
+        ("false", "", "", False),
+        ("true", "", "false", False),
+        ("", "--evenhand-require-key", "", True),
+        ("", "", "yes", True),
+        ("true", "--evenhand-require-key", "no", True),
+    ],
+)
+def test_in_ci_a_test_without_a_key_fails(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: str,
+    option: str,
+    ini: str,
+    fails: bool,
+) -> None:
+    monkeypatch.setenv("CI", environment)
+    write(pytester, SCORED, judge="openai/gpt-4.1-mini", require_key=ini)
+    result = ran(pytester, *([option] if option else []))
+    result.assert_outcomes(**{"failed" if fails else "skipped": 1})
+    if fails:
+        result.stdout.fnmatch_lines(["E *OPENAI_API_KEY*"])
+
+
+def test_a_switch_that_is_none_is_told_before_any_test(pytester: pytest.Pytester) -> None:
+    write(pytester, SCORED, require_key="perhaps")
+    result = ran(pytester, apart=True)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*evenhand_require_key is true or false*"])
 
 
 def test_a_key_that_is_refused_is_no_reason_to_skip(

@@ -1,0 +1,150 @@
+"""What other repositories take from this one: the action and the hooks, run as they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.suites import JUDGE, RUBRIC
+
+ROOT = Path(__file__).parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+HOOKS: list[dict[str, str]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+ENVIRONMENT = os.environ | {
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+}
+SUITE = """
+name = "ci"
+protocol = "rubric"
+language = "en"
+data = ["samples.jsonl"]
+rubric = "rubric.json"
+[[judges]]
+model = "python/judge:good"
+[compare]
+by = "prompt_variant"
+baseline = "v1"
+[gate]
+{gate}
+"""
+
+
+def step(name: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A step of the action, by its name, as GitHub's shell would run it."""
+    (script,) = [each["run"] for each in ACTION["runs"]["steps"] if each.get("name") == name]
+    files = {"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary"}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=folder,
+        env=ENVIRONMENT | {key: str(folder / file) for key, file in files.items()} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def suite(folder: Path, gate: str, questions: int = 8) -> Path:
+    """A suite whose judge is a function, judged."""
+    (folder / "judge.py").write_text(JUDGE)
+    (folder / "rubric.json").write_text(json.dumps(RUBRIC))
+    (folder / "evenhand.toml").write_text(SUITE.format(gate=gate))
+    rows = [
+        {
+            "meta": {"prompt_variant": variant, "question_id": f"q{number}"},
+            "question": "How many?",
+            "model_output": "There are seven.",
+        }
+        for number in range(questions)
+        for variant in ("v1", "v2")
+    ]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged = step("Judge", folder)
+    assert judged.returncode == 0, judged.stderr
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("gate", "undecided", "code", "outcome"),
+    [
+        ("max_failure_rate = 0.5", "fail", 0, "passed"),
+        ("min_mean = 1.5", "fail", 1, "failed"),
+        ("no_worse_than = 0.001", "fail", 7, "undecided"),
+        ("no_worse_than = 0.001", "pass", 0, "undecided"),
+    ],
+)
+def test_the_action_passes_fails_or_leaves_it_open(
+    tmp_path: Path, gate: str, undecided: str, code: int, outcome: str
+) -> None:
+    folder = suite(tmp_path, gate)
+    result = step("Gate", folder, GATE="", UNDECIDED=undecided)
+    assert result.returncode == code, result.stderr
+    assert (folder / "output").read_text() == f"outcome={outcome}\n"
+    assert (folder / "summary").read_text().startswith("### evenhand gate: ")
+    assert (folder / "evenhand-gate.md").read_text().startswith("### Evenhand: ")
+    assert "<testsuite" in (folder / "evenhand-gate.xml").read_text()
+    assert ("::warning" in result.stdout) is (outcome == "undecided" and code == 0)
+
+
+def test_the_action_ends_with_the_code_of_a_mistake(tmp_path: Path) -> None:
+    result = step("Gate", suite(tmp_path, "max_failure_rate = 0.5"), GATE="--modle x", UNDECIDED="")
+    assert result.returncode == 2 and not (tmp_path / "output").exists()
+
+
+def test_inputs_reach_no_script_as_text() -> None:
+    """What a stranger may write into a pull request must not become a command."""
+    for each in ACTION["runs"]["steps"]:
+        assert "${{" not in each.get("run", ""), each["name"]
+
+
+def hook(ident: str, folder: Path, *files: str) -> int:
+    (entry,) = [each["entry"] for each in HOOKS if each["id"] == ident]
+    command = f"{entry} {' '.join(files)}"
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=ENVIRONMENT, capture_output=True, check=False
+    ).returncode
+
+
+def test_the_hook_for_rubrics_fails_for_one_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
+    (tmp_path / "rubric-bad.json").write_text('{"dimensions": []}')
+    assert hook("evenhand-rubric", tmp_path, "rubric.json") == 0
+    assert hook("evenhand-rubric", tmp_path, "rubric-bad.json", "rubric.json") == 1
+
+
+def test_the_hook_for_protocols_lints_the_folder_of_a_prompt(tmp_path: Path) -> None:
+    new = [sys.executable, "-m", "evenhand", "protocols", "new", "mine", "--from", "rubric"]
+    subprocess.run(new, cwd=tmp_path, check=True, capture_output=True)
+    assert hook("evenhand-protocol", tmp_path, "mine/protocol.toml", "mine/prompts/en.md") == 0
+    (tmp_path / "mine/prompts/en.md").write_text("{{nothing_fills_this}}")
+    assert hook("evenhand-protocol", tmp_path, "mine/prompts/en.md") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "ident"),
+    [
+        ("evals/rubric.json", "evenhand-rubric"),
+        ("rubrics/honey.md", "evenhand-rubric"),
+        ("rubric-v2.toml", "evenhand-rubric"),
+        ("mine/protocol.toml", "evenhand-protocol"),
+        ("mine/prompts/ja.md", "evenhand-protocol"),
+        ("README.md", ""),
+    ],
+)
+def test_hooks_look_at_their_files_alone(path: str, ident: str) -> None:
+    matching = [each["id"] for each in HOOKS if re.search(each["files"], path)]
+    assert matching == ([ident] if ident else [])
+
+
+def test_the_workflow_of_the_docs_uses_inputs_that_the_action_has() -> None:
+    page = (ROOT / "docs/ci.md").read_text("utf-8")
+    workflow = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
+    (uses,) = [each for each in workflow["jobs"]["judge"]["steps"] if "with" in each]
+    assert set(uses["with"]) <= set(ACTION["inputs"])
