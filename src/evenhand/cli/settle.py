@@ -89,9 +89,9 @@ def settle_command(
         _print(recorded, summary, changes)
 
 
-def _changes(recorded: Recorded, settled: Recorded) -> list[RuleChange]:
+def _changes(recorded: Recorded, new_run: Recorded) -> list[RuleChange]:
     """By which rules the new run was settled and the old one was not."""
-    before, after = recorded.manifest.judging, settled.manifest.judging
+    before, after = recorded.manifest.judging, new_run.manifest.judging
     protocol = recorded.protocol
     return changed_rules(rules_of(protocol, before), rules_of(protocol, after))
 

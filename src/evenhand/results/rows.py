@@ -75,13 +75,13 @@ def with_pass_columns(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str
     """Full rows for a table, where a list is one cell of JSON: what each order of each round said
     stands in columns of its own too, `pass.<round>.<order>`."""
     for row in rows:
-        spoken: dict[str, dict[str, Any]] = {}
-        for said in row["passes"]:
-            if "criteria" in said:
-                spoken.setdefault(str(said["round"]), {})[said["order"]] = {
-                    name: said.get(name) for name in ("winner", "criteria", "explanation")
+        rounds: dict[str, dict[str, Any]] = {}
+        for judged_pass in row["passes"]:
+            if "criteria" in judged_pass:
+                rounds.setdefault(str(judged_pass["round"]), {})[judged_pass["order"]] = {
+                    name: judged_pass.get(name) for name in ("winner", "criteria", "explanation")
                 }
-        yield {**row, "pass": spoken} if spoken else row
+        yield {**row, "pass": rounds} if rounds else row
 
 
 Selector = Callable[[Judgment], bool]

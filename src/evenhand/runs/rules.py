@@ -100,18 +100,18 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
     return structs.replace(record, settings=settings)
 
 
-def _rules_of_folder(new: Protocol, asked: Protocol) -> Mapping[str, Any]:
-    if new.kind != asked.kind:
+def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:
+    if new.kind != used.kind:
         raise UsageError(
             f"the protocol {quoted(new.name)} is of the kind {new.kind}; the run was judged by the"
-            f" kind {asked.kind}",
+            f" kind {used.kind}",
             advice="Name a protocol of the same kind.",
         )
-    kind = KINDS[asked.kind]
+    kind = KINDS[used.kind]
     try:
         for language in new.languages:
             kind.check_protocol(new, language)
-        return kind.rules(new, asked)
+        return kind.rules(new, used)
     except ProtocolError as error:
         raise UsageError(
             str(error),
@@ -144,8 +144,10 @@ def _types_under(
     """The table of task types with new weights; a type that is not named keeps its own."""
     for name in new:
         if name not in weights:
-            known = ", ".join(weights)
-            raise UsageError(f"no task type is called {quoted(name)}", advice=f"Known: {known}.")
+            types = ", ".join(weights)
+            raise UsageError(
+                f"no task type is called {quoted(name)}", advice=f"There are: {types}."
+            )
     rows = {**weights, **new}
     return [{**row, "weights": rows[str(row["id"])]} for row in protocol.rows("types")]
 

@@ -389,11 +389,11 @@ class PairwiseProtocol:
     def _notes(self, result: Settled, last: Round) -> str:
         """The reasons of the settling round in the order in which Candidate 1 is the first of the
         input file; of a pair that stays uncertain those of both orders."""
-        said = {pass_.order: pass_.explanation for pass_ in last}
-        if result.winner != "uncertain" or not said["21"]:
-            return said["12"]
+        explanations = {pass_.order: pass_.explanation for pass_ in last}
+        if result.winner != "uncertain" or not explanations["21"]:
+            return explanations["12"]
         return self.words.phrases.get("both_orders", _BOTH_ORDERS).format_map(
-            {"first": said["12"], "second": said["21"]}
+            {"first": explanations["12"], "second": explanations["21"]}
         )
 
     def _flags(self, pair: Pair, visible: Pair, passes: Sequence[PairPass]) -> tuple[str, ...]:
