@@ -154,11 +154,21 @@ def test_many_rounds_at_once_are_the_rounds_one_by_one():
     sample = sample_of(duels(5, drawn(np.random.default_rng(4), 5, 300)), "davidson")
     model, rng = Model(sample), np.random.default_rng(5)
     counts = rng.poisson(sample.counts[:, :, None] + 1, size=(3, len(sample.first), 30)) + 0.0
-    start = model.start(sample.counts, model.fit(sample.counts[:, :, None]).values[:, 0])
+    start = model.fit(sample.counts[:, :, None]).values[:, 0]
     together, alone = model.fit(counts, start), [model.fit(counts[:, :, [k]]) for k in range(30)]
     assert together.converged.all()
     expected = np.concatenate([one.values for one in alone], axis=1)
     assert together.values == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_chain_of_many_candidates_is_fitted_as_well():
+    """Where few links hold many together, conjugate gradients are slow and the matrix is taken."""
+    outcomes = 3 * (1.0, 1.0, 0.0)
+    rows = [(place, place + 1, won) for place in range(199) for won in outcomes]
+    sample = sample_of(duels(200, rows), "davidson")
+    fit = Model(sample).fit(sample.counts[:, :, None])
+    assert fit.converged.all()
+    assert -np.diff(fit.values[:200, 0]) == pytest.approx(np.log(2), abs=1e-6)
 
 
 def test_a_prior_gives_every_candidate_one_vote_half_won():

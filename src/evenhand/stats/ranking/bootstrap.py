@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import norm, t
 
-from evenhand.stats.ranking.bradley_terry import Model, Start
+from evenhand.stats.ranking.bradley_terry import Model
 from evenhand.stats.ranking.duels import Sample
 from evenhand.stats.tables import Bools, Floats, Ints
 
@@ -76,7 +76,7 @@ def rate(sample: Sample, rounds: int, rng: np.random.Generator) -> Rated:
     values, topics = best.values[:, 0], int(sample.topics.sum())
     resampling = _Rounds(
         model=model,
-        start=model.start(counts + prior, values),
+        start=values,
         prior=prior,
         every=model.prior(counts, np.ones_like(unsound)),
         kinds=_with_prior(sample.kinds, prior),
@@ -115,7 +115,7 @@ class _Rounds:
     """How resamples are drawn, and fitted with a prior where one is needed."""
 
     model: Model
-    start: Start
+    start: Floats
     prior: Floats
     every: Floats
     """The prior for all sets."""
@@ -158,7 +158,7 @@ def _draw(topics: Floats, rounds: int, rng: np.random.Generator) -> Floats:
         places = (
             kind[rng.integers(total, size=total)]
             if whole
-            else np.searchsorted(ends, rng.random(total), side="right")
+            else np.searchsorted(ends, np.sort(rng.random(total)), side="right")
         )
         counts[:, column] = np.bincount(places, minlength=len(topics))
     return counts

@@ -20,9 +20,12 @@ from evenhand.stats.ranking.duels import Sample
 from evenhand.stats.tables import Bools, Floats, Ints
 
 STEPS = 100
-CHORDS = 40
-"""How many steps of a resample take the second derivatives of the sample, which are close to its
-own and inverted once; what is then not done takes its own."""
+INEXACT = 20
+"""How many steps of a fit are Newton's by conjugate gradients, which need no matrix of all
+candidates; what is then not done, where few links hold many together, takes the matrix."""
+GRADIENTS = 60
+NEARLY = 0.01
+"""How far such a step may be off: the next one mends it."""
 CLOSE = 1e-7
 """The last step, in odds."""
 FAR = 30.0
@@ -40,18 +43,6 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Where resamples begin: the values of the sample, and its second derivatives inverted."""
-
-    values: Floats
-    inverse: Floats
-
-    def step(self, slopes: Floats) -> Floats:
-        # Not as a product of matrices, for which BLAS would wake threads of its own.
-        return np.asarray(np.einsum("ij,jk->ik", self.inverse, slopes))
-
-
-@dataclass(frozen=True, slots=True)
 class _Slopes:
     """The first derivatives at some values, and what the second ones are made of."""
 
@@ -61,6 +52,19 @@ class _Slopes:
     """The chance of a win less that of a loss."""
     tied: Floats
     tieless: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class _Bends:
+    """The second derivatives, without the matrix that they make."""
+
+    bend: Floats
+    """Of each pair, by the difference of its ratings."""
+    cross: Floats
+    """Of each pair, by that and the tie parameter."""
+    even: Floats
+    """By the tie parameter."""
+    diagonal: Floats
 
 
 class Model:
@@ -76,6 +80,7 @@ class Model:
             shape=(pairs, size),
         )
         self._sums = self._gaps.T.tocsr()
+        self._both = abs(self._sums)
         flat = [row * size + column for row in ends for column in ends]
         signs = np.concatenate([ones, -ones, -ones, ones])
         self._squares = sparse.csr_array(
@@ -84,20 +89,19 @@ class Model:
         self._pinned = _means(sample.sets)
         self._tree = self._spanning(sample.counts)
 
-    def fit(self, counts: Floats, start: Start | None = None) -> Fit:
+    def fit(self, counts: Floats, start: Floats | None = None) -> Fit:
         """The most likely values for counts of (outcome, pair, round)."""
         rounds = counts.shape[2]
         values = np.zeros((self.sample.size + 2, rounds))
         values[-2] = _tie_start(counts)
         if start is not None:
-            values[:] = start.values[:, None]
+            values[:] = start[:, None]
         tieless = counts[2].sum(axis=0) == 0
         values[-2, tieless] = NO_TIES
         todo, converged = np.arange(rounds), np.zeros(rounds, np.bool_)
         for number in range(STEPS):
             slopes = self._slopes(counts, values[:, todo], tieless[todo])
-            near = start is not None and number < CHORDS
-            step = start.step(slopes.total) if start and near else self._newton(slopes)
+            step = self._nearly(slopes) if number < INEXACT else self._newton(slopes)
             step[-2, tieless[todo]] = 0
             reach = self._reach(step)
             # Theory wants the cut; near the solution whole steps are faster, and as safe.
@@ -118,12 +122,6 @@ class Model:
             return np.zeros(values.shape[1], np.bool_)
         return np.asarray(np.abs(self._gaps @ values[:-2] + values[-1]).max(axis=0) > FAR)
 
-    def start(self, counts: Floats, values: Floats) -> Start:
-        """Where resamples of these counts of (outcome, pair) begin."""
-        tieless = np.array([counts[2].sum() == 0])
-        slopes = self._slopes(counts[:, :, None], values[:, None], tieless)
-        return Start(values, np.linalg.inv(self._matrix(slopes)[0]))
-
     def _slopes(self, counts: Floats, values: Floats, tieless: Bools) -> _Slopes:
         wins, losses, ties = counts
         up = np.exp((self._gaps @ values[:-2] + values[-1]) / 2)
@@ -137,6 +135,49 @@ class Model:
         if self.sample.ordered:
             total[-1] = by_pair.sum(axis=0)
         return _Slopes(total, votes, lead, tied, tieless)
+
+    def _nearly(self, slopes: _Slopes) -> Floats:
+        """Newton's step by conjugate gradients, of each round."""
+        bends = self._bends(slopes)
+        step, rest = np.zeros_like(slopes.total), slopes.total.copy()
+        scaled = rest / bends.diagonal
+        direction, size = scaled, (rest * scaled).sum(axis=0)
+        enough = NEARLY**2 * size
+        for _ in range(GRADIENTS):
+            product = self._product(bends, direction)
+            length = _ratio(size, (direction * product).sum(axis=0))
+            step += length * direction
+            rest -= length * product
+            scaled = rest / bends.diagonal
+            before, size = size, (rest * scaled).sum(axis=0)
+            # What is near enough goes no further: rounding alone would lead it on.
+            size = np.where(size > enough, size, 0)
+            if not size.any():
+                break
+            direction = scaled + _ratio(size, before) * direction
+        return step
+
+    def _bends(self, slopes: _Slopes) -> _Bends:
+        votes, lead, tied = slopes.votes, slopes.lead, slopes.tied
+        bend = votes / 4 * (1 - tied - lead**2)
+        even = np.where(slopes.tieless, 1, (votes * tied * (1 - tied)).sum(axis=0))
+        diagonal = np.ones_like(slopes.total)
+        diagonal[:-2] = self._both @ bend
+        diagonal[-2] = even
+        if self.sample.ordered:
+            diagonal[-1] = bend.sum(axis=0)
+        return _Bends(bend, -votes / 2 * lead * tied, even, np.where(diagonal > 0, diagonal, 1))
+
+    def _product(self, bends: _Bends, values: Floats) -> Floats:
+        """The second derivatives times some values."""
+        gaps = self._gaps @ values[:-2] + values[-1]
+        by_pair = bends.bend * gaps + bends.cross * values[-2]
+        product = np.zeros_like(values)
+        product[:-2] = self._sums @ by_pair
+        product[-2] = (bends.cross * gaps).sum(axis=0) + bends.even * values[-2]
+        if self.sample.ordered:
+            product[-1] = by_pair.sum(axis=0)
+        return product
 
     def _newton(self, slopes: _Slopes) -> Floats:
         vector = slopes.total.T[:, :, None]
@@ -247,6 +288,11 @@ class Model:
         added = np.zeros_like(counts)
         added[:2] = np.where(sets[self.set_of_pair], votes / of[first] + votes / of[second], 0) / 2
         return added
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """Of each round; 0 where there is nothing left to divide."""
+    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
 
 
 def _tie_start(counts: Floats) -> Floats:
