@@ -75,6 +75,23 @@ def test_pairs_show_who_wins_against_whom(files: Any, open_page: Open) -> None:
     assert "A shown first" in drill.inner_text() and "B shown first" in drill.inner_text()
 
 
+def test_what_changed_most_is_sorted_by_any_column(files: Any, open_page: Open) -> None:
+    page = open_page(files["rubric", "en"])
+    cells = page.locator("#changed tbody td:first-child")
+    values = "all => all.map(one => Number(one.dataset.value))"
+    worst_first = cells.evaluate_all(values)
+    assert len(worst_first) > 1 and worst_first == sorted(worst_first)
+    head = page.locator("#changed th").first
+    head.locator("button").click()
+    assert cells.evaluate_all(values) == sorted(worst_first, reverse=True)
+    assert head.get_attribute("aria-sort") == "descending"
+    page.locator("#changed th button").nth(1).click()
+    means = page.locator("#changed tbody td:nth-child(2)").evaluate_all(values)
+    assert means == sorted(means)
+    page.locator("#changed summary").first.click()
+    assert page.locator("#changed .sides").first.is_visible()
+
+
 def test_search_looks_into_texts_and_filters_narrow_it(files: Any, open_page: Open) -> None:
     page = open_page(files["rubric", "en"])
     page.fill("#search", "NUMBER 7.")
