@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
 from evenhand.errors import DataError, EvenhandError, StoreBusy, UsageError, quoted
+from evenhand.files.outputs import check_output
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
 from evenhand.judgment import Judgment
@@ -253,14 +254,17 @@ class Run:
         baseline: str | None = None,
         seed: int | None = None,
         summary: bool = False,
+        force: bool = False,
     ) -> Path:
-        """Write the run as one HTML file and return its path; `summary` leaves the units out."""
+        """Write the run as one HTML file and return its path; `summary` leaves the units out, and
+        `force` replaces a file that is no report."""
         from evenhand.results.report import ReportOptions, write_report
 
         fields = _listed(by)
         options = ReportOptions(
             language=language, by=fields, baseline=baseline, seed=seed, summary=summary
         )
+        check_output(Path(path), force=force)
         with self._opened() as (store, recorded):
             write_report(Path(path), store, recorded, options)
         return Path(path)

@@ -32,6 +32,9 @@ store_option = click.option(
     metavar="URL",
     help="The store, e.g. sqlite:evenhand.db. Default: that of ./evenhand.toml.",
 )
+force_option = click.option(
+    "--force", is_flag=True, help="Replace a file that no such command wrote."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON alone on stdout.")
 on_conflict_option = click.option(
     "--on-conflict",

@@ -11,6 +11,7 @@ import click
 
 from evenhand import jsontext
 from evenhand.cli.common import (
+    force_option,
     only_option,
     recorded,
     run_argument,
@@ -21,6 +22,7 @@ from evenhand.cli.common import (
 from evenhand.data.files import is_table, is_text
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
+from evenhand.files.outputs import check_output
 from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
 from evenhand.results.pairs import fronts_of, verdict_lines
@@ -49,6 +51,7 @@ from evenhand.runs.recorded import Recorded
 @click.option("--with-unit", is_flag=True, help="The id of the unit before each contract object.")
 @only_option
 @where_option
+@force_option
 @store_option
 def export_command(
     run: str,
@@ -58,6 +61,7 @@ def export_command(
     with_unit: bool,
     only: str | None,
     where: tuple[str, ...],
+    force: bool,
     store: str | None,
 ) -> None:
     """Write the results of RUN to a file, by its ending.
@@ -67,6 +71,8 @@ def export_command(
     """
     if full + fronts + with_unit > 1:
         raise click.UsageError("--full, --fronts and --with-unit exclude each other")
+    if output != "-":
+        check_output(Path(output), force=force)
     opened, run_record = recorded(store, run, where)
     try:
         form = Form("full" if full else "fronts" if fronts else "contract", with_unit, only)

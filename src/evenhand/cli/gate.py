@@ -10,6 +10,7 @@ import click
 
 from evenhand.cli.common import (
     about_run,
+    force_option,
     json_option,
     notice,
     on_conflict_option,
@@ -19,7 +20,9 @@ from evenhand.cli.common import (
     store_option,
     where_option,
 )
+from evenhand.data.write import write_bytes
 from evenhand.errors import UsageError
+from evenhand.files.outputs import check_output
 from evenhand.report.junit import junit
 from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
 from evenhand.report.terminal.tables import console
@@ -67,6 +70,7 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--junit", "report", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML."
 )
+@force_option
 @store_option
 @json_option
 def gate_command(
@@ -74,6 +78,7 @@ def gate_command(
     where: tuple[str, ...],
     report: Path | None,
     seed: int | None,
+    force: bool,
     store: str | None,
     as_json: bool,
     **flags: Any,
@@ -89,6 +94,8 @@ def gate_command(
     evenhand gate --min-mean 0.8 --max-critical-fails 0 --max-failure-rate 0.02
     evenhand gate --candidate new --baseline old --min-win-rate 0.5 --junit gate.xml
     """
+    if report:
+        check_output(report, force=force)
     opened, run_record = recorded(store, run, where)
     try:
         conditions, rule = conditions_of(run_record, flags)
@@ -106,9 +113,9 @@ def _write(path: Path, gate: Gate, run: Recorded) -> None:
     row = run.row
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(junit(gate, run=row.id, name=row.name, started=row.started))
     except OSError as error:
         raise UsageError(f"the report cannot be written: {error}", where=str(path)) from None
+    write_bytes(path, junit(gate, run=row.id, name=row.name, started=row.started))
 
 
 def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:

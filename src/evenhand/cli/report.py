@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 
 from evenhand.cli.common import (
+    force_option,
     recorded,
     run_argument,
     store_option,
     tell_selection,
     where_option,
 )
+from evenhand.files.outputs import check_output
 
 LANGUAGES = ("en", "ru", "zh", "ja")
 
@@ -41,6 +43,7 @@ LANGUAGES = ("en", "ru", "zh", "ja")
 @click.option("--baseline", metavar="V", help="The variant or candidate to compare with.")
 @where_option
 @click.option("--seed", type=int, help="Of the statistics. Default: that of the run.")
+@force_option
 @store_option
 def report_command(
     run: str,
@@ -51,6 +54,7 @@ def report_command(
     baseline: str | None,
     where: tuple[str, ...],
     seed: int | None,
+    force: bool,
     store: str | None,
 ) -> None:
     """Write RUN as one HTML file: the answer, pictures, every unit, how it was measured.
@@ -60,6 +64,7 @@ def report_command(
     from evenhand.results.report import ReportOptions, write_report
 
     options = ReportOptions(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
+    check_output(Path(output), force=force)
     opened, run_record = recorded(store, run, where)
     try:
         size = write_report(Path(output), opened, run_record, options)

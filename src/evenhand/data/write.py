@@ -61,6 +61,12 @@ def write_text(path: Path, lines: Iterable[str]) -> int:
         return count
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a whole file as it is."""
+    with _replacing(path) as file:
+        file.write(data)
+
+
 @contextmanager
 def _replacing(path: Path) -> Generator[IO[bytes]]:
     """A file that becomes `path` when the block ends well."""

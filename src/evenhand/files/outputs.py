@@ -1,0 +1,54 @@
+"""What a command may write over: nothing, or an earlier output of its own.
+
+A report or an export that takes the place of the store, the suite or the data would destroy what
+was paid for. Whether a file is an output is seen from what it holds, not from its name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evenhand.data.files import is_text
+from evenhand.data.read import rows
+from evenhand.errors import DataError, UsageError, quoted
+
+HEAD_BYTES = 1 << 16
+_REPORT = b'<meta name="generator" content="Evenhand">'
+_GATE = b'<testsuite name="evenhand gate'
+_TABLE = b"pair_id | winner | "
+_ROWS = (
+    {"unit", "judge", "repeat", "status"},
+    {"scores", "failure_tags", "notes"},
+    {"pair_id", "winner", "criteria"},
+    {"pair_id", "candidates", "front", "pareto"},
+    {"task_name", "total_score", "critical_fail", "reasoning"},
+)
+"""The columns that tell the rows of exports from all others, with what stands behind a dot left
+out."""
+
+
+def check_output(path: Path, *, force: bool = False) -> None:
+    """Refuse to write over a file that is no output of ours, unless forced; raises UsageError."""
+    if force or not path.is_file() or not path.stat().st_size or is_output(path):
+        return
+    raise UsageError(
+        f"{quoted(path)} is there and was not written by this command",
+        advice="Name another file, or say --force to replace it.",
+    )
+
+
+def is_output(path: Path) -> bool:
+    """Whether a file is a report, the outcome of a gate, or an export."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise UsageError(f"{quoted(path)} cannot be read: {error.strerror or error}") from None
+    if _REPORT in head or _GATE in head or (is_text(path) and head.startswith(_TABLE)):
+        return True
+    try:
+        first = next(rows(path), None)
+    except (DataError, UsageError):
+        return False
+    names = set() if first is None else {name.partition(".")[0] for name in first.value}
+    return any(signature <= names for signature in _ROWS)

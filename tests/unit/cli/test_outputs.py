@@ -1,0 +1,83 @@
+"""Outputs never take the place of what was read, or of a file that is no output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import evenhand
+from tests.suites import evenhand_here, write_answers, write_pairs, write_suite
+
+INPUTS = ("evenhand.db", "evenhand.toml", "rubric.json", "samples.jsonl", "judge.py", "notes.txt")
+SUITES: dict[str, Callable[..., Path]] = {
+    "rubric": write_suite,
+    "pairwise": write_pairs,
+    "weighted": write_answers,
+}
+
+
+def command(name: str, file: str, *rest: str) -> list[str]:
+    flag = {"gate": "--junit", "report": "-o", "export": "-o"}[name]
+    more = ["--max-failure-rate", "0.5"] if name == "gate" else []
+    return [name, "latest", flag, file, *more, *rest]
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_suite(tmp_path_factory.mktemp("outputs"), 3)
+    (folder / "notes.txt").write_text("mine\n")
+    assert evenhand_here("run", cwd=folder).returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", ["report", "export", "gate"])
+@pytest.mark.parametrize("file", INPUTS)
+def test_what_was_read_or_is_no_output_is_not_replaced(suite: Path, name: str, file: str) -> None:
+    before = (suite / file).read_bytes()
+    done = evenhand_here(*command(name, file), cwd=suite)
+    assert done.returncode == 2, done.stderr
+    assert "--force" in done.stderr or "ending" in done.stderr or "verdict table" in done.stderr
+    assert (suite / file).read_bytes() == before
+    assert evenhand_here("show", cwd=suite).returncode == 0
+
+
+def test_the_way_a_path_is_spelt_does_not_matter(suite: Path) -> None:
+    (suite / "link.html").symlink_to("evenhand.db")
+    for file in ("./evenhand.db", str(suite / "evenhand.db"), "link.html"):
+        assert evenhand_here(*command("report", file), cwd=suite).returncode == 2
+    assert evenhand_here("show", cwd=suite).returncode == 0
+
+
+@pytest.mark.parametrize("kind", SUITES)
+def test_an_output_is_replaced_by_the_next_one(kind: str, tmp_path: Path) -> None:
+    SUITES[kind](tmp_path, 3)
+    assert evenhand_here("run", cwd=tmp_path).returncode == 0
+    exports = [(f"out.{ending}",) for ending in ("jsonl", "json", "csv", "jsonl.gz", "parquet")]
+    exports += [("full.jsonl", "--full"), ("full.csv", "--full"), ("unit.jsonl", "--with-unit")]
+    if kind == "pairwise":
+        exports += [("table.txt",), ("fronts.jsonl", "--fronts")]
+    for file, *rest in exports:
+        for _ in range(2):
+            done = evenhand_here(*command("export", file, *rest), cwd=tmp_path)
+            assert done.returncode == 0, (file, done.stderr)
+    for name, file in (("report", "report.html"), ("gate", "gate.xml")):
+        for _ in range(2):
+            assert evenhand_here(*command(name, file), cwd=tmp_path).returncode == 0
+
+
+def test_force_and_an_empty_file_let_it_be_written(suite: Path) -> None:
+    (suite / "mine.html").write_text("<p>mine</p>")
+    assert evenhand_here(*command("report", "mine.html"), cwd=suite).returncode == 2
+    assert evenhand_here(*command("report", "mine.html", "--force"), cwd=suite).returncode == 0
+    (suite / "empty.xml").touch()
+    assert evenhand_here(*command("gate", "empty.xml"), cwd=suite).returncode == 0
+
+
+def test_python_is_held_to_the_same(suite: Path) -> None:
+    run = evenhand.open("latest", store=f"sqlite:{suite / 'evenhand.db'}")
+    with pytest.raises(evenhand.EvenhandError, match="was not written"):
+        run.report(suite / "evenhand.db")
+    assert run.report(suite / "python.html").stat().st_size > 0
+    assert run.report(suite / "python.html").stat().st_size > 0
