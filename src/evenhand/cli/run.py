@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ from evenhand.suite import FILE, load_suite
 
 if TYPE_CHECKING:
     from evenhand.report.html.build import Report
+
+WHOLE_DOLLARS = 10
 
 
 @click.command("run")
@@ -248,22 +250,40 @@ def _dry(
 
 
 def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
-    calls, price = forecast["calls"], forecast["price_usd"]
-    left_out = f", {forecast['left_out']} left out" if forecast["left_out"] else ""
+    calls = forecast["calls"]
+    left_out = f", {forecast['left_out']:,} left out" if forecast["left_out"] else ""
     rounds = " and later round" if plan.judging.rounds > 1 else ""
     click.echo(f"run {forecast['run']}: nothing was sent")
     click.echo(
-        f"{forecast['planned']} judgments planned, {forecast['done']} of them done{left_out}"
+        f"{forecast['planned']:,} judgments planned, {forecast['done']:,} of them done{left_out}"
     )
-    click.echo(f"{forecast['cached']} calls in the ledger")
-    sure = f"{calls['least']} calls to send, at most"
+    click.echo(f"{forecast['cached']:,} calls in the ledger")
+    sure = f"{calls['least']:,} calls to send, at most"
     start = "as many calls as it takes to decide, at most" if forecast["until_decided"] else sure
-    click.echo(f"{start} {calls['most']} with every re-ask{rounds}")
+    click.echo(f"{start} {calls['most']:,} with every re-ask{rounds}")
     click.echo(
-        f"about {forecast['input_tokens']} input tokens,"
-        f" at most {forecast['output_tokens_most']} output tokens"
+        f"about {forecast['input_tokens']:,} input tokens,"
+        f" at most {forecast['output_tokens_most']:,} output tokens"
     )
-    if price["least"] is None:
-        click.echo("price unknown: add `price` to the [[judges]] entry")
-    else:
-        click.echo(f"${price['least']:.4g} to ${price['most']:.4g}")
+    click.echo(price_line(forecast["price_usd"], is_open=forecast["until_decided"]))
+
+
+def price_line(price: Mapping[str, float | None], *, is_open: bool = False) -> str:
+    """What a run will about cost, and the most that it can: the budget where that is less."""
+    likely, most, budget = price["likely"], price["most"], price["budget"]
+    if likely is None or most is None:
+        return "price unknown: add `price` to the [[judges]] entry"
+    if not most:
+        return "no price: nothing to pay"
+    limit = money(most)
+    if budget is not None and budget < most:
+        limit, likely = f"{money(budget)}, your budget", min(likely, budget)
+    about = f"up to {money(likely)}" if is_open else f"about {money(likely)}"
+    return f"{about} (at most {limit})"
+
+
+def money(dollars: float) -> str:
+    """Dollars in as many digits as a person reads: whole ones from ten on, cents below."""
+    if dollars >= WHOLE_DOLLARS:
+        return f"${dollars:,.0f}"
+    return f"${dollars:.2f}" if dollars >= 1 or not dollars else f"${dollars:.2g}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.engine.group import JudgeGroup
-from evenhand.engine.prices import dollars, token_bound, token_guess
+from evenhand.engine.prices import PICO, dollars, token_bound, token_guess
 from evenhand.engine.schedule import Everything, Schedule
 from evenhand.engine.settle import asking
 from evenhand.engine.stop import Stopped
@@ -18,6 +18,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.keys import call_keys, run_id
 from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
+from evenhand.runs.experience import Experience, expected
 from evenhand.runs.judge import Begun, run_schedule
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
@@ -42,6 +43,13 @@ class Forecast:
     output_tokens_most: int = 0
     cost_least: int | None = 0
     cost_most: int | None = 0
+    input_cost: float = 0.0
+    """Of the calls that are sure, at the length of their prompts."""
+    output_price: float = 0.0
+    """The sum over these calls of what a token of their replies costs."""
+    experience: Experience | None = None
+    budget: int | None = None
+    """What may be spent; None without a limit."""
     until_decided: bool = False
     """Whether the run may end at any moment: then nothing is sure to be sent."""
     judges_asked: set[str] = field(default_factory=set[str])
@@ -52,7 +60,19 @@ class Forecast:
         judges = [seat.judge for seat in seats if seat.judge.name in self.judges_asked]
         return [judge.lacks for judge in judges if judge.lacks]
 
+    @property
+    def cost_likely(self) -> int | None:
+        """What it will about cost, never above the most; None where a price is not known."""
+        if self.cost_least is None or self.cost_most is None or self.experience is None:
+            return None
+        experience, input_cost = self.experience, self.input_cost
+        if experience.input_tokens is not None and self.input_tokens:
+            input_cost *= experience.input_tokens * self.calls_least / self.input_tokens
+        cost = input_cost + self.output_price * experience.output_tokens
+        return min(round(cost * experience.calls_per_call), self.cost_most)
+
     def json(self) -> dict[str, Any]:
+        likely = self.cost_likely
         sure = not self.until_decided
         return {
             "run": self.run,
@@ -66,7 +86,9 @@ class Forecast:
             "output_tokens_most": self.output_tokens_most,
             "price_usd": {
                 "least": None if self.cost_least is None else dollars(self.cost_least * sure),
+                "likely": None if likely is None else dollars(likely),
                 "most": None if self.cost_most is None else dollars(self.cost_most),
+                "budget": None if self.budget is None else dollars(self.budget),
             },
         }
 
@@ -76,7 +98,10 @@ async def forecast(
 ) -> Forecast:
     """Everything a run would do up to the first call of each judgment that is not in the ledger,
     and no call. The data is read as by a run, into a store that vanishes."""
-    result = Forecast()
+    file = plan.suite.file
+    result = Forecast(experience=expected(plan.judging, file.language, archive, plan.name))
+    budget_usd = file.limits.budget_usd
+    result.budget = None if budget_usd is None else int(budget_usd * PICO)
     async with aclosing(plan):
         await _look(result, plan, archive, limit, retry_failures)
     return result
@@ -249,6 +274,8 @@ class _Lookahead:
         if seat.price is None:
             forecast.cost_least = None
         elif forecast.cost_least is not None:
+            forecast.input_cost += seat.price.bound(guess, 0)
+            forecast.output_price += seat.price.output
             forecast.cost_least += seat.price.bound(guess, min(OUTPUT_GUESS, seat.spec.max_tokens))
 
     def _add_most(

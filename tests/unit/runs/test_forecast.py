@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
-from evenhand.engine.prices import token_bound
+from evenhand.cli.run import price_line
+from evenhand.engine.prices import token_bound, token_guess
 from evenhand.errors import DataError
+from evenhand.exchange import Message
 from evenhand.kinds.shared.asking import Asking
+from evenhand.ledger.ports import Spent
 from evenhand.limits import MAX_ROUNDS, REPAIRS
+from evenhand.runs.experience import from_spent
 from evenhand.runs.forecast import Forecast, forecast
 from evenhand.runs.judge import Summary
 from evenhand.runs.stores import open_archive
@@ -196,3 +200,38 @@ def test_the_printed_forecast_says_what_it_counts(tmp_path: Path) -> None:
     assert "3 calls to send, at most 9 with every re-ask\n" in told
     as_json = json.loads(evenhand_here("run", "pairs", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)
+
+
+async def test_the_price_is_that_of_the_replies_that_the_last_run_got(tmp_path: Path) -> None:
+    talks = {"model": "python/judge:good", "max_tokens": 4000, "price": PRICE["price"]}
+    write_suite(tmp_path, 30, talks)
+    guessed = await foreseen(tmp_path)
+    assert guessed.cost_least is not None and guessed.cost_most is not None
+    assert guessed.cost_likely is not None
+    assert guessed.cost_least <= guessed.cost_likely < guessed.cost_most / 5
+    spent = Spent(
+        cost=0, reserved=0, unpriced=0, calls=30, input_tokens=30_000, output_tokens=9_000
+    )
+    seen = Forecast(
+        calls_least=30, input_tokens=60_000, input_cost=60.0, output_price=30.0, cost_most=10**9
+    )
+    seen.experience = from_spent(spent, 1.0)
+    assert seen.cost_likely == 30 + 30 * 300, "half the prompt's guess, 300 tokens a reply"
+
+
+def test_a_price_is_one_line_that_a_person_reads() -> None:
+    price = {"likely": 7.2, "most": 1234.5, "budget": None}
+    assert price_line(price) == "about $7.20 (at most $1,234)"
+    assert price_line(price | {"budget": 20.0}) == "about $7.20 (at most $20, your budget)"
+    assert price_line(price | {"budget": 5.0}) == "about $5.00 (at most $5.00, your budget)"
+    assert price_line(price | {"likely": 0.0123}) == "about $0.012 (at most $1,234)"
+    assert price_line(price, is_open=True) == "up to $7.20 (at most $1,234)"
+    assert "price unknown" in price_line({"likely": None, "most": None, "budget": None})
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [("word " * 100, 100, 150), ("слово " * 100, 180, 300), ("日本語の文" * 100, 300, 500)],
+)
+def test_tokens_are_guessed_by_script(text: str, least: int, most: int) -> None:
+    assert least <= token_guess([Message("user", text)]) <= most
