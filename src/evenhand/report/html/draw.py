@@ -12,16 +12,26 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Any
+from unicodedata import east_asian_width
 from xml.etree import ElementTree
 
 from evenhand.report.html.page import visible
 
-WIDTH, STEP = 340, 26
-WIDER_FONT = 1.1
-"""What a letter of a label may be wider in the font that a reader has, in units of a picture."""
-ZOOM = 1.15
-LABEL = 30
-"""Characters of a name in a picture; the table beside it has all of them."""
+TOTAL = 400
+"""The width of a picture with its labels: all are alike, so that they fill their cards and letters
+are of one size in every picture."""
+WIDE = 1.2
+"""A picture that needs so much more is scrolled; one that needs less is drawn a little smaller."""
+STEP, LINE = 26, 17
+FONT, LAID_OUT_FOR = 13, 15.5
+"""The size of letters, and the size that room is left for: the renderer measures with a narrow
+font, and a reader's may be a fifth wider."""
+LABEL, LABEL_LINE = 30, 15
+"""Columns of a name in a picture, of which one line has so many; the table beside it has all."""
+_COLUMN = 8.4
+"""The width of a column of text, as laid out."""
+CELL = 48
+"""The least width of a field that holds a share."""
 PALETTE = ("first", "second", "third", "fourth", "fifth", "sixth")
 _NAMES = ("ink", "soft", "line", *PALETTE, "good", "bad", "warn")
 COLOUR = {name: f"#0a0b{place:02x}" for place, name in enumerate(_NAMES)}
@@ -40,13 +50,57 @@ def labels(names: Sequence[str]) -> list[str]:
     short_names: list[str] = []
     for name in names:
         flat = " ".join(visible(name).split())
-        short = flat if len(flat) <= LABEL else f"{flat[: LABEL - 1]}…"
+        short = flat if _columns(flat) <= LABEL else f"{_head(flat, LABEL - 1)}…"
         number = 2
         while short in short_names:
-            short = f"{flat[: LABEL - 4]}… {number}"
+            short = f"{_head(flat, LABEL - 4)}… {number}"
             number += 1
         short_names.append(short)
     return short_names
+
+
+def _columns(text: str) -> int:
+    """How wide a text is: two columns a character of Chinese or Japanese, one any other."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _head(text: str, most: int) -> str:
+    """As much of a text as so many columns hold."""
+    while _columns(text) > most:
+        text = text[:-1]
+    return text
+
+
+def wrapped(name: str) -> str:
+    """A name in lines that are short enough for an axis, broken at a space where there is one."""
+    lines: list[str] = []
+    while _columns(name) > LABEL_LINE and len(lines) < 2:
+        head = _head(name, LABEL_LINE)
+        space = head.rfind(" ")
+        end = space if space > 0 else len(head)
+        lines.append(name[:end])
+        name = name[end:].lstrip()
+    return "\n".join([*lines, name])
+
+
+def _widest(names: Sequence[str]) -> int:
+    return max((_columns(line) for name in names for line in name.split("\n")), default=0)
+
+
+def _step(names: Sequence[str], series: int = 1) -> dict[str, float]:
+    """The height of a row: for the lines of its name, and for its series."""
+    lines = max((name.count("\n") + 1 for name in names), default=1)
+    return {"step": max(STEP, LINE * lines + 6, 13 * series)}
+
+
+def _plot(names: Sequence[str]) -> float:
+    """What names on the left leave of the width."""
+    return TOTAL - 40 - _COLUMN * _widest(names)
+
+
+def _legend_columns(names: Sequence[str]) -> int:
+    """How many entries of a legend stand side by side."""
+    return max(1, min(len(names), int(TOTAL // (_COLUMN * _widest(names) + 34))))
 
 
 def _renamed(values: Values, key: str) -> tuple[Values, list[str]]:
@@ -54,6 +108,13 @@ def _renamed(values: Values, key: str) -> tuple[Values, list[str]]:
     names = list(dict.fromkeys(value[key] for value in values))
     short = dict(zip(names, labels(names), strict=True))
     return [value | {key: short[value[key]]} for value in values], list(short.values())
+
+
+def _on_axis(values: Values) -> tuple[Values, list[str]]:
+    """Values with names in lines, as an axis has them, and these in order."""
+    values, names = _renamed(values, "name")
+    lines = {name: wrapped(name) for name in names}
+    return [value | {"name": lines[value["name"]]} for value in values], list(lines.values())
 
 
 def _chart(values: Values) -> Any:
@@ -65,7 +126,12 @@ def _chart(values: Values) -> Any:
 def _axis(**more: Any) -> Any:
     import altair as alt
 
-    return alt.Axis(labelLimit=190, titleFontWeight="normal", labelFlush=False, **more)
+    return alt.Axis(labelLimit=0, titleFontWeight="normal", labelFlush=False, **more)
+
+
+def _names_axis(**more: Any) -> Any:
+    """An axis of names, each in as many lines as it has."""
+    return _axis(ticks=False, domain=False, labelExpr="split(datum.label, '\\n')", **more)
 
 
 def _whole(most: float) -> Any:
@@ -84,7 +150,10 @@ def _series(values: Values) -> tuple[Values, Any, list[str]]:
         colour = alt.Color("colour:N", scale=None) if _coloured(values) else alt.value(plain)
         return values, colour, names
     scale = alt.Scale(domain=names, range=[COLOUR[name] for name in PALETTE][: len(names)])
-    legend = alt.Legend(orient="top", title=None, columns=3, labelLimit=180, symbolType="circle")
+    columns = _legend_columns(names)
+    legend = alt.Legend(
+        orient="top", title=None, columns=columns, labelLimit=0, symbolType="circle"
+    )
     return values, alt.Color("series:N", scale=scale, legend=legend), names
 
 
@@ -103,12 +172,12 @@ def dots(
     """A dot and its interval a row; a line down the middle where that means something."""
     import altair as alt
 
-    values, names = _renamed([_reaching(value) for value in values], "name")
+    values, names = _on_axis([_reaching(value) for value in values])
     values, colour, series = _series(values)
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False, padding=12)
     x: dict[str, Any] = {"title": title, "scale": scale}
     x["axis"] = _axis(format="%" if percent else "~r", tickCount=5, labelOverlap=True)
-    y = alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False))
+    y = alt.Y("name:N", sort=names, title=None, axis=_names_axis())
     base = _chart(values).encode(y=y, color=colour)
     if len(series) > 1:
         base = base.encode(yOffset=alt.YOffset("series:N", sort=series))
@@ -124,8 +193,7 @@ def dots(
         rule = _chart([{"middle": middle}])
         middle_line = rule.mark_rule(strokeDash=[4, 3], color=COLOUR["soft"]).encode(x="middle:Q")
         parts.insert(0, middle_line)
-    step = {"step": max(STEP, 13 * len(series))}
-    return alt.layer(*parts).properties(width=WIDTH, height=step)
+    return alt.layer(*parts).properties(width=_plot(names), height=_step(names, len(series)))
 
 
 def _reaching(dot: dict[str, Any]) -> dict[str, Any]:
@@ -151,9 +219,9 @@ def bars(values: Values, title: str, *, percent: bool = False, colour: str = "")
     """A bar a row, with what it says at its end."""
     import altair as alt
 
-    values, names = _renamed(values, "name")
+    values, names = _on_axis(values)
     values, series_colour, series = _series(values)
-    y = alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False))
+    y = alt.Y("name:N", sort=names, title=None, axis=_names_axis())
     style = _axis(format="%", tickCount=5)
     if not percent:
         style = _whole(max(value["value"] for value in values))
@@ -162,8 +230,7 @@ def bars(values: Values, title: str, *, percent: bool = False, colour: str = "")
     base = _chart(values).encode(x=x, y=y, color=paint)
     if len(series) > 1:
         base = base.encode(yOffset=alt.YOffset("series:N", sort=series))
-    step = {"step": max(STEP, 13 * len(series))}
-    return base.mark_bar().properties(width=WIDTH, height=step)
+    return base.mark_bar().properties(width=_plot(names), height=_step(names, len(series)))
 
 
 def columns(values: Values, across: str, up: str) -> Chart:
@@ -180,10 +247,14 @@ def columns(values: Values, across: str, up: str) -> Chart:
     if len(series) > 1:
         base = base.encode(xOffset=alt.XOffset("series:N", sort=series))
     if len(groups) == 1:
-        return base.properties(width=WIDTH, height=150)
-    header = alt.Header(title=None, labelFontSize=12, labelColor=COLOUR["ink"], labelLimit=170)
+        return base.properties(width=TOTAL - 74, height=150)
+    header = alt.Header(
+        title=None, labelFontSize=LAID_OUT_FOR, labelColor=COLOUR["ink"], labelLimit=0
+    )
     facet = alt.Facet("group:N", sort=groups, header=header)
-    return base.properties(width=155, height=90).facet(facet, columns=2)
+    if _widest(groups) * _COLUMN > TOTAL / 2 - 40:
+        return base.properties(width=TOTAL - 74, height=90).facet(facet, columns=1)
+    return base.properties(width=TOTAL / 2 - 58, height=90).facet(facet, columns=2)
 
 
 def _numbered(value: dict[str, Any]) -> float:
@@ -194,24 +265,30 @@ def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
     """A bar a row, in parts: won, even, undecided, lost."""
     import altair as alt
 
-    values, names = _renamed(values, "name")
+    values, names = _on_axis(values)
     sums = Counter[str]()
     for value in values:
         sums[value["name"]] += value["value"]
     paint = [COLOUR[name] for name in ("first", "line", "soft", "second")]
-    legend = alt.Legend(orient="top", title=None, columns=4, symbolType="square")
+    legend = alt.Legend(
+        orient="top",
+        title=None,
+        columns=_legend_columns(order),
+        labelLimit=0,
+        symbolType="square",
+    )
     return (
         _chart(values)
         .mark_bar()
         .encode(
             x=alt.X("value:Q", title=title, axis=_whole(max(sums.values()))),
-            y=alt.Y("name:N", sort=names, title=None, axis=_axis(ticks=False, domain=False)),
+            y=alt.Y("name:N", sort=names, title=None, axis=_names_axis()),
             color=alt.Color(
                 "series:N", scale=alt.Scale(domain=list(order), range=paint), legend=legend
             ),
             order="order:Q",
         )
-        .properties(width=WIDTH, height={"step": STEP})
+        .properties(width=_plot(names), height=_step(names))
     )
 
 
@@ -233,8 +310,8 @@ def heat(values: Values, order: Sequence[str], down: str, across: str) -> Chart:
     fade = alt.FillOpacity("strength:Q", scale=None, legend=None)
     field = base.mark_rect(stroke=COLOUR["line"]).encode(color=won, fillOpacity=fade)
     text = base.mark_text(color=COLOUR["ink"]).encode(text="text:N")
-    size = 46 if len(order) <= 8 else 38
-    return (field + text).properties(width={"step": size}, height={"step": 30})
+    room = (TOTAL - 60 - _COLUMN * _widest(order)) / max(1, len(order))
+    return (field + text).properties(width={"step": max(CELL, room)}, height={"step": 30})
 
 
 def line(values: Values, across: str, up: str, percent: bool) -> Chart:
@@ -251,13 +328,12 @@ def line(values: Values, across: str, up: str, percent: bool) -> Chart:
     base = _chart(values).encode(x=x)
     first = COLOUR["first"]
     parts = [
-        base.mark_line(color=COLOUR["soft"], strokeWidth=1).encode(y=alt.Y("value:Q", **y)),
         base.mark_rule(color=first, strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
         base.mark_point(filled=True, size=60, color=first, opacity=1).encode(
             y=alt.Y("value:Q", **y)
         ),
     ]
-    return alt.layer(*parts).properties(width=WIDTH, height=170)
+    return alt.layer(*parts).properties(width=TOTAL - 84, height=170)
 
 
 def _below(values: Values) -> float:
@@ -278,11 +354,11 @@ _CONFIG: dict[str, Any] = {
         "gridColor": COLOUR["line"],
         "domainColor": COLOUR["soft"],
         "tickColor": COLOUR["soft"],
-        "labelFontSize": 12,
-        "titleFontSize": 12,
+        "labelFontSize": LAID_OUT_FOR,
+        "titleFontSize": LAID_OUT_FOR,
     },
-    "legend": {"labelColor": COLOUR["ink"], "labelFontSize": 12},
-    "text": {"fontSize": 12},
+    "legend": {"labelColor": COLOUR["ink"], "labelFontSize": LAID_OUT_FOR},
+    "text": {"fontSize": LAID_OUT_FOR},
 }
 _RUSSIAN = {"decimal": ",", "thousands": "\u00a0", "grouping": [3], "currency": ["", ""]}
 _TAGS = {"g", "path", "line", "rect", "text", "tspan", "circle"}
@@ -304,27 +380,18 @@ def svg(chart: Chart, title: str, language: str) -> str:
     locale = _RUSSIAN if language == "ru" else None
     picture = vl_convert.vegalite_to_svg(spec, format_locale=locale)
     root = ElementTree.fromstring(picture)  # noqa: S314 - made by our own renderer
-    x, y, width, height = map(float, root.attrib["viewBox"].split())
-    room = _label_room(root)
-    # Scaled alike, so that letters are of one size in every picture.
-    size = {"width": f"{(width + room) * ZOOM:.0f}", "height": f"{height * ZOOM:.0f}"}
-    box = f"{x - room:g} {y:g} {width + room:g} {height:g}"
-    about = {"viewBox": box, "role": "img", "aria-label": visible(title)}
+    # Drawn on one width, so that letters are of one size in every picture; what does not fit is
+    # scrolled.
+    width, height = (float(root.attrib[name]) for name in ("width", "height"))
+    about = {"role": "img", "aria-label": visible(title)}
+    about |= {"class": "wide"} if width > WIDE * TOTAL else {}
+    width = max(width, TOTAL)
+    size = {"width": f"{width:.0f}", "height": f"{height:.0f}"}
+    size["viewBox"] = f"0 0 {width:.0f} {height:.0f}"
     clean = ElementTree.Element("svg", size | about)
     for child in root:
         _copy(child, clean)
     return ElementTree.tostring(clean, encoding="unicode", short_empty_elements=True)
-
-
-def _label_room(root: ElementTree.Element) -> float:
-    """How far labels to the left may reach beyond the picture: the reader's font may be wider
-    than the one they were measured with."""
-    labels = (
-        "".join(element.itertext())
-        for element in root.iter()
-        if element.tag.rpartition("}")[2] == "text" and element.get("text-anchor") == "end"
-    )
-    return max((len(label) for label in labels), default=0) * WIDER_FONT
 
 
 def _visible_texts(value: Any) -> Any:
@@ -359,6 +426,8 @@ def _is_void(element: ElementTree.Element, tag: str) -> bool:
 
 
 def _value(name: str, value: str) -> str:
+    if name == "font-size":
+        return f"{FONT}px"
     if name in ("fill", "stroke"):
         variable = _VARIABLES.get(value)
         return variable or (value if _SAFE_PAINT.fullmatch(value) else "none")
