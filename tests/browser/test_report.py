@@ -52,7 +52,7 @@ def rows(page: Any) -> list[str]:
 
 def test_a_report_opens_with_its_answer_and_every_picture(files: Any, open_page: Open) -> None:
     page = open_page(files["rubric", "en"])
-    assert "v2 is better than v1 on" in page.locator(".answer").inner_text()
+    assert "v2 is better than v1 overall: 0.34 → 0.87 of 1" in page.locator(".answer").inner_text()
     names = page.locator("figure").evaluate_all(IDS)
     assert {"chart-differences", "chart-means", "chart-scores", "chart-tags"} <= set(names)
     assert {"chart-failures", "chart-lengths"} <= set(names)
@@ -98,7 +98,7 @@ def test_search_looks_into_texts_and_filters_narrow_it(files: Any, open_page: Op
     shows(page, 2)
     assert all("q7" in one for one in rows(page))
     assert page.locator("#count").inner_text() == "2 of 40 units"
-    page.select_option("select[data-name=variant]", label="v2")
+    page.select_option("select[data-name=variant]", label="v2 (20)")
     assert [one for one in rows(page) if "v2" in one] == rows(page) and len(rows(page)) == 1
     page.fill("#search", "nowhere to be found")
     shows(page, 0)
@@ -109,18 +109,20 @@ def test_search_looks_into_texts_and_filters_narrow_it(files: Any, open_page: Op
 
 def test_every_filter_finds_what_it_names(files: Any, open_page: Open) -> None:
     page = open_page(files["rubric", "en"])
-    page.select_option("select[data-name=verdicts]", label="failed")
+    page.select_option("select[data-name=verdicts]", label="failed (2)")
     assert all("/q5" in one for one in rows(page)) and len(rows(page)) == 2
     page.click("button[type=reset]")
     shows(page, 40)
-    page.select_option("select[data-name=tags]", label="B · departs from the instructions")
+    choices = page.locator("select[data-name=tags] option").all_inner_texts()
+    assert choices[1].startswith("B · departs from the instructions (")
+    page.select_option("select[data-name=tags]", index=1)
     page.locator("button.open").first.click()
     assert "departs from the instructions" in page.locator(".drill").inner_text()
     page = open_page(files["weighted", "en"])
-    page.select_option("select[data-name=confidence]", label="low")
+    page.select_option("select[data-name=confidence]", label="low (3)")
     assert rows(page) == ["t1/m", "t4/m", "t7/m"]
     page = open_page(files["pairwise", "en"])
-    page.select_option("select[data-name=candidates]", label="c3")
+    page.select_option("select[data-name=candidates]", label="c3 (24)")
     assert all("#1-2" not in one for one in rows(page)) and len(rows(page)) == 24
 
 
@@ -367,3 +369,56 @@ def test_long_texts_are_cut_and_what_is_quoted_is_kept(
     output = page.locator(".drill .text.own").nth(1)
     assert "characters left out here" in output.locator(".gap").first.inner_text()
     assert output.locator("mark").all_text_contents() == whole[unit]
+
+
+def test_units_have_their_question_and_are_sorted_by_any_column(
+    files: Any, open_page: Open
+) -> None:
+    page = open_page(files["rubric", "en"])
+    first = page.locator("#rows tr").first
+    assert "Question 0: what about it?" in first.inner_text()
+    page.locator("#heads").get_by_role("button", name="Question").click()
+    page.locator("#heads").get_by_role("button", name="Question").click()
+    assert "Question 19:" in page.locator("#rows tr").first.inner_text()
+    assert page.locator("#heads th[aria-sort=descending]").inner_text().startswith("Question")
+    page.select_option("select[data-name=scores]", label="correct 1 (6)")
+    assert page.locator("#count").inner_text() == "6 of 40 units"
+
+
+FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Liberation Sans", "sans-serif")
+CUT = """font => {
+  const style = new CSSStyleSheet();
+  style.replaceSync(`figure svg text { font-family: "${font}", sans-serif !important; }`);
+  document.adoptedStyleSheets = [style];
+  const boxes = all => [...all].map(one => [one.textContent, one.getBoundingClientRect()]);
+  return [...document.querySelectorAll("figure")].flatMap(figure => {
+    const frame = figure.querySelector("svg").getBoundingClientRect();
+    const texts = boxes(figure.querySelectorAll("svg text")).filter(([, box]) => box.width);
+    const cut = texts.filter(([, box]) => box.left < frame.left - 1 || box.right > frame.right + 1
+      || box.top < frame.top - 2 || box.bottom > frame.bottom + 2);
+    const upright = texts.filter(([, box]) => box.height < 24 * frame.width / 400);
+    const overlap = upright.filter(([, one], place) => upright.some(([, two], other) =>
+      other > place && Math.min(one.right, two.right) - Math.max(one.left, two.left) > 2
+      && Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top) > 6));
+    return [...cut.map(([text]) => `${figure.id} cuts ${text}`),
+      ...overlap.map(([text]) => `${figure.id} overlaps ${text}`)];
+  });
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 1600])
+def test_no_label_of_a_picture_is_cut_or_overlaps_in_any_font(
+    files: Any, folders: dict[str, Path], open_page: Open, width: int
+) -> None:
+    reports = [path for (_, language), path in files.items() if language != "zh"]
+    with opened(folders["pairwise"]) as (store, run):
+        reports.append(folders["pairwise"] / "ru.html")
+        write_report(reports[-1], store, run, ReportOptions(language="ru"))
+    for path in reports:
+        page = open_page(path, viewport={"width": width, "height": 900})
+        for font in FONTS:
+            assert page.evaluate(CUT, font) == [], (path.name, font)
+        inner = "all => all.map(svg => svg.getBoundingClientRect().width"
+        inner += " / svg.parentElement.getBoundingClientRect().width)"
+        shares = page.locator("figure svg:not(.wide)").evaluate_all(inner)
+        assert min(shares) > 0.9, "pictures fill their cards"

@@ -110,11 +110,13 @@ def compare_command(
 
 
 def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
+    from evenhand.report.terminal.answer import criteria_line
     from evenhand.report.terminal.changed_units import changed_lines
     from evenhand.report.terminal.comparison import comparison_lines
     from evenhand.report.terminal.spread import spread_lines
     from evenhand.report.terminal.tables import safe
     from evenhand.report.terminal.within import blocks_lines
+    from evenhand.results.report import names_of
 
     out = console()
     if earlier is not None:
@@ -122,6 +124,9 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
             out.print(safe(f"{word:7} {record.id}  {record.row.name}, {_moment(record)}"))
     for line in comparison_lines(answer.comparison):
         out.print(line)
+    if answer.comparison.is_duel:
+        for line in criteria_line(names_of(run, "en")):
+            out.print(line)
     if answer.blocks is not None:
         for line in blocks_lines(answer.blocks):
             out.print(line)

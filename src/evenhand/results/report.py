@@ -79,6 +79,7 @@ FACETS = (
     "variant",
     "candidates",
     "verdicts",
+    "scores",
     "reasons",
     "flags",
     "tags",

@@ -17,8 +17,6 @@ from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol
-from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.blocks import Text as TextBlock
 from evenhand.ledger.ports import Cursor, PageRequest, StoredUnit
 from evenhand.report.changes import ChangedSide
 from evenhand.report.html.answer import answers
@@ -26,7 +24,7 @@ from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure
 from evenhand.report.html.page import Words
 from evenhand.report.html.ranks import ranking
-from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
+from evenhand.report.html.units import JudgedRow, beginning, unit_blocks, unit_line
 from evenhand.results import pages
 from evenhand.results.pages import WINDOW
 from evenhand.results.report import names_of
@@ -39,7 +37,6 @@ FIGURES_AT_ONCE = 50_000
 """Up to so many judgments, figures are computed without being asked for."""
 FIGURES_SECONDS = 20
 """So often the figures of a run under way are read again by an open page."""
-TEXT_SHOWN = 140
 _TONES = {"failure": "bad", "pending": "dim", "left_out": "dim"}
 _LAST = 2**31
 _END = str(10**17)
@@ -196,6 +193,7 @@ class Pages:
             tags=list(recorded.tag_names(say.language)),
             given=filters,
             filtered=bool(query),
+            total=stands.counts.planned + stands.counts.left_out if stands else None,
             reasons=sorted({*(stands.counts.failures if stands else ()), filters["reason"]} - {""}),
             rows=[_line(recorded, say, query, *row) for row in rows],
             several=recorded.judgments_per_unit > 1,
@@ -475,12 +473,11 @@ def _line(
 ) -> dict[str, Any]:
     """A judgment on a line."""
     unit_shown = recorded.kind.shown(unit.body, [])
-    text = _first_text(unit_shown)
     rows = [] if judged is None else [judged]
     return {
         "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **query}),
         "line": unit_line(recorded.kind, unit.id, unit_shown, rows, say),
-        "text": text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else ""),
+        "text": beginning(unit_shown),
         "judge": _by(judged.row) if judged else "",
         "tone": _TONES.get(judged.row["status"] if judged else "pending", ""),
     }
@@ -488,9 +485,3 @@ def _line(
 
 def _by(row: Mapping[str, Any]) -> str:
     return f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"])
-
-
-def _first_text(unit: ShownUnit) -> str:
-    """What a unit is about."""
-    texts = (block.text for block in unit.unit if isinstance(block, TextBlock))
-    return next((" ".join(text.split()) for text in texts), "")

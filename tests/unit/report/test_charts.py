@@ -29,7 +29,7 @@ def test_of_many_variants_six_are_drawn_with_all_their_tags() -> None:
     for v in range(8):
         assert (f">v{v}<" in made.svg) == (v < 6)
     for tag in "ABC":
-        assert f">{tag} · " in made.svg
+        assert f">{tag} ·" in made.svg
 
 
 def test_what_a_picture_of_means_leaves_out_is_counted() -> None:

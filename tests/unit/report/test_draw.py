@@ -111,15 +111,3 @@ def test_an_axis_of_lengths_does_not_begin_below_nothing() -> None:
     values = [{"x": x, "value": 0.5, "low": None, "high": None} for x in (3, 500, 2000)]
     root = ElementTree.fromstring(svg(line(values, "length", "mean", False), "t", "en"))
     assert not [text for text in root.itertext() if text.startswith("\u2212")]
-
-
-def test_a_long_label_has_room_for_a_wider_font() -> None:
-    """Debian's default sans is wider than the font that labels are measured with."""
-
-    def left(name: str) -> float:
-        points = [{"name": name, "series": "v1", "value": 0.4, "low": 0.2, "high": 0.6}]
-        root = ElementTree.fromstring(svg(dots(points, "mean", 0.5, percent=True), "t", "en"))
-        return float(root.attrib["viewBox"].split()[0])
-
-    assert left("a-name-of-some-twenty-4") < left("ab") < 0
-    assert left("a-name-of-some-twenty-4") < -20

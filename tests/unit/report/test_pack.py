@@ -26,7 +26,14 @@ BLOCKS = [
     items_block("Flags", [("low_margin", "near")], "warn"),
     section_block("by", [group_block("Call 1", [text_block("", [["prompt"]], part="call")])]),
 ]
-LINE = {"id": "u1", "who": "v1", "result": "5", "chips": ["A"], "flags": ["low_margin"]}
+LINE = {
+    "id": "u1",
+    "who": "v1",
+    "result": "5",
+    "text": "Why?",
+    "chips": ["A"],
+    "flags": ["low_margin"],
+}
 
 
 def _unpacked(packed: PackedUnits, place: int) -> list[dict[str, Any]]:
@@ -68,7 +75,7 @@ def _unpacked(packed: PackedUnits, place: int) -> list[dict[str, Any]]:
             return {"kind": kind, "text": say[rest[0]], "tone": say[rest[1]]}
         return {"kind": kind, "label": say[rest[0]], "blocks": [block(one) for one in rest[1]]}
 
-    return [block(one) for one in json.loads(packed.units[place][5])]
+    return [block(one) for one in json.loads(packed.units[place][6])]
 
 
 def test_blocks_come_out_as_they_went_in() -> None:
@@ -79,7 +86,7 @@ def test_blocks_come_out_as_they_went_in() -> None:
     assert _unpacked(packed, 0) == BLOCKS and _unpacked(packed, 1) == BLOCKS[:1]
     assert [packed.strings[unit[0]] for unit in packed.units] == ["u1", "u2"]
     assert len(set(map(str, packed.strings))) == len(packed.strings)
-    assert packed.facets[0].values == ["low_margin"] and packed.units[1][4] == [[0]]
+    assert packed.facets[0].values == ["low_margin"] and packed.units[1][5] == [[0]]
     assert [line["id"] for line, _ in packed.static_units] == ["u1"] and not packed.was_cut
 
 
@@ -103,7 +110,7 @@ def test_long_texts_are_cut_until_they_fit_and_marked_ones_last(
     for i in range(30):
         own = text_block("Answer", [[f"{i} " + "слово " * 500], [f"quoted {i}", "1", "1 clear"]])
         asked = text_block("Prompt", [["shared " * 500], [f"{i} reply " * 300]], part="call")
-        packer.add({"id": str(i), "who": "", "result": "", "chips": []}, [own, asked])
+        packer.add({"id": str(i), "who": "", "result": "", "text": "", "chips": []}, [own, asked])
     packed = packer.packed(30)
     size = len(json.dumps([packed.strings, packed.units], ensure_ascii=False).encode())
     assert packed.was_cut and size < 66_000

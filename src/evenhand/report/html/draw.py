@@ -87,10 +87,10 @@ def _widest(names: Sequence[str]) -> int:
     return max((_columns(line) for name in names for line in name.split("\n")), default=0)
 
 
-def _step(names: Sequence[str], series: int = 1) -> dict[str, float]:
+def _step(names: Sequence[str], series: int = 1) -> dict[str, Any]:
     """The height of a row: for the lines of its name, and for its series."""
     lines = max((name.count("\n") + 1 for name in names), default=1)
-    return {"step": max(STEP, LINE * lines + 6, 13 * series)}
+    return {"step": max(STEP, LINE * lines + 6, 13 * series), "for": "position"}
 
 
 def _plot(names: Sequence[str]) -> float:

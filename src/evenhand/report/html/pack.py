@@ -49,7 +49,7 @@ class PackedUnits:
     strings: Sequence[Text]
     facets: Sequence[Facet]
     units: Sequence[Sequence[Any]]
-    """[id, who, result, [chips], [[places in the values of each facet]], blocks as JSON text];
+    """[id, who, result, text, [chips], [[places in the values of each facet]], blocks as JSON];
     texts are numbers into `strings`."""
     total: int
     """Of the run: more than there are here where it is very large."""
@@ -79,7 +79,7 @@ class Packer:
             for name, places in self._facets.items()
         ]
         chips = [self._place(chip) for chip in line["chips"]]
-        texts = [self._place(line[name]) for name in ("id", "who", "result")]
+        texts = [self._place(line[name]) for name in ("id", "who", "result", "text")]
         self._units.append(
             [*texts, chips, facets, compact([self._block(block) for block in blocks])]
         )

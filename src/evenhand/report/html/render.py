@@ -7,6 +7,7 @@ hashes; data stands in a script element of JSON, which no text in it can leave.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,9 @@ from evenhand.report.html.ranks import ranking
 from evenhand.report.html.units import flag_gloss
 
 ROWS_A_PAGE = 50
+CHOICES_MOST = 200
+FACETS_PLACE = 5
+"""Of the facets in a packed unit."""
 VARIANTS_SHOWN = 6
 _GLOSSED = {"verdicts": "verdict", "confidence": "confidence"}
 _EXPLAINED = {"reasons": "reason", "tags": "tag"}
@@ -125,12 +129,24 @@ def _filters(units: PackedUnits, say: Words) -> Iterator[Mapping[str, Any]]:
     """What units can be chosen by: everything with more than one value, and every flag."""
     for place, facet in enumerate(units.facets):
         least = 1 if facet.name in ("reasons", "flags", "tags") else 2
-        if len(facet.values) >= least:
+        if least <= len(facet.values) <= CHOICES_MOST:
             yield {
                 "place": place,
                 "name": facet.name,
-                "options": sorted(_options(facet, say), key=lambda option: option[1]),
+                "options": _counted(sorted(_options(facet, say), key=_by_text), units, place),
             }
+
+
+def _by_text(option: tuple[int, str]) -> str:
+    return option[1]
+
+
+def _counted(
+    options: Sequence[tuple[int, str]], units: PackedUnits, facet: int
+) -> list[tuple[int, str]]:
+    """Choices with the number of units that each finds."""
+    numbers = Counter(place for unit in units.units for place in set(unit[FACETS_PLACE][facet]))
+    return [(place, f"{text} ({numbers[place]:,})") for place, text in options]
 
 
 def _options(facet: Facet, say: Words) -> Iterator[tuple[int, str]]:
@@ -152,7 +168,7 @@ def _glosses(units: PackedUnits | None, say: Words) -> dict[str, str]:
 
 def _data(units: PackedUnits, say: Words) -> Mapping[str, Any]:
     """What the script needs."""
-    names = ("count", "page", "none", "unit", "result", "marks")
+    names = ("count", "page", "none", "unit", "text", "result", "marks")
     labels = {name: say(f"units.{name}") for name in names}
     who = "candidates" if any(f.name == "candidates" and f.values for f in units.facets) else ""
     labels |= {"who": say(f"units.{who or 'variant'}"), "gap": say("unit.gap")}

@@ -24,6 +24,8 @@ Cell = str | tuple[str, str]
 Row = Mapping[str, Any]
 """A judgment as `export --full` writes it, with its `exchanges` as `show --json` has them."""
 
+TEXT_SHOWN = 90
+"""Characters of a text on a line of a table."""
 _FENCE = re.compile(r"(\[\[/?\w+ [0-9a-f]+\]\]\n?)")
 
 
@@ -284,6 +286,22 @@ class UnitLine(TypedDict):
     confidence: list[str]
     candidates: list[str]
     judges: list[str]
+    text: str
+    """How what it is about begins."""
+    scores: list[str]
+    """Each score with its dimension; totals by tens."""
+
+
+def first_text(unit: ShownUnit) -> str:
+    """What a unit is about."""
+    texts = (block.text for block in unit.unit if isinstance(block, of_kind.Text))
+    return next((" ".join(text.split()) for text in texts), "")
+
+
+def beginning(unit: ShownUnit) -> str:
+    """How that begins."""
+    text = first_text(unit)
+    return text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else "")
 
 
 def unit_line(
@@ -304,7 +322,16 @@ def unit_line(
         "confidence": list(outcome.confidence),
         "candidates": [visible(name) for name in outcome.candidates],
         "judges": _once(visible(row["judge"]) for row in rows),
+        "text": visible(beginning(shown)),
+        "scores": _scores(outcome, say),
     }
+
+
+def _scores(outcome: Outcome, say: Words) -> list[str]:
+    if outcome.total is not None:
+        tens = min(int(outcome.total // 10) * 10, 90)
+        return [f"{tens}–{100 if tens == 90 else tens + 9}"]
+    return [f"{visible(name)} {say.number(mean, 0)}" for name, mean in outcome.scores.items()]
 
 
 def _result(outcome: Outcome, reasons: Sequence[str], say: Words) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -45,6 +45,13 @@ def comparison_sentences(
     noun = "task" if "task_name" in comparison.pair_by else "question"
     answers = comparison_answers(differences, noun, english(), is_duel=comparison.is_duel)
     yield from sentence_lines(answers)
+
+
+def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
+    """What the short names of criteria stand for, where somebody says."""
+    told = [f"{name} {text}" for name, text in names.items() if text]
+    if told:
+        yield Text(plain_text(f"{'; '.join(told)}."), style="dim")
 
 
 def report_lines(report: Report) -> Iterator[RenderableType]:

@@ -9,6 +9,9 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.report.html.answer import standing_answers
+from evenhand.report.html.tallies import standings
+from evenhand.report.terminal.answer import english, sentence_lines
 from evenhand.report.terminal.pairs import share
 from evenhand.report.terminal.tables import cut, safe, table
 from evenhand.stats.ranking.board import Board, Options, Position, Row
@@ -25,7 +28,12 @@ RULES = {
 
 
 def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
-    """Everything that is said on a terminal, top to bottom."""
+    """Everything that is said on a terminal, top to bottom: the answer, then the figures."""
+    board = leaderboard.board
+    yield from sentence_lines(
+        standing_answers(standings(board), english(), resampled=board.resampled)
+    )
+    yield ""
     yield board_table(leaderboard.board, leaderboard.options)
     yield ""
     yield Grid(_figures(leaderboard))

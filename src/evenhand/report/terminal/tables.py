@@ -7,8 +7,9 @@ in it is read as markup.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import IO, Any, cast
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len, set_cell_size
@@ -16,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+_BLANKS = re.compile(r" +((?:\x1b\[[\d;]*m)*)(?=\n)")
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
@@ -26,7 +28,25 @@ ADVICE = {"truncated": "the reply was cut off: raise max_tokens under [[judges]]
 
 def console(*, stderr: bool = False) -> Console:
     """A console that asks the terminal for nothing but its width and colours."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False, markup=False)
+    file = cast("IO[str]", _Trimmed(stderr=stderr))
+    return Console(file=file, highlight=False, soft_wrap=False, emoji=False, markup=False)
+
+
+class _Trimmed:
+    """Where a console writes: no line ends with the blanks that tables fill their cells with."""
+
+    def __init__(self, *, stderr: bool) -> None:
+        self._is_error = stderr
+
+    @property
+    def _file(self) -> IO[str]:
+        return sys.stderr if self._is_error else sys.stdout
+
+    def write(self, text: str) -> int:
+        return self._file.write(_BLANKS.sub(r"\1", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def safe(text: object) -> str:

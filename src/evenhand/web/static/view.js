@@ -64,6 +64,9 @@
     for (const cell of document.querySelectorAll("[data-count]")) {
       cell.textContent = shown[cell.dataset.count];
     }
+    for (const tile of document.querySelectorAll("div[data-judging]")) {
+      tile.hidden = !got.judging;
+    }
     const done = document.getElementById("done");
     done.max = Math.max(1, got.planned);
     done.value = got.planned - got.pending;

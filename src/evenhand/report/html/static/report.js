@@ -80,7 +80,7 @@
   ];
   const block = ([kind, ...rest]) => draw[kind](...rest);
 
-  const [ID, WHO, RESULT, CHIPS, FACETS, BLOCKS] = [0, 1, 2, 3, 4, 5];
+  const [ID, WHO, RESULT, TEXT, CHIPS, FACETS, BLOCKS] = [0, 1, 2, 3, 4, 5, 6];
   const body = document.getElementById("rows");
   const count = document.getElementById("count");
   const search = document.getElementById("search");
@@ -89,9 +89,29 @@
   const previous = document.getElementById("previous");
   const next = document.getElementById("next");
   const hasWho = units.some((one) => strings[one[WHO]]);
-  const heads = [words.unit, ...(hasWho ? [words.who] : []), words.result, words.marks];
-  document.getElementById("heads").append(
-    ...heads.map((one) => element("th", { scope: "col" }, one)));
+  const columns = [
+    [words.unit, ID], ...(hasWho ? [[words.who, WHO]] : []), [words.text, TEXT],
+    [words.result, RESULT], [words.marks, null]];
+  const heads = columns.map(([name]) => name);
+  const collator = new Intl.Collator(root.lang, { numeric: true });
+  let sorted = null; // [column, 1 or -1]; the order of the run where nobody sorted
+  const head = document.getElementById("heads");
+  head.append(...columns.map(([name, place]) => {
+    const cell = element("th", { scope: "col" });
+    if (place === null) cell.append(name);
+    else {
+      const button = element("button", { type: "button", class: "sort" }, name);
+      button.addEventListener("click", () => sort(place, cell));
+      cell.append(button);
+    }
+    return cell;
+  }));
+  function sort(place, cell) {
+    sorted = [place, sorted && sorted[0] === place ? -sorted[1] : 1];
+    for (const other of head.children) other.removeAttribute("aria-sort");
+    cell.setAttribute("aria-sort", sorted[1] > 0 ? "ascending" : "descending");
+    choose();
+  }
   let found = units;
   let page = 0;
 
@@ -123,6 +143,10 @@
     found = units.filter(
       (one) => wanted.every(([facet, value]) => one[FACETS][facet].includes(value))
         && (!text || haystacks.get(one).includes(text)));
+    if (sorted) {
+      const [place, way] = sorted;
+      found.sort((one, two) => way * collator.compare(strings[one[place]], strings[two[place]]));
+    }
     page = 0;
     show();
   }
@@ -134,6 +158,7 @@
     const cells = [
       element("td", { "data-label": words.unit, dir: "auto" }, open),
       ...(hasWho ? [element("td", { "data-label": words.who, dir: "auto" }, strings[unit[WHO]])] : []),
+      element("td", { class: "soft", "data-label": words.text, dir: "auto" }, strings[unit[TEXT]]),
       element("td", { "data-label": words.result, dir: "auto" }, strings[unit[RESULT]]),
       element("td", { "data-label": words.marks }, ...chips),
     ];
