@@ -120,7 +120,7 @@ def test_filters_and_pages(site: Site, open_page: Open) -> None:
     page.get_by_role("link", name="Previous").click()
     expect(page.locator("tr.row a").first).to_have_text(first)
     page.get_by_role("link", name="To the end").click()
-    expect(page.locator("tr.row a").last).to_have_text("/m1/v1//q129")
+    expect(page.locator("tr.row a").last).to_have_text("m1/v1/q129")
     expect(page.locator("tr.row")).to_have_count(50)
 
 
@@ -268,7 +268,7 @@ def test_fields_have_names_and_pages_have_one_heading(site: Site, open_page: Ope
     page = open_page(run)
     unnamed = "[...document.querySelectorAll('input, select')].filter(f => !f.labels.length).length"
     empty = "[...document.querySelectorAll('a, button')].filter(e => !e.textContent.trim()).length"
-    for path in ("", "/units", "/unit?id=/m0/v0//q000", "/calls", "/protocol"):
+    for path in ("", "/units", "/unit?id=m0/v0/q000", "/calls", "/protocol"):
         page.goto(run + path)
         assert page.evaluate(unnamed) == 0, path
         assert page.locator("h1").count() == 1, path
