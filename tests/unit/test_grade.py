@@ -100,6 +100,5 @@ def test_what_is_wrong_is_raised_before_anything_is_asked(
     assert said in str(error.value)
 
 
-async def test_the_sync_form_inside_a_loop_says_what_to_do() -> None:
-    with pytest.raises(evenhand.EvenhandError, match="async form"):
-        evenhand.grade(PROMPT, ANSWER, rubric=TASK, judge=GOOD)
+async def test_the_sync_form_inside_a_loop_waits_too() -> None:
+    assert evenhand.grade(PROMPT, ANSWER, rubric=TASK, judge=GOOD).status == "verdict"
