@@ -60,7 +60,7 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Changes, score_changes, vote_changes
 from evenhand.stats.comparison.compare import compare_variants, compare_votes, variant_scores
 from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.variants import variant_fields
+from evenhand.stats.comparison.variants import layout, variant_fields
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import leaderboard
@@ -297,7 +297,8 @@ class _OfScores(_Of):
     def _by(self, scores: Scores) -> Sequence[str]:
         if self.by:
             return self.by
-        return sorted(variant_fields(scores), key=lambda name: name not in VARIANTS)[:1]
+        names = sorted(variant_fields(scores), key=lambda name: name not in VARIANTS)[:1]
+        return names or _means_by(scores)
 
     def _not_compared(self, scores: Scores) -> Iterator[str]:
         """Why variants that are there are not compared."""
@@ -327,6 +328,15 @@ class _OfScores(_Of):
         sizes = np.array([self.measure.unit(unit.body).length for unit in units], dtype=float)
         means = unit_means(scores, scores.overall)
         return binned(sizes, means, np.arange(sizes.size), (0.0, 1.0))
+
+
+def _means_by(scores: Scores) -> list[str]:
+    """The field whose values have means of their own though they share no question."""
+    fields = _several(scores)
+    try:
+        return [name for name in fields if layout(scores, [name])]
+    except UsageError:
+        return []
 
 
 def _several(scores: Scores) -> list[str]:

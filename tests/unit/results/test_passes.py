@@ -35,11 +35,11 @@ CASES = {
     "pairwise": Case(
         write_pairs,
         pairs,
-        {"compare": 1, "leaderboard": 3, "show": 3, "report": 5, "run": 2},
-        {"report": 4},
+        {"compare": 1, "leaderboard": 3, "show": 3, "report": 5, "run": 5},
+        {"report": 4, "run": 4},
     ),
-    "rubric": Case(write_suite, samples, {"show": 1, "report": 4, "run": 0}),
-    "weighted": Case(write_answers, answers, {"show": 2, "report": 4, "run": 1}),
+    "rubric": Case(write_suite, samples, {"show": 1, "report": 4, "run": 2}),
+    "weighted": Case(write_answers, answers, {"show": 2, "report": 4, "run": 3}),
 }
 
 
