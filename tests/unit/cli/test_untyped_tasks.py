@@ -74,4 +74,4 @@ def test_the_web_figures_take_them(tmp_path: Path, judged: list[dict[str, Any]])
     totals = {
         one["variant"]: one["value"] for one in figures["means"] if one["dimension"] == OVERALL
     }
-    assert totals == pytest.approx({model: 100 * mean for model, mean in means(judged).items()})
+    assert totals == pytest.approx(means(judged))

@@ -94,7 +94,7 @@ def units(site: Site, run: str, query: str) -> list[str]:
 
 def named(wanted: Any) -> list[str]:
     """The ids of the samples that something holds for."""
-    return [f"/m{i % 2}/v{i % 2}//q{i:03}" for i in range(SAMPLES) if wanted(i)]
+    return [f"m{i % 2}/v{i % 2}/q{i:03}" for i in range(SAMPLES) if wanted(i)]
 
 
 def test_filters_find_what_they_say(site: Site, first: str) -> None:
@@ -150,7 +150,7 @@ def test_answers_are_found_by_confidence(site: Site) -> None:
         ("答え", SAMPLES),
         ("What is 7?", 1),
         ("it is CLEAR", None),
-        ("/m0/v0//q008", 1),
+        ("m0/v0/q008", 1),
         ("model_output", 0),
         ("rationale", 0),
         ("blake2b", 0),
