@@ -242,8 +242,10 @@ def _add_question_id(row: dict[str, Any], form: TableForm) -> None:
 
 def _are_alike(table: Table, form: TableForm, ids: str) -> bool:
     """Whether rows that are called by their meta fields would be called the same, now or with
-    another row: the questions of a table that has no `meta` have their ids from the start."""
-    if table.recognition.is_flat:
+    another row: the questions of a table that has no `meta` and tells none apart have their ids
+    from the start."""
+    first = next((row.value for _, row in table.rows()), {})
+    if table.recognition.is_flat and first.get(form.topic) in (None, ""):
         return True
     names: set[str] = set()
     for row in _nameless(table, form, ids):

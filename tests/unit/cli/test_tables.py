@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC
+from tests.suites import (
+    GRADE_JUDGE,
+    JUDGE,
+    PAIR_JUDGE,
+    RUBRIC,
+    TASK,
+    judged,
+    stored,
+    write_answers,
+)
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.data.workbooks import write_workbook
 
@@ -385,3 +394,14 @@ def test_replies_made_elsewhere_are_checked_against_any_table(
     arguments = ["--protocol", "rubric", "--rubric", "rubric.json", "--units", "a.csv"]
     checked = call("check", *arguments, "--replies", "replies.jsonl", "--json")
     assert checked.json["ok"] == 1 and not checked.json["problems"]
+
+
+async def test_a_task_is_called_by_its_name_where_that_is_enough(tmp_path: Path) -> None:
+    rows = [{"task_name": name, "prompt": f"{name}?", "answer": "It is."} for name in ("t", "u")]
+    write_answers(tmp_path, [row | {"rubric": TASK} for row in rows])
+    await judged(tmp_path)
+    assert [row["unit"] for row in stored(tmp_path)] == ["t", "u"]
+    write_answers(tmp_path, [row | {"rubric": TASK, "model": "m"} for row in [*rows, rows[0]]])
+    await judged(tmp_path)
+    first, _, third = [str(row["unit"]) for row in stored(tmp_path)]
+    assert first.startswith("t/m/") and third.endswith("#3"), "alike: the question and the row"

@@ -42,3 +42,5 @@ class TableForm(NamedTuple):
     """For a kind whose rows hold several answers."""
     several: str = ""
     """The field that holds them: a table that has it is no long one."""
+    topic: str = "meta.question_id"
+    """The field that tells questions apart, where a row has it."""

@@ -56,7 +56,7 @@ class WeightedKind:
             ),
         ),
     )
-    table_form = TableForm("prompt", "answer", FIELDS, answer_id)
+    table_form = TableForm("prompt", "answer", FIELDS, answer_id, topic="task_name")
     rubric_form = TaskForm()
     table = None
     example = ExampleSuite(
