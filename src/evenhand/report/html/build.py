@@ -110,6 +110,11 @@ class Standing:
     """A number that all have in common who met, directly or through others: only they have places
     among each other."""
 
+    @property
+    def pairs(self) -> int:
+        """How many pairs it was in, each counted once."""
+        return self.wins + self.losses + self.ties + self.uncertain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:

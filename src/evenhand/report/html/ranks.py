@@ -26,6 +26,8 @@ class Ranking:
     """The column of the outcome; None where there is none."""
     more: int = 0
     """How many rows are left out."""
+    note: str = ""
+    """What the columns count, where that is not one thing."""
 
 
 def ranking(report: Report, say: Words) -> Ranking | None:
@@ -90,17 +92,22 @@ def ranked_candidates(standings: Sequence[Standing], say: Words) -> Ranking | No
     heads = [say("ranks.place"), say("chart.candidate"), say("chart.win_rate"), say("chart.wins")]
     heads += [say.gloss("verdict", "tie"), say.gloss("verdict", "uncertain")]
     heads += [say("chart.losses"), say("ranks.n")]
+    # Several judges or repeats: a pair counts once, by its panel, and every vote in the rate.
+    has_votes = any(standing.n != standing.pairs for standing in rated)
     rows = [
         [
             _places(standing),
             visible(standing.candidate),
             say.share(standing.win_rate, standing.low, standing.high),
             *map(say.integer, (standing.wins, standing.ties, standing.uncertain)),
-            *map(say.integer, (standing.losses, standing.n)),
+            *map(say.integer, (standing.losses, standing.pairs)),
+            *([say.integer(standing.n)] if has_votes else []),
         ]
         for standing in rated
     ]
-    return _cut(Ranking(head=heads, rows=rows, tones=[""] * len(rows), outcome=None))
+    note = say("ranks.votes_note") if has_votes else ""
+    heads += [say("ranks.votes")] if has_votes else []
+    return _cut(Ranking(head=heads, rows=rows, tones=[""] * len(rows), outcome=None, note=note))
 
 
 def _places(standing: Standing) -> str:
@@ -120,4 +127,5 @@ def _cut(ranking: Ranking) -> Ranking:
         tones=ranking.tones[:ROWS_SHOWN],
         outcome=ranking.outcome,
         more=more,
+        note=ranking.note,
     )
