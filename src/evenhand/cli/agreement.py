@@ -94,6 +94,8 @@ def agreement_command(
         labels = None if against is None else _label_source(opened, run_record, against)
         options = {"judges": judges, "majority": majority, "by": by, "level": level}
         agreed = _agreed(opened, run_record, labels, ties, on_conflict, options)
+        if labels is not None and not agreed.matched:
+            raise _unmatched(opened, run_record, labels)
     finally:
         opened.close()
     about = about_run(run_record) | {
@@ -112,6 +114,16 @@ def agreement_command(
     out = console()
     for line in agreement_lines(about, agreed):
         out.print(line)
+
+
+def _unmatched(store: Archive, run: Recorded, labels: _LabelSource) -> UsageError:
+    sides = (run, labels.run)
+    ids = [next((quoted(unit.id) for unit in store.units(side.scope)), "none") for side in sides]
+    return UsageError(
+        f"no unit of {run.row.id} is rated by {labels.name}",
+        advice=f"Units are joined by their ids, such as {' and '.join(ids)}. Import labels under"
+        " the same ids (--key names their columns, in order); of pairs, with --for RUN.",
+    )
 
 
 class _LabelSource(NamedTuple):

@@ -25,7 +25,7 @@ from evenhand.errors import UsageError
 from evenhand.files.outputs import check_output
 from evenhand.report.junit import junit
 from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
-from evenhand.report.terminal.tables import console
+from evenhand.report.terminal.tables import console, safe
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.decision.gate import Gate
@@ -125,6 +125,7 @@ def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
         out = console()
         for text in gate_lines(gate, out.width):
             out.print(text)
+        out.print(safe(f"run {run.row.id}  {run.row.name}"))
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):
             click.echo(line, err=as_json)

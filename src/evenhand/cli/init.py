@@ -23,7 +23,11 @@ from evenhand.runs.prepare import environment
 @click.option("--protocol", type=click.Choice(list(KINDS)), help="rubric unless the data say more.")
 @click.option("--language", type=click.Choice(LANGUAGES), help="That of the data; en without any.")
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="Your own table in place of example data."
+    "--data",
+    "tables",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Your own table in place of example data.",
 )
 @click.option("--judge", metavar="MODEL", help="Who judges; else the judge whose key is set.")
 @click.option("--yes", is_flag=True, help="Fetch the embedded model without asking.")
@@ -31,7 +35,7 @@ def init_command(
     directory: Path,
     protocol: str | None,
     language: str | None,
-    data: Path | None,
+    tables: tuple[Path, ...],
     judge: str | None,
     yes: bool,
 ) -> None:
@@ -45,6 +49,14 @@ def init_command(
     """
     judge = judge or first_judge(environment(directory if directory.is_dir() else None))
     provider, _ = split_name(judge)
+    if len(tables) > 1:
+        raise UsageError(
+            f"--data is given {len(tables)} times",
+            advice="Begin with one of the files; then list all in evenhand.toml, such as"
+            f' data = [{{ file = "{tables[0].name}", prompt_variant = "v1" }},'
+            f' {{ file = "{tables[1].name}", prompt_variant = "v2" }}].',
+        )
+    data = tables[0] if tables else None
     if data is None:
         _write(directory, example_files(protocol or "rubric", language or "en", judge))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from evenhand.errors import UsageError
@@ -33,6 +33,7 @@ from evenhand.stats.decision.gate import (
     gate_votes,
     is_set,
 )
+from evenhand.stats.tables import Scores
 
 STOPPED = (
     "This run was to stop once its comparison was decided. That comparison is taken from the"
@@ -150,7 +151,9 @@ def gate_run(
     if recorded.has_votes:
         gate = gate_votes(vote_table(store, recorded, rule), counts, request, seed, decisions)
     else:
-        gate = gate_scores(score_table(store, recorded), counts, request, seed, decisions)
+        scores = score_table(store, recorded)
+        _on_scale(request, scores)
+        gate = gate_scores(scores, counts, request, seed, decisions)
     if recorded.selection is not None:
         return replace(gate, notes=(recorded.selection.text, *gate.notes))
     if recorded.manifest.is_sequential:
@@ -158,6 +161,24 @@ def gate_run(
         note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")
         gate = replace(gate, notes=(*gate.notes, note))
     return gate
+
+
+def _on_scale(request: Conditions, scores: Scores) -> None:
+    """Refuse a threshold that the scale itself meets or misses: nothing could ever change that."""
+    if not scores.given_scale:
+        return
+    ends = {OVERALL: (0.0, 1.0)}
+    scales = zip(scores.low.tolist(), scores.high.tolist(), strict=True)
+    ends |= dict(zip(scores.dimensions, scales, strict=True))
+    for name in request.dimensions:
+        low, high = ends.get(name, (-inf, inf))
+        runs = f"{name} runs from {low:g} to {high:g}"
+        mean, margin = request.min_mean, request.no_worse_than
+        if mean is not None and not low <= mean <= high:
+            raise UsageError(f"--min-mean is {mean:g}, but {runs}", advice="Give a mean on it.")
+        if margin is not None and margin >= high - low:
+            advice = f"Give a margin below {high - low:g}: no difference can be greater."
+            raise UsageError(f"--no-worse-than is {margin:g}, but {runs}", advice=advice)
 
 
 def _sequential(

@@ -194,3 +194,15 @@ def test_one_judge_and_no_repeat_is_words(call: CallCommand, labelled: str) -> N
     assert said.code == 0
     assert "undefined" in said.out
     assert "there is one judge and no repeat" in said.out
+
+
+def test_sides_without_a_unit_in_common_are_told_apart_by_their_ids(
+    call: CallCommand, judged: str, take: Take
+) -> None:
+    other = take(
+        "votes", "unit judge first second winner", [("elsewhere", "ann", "old", "new", "new")]
+    )
+    told = call("agreement", judged, "--against", other)
+    assert (told.code, told.out) == (2, "")
+    assert '"q0"' in told.err
+    assert '"elsewhere"' in told.err

@@ -472,3 +472,30 @@ def test_judgments_made_elsewhere_are_held_to_the_same(call: CallCommand, tmp_pa
     assert call("gate", *against, "--better", "--no-worse-than", "0.1").code == 0
     assert call("gate", "--max-failure-rate", "0").code == 1
     assert call("gate", "--max-failure-rate", "0.05").code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--min-mean", "3.5"), "overall runs from 0 to 1"),
+        (("--dimension", "correct", "--min-mean", "0.7"), "correct runs from 1 to 5"),
+        (("--min-mean", "-1"), "overall runs from 0 to 1"),
+        ((*AGAINST, "--no-worse-than", "2"), "overall runs from 0 to 1"),
+        ((*AGAINST, "--dimension", "clear", "--no-worse-than", "4"), "clear runs from 1 to 5"),
+    ],
+)
+def test_a_threshold_off_the_scale_is_refused(
+    call: CallCommand, tmp_path: Path, flags: tuple[str, ...], said: str
+) -> None:
+    """It could never be missed, or never be met."""
+    write_suite(tmp_path, samples(v1="1335", v2="3355"), judge=JUDGE)
+    call("run")
+    told = call("gate", *flags)
+    assert (told.code, told.out) == (2, "")
+    assert said in " ".join(told.err.split())
+
+
+def test_the_run_is_named(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, samples(v1="1335"), judge=JUDGE)
+    run = call("run", "--json").json["run"]
+    assert call("gate", "--min-mean", "0.1").out.rstrip().endswith(f"run {run}  test")

@@ -172,3 +172,12 @@ def test_without_a_key_the_embedded_judge_is_offered_and_a_dry_run_needs_no_mode
     assert "is not here" in forecast.json["lacking"][0]
     ran = call("run")
     assert ran.code == 2 and "evenhand models get " in ran.err
+
+
+def test_two_tables_are_not_taken_for_one(call: CallCommand, tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("question,answer\nWhy?,So.\n")
+    told = call("init", "--data", "a.csv", "--data", "b.csv")
+    assert told.code == 2
+    assert '{ file = "a.csv", prompt_variant = "v1" }' in " ".join(told.err.split())
+    assert not (tmp_path / "evenhand.toml").exists()
