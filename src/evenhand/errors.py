@@ -105,6 +105,10 @@ class DataError(EvenhandError):
     exit_code = 3
 
 
+class NoRows(DataError):
+    """A table that can be read and holds nothing."""
+
+
 class ProviderRefused(EvenhandError):
     exit_code = 4
 

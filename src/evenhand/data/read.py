@@ -25,7 +25,7 @@ from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines
 from evenhand.data.parquet import read_parquet, require_pyarrow
 from evenhand.data.table import read_table
 from evenhand.data.workbook import read_workbook, require_calamine
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, NoRows, UsageError, quoted
 from evenhand.jsontext import parse, parse_lenient
 
 _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
@@ -112,7 +112,7 @@ def _plain(path: Path, read: Parse, root: Path | None, form: FileForm) -> Iterat
             row = Row(value, f"{name}:{line}")
             yield row
     if row is None:
-        raise DataError("the file holds no rows", where=name, advice="is this the right file?")
+        raise NoRows("the file holds no rows", where=name, advice="is this the right file?")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evenhand.data.files import is_text
 from evenhand.data.read import rows
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, NoRows, UsageError, quoted
 
 HEAD_BYTES = 1 << 16
 _REPORT = b'<meta name="generator" content="Evenhand">'
@@ -19,7 +19,7 @@ _TABLE = b"pair_id | winner | "
 _ROWS = (
     {"unit", "judge", "repeat", "status"},
     {"scores", "failure_tags", "notes"},
-    {"pair_id", "winner", "criteria"},
+    {"pair_id", "winner", "settled"},
     {"pair_id", "candidates", "front", "pareto"},
     {"task_name", "total_score", "critical_fail", "reasoning"},
 )
@@ -47,8 +47,10 @@ def is_output(path: Path) -> bool:
     if _REPORT in head or _GATE in head or (is_text(path) and head.startswith(_TABLE)):
         return True
     try:
-        first = next(rows(path), None)
+        first = next(rows(path))
+    except NoRows:
+        return True  # an export of nothing, and nothing to lose
     except (DataError, UsageError):
         return False
-    names = set() if first is None else {name.partition(".")[0] for name in first.value}
+    names = {name.partition(".")[0] for name in first.value}
     return any(signature <= names for signature in _ROWS)
