@@ -118,7 +118,7 @@ def test_pairs_are_said_in_win_rates() -> None:
     rows = [difference("C1", "better"), difference("overall", "worse", mean=0.31)]
     (sentence,) = said(kind="pairwise", differences=rows)
     assert sentence == (
-        "v2 is worse than v1: it wins 31 % [55, 69] of 120 comparisons; won 70, lost 30."
+        "v2 is worse than v1: it wins 31 % [55, 69] of 120 comparisons; ahead in 70, behind in 30."
     )
 
 
