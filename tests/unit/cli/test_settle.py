@@ -296,3 +296,36 @@ def test_a_rubric_that_was_edited_is_told_too(call: CallCommand, tmp_path: Path)
     edit(tmp_path / "rubric.json", "Is it clear?", "Is it very clear?")
     assert "rubric rubric.json" in call("show", old).err
     assert "rubric" in call("run").err
+
+
+TAGGING_JUDGE = """
+import json, re
+
+async def good(messages, schema, params):
+    score = {"evidence": [], "rationale": "no evidence found", "score": 3}
+    number = int(re.search(r"Answer number (\\\\d)", messages[-1]["content"])[1])
+    tags = [["B"], ["D"], []][number]
+    return json.dumps(
+        {"scores": {"correct": score, "clear": score}, "failure_tags": tags, "notes": ""}
+    )
+""".replace("\\\\", "\\")
+TWO_TAGS = "".join(
+    f'\n[[tags]]\nid = "{tag}"\nen = "{name}"\nru = "{name}"\nzh = "{name}"\nja = "{name}"\n'
+    f'meaning = {{ en = "So.", ru = "So.", zh = "So.", ja = "So." }}\n'
+    for tag, name in (("D", "wavering"), ("F", "made up"))
+)
+
+
+def test_tags_of_a_folder_are_applied_and_one_that_is_gone_needs_the_judge(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3, judge=TAGGING_JUDGE)
+    old = call("run", "--json").json["run"]
+    folder = own_protocol(tmp_path / "tagged", "rubric")
+    with (folder / "protocol.toml").open("a") as file:
+        file.write(TWO_TAGS)
+    settled = call("settle", old, "--protocol", "tagged", "--json").json
+    assert settled["rules"]["tags"] == {"old": list("ABCDE"), "new": ["D", "F"]}
+    assert (settled["verdicts"], settled["pending"], settled["calls"]) == (2, 1, 0)
+    rows = stored(tmp_path, settled["run"])
+    assert [row["output"]["failure_tags"] for row in rows if row["output"]] == [["D"], []]

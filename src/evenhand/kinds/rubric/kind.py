@@ -76,6 +76,7 @@ class RubricKind:
                 repairs=terms.settings["repairs"],
                 use=tuple(terms.settings["use"]),
                 own=protocol.own,
+                allowed_tags=tuple(terms.settings.get("tags", ())),
             )
             for language in terms.languages
         }
@@ -85,7 +86,8 @@ class RubricKind:
         protocol.words(language)
 
     def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
-        return {"no_evidence": protocol.given.get("no_evidence")}
+        tags = protocol.ids("tags") or list(protocol.words("en").tags)
+        return {"no_evidence": protocol.given.get("no_evidence"), "tags": tags}
 
     def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
         return shown(body, judgments)

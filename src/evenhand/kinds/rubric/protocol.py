@@ -72,8 +72,10 @@ class RubricProtocol:
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
     own: OwnPrompt | None = None
+    allowed_tags: tuple[str, ...] = ()
+    """The failure tags that a verdict may have, where they are others than the judge was told."""
     tags: tuple[str, ...] = field(init=False, compare=False)
-    """The failure tags that a reply may give."""
+    """The failure tags that a judge is told of."""
     tag_lines: str = field(init=False, compare=False)
     """The same as a judge is told of them."""
 
@@ -122,7 +124,7 @@ class RubricProtocol:
             asked_meta=self.own is not None and self.own.says("meta"),
             is_compact=style == "compact",
             sources=sources,
-            tags=self.tags,
+            tags=self.allowed_tags or self.tags,
         )
 
     def rubric_of(self, sample: Sample) -> Rubric:
