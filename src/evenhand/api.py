@@ -34,7 +34,7 @@ from evenhand.runs.prepare import environment, prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.runs.tables import is_table, rubric_value, table_plan
-from evenhand.suite import FILE, StoreSpec, Suite, SuiteFile, load_suite
+from evenhand.suite import FILE, StoreSpec, Suite, SuiteFile, explained, load_suite
 
 if TYPE_CHECKING:
     from evenhand.stats.comparison.comparison import Comparison
@@ -162,9 +162,7 @@ def _file(
     try:
         return SuiteFile.model_validate(values | more)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{name}: {first['msg']}, and is {quoted(first['input'])}") from None
+        raise explained(error) from None
 
 
 def _one_unit(file: SuiteFile, row: Mapping[str, Any]) -> Plan:
@@ -300,8 +298,11 @@ async def run_async(
     if is_table(data):
         plan = table_plan(data, rubric, overrides, notify)
     else:
-        path, more = Path(str(data)), {} if rubric is None else {"rubric": str(rubric)}
-        plan = _prepared(path, overrides | more, allow_outside=allow_outside)
+        more = {"rubric": str(rubric)} if isinstance(rubric, str | Path) else {}
+        plan = _prepared(Path(str(data)), overrides | more, allow_outside=allow_outside)
+        if isinstance(rubric, Mapping):
+            value = rubric_value(rubric, plan.protocol, plan.suite.file.language)
+            plan = replace(plan, rubric=value)
     url, folder = plan.suite.store_url, plan.suite.folder
     options = Options(limit=limit, tell_changes=_unheard)
     if _in_notebook() if progress is None else progress:

@@ -388,6 +388,11 @@ def _telling(faults: list[ErrorDetails]) -> ErrorDetails:
     return faults[0]
 
 
+def explained(error: ValidationError) -> UsageError:
+    """What is wrong with keys that no file holds; never the value of a key that nobody knows."""
+    return _explained(_telling(error.errors(include_url=False)), "")
+
+
 def _explained(first: ErrorDetails, where: str) -> UsageError:
     """What is wrong, where it stands, and what was meant."""
     loc = first["loc"]

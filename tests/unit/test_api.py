@@ -143,3 +143,18 @@ def test_a_run_of_pairs_ranks_its_candidates(tmp_path: Path) -> None:
     run = evenhand.run(write_pairs(tmp_path, [pair_row(f"p{i}", 9, 2) for i in range(8)]))
     rows = run.leaderboard(bootstrap=10).json()["rows"]
     assert [(row["candidate"], row["win_rate"]) for row in rows] == [("c1", 1.0), ("c2", 0.0)]
+
+
+async def test_a_rubric_given_as_a_value_to_a_suite_is_that_rubric(tmp_path: Path) -> None:
+    write_suite(tmp_path, 1)
+    value = json.loads((tmp_path / "rubric.json").read_text())
+    run = await evenhand.run_async(tmp_path, rubric=value)
+    (judgment,) = run.judgments()
+    assert list(judgment["output"]["scores"]) == [part["id"] for part in value["dimensions"]]
+
+
+def test_the_value_of_an_unknown_key_is_never_told() -> None:
+    with pytest.raises(evenhand.EvenhandError) as told:
+        evenhand.score("q", "a", rubric="Is it right?", judge="openai/gpt-4.1", api_key="sk-secret")
+    assert "sk-secret" not in str(told.value)
+    assert "api_key" in str(told.value)

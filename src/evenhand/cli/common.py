@@ -153,7 +153,16 @@ def _finite(value: Any) -> Any:
 
 def notice(message: str) -> None:
     """A line about what is going on, on stderr."""
-    click.echo(message, err=True)
+    click.echo(shown_line(message), err=True)
+
+
+def shown_line(text: str) -> str:
+    """A text that may hold names from data, with what a terminal would obey made visible."""
+    if text.isprintable():
+        return text
+    from evenhand.report.terminal.tables import safe
+
+    return "\n".join(map(safe, text.split("\n")))
 
 
 def folder_notice(run: Recorded) -> None:

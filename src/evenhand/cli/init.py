@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from evenhand.cli.common import shown_line
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.folders import is_within
@@ -79,7 +80,7 @@ def _write_for(
     _write(directory, draft.files, copy)
     click.echo()
     for line in draft.understood:
-        click.echo(line)
+        click.echo(shown_line(line))
     if "rubric.json" in draft.files or "rubric.md" in draft.files:
         name = next(name for name in draft.files if name.startswith("rubric."))
         click.echo(f"\nThe rubric is a beginning: say in {directory / name} what matters to you.")

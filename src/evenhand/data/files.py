@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import gzip
 import io
-import shutil
 import tempfile
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from evenhand.errors import UsageError, nearest, quoted
+from evenhand import limits
+from evenhand.errors import DataError, UsageError, nearest, quoted
 from evenhand.folders import open_plain
 
 Format = Literal["jsonl", "json", "csv", "parquet"]
@@ -135,7 +135,10 @@ def seekable(file: io.BufferedReader) -> Generator[IO[bytes]]:
         yield file
         return
     with tempfile.TemporaryFile() as whole:
-        shutil.copyfileobj(file, whole)
+        while chunk := file.read(1 << 20):
+            if whole.tell() + len(chunk) > limits.WORKBOOK_BYTES:
+                raise DataError("it unpacks to more than is taken in", advice="unpack it first")
+            whole.write(chunk)
         whole.seek(0)
         yield whole
 

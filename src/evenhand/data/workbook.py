@@ -52,8 +52,7 @@ def read_workbook(file: BufferedReader, name: str, sheet: str | None = None) -> 
 
 
 def _rows(sheet: Any, name: str) -> Iterator[Numbered]:
-    first = (sheet.start or (0, 0))[0] + 1
-    rows = enumerate(sheet.iter_rows(), first)
+    rows = enumerate(sheet.iter_rows(), 1)
     for number, cells in rows:
         header = [_text(cell).strip() for cell in cells]
         if not any(header):

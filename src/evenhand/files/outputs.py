@@ -49,7 +49,8 @@ def is_output(path: Path) -> bool:
     try:
         first = next(rows(path))
     except NoRows:
-        return True  # an export of nothing, and nothing to lose
+        # An export of nothing; a table with a header, or with another sheet, is somebody's.
+        return path.name.removesuffix(".gz").endswith((".json", ".parquet"))
     except (DataError, UsageError):
         return False
     names = {name.partition(".")[0] for name in first.value}

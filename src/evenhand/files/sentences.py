@@ -21,6 +21,8 @@ def is_rubric_text(rubric: str) -> bool:
     """Whether this is a rubric itself and not the name of a file: it has several lines, or is no
     single name and has no file's ending."""
     text = rubric.strip()
+    if text[:1] in ("{", "["):
+        return False
     if "\n" in text:
         return True
     return bool(text) and not _FILE.fullmatch(text) and not _ONE_NAME.fullmatch(text)

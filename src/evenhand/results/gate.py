@@ -149,13 +149,18 @@ def gate_run(
         counts = replace(counts, left=counts.pending)
     decisions = _sequential(comparisons, recorded, request, rule)
     if recorded.has_votes:
+        if request.no_worse_than is not None and request.no_worse_than >= 1:
+            raise UsageError(
+                f"--no-worse-than is {request.no_worse_than:g}, but win rates differ by at most 1",
+                advice="Give a margin below 1, e.g. 0.05.",
+            )
         gate = gate_votes(vote_table(store, recorded, rule), counts, request, seed, decisions)
     else:
         scores = score_table(store, recorded)
         _on_scale(request, scores)
         gate = gate_scores(scores, counts, request, seed, decisions)
     if recorded.selection is not None:
-        return replace(gate, notes=(recorded.selection.text, *gate.notes))
+        gate = replace(gate, notes=(recorded.selection.text, *gate.notes))
     if recorded.manifest.is_sequential:
         levels = {f" at level {check.figure.level:.4g}" for check in decisions.values()}
         note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")

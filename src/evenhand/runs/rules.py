@@ -92,8 +92,9 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
     for name, value in new.values.items():
         rules[name] = _checked(protocol, rules, name, value)
     settings = dict(record.settings)
-    for name, value in rules.items():
-        settings[name] = value
+    changed = {change.name for change in changed_rules(rules_of(protocol, record), rules)}
+    for name in sorted(changed):
+        settings[name] = value = rules[name]
         if value == own_rules[name]:
             del settings[name]
             settings |= {name: kind.settings[name]} if name in kind.settings else {}
@@ -183,4 +184,4 @@ def _rows_by_type(value: object) -> dict[str, Any]:
         return {str(row["id"]): row.get("weights") for row in tables if "id" in row}
     if isinstance(table.get("weights"), Mapping):
         table = cast("Mapping[str, Any]", table["weights"])
-    return {name: row for name, row in table.items() if isinstance(row, Mapping)}
+    return dict(table)

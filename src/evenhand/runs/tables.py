@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from evenhand.data.files import is_data_file
 from evenhand.data.frames import NAME, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, Source
-from evenhand.errors import UsageError, quoted
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
@@ -21,7 +20,7 @@ from evenhand.judges import first_judge
 from evenhand.kinds.shared.load import Protocol
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import environment, prepare
-from evenhand.suite import Suite, SuiteFile
+from evenhand.suite import Suite, SuiteFile, explained
 
 Rubric = Mapping[str, Any] | str | Path
 
@@ -86,6 +85,4 @@ def _file(keys: Mapping[str, Any]) -> SuiteFile:
     try:
         return SuiteFile.model_validate(keys)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{name}: {first['msg']}, and is {quoted(first['input'])}") from None
+        raise explained(error) from None

@@ -499,3 +499,11 @@ def test_the_run_is_named(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, samples(v1="1335"), judge=JUDGE)
     run = call("run", "--json").json["run"]
     assert call("gate", "--min-mean", "0.1").out.rstrip().endswith(f"run {run}  test")
+
+
+def test_a_margin_that_no_win_rate_can_miss_is_refused(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(tmp_path, 3)
+    call("run")
+    told = call("gate", "--baseline", "c1", "--no-worse-than", "1")
+    assert (told.code, told.out) == (2, "")
+    assert "at most 1" in told.err

@@ -74,7 +74,6 @@ def test_agreement_between_judge_and_labels(call: CallCommand, tmp_path: Path) -
         ("A", "A"),
         ("b", "B"),
         ("tie", "tie"),
-        ("0", "tie"),
         ("1.5", "tie"),
         ("c1", "A"),
         ("c2", "B"),
@@ -162,3 +161,21 @@ def test_what_does_not_fit_is_refused(call: CallCommand, tmp_path: Path) -> None
     refused = call("import", "labels.csv", "--for", "latest", *store)
     assert refused.code == 2
     assert "--kind scores" in refused.err
+
+
+def test_a_zero_is_not_guessed_at(call: CallCommand, tmp_path: Path) -> None:
+    """Some write 0 for a tie, others for the first of two."""
+    run = judged(call, tmp_path, 1)
+    (tmp_path / "labels.jsonl").write_text('{"unit": "p0", "rater": "ann", "label": "0"}\n')
+    labels = call("import", "labels.jsonl", "--for", run, "--json").json["run"]
+    assert [row["status"] for row in stored(tmp_path, labels)] == ["failure"]
+
+
+def test_who_stood_first_must_be_a_candidate(call: CallCommand, tmp_path: Path) -> None:
+    run = judged(call, tmp_path, 1)
+    (tmp_path / "labels.jsonl").write_text(
+        '{"unit": "p0", "rater": "ann", "label": "1", "first": "C2"}\n'
+    )
+    told = call("import", "labels.jsonl", "--for", run)
+    assert told.code == 3
+    assert '"C2"' in told.err

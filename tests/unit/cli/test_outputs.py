@@ -75,6 +75,12 @@ def test_force_and_an_empty_file_let_it_be_written(suite: Path) -> None:
     assert evenhand_here(*command("gate", "empty.xml"), cwd=suite).returncode == 0
 
 
+def test_a_table_of_somebody_with_a_header_alone_is_not_replaced(suite: Path) -> None:
+    (suite / "mine.csv").write_text("question,answer\n")
+    assert evenhand_here(*command("export", "mine.csv"), cwd=suite).returncode == 2
+    assert (suite / "mine.csv").read_text() == "question,answer\n"
+
+
 def test_python_is_held_to_the_same(suite: Path) -> None:
     run = evenhand.open("latest", store=f"sqlite:{suite / 'evenhand.db'}")
     with pytest.raises(evenhand.EvenhandError, match="was not written"):

@@ -57,7 +57,8 @@ def check_reply(
         return check.done(None)
     reading = read(text)
     if isinstance(reading, Unreadable):
-        line = None if reading.code in ("ambiguous", "refused") else _line(text, criteria, judged)
+        is_closed = reading.code in ("ambiguous", "refused") or reading.kind == "bad_text"
+        line = None if is_closed else _line(text, criteria, judged)
         if line is None and (tables or elsewhere) and reading.kind == "not_json":
             check.breach("not_in_form", "not_json")
         elif line is None:
@@ -92,7 +93,9 @@ def _is_disputed(line: TableReply | Ambiguous | Broken | None, reply: PairReply)
 def _asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:
     """A reply in the form of a settled verdict, or of a table's columns, in the form asked for."""
     rest = {name: part for name, part in value.items() if name not in (*_SETTLED, *_BESIDE)}
-    marks = value.get("criteria", {c: rest.pop(c) for c in criteria if c in rest})
+    marks = value.get("criteria")
+    if marks is None:
+        marks = {c: rest.pop(c) for c in criteria if c in rest}
     if isinstance(marks, dict):
         cells = cast("dict[str, Any]", marks).items()
         marks = {c: {"mark": cell} if isinstance(cell, str) else cell for c, cell in cells}
@@ -161,8 +164,8 @@ class _Check(Inspection):
             return False
         if not isinstance(line, TableReply):
             return True
-        is_quoted = any(map(str.isalnum, prose)) and judged.holds_line(line.text)
-        if is_quoted or judged.is_source_of([line.notes or ""]):
+        is_telling = any(map(str.isalnum, prose)) or judged.may_give([line.notes or ""])
+        if is_telling and judged.holds_line(line.text):
             self.breach("copied", "ambiguous")
             return False
         return True

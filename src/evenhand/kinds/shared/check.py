@@ -89,8 +89,8 @@ class Inspection:
     def is_copied(self, reading: Readable, judged: JudgedText) -> bool:
         """Whether the object was written by a candidate: quoted in prose as it stands there, or
         given back with its reasons."""
-        is_quoted = reading.in_prose and judged.holds(reading.value)
-        if not is_quoted and not judged.is_source_of(reasons_in(reading.value)):
+        value = reading.value
+        if not (reading.in_prose or judged.may_give(reasons_in(value))) or not judged.holds(value):
             return False
         self.breach("copied", "ambiguous")
         return True

@@ -25,8 +25,12 @@ _ESCAPE = re.compile(
     r'\\(?:u([0-9a-fA-F]{4})|["\\/bfnrt])|&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|[a-z]{2,6});'
 )
 _WORD = re.compile(r"\w{4,}")
-_DISGUISED = re.compile(r"[\\&\uff21-\uff3a\uff41-\uff5a]")
-"""What may make a word look otherwise: escapes, and full-width letters."""
+_DISGUISED = re.compile(
+    "[\\\\&*_\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]"
+    r"|(?:\b\w ){4}"
+)
+"""What may make a word look otherwise: escapes, marks and hidden characters within it, letters of
+other widths and styles, letters set apart."""
 
 
 class JudgedText:
@@ -45,14 +49,13 @@ class JudgedText:
         """The same for a line of a table."""
         return self._has_all([_folded(line)])
 
-    def is_source_of(self, reasons: Iterable[str]) -> bool:
-        """Whether all reasons of a reply stand in one of the texts: those that are long enough not
-        to be alike by chance, of which there must be some."""
+    def may_give(self, reasons: Iterable[str]) -> bool:
+        """Whether a reply with such reasons is worth holding against the texts: they are long
+        enough not to be alike by chance, and a text has a word of each, or hides words."""
         phrases = [reason for reason in reasons if len(reason) >= PHRASE_CHARS]
-        if not phrases or not any(_may_hold(text, phrases) for text in self.texts):
+        if sum(map(len, phrases)) < REASONS_CHARS:
             return False
-        sought = {folded for phrase in phrases if len(folded := _folded(phrase)) >= PHRASE_CHARS}
-        return sum(map(len, sought)) >= REASONS_CHARS and self._has_all(sought)
+        return any(_may_hold(text, phrases) for text in self.texts)
 
     def _has_all(self, parts: Iterable[str]) -> bool:
         sought = list(parts)
@@ -86,20 +89,19 @@ def _parts(value: object, name: str = "") -> Iterator[str]:
             yield from _parts(item, name)
     elif isinstance(value, str):
         yield value if len(_folded(value)) >= PHRASE_CHARS or not _folded(value) else name + value
-    else:
+    elif value is not None:
         yield name + _spelled(value)
 
 
 def _spelled(value: object) -> str:
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value)
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _may_hold(text: str, reasons: Iterable[str]) -> bool:
     """Whether it is worth folding a text: it has a word of every reason, or hides words."""
     words = (max(_WORD.findall(reason), key=len, default="") for reason in reasons)
-    return all(word in text for word in words) or scan.search(_DISGUISED, text) is not None
+    lowered = text.lower()
+    return all(word.lower() in lowered for word in words) or bool(scan.search(_DISGUISED, text))
 
 
 def _foldings(text: str) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 One list is for a reply without any verdict, where an apology is enough. The other is for what is
 said around a verdict: there a judge may be sorry for its last reply, "cannot find an error" or
-"will not rate it higher", may speak of an answer that refuses, and only what turns down the task
-itself is a refusal.
+"will not rate it higher", may speak of an answer that refuses, and may not follow what an answer
+tells it to do: only what turns down the task itself is a refusal.
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ _WONT = (
     r"|(?:am|(?:'|’)m) (?:unable|not able) to)"
 )
 _TASK = (
-    r"(?:follow|comply|obey|act on|go along|assist|help(?! but)|repeat|do (?:that|this|so|it)"
+    r"(?:assist|help(?! but)"
     r"|(?:grade|judge|compare|evaluate|assess|rate|score)(?= *(?:[.,;:!\n]|$"
-    r"|this|these|that|those|it\b|them|either|(?:the|both) "
+    r"|this|these|that|those|it\b(?! (?:to|with|against)\b)|them|either|(?:the|both) "
     r"(?:answers?|texts?|candidates?|content|output|pair))))"
 )
 _LIMIT = r"(?!.{0,40}\b(?:above|higher|more than|better|full|top|over|beyond|as (?:high|much))\b)"
 _LANGUAGES = (
-    rf"\bi ?{_WONT} {_TASK}\b{_LIMIT}|\bi refuse\b|\bi (?:must )?decline\b",
-    r"\bне (?:могу|буду|стану|можем|будем) (?:(?:следовать|выполн|подчин|судить|помочь|помогать"
-    r"|отвечать|ответить|повторять)|(?:оценивать|оценить|сравнить|сравнивать)(?= *(?:[.,;:!\n]|$"
+    rf"\bi ?{_WONT} {_TASK}\b{_LIMIT}",
+    r"\bне (?:могу|буду|стану|можем|будем) (?:(?:судить|помочь|помогать"
+    r"|отвечать|ответить)|(?:оценивать|оценить|сравнить|сравнивать)(?= *(?:[.,;:!\n]|$"
     r"|эт(?:от|и|у|о)\b|так(?:ой|ие|ое)\b|данн|его\b|их\b|ответ|текст|кандидат|содержан)))"
-    r"|отказываюсь|вынужден[аы]? отказаться",
+    r"|(?:отказываюсь|вынужден[аы]? отказаться) (?:от )?(?:оцен|сравн|суд|помо)",
     # What an answer could or would not do has the answer before it.
-    "我拒绝|恕(?:我)?(?:无法|不能|难)|(?:我|(?<![\u4e00-\u9fff]))(?:无法|不能|不会|不应|拒绝)"
-    "(?:对\\S{0,10}?进行|为\\S{0,10}?|就\\S{0,10}?)?(?:遵循|遵从|遵照|执行|听从|服从|照做|照办|按照|作答"
+    "恕(?:我)?(?:无法|不能|难)|(?:我|(?<![\u4e00-\u9fff]))(?:无法|不能|不会|不应|拒绝)"
+    "(?:对\\S{0,10}?进行|为\\S{0,10}?|就\\S{0,10}?)?(?:作答"
     "|协助|帮|提供帮助|(?:评分|评判|评估|评测|评审|评价|比较|判断|打分)"
     "(?=[，。！；：、,.;:!\\s]|$|该|此|这|上述|回答|候选|文本|内容))",
-    "お断り(?:し|いた|申)|拒否しま|できかねます|(?:従い|応じ|応じられ|従え)ません"
-    "|従うことは?でき(?:ません|ない)",
+    "できかねます",
     "(?:採点|評価|判定|比較|対応|お答え|お手伝い)(?:する|は|を|が|も|こと)*"
-    "(?:でき(?:ません|かね)|いたし(?:ません|かね)|しません|差し控え)",
+    "(?:でき(?:ません|かね)|いたし(?:ません|かね)|しません|差し控え|お断り)",
 )
 _REFUSAL = re.compile("|".join(_LANGUAGES), re.IGNORECASE | re.DOTALL)
 

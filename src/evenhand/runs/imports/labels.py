@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evenhand.data.foreign.rows import ORDER_UNKNOWN, TidyRow, missing, table
 from evenhand.data.foreign.tidy import text_of
-from evenhand.errors import DataError, UsageError
+from evenhand.errors import DataError, UsageError, quoted
 from evenhand.kinds.kind import Voting
 from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.unit import load_pair
@@ -22,7 +22,7 @@ HUMAN = "human"
 _UNITS = ("unit", "pair_id", "id")
 _ANNOTATORS = ("annotator", "judge", "rater", "labeler", "labeller", "user")
 _VERDICTS = ("winner", "preference", "label", "choice", "verdict")
-_SIDES = {"1": "first", "2": "second", "0": "tie", "0.5": "tie", "1.5": "tie"}
+_SIDES = {"1": "first", "2": "second", "1.5": "tie"}
 _WORDS = {"A": "first", "B": "second", "tie": "tie"}
 _NAMED = 3
 
@@ -99,6 +99,12 @@ def _vote(pair: KnownPair, row: Mapping[str, Any], verdict: str, where: str) -> 
     says who stood first."""
     first, second = pair.first, pair.second
     shown_first = text_of(row.get("first"))
+    if shown_first and shown_first not in (first, second):
+        raise DataError(
+            f'"first" is {quoted(shown_first)}, no candidate of the pair {quoted(pair.id)}',
+            where=where,
+            advice=f"They are {quoted(first)} and {quoted(second)}.",
+        )
     if shown_first == second:
         first, second = second, first
     annotator = _cell(row, _ANNOTATORS) or ""

@@ -222,4 +222,7 @@ def _outcome(row: SpreadRow, p: float | None, alpha: float) -> Outcome:
     variances = row.variance, row.baseline_variance
     if p is None or p > alpha + 1e-12 or row.clusters < 2 or variances[0] == variances[1]:
         return "not enough evidence"
+    # The test weighs questions alike, the variances by their repeats: both must say the same.
+    if row.low is not None and row.high is not None and row.low <= 1 <= row.high:
+        return "not enough evidence"
     return "better" if (variances[0] or 0.0) < (variances[1] or 0.0) else "worse"

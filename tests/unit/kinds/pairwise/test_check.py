@@ -305,3 +305,10 @@ def test_no_text_makes_the_check_raise(text: str) -> None:
     for tables in (False, True):
         found = JUDGED.check(text, tables=tables)
         assert (found.output is None) == bool(found.problems)
+
+
+def test_a_line_with_half_a_surrogate_pair_is_no_text() -> None:
+    line = f"A | {' | '.join(['A+'] * 5)} | note\ud800s"
+    assert [problem.code for problem in protocol().check(line, tables=True).problems] == [
+        "not_json"
+    ]
