@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pydantic import ValidationError
-
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
 from evenhand.errors import DataError, EvenhandError, StoreBusy, UsageError, quoted
@@ -34,7 +32,7 @@ from evenhand.runs.prepare import environment, prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.runs.tables import is_table, rubric_value, table_plan
-from evenhand.suite import FILE, StoreSpec, Suite, SuiteFile, explained, load_suite
+from evenhand.suite import FILE, StoreSpec, Suite, SuiteFile, load_suite, suite_of_keys
 
 if TYPE_CHECKING:
     from evenhand.stats.comparison.comparison import Comparison
@@ -159,10 +157,7 @@ def _file(
     name = {"pairwise": "prefer", "weighted": "grade"}.get(protocol, "score")
     values: dict[str, Any] = {"name": name, "protocol": protocol, "language": language}
     values |= {"data": ["-"], "judges": [{"model": judge, **judge_settings}]}
-    try:
-        return SuiteFile.model_validate(values | more)
-    except ValidationError as error:
-        raise explained(error) from None
+    return suite_of_keys(values | more)
 
 
 def _one_unit(file: SuiteFile, row: Mapping[str, Any]) -> Plan:

@@ -388,9 +388,13 @@ def _telling(faults: list[ErrorDetails]) -> ErrorDetails:
     return faults[0]
 
 
-def explained(error: ValidationError) -> UsageError:
-    """What is wrong with keys that no file holds; never the value of a key that nobody knows."""
-    return _explained(_telling(error.errors(include_url=False)), "")
+def suite_of_keys(keys: Mapping[str, Any]) -> SuiteFile:
+    """A suite that no file holds; raises UsageError, which never tells the value of a key that
+    nobody knows."""
+    try:
+        return SuiteFile.model_validate(keys)
+    except ValidationError as error:
+        raise _explained(_telling(error.errors(include_url=False)), "") from None
 
 
 def _explained(first: ErrorDetails, where: str) -> UsageError:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from evenhand.data.files import is_data_file
 from evenhand.data.frames import NAME, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, Source
@@ -20,7 +18,7 @@ from evenhand.judges import first_judge
 from evenhand.kinds.shared.load import Protocol
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import environment, prepare
-from evenhand.suite import Suite, SuiteFile, explained
+from evenhand.suite import Suite, suite_of_keys
 
 Rubric = Mapping[str, Any] | str | Path
 
@@ -53,7 +51,7 @@ def table_plan(
         "judges": [{"model": first_judge(environ)}],
         "data": [str(source.path)],
     }
-    suite = Suite(_file({**defaults, **settings}), Path())
+    suite = Suite(suite_of_keys({**defaults, **settings}), Path())
     plan = prepare(suite, environ, notify, [source])
     if rubric is None:
         return plan
@@ -79,10 +77,3 @@ def _protocol(rows: Sequence[Mapping[str, Any]], rubric: Rubric | None) -> str:
         return "weighted"
     has_rubric = rubric is not None or any("rubric" in row for row in rows)
     return "rubric" if has_rubric else "pairwise"
-
-
-def _file(keys: Mapping[str, Any]) -> SuiteFile:
-    try:
-        return SuiteFile.model_validate(keys)
-    except ValidationError as error:
-        raise explained(error) from None
