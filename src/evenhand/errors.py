@@ -8,7 +8,8 @@
     │   └── ModelMissing    exit 2   the embedded model is not here yet
     ├── StoppedEarly        exit 5   budget, deadline or provider down; run again to continue
     ├── StoreError          exit 6   the store cannot be opened or is damaged
-    │   └── StoreBusy                another process judges the same run
+    │   ├── StoreBusy                another process judges the same run
+    │   └── ReplyAltered             a reply is not what was recorded
     └── Interrupted         exit 130 Ctrl-C
     CallError               raised by a judge for one call; becomes a failure in the engine
     ├── CallLost            no usable answer: tried again, then `transport` or `timeout`
@@ -24,9 +25,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from evenhand.judgment import Reason
+from evenhand.unseen import visible
+
+if TYPE_CHECKING:
+    from evenhand.judgment import Reason
 
 QUOTE_LIMIT = 200
 
@@ -83,8 +87,10 @@ class EvenhandError(Exception):
         self.what, self.where, self.advice = what, where, advice
 
     def __str__(self) -> str:
-        placed = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{placed}\n  {self.advice}" if self.advice else placed
+        # The name of a file may hold anything, line breaks too.
+        where = self.where.replace("\n", "\\n")
+        placed = f"{where}: {self.what}" if where else self.what
+        return visible(f"{placed}\n  {self.advice}" if self.advice else placed)
 
 
 class UsageError(EvenhandError):
@@ -133,6 +139,10 @@ class StoreBusy(StoreError):
     pass
 
 
+class ReplyAltered(StoreError):
+    pass
+
+
 class Interrupted(EvenhandError):
     exit_code = 130
 
@@ -149,7 +159,8 @@ class CallLost(CallError):
     """Overload, reset, timeout, nonsense from a gateway: worth another attempt.
 
     `billed` says that the request may have reached the model; `retry_after` is the pause in
-    seconds that the provider asked for.
+    seconds that the provider asked for. `is_busy` says that it has too much to do, `is_final` that
+    it asks not to be tried again, `is_unreachable` that nobody was there to connect to.
     """
 
     def __init__(
@@ -159,9 +170,13 @@ class CallLost(CallError):
         *,
         retry_after: float | None = None,
         billed: bool = False,
+        is_busy: bool = False,
+        is_final: bool = False,
+        is_unreachable: bool = False,
     ) -> None:
         super().__init__(reason, message)
         self.retry_after, self.billed = retry_after, billed
+        self.is_busy, self.is_final, self.is_unreachable = is_busy, is_final, is_unreachable
 
 
 class CallRejected(CallError):

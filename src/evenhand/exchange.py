@@ -84,11 +84,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call as the provider counted them; None where it did not say."""
+    """Tokens of one call as the provider counted them; None where it did not say, or where what it
+    said cannot be true: that stands in `claimed`."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int = 0
+    claimed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,4 +66,5 @@ def read_text(path: Path, what: str, root: Path | None = None) -> str:
     try:
         return read_plain(path, root).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{what} cannot be read: {error}", where=str(path)) from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{what} cannot be read: {reason}", where=str(path)) from None

@@ -7,10 +7,12 @@ of its own, is what says two things at once, or nothing, or would not fit the st
     ├── DuplicateKey        one key of an object stands twice
     ├── NotFinite           NaN or Infinity, which JSON has not
     ├── TooDeep             nested deeper than it may be; also where it would be written so deep
+    ├── TooMany             more values than memory should be spent on
     └── JSONDecodeError     no JSON, from a position on
         └── Truncated       JSON as far as it goes, but the text breaks off
 
-All of it takes time linear in the text, whatever the text.
+All of it takes time linear in the text, whatever the text. What comes from outside is read by
+`parse`, what `dump` wrote by `restored`, which allows for what was written around it.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NoReturn, cast
 
 from pydantic_core import to_json
 
-from evenhand.limits import STORED_DEPTH
+from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
 
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 """The fast writer, for values whose numbers need no spelling kept."""
@@ -59,6 +61,14 @@ class TooDeep(ValueError):
         self.depth = depth
 
 
+class TooMany(ValueError):
+    """A text of more values than it may hold."""
+
+    def __init__(self, elements: int) -> None:
+        super().__init__(f"more than {elements:,} values")
+        self.elements = elements
+
+
 class Truncated(json.JSONDecodeError):
     """The beginning of a JSON text, and nothing after it."""
 
@@ -78,20 +88,36 @@ class Spelled(float):
         return (Spelled, (self.text,))
 
 
-def parse(text: str, depth: int = STORED_DEPTH) -> Any:
-    """The value of a JSON text that nests no deeper than `depth`; raises the errors above."""
+def parse(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
+    """The value of a JSON text that nests no deeper than `depth` and holds no more values than
+    `elements`; raises the errors above."""
+    require_bounds(text, depth, elements)
     return _parsed(_decoder, text, depth)
 
 
-def parse_lenient(text: str, depth: int = STORED_DEPTH) -> Any:
+def parse_lenient(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
     """As `parse`, with NaN and Infinity as null: other tools write them for a missing number."""
+    require_bounds(text, depth, elements)
     return _parsed(_lenient, text, depth)
 
 
-def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
-    # Few texts hold so many brackets; no others can nest so deep.
-    if text.count("{") + text.count("[") > depth and _is_deeper(text, depth):
+def restored(text: str) -> Any:
+    """The value that `dump` wrote as this text."""
+    require_bounds(text, STORED_DEPTH, len(text))
+    return _parsed(_decoder, text, STORED_DEPTH)
+
+
+def require_bounds(text: str, depth: int, elements: int) -> None:
+    """Refuse a JSON text before anything is built of it; raises TooDeep or TooMany."""
+    # Few texts hold so many marks, in strings or outside; in no others need they be told apart.
+    brackets = text.count("{") + text.count("[")
+    if brackets > depth and _opens_deeper(text, depth):
         raise TooDeep(depth)
+    if brackets + text.count(",") > elements and _is_crowded(text, elements):
+        raise TooMany(elements)
+
+
+def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
     try:
         value, end = decoder.raw_decode(text, _blanks(text, 0).end())
     except json.JSONDecodeError as error:
@@ -116,9 +142,15 @@ def _brackets(text: str) -> str:
     return _NO_BRACKET.sub("", _STRING.sub("", text))
 
 
-def _is_deeper(text: str, depth: int) -> bool:
+def _opens_deeper(text: str, depth: int) -> bool:
     """Whether more than `depth` brackets stand open at once."""
     return any(level > depth for level in accumulate(map(_STEPS.__getitem__, _brackets(text))))
+
+
+def _is_crowded(text: str, elements: int) -> bool:
+    """Whether a text holds more than `elements` values, strings left alone."""
+    bare = _STRING.sub("", text)
+    return bare.count("{") + bare.count("[") + bare.count(",") > elements
 
 
 # What may be left of a value, a number or an escape where a text breaks off.
@@ -155,7 +187,7 @@ def _innermost(text: str) -> str:
 
 
 def dump(value: Any) -> str:
-    """`value` as JSON on one line, every number as it was spelled; raises TooDeep where `parse`
+    """`value` as JSON on one line, every number as it was spelled; raises TooDeep where `restored`
     would not read it back."""
     return compact(value) if _is_plain(value) else _spelled_out(value, STORED_DEPTH)
 
@@ -169,6 +201,22 @@ def swift(value: Any) -> str:
 def as_text(value: object) -> str:
     """A text as it is, anything else as JSON."""
     return value if isinstance(value, str) else dump(value)
+
+
+def is_deeper(value: Any, depth: int) -> bool:
+    """Whether a value nests more than `depth` objects and lists, or, as one that holds itself may,
+    more of them than can be looked at."""
+    level = [value]
+    for _ in range(depth + 1):
+        holders = [item for item in level if isinstance(item, Mapping | list | tuple)]
+        if not holders or len(holders) > JSON_ELEMENTS:
+            return bool(holders)
+        level = [inner for holder in holders for inner in _inner(holder)]
+    return True
+
+
+def _inner(holder: Any) -> Collection[Any]:
+    return holder.values() if isinstance(holder, Mapping) else holder
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})

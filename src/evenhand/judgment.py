@@ -16,7 +16,9 @@ from itertools import chain, pairwise
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, final
 
 from msgspec import Struct
-from msgspec.json import Decoder, Encoder, decode
+from msgspec.json import Encoder, decode
+
+from evenhand.storedtext import StoredText
 
 Status = Literal["verdict", "failure", "left_out"]
 Reason = Literal[
@@ -227,11 +229,12 @@ class JudgmentReader(Generic[V, P]):
     """Reads the judgments of one kind back from their texts."""
 
     def __init__(self, value: type[V], pass_type: type[P]) -> None:
-        self._decoder: Decoder[_Body[V, P]] = Decoder(_Body[value, pass_type])  # type: ignore[valid-type]
+        body = _Body[value, pass_type]  # type: ignore[valid-type]
+        self._bodies: StoredText[_Body[V, P]] = StoredText(body, "a judgment")
 
     def read(self, text: JudgmentText) -> Judgment:
-        """The judgment of a text that `write_judgment` wrote."""
-        body = self._decoder.decode(text.body)
+        """The judgment of a text that `write_judgment` wrote; raises StoreError."""
+        body = self._bodies.read(text.body)
         fixes, flags, passes = body.fixes, body.flags, body.passes
         if body.output is not None:
             return Verdict(

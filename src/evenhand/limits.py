@@ -10,6 +10,16 @@ BODY_BYTES = 8 * 1024 * 1024
 JSON_DEPTH = 64
 # What came in so deep reads back from whatever was written around it: a judgment, an export.
 STORED_DEPTH = JSON_DEPTH + 32
+# Values of one JSON text: a few bytes of it can ask for a hundred of memory. A row may carry the
+# whole log of a long conversation.
+JSON_ELEMENTS = 1_000_000
+# A provider's body: the log-probabilities of 2,000 tokens, each with 20 others, fit.
+BODY_ELEMENTS = 500_000
+# A verdict has a few dozen.
+REPLY_ELEMENTS = 100_000
+# A suite, rubric or protocol, and the names that one key of it, or one column, is made of.
+TOML_ELEMENTS = 100_000
+NAME_PARTS = 32
 # Where a brace in prose never closes, the reader starts again after it; bounded, it stays linear.
 READER_RESTARTS = 8
 
@@ -24,6 +34,14 @@ PROTOCOL_FILES, PROTOCOL_DEPTH = 256, 8
 LINE_BYTES = 32 * 1024 * 1024
 # A workbook is read as a whole; a sheet of a million cells of text unpacks to less.
 WORKBOOK_BYTES = 512 * 1024**2
+# A sheet is laid out as a rectangle: two cells far apart ask for all between them.
+WORKBOOK_CELLS = 16_000_000
+# So much of a packed file is taken at any ratio; beyond, what unpacks to so many times its size is
+# no text. Files of many gigabytes go through.
+RATIO_FREE_BYTES = 256 * 1024**2
+UNPACKED_RATIO = 250
+# Blank lines one after the other.
+BLANK_LINES = 1_000_000
 # An archive of judgments unpacks to a few gigabytes at most; beyond that it is a bomb.
 UNPACKED_BYTES = 8 * 1024**3
 # Problems listed to a judge in one re-ask, and to a person in one message.
@@ -65,27 +83,43 @@ CALL_SECONDS = 600.0
 ATTEMPTS = 8
 BACKOFF_FIRST = 0.5
 BACKOFF_MOST = 60.0
+# The longest pause of all callers of a provider that is busy and names none, in seconds.
+BUSY_PAUSE_MOST = 20.0
 # A provider's Retry-After beyond this is "come back later": the run stops, resumable.
 RETRY_AFTER_MOST = 600.0
+# A judge that has not answered yet and cannot be connected to is absent after so many tries of a
+# call, or so many seconds; one that has may be starting anew, and is tried as often as any.
+UNREACHABLE_TRIES = 3
+UNREACHABLE_SECONDS = 5.0
 # This many calls lost one after the other, none answered between them: the provider is down.
 LOST_IN_A_ROW = 12
 
 # Bytes bound tokens from above (a byte-level tokenizer never makes more); each message of a
 # conversation adds at most this many.
 TOKENS_A_MESSAGE = 16
-# More than this in one call is no count but a mistake; its price must fit 64 bits.
-TOKENS_MOST = 10**9
+# More than this in one call is no count but a mistake: ten times the longest context there is.
+TOKENS_MOST = 10**8
+# Tokens that a judge may be allowed to write.
+MAX_TOKENS_MOST = 10**7
+# Dollars a million tokens: many times the dearest. What a call may cost then fits 64 bits.
+PRICE_MOST = 10_000
+BUDGET_MOST = 10**9
 
 # A commit waits so long for others to join it, in seconds: nothing beside the time of a call, and
 # with many calls in flight it saves most of the commits.
 GATHER_SECONDS = 0.003
 # Pages of the write-ahead log after which it is copied into the store.
 CHECKPOINT_PAGES = 8000
+# What lies in the log alone is moved into the store so often, in seconds: so much at most is lost
+# with a log that is removed after a crash.
+CHECKPOINT_SECONDS = 1.0
 # How long it may become before it is made to begin anew, and how often that is looked at.
 LOG_BYTES = 128 * 1024 * 1024
 LOOKS_PER_CHECK = 64
 # How long one waits for another who writes.
 BUSY_MILLISECONDS = 120_000
+# A commit that takes so long, in seconds, is held up: nothing is asked meanwhile.
+HELD_UP_SECONDS = 1.0
 # Rows read from the store, and written to it, at a time.
 PAGE_ROWS = 256
 BATCH_ROWS = 512

@@ -17,7 +17,8 @@ from msgspec import Raw, Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Style
-from evenhand.measures import Rule
+from evenhand.measures import Rule, Unreadable
+from evenhand.storedtext import StoredText, stored_value
 
 CONTRACT = "contract1"
 """The rules by which code reads replies and settles judgments. A change of them changes this word:
@@ -47,6 +48,11 @@ class Source(Struct, frozen=True, kw_only=True):
     key: tuple[str, ...] = ()
     """The columns that tell units apart."""
     on_conflict: Rule = "uncertain"
+    values: Mapping[str, Mapping[str, str]] = {}
+    """By column, what its values mean."""
+    missing: tuple[str, ...] = ()
+    wide: tuple[str, tuple[str, ...]] | None = None
+    on_unreadable: Unreadable = "fail"
 
 
 class JudgingRecord(Struct, frozen=True, kw_only=True):
@@ -69,7 +75,7 @@ class JudgingRecord(Struct, frozen=True, kw_only=True):
     @property
     def rubric(self) -> Any:
         """The rubric of the suite; None where the units bring their own."""
-        return jsontext.parse(bytes(self.rubric_json).decode())
+        return stored_value(bytes(self.rubric_json).decode(), "the rubric of a judging")
 
     @property
     def is_relay(self) -> bool:
@@ -167,8 +173,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _sorted = msgspec.json.Encoder(order="sorted")
-_manifests = msgspec.json.Decoder(Manifest)
-_judgings = msgspec.json.Decoder(JudgingRecord)
+_manifests: StoredText[Manifest] = StoredText(Manifest, "what a run says of itself")
+_judgings: StoredText[JudgingRecord] = StoredText(JudgingRecord, "a judging")
 
 
 def rubric_json(value: object) -> Raw:
@@ -188,8 +194,8 @@ def manifest_json(manifest: Manifest) -> bytes:
 
 
 def read_manifest(text: bytes | str, judging: JudgingRecord) -> Manifest:
-    """The manifest of what `manifest_json` wrote, and its judging."""
-    return msgspec.structs.replace(_manifests.decode(text), judging=judging)
+    """The manifest of what `manifest_json` wrote, and its judging; raises StoreError."""
+    return msgspec.structs.replace(_manifests.read(text), judging=judging)
 
 
 def judging_json(judging: JudgingRecord, texts: Mapping[str, str]) -> bytes:
@@ -198,5 +204,6 @@ def judging_json(judging: JudgingRecord, texts: Mapping[str, str]) -> bytes:
 
 
 def read_judging(text: bytes | str) -> JudgingRecord:
-    """The judging of what `judging_json` wrote, with what stands for its texts."""
-    return _judgings.decode(text)
+    """The judging of what `judging_json` wrote, with what stands for its texts; raises
+    StoreError."""
+    return _judgings.read(text)

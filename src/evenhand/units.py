@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from evenhand import jsontext
+from evenhand.storedtext import stored_object
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
 
@@ -26,8 +27,7 @@ class JsonObject(Mapping[str, Any]):
 
     @cached_property
     def _values(self) -> dict[str, Any]:
-        values: dict[str, Any] = jsontext.parse(self.text)
-        return values
+        return stored_object(self.text, "a part of a unit")
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -71,7 +71,9 @@ def _meta_id(row: Mapping[str, Any]) -> str:
 def filled_meta(row: Mapping[str, Any]) -> list[object]:
     """The values of the meta fields that identify a row, in the order of the contract; those that
     are not there are left out."""
-    meta: Mapping[str, Any] = row.get("meta") or {}
+    meta: Any = row.get("meta")
+    if not isinstance(meta, Mapping):  # what else it is, is told where the row is read
+        return []
     return [meta[name] for name in META_FIELDS if meta.get(name) not in (None, "")]
 
 

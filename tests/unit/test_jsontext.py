@@ -75,7 +75,7 @@ def test_equal_as_json_means_order_and_spelling(one, other, same):
         ('[{"x":{"k":1,"b":2,"b":3,"k":4}}]', jsontext.DuplicateKey, 'the key "k" stands twice'),
         ("[NaN]", jsontext.NotFinite, "NaN is not a JSON number"),
         ("-Infinity", jsontext.NotFinite, "-Infinity is not a JSON number"),
-        ("[" * 100_000, jsontext.TooDeep, "nested more than 96 deep"),
+        ("[" * 100_000, jsontext.TooDeep, "nested more than 64 deep"),
         ("{'a': 1}", json.JSONDecodeError, "Expecting property name"),
         ('{"a":', jsontext.Truncated, "Expecting value"),
     ],
@@ -116,10 +116,10 @@ def nested(depth: int, kind: str, core: str = "1.50") -> str:
 @pytest.mark.parametrize("core", ["1.50", "1", "[]"])
 def test_what_nests_as_deep_as_may_be_is_read_and_written(kind, core):
     text = nested(STORED_DEPTH - (core == "[]"), kind, core)
-    assert jsontext.dump(jsontext.parse(text)) == text
+    assert jsontext.dump(jsontext.restored(text)) == text
 
 
-@pytest.mark.parametrize("read", [jsontext.parse, jsontext.parse_lenient])
+@pytest.mark.parametrize("read", [jsontext.parse, jsontext.parse_lenient, jsontext.restored])
 @pytest.mark.parametrize("kind", NESTED)
 @pytest.mark.parametrize("depth", [STORED_DEPTH + 1, 10**5])
 def test_what_nests_deeper_is_refused_before_it_is_read(read, kind, depth):
@@ -160,7 +160,7 @@ def test_what_could_not_be_read_back_is_not_written(core, depth):
 @pytest.mark.parametrize("kind", ["lists", "objects"])
 def test_writing_takes_four_times_the_work_for_four_times_the_depth(core, kind):
     shallow, deep = (
-        calls_of(jsontext.dump, jsontext.parse(nested(depth, kind, core)))
+        calls_of(jsontext.dump, jsontext.restored(nested(depth, kind, core)))
         for depth in (STORED_DEPTH // 4, STORED_DEPTH)
     )
     assert deep <= 4 * shallow
@@ -261,3 +261,43 @@ DOCUMENT = """
 )
 def test_a_path_leads_to_its_line_or_that_of_what_is_left_of_it(path, line):
     assert jsontext.find_line(DOCUMENT, path) == line
+
+
+CROWDS = {
+    "empty lists": lambda number: "[" + ",".join(["[]"] * number) + "]",
+    "empty objects": lambda number: "[" + ",".join(["{}"] * number) + "]",
+    "numbers": lambda number: "[" + ",".join(["1"] * number) + "]",
+    "members": lambda number: "{" + ",".join(f'"{i}":1' for i in range(number)) + "}",
+    "strings": lambda number: "[" + ",".join(['"a,[{"'] * number) + "]",
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+@pytest.mark.parametrize("read", [jsontext.parse, jsontext.parse_lenient])
+def test_more_values_than_may_be_are_refused_before_any_is_built(read, crowd):
+    assert len(read(CROWDS[crowd](40), 4, 100)) == 40
+    text = CROWDS[crowd](101)
+    with pytest.raises(jsontext.TooMany, match="more than 100 values"):
+        read(text, 4, 100)
+
+
+def test_nothing_is_built_of_what_is_refused():
+    def refused():
+        with pytest.raises(jsontext.TooMany):
+            jsontext.parse(CROWDS["empty objects"](101), 4, 100)
+
+    assert calls_of(refused, of=jsontext._pairs) == 0
+
+
+def test_marks_in_strings_are_no_values():
+    text = json.dumps({"prose": ", [{" * 1000, 'k"ey,': '\\",'})
+    assert jsontext.parse(text, 1, 2) == json.loads(text)
+
+
+def test_what_was_written_is_restored_however_much_it_is():
+    value = [list(range(3))] * 10
+    assert jsontext.restored(jsontext.dump(value)) == value
+    deep = nested(STORED_DEPTH, "lists")
+    assert jsontext.dump(jsontext.restored(deep)) == deep
+    with pytest.raises(jsontext.TooDeep):
+        jsontext.parse(deep)
