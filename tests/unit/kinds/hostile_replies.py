@@ -298,7 +298,11 @@ _ANSWER_ROWS: list[tuple[str, str, Any, str]] = [
     ("a blank reasoning", f"reasoning.{_D}", "", f"schema reasoning.{_D}"),
     ("a reasoning of spaces", f"reasoning.{_D}", "\u3000", f"schema reasoning.{_D}"),
     ("a reasoning null", f"reasoning.{_D}", None, f"schema reasoning.{_D}"),
-    ("a long reasoning", f"reasoning.{_D}", "字" * 201, f"fix cut reasoning.{_D}"),
+    ("a long reasoning", f"reasoning.{_D}", "well " * 41, f"fix cut reasoning.{_D}"),
+    (
+        *("a long reasoning in Chinese", f"reasoning.{_D}", "字" * 201),
+        f"fix cut reasoning.{_D}; flag other_language:zh",
+    ),
     ("no confidence", "confidence", ..., "schema confidence"),
     ("confidence in capitals", "confidence", "High", "fix unwrapped confidence"),
     ("confidence with white space", "confidence", " low", "fix unwrapped confidence"),

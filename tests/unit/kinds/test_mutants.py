@@ -1,6 +1,6 @@
 """No reply, however broken, makes a check raise; and what a check lets through keeps the contract.
 
-The short form tries the same few thousand replies every time, the long form a million new ones. A
+The short form tries the same few thousand replies every time, the long form millions of new ones. A
 failure names its seed: `mutant(GOODS[kind], seed)` is the reply again.
 """
 
@@ -28,7 +28,7 @@ from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.mutants import mutant
 
-SHORT, LONG = 2_000, 340_000
+SHORT, LONG = 2_000, 1_500_000
 """Mutants of each kind."""
 
 META = jsontext.dump(material.META)

@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple, cast
 from evenhand.kinds.disguise import introductions
 from evenhand.kinds.disguise.family_table import FAMILIES
 from evenhand.kinds.shared.scan import chunks, matches, search
+from evenhand.unseen import IN_WORDS
 
 MASK = "[model]"
 EMBEDDED = "qwen2.5-coder-1.5b"
@@ -189,10 +190,10 @@ def _mention() -> re.Pattern[str]:
     return re.compile("|".join(starmap(_group, _patterns().items())))
 
 
-_HIDDEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
-_MARKS = "\u0300-\u036f\u3099\u309a"
+_HIDDEN = re.compile(f"[{IN_WORDS}]")
+_MARKS = "\u0300-\u034e\u0350-\u036f\u3099\u309a"
 _CLUSTER = re.compile(f"[^{_MARKS}][{_MARKS}]{{0,8}}|.", re.DOTALL)
-_HIDDEN_ALONE = re.compile(f"[{_HIDDEN}](?![{_MARKS}])")
+_HIDDEN_ALONE = re.compile(f"[{IN_WORDS}](?![{_MARKS}])")
 # All but what NFKC leaves as it is, or the table below turns into the same, one for one.
 _ODD = re.compile(
     r"[^\x00-\x7f\u0400-\u045f\u3001-\u3011\u3041-\u3096\u30a1-\u30fc\u4e00-\u9fff"
@@ -366,7 +367,7 @@ def _letters(text: str) -> tuple[str, list[tuple[int, int]]]:
     letters: list[str] = []
     spans: list[tuple[int, int]] = []
     for cluster in _CLUSTER.finditer(text):
-        if cluster[0] not in _HIDDEN:
+        if not _HIDDEN.fullmatch(cluster[0]):
             folded = unicodedata.normalize("NFKC", cluster[0])
             letters.append(folded)
             spans += [cluster.span()] * len(folded)

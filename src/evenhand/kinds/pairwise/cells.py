@@ -68,6 +68,11 @@ def read_cell(text: str, allowed: Sequence[str]) -> Cell | None:
     return Cell(word, True) if word in allowed else None
 
 
+def is_tie(text: str) -> bool:
+    """Whether a text is a word for a tie, in one of the four languages."""
+    return re.fullmatch(_TIES, " ".join(text.casefold().split())) is not None
+
+
 def _word(reading: re.Match[str], allowed: Sequence[str]) -> str:
     if reading["tie"]:
         return "tie"

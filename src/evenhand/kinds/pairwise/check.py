@@ -181,7 +181,9 @@ class _Check(Inspection):
                 self.flags.append(f"mark_contradicts:{name}")
         comments = [criterion.comment for criterion in reply.criteria.values()]
         texts = [text for text in (reply.explanation, *comments) if isinstance(text, str)]
-        if guesses_source(one_text(texts), self.topic):
+        reasons = one_text(texts)
+        self.language_of(reasons)
+        if guesses_source(reasons, self.topic):
             self.flags.append("guesses_source")
 
     def beside(self, value: dict[str, Any]) -> None:

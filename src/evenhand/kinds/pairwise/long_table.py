@@ -36,9 +36,15 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
         raise RowError(_no_pair(len(topics)))
     remarks: list[str] = []
     if len(answers) > len(filled):
-        remarks.append(f"{len(answers) - len(filled)} answers are empty and meet no other")
+        empty = len(answers) - len(filled)
+        verbs = "answer is empty and meets" if empty == 1 else "answers are empty and meet"
+        remarks.append(f"{empty:,} {verbs} no other")
     if len(topics) > len(paired):
-        remarks.append(f"{len(topics) - len(paired)} topics have one answer and make no pair")
+        lonely = len(topics) - len(paired)
+        verbs = (
+            "topic has one answer and makes" if lonely == 1 else "topics have one answer and make"
+        )
+        remarks.append(f"{lonely:,} {verbs} no pair")
     return Gathered([_row(group, names) for group in paired], remarks)
 
 

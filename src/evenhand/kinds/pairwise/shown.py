@@ -10,6 +10,7 @@ from evenhand.kinds.pairwise.measure import measured
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict, pair_passes
 from evenhand.kinds.shared.blocks import (
+    NO_BREAK,
     Block,
     Cell,
     Columns,
@@ -95,7 +96,7 @@ def _line(verdict: PairVerdict) -> list[Cell]:
     winner = verdict.winner
     text = f"{winner} {names[winner]}" if winner in names else winner
     how = "" if verdict.settled == winner else f" {verdict.settled}"
-    marks = " ".join(_SHORT.get(mark, mark) for mark in verdict.criteria.values())
+    marks = NO_BREAK.join(_SHORT.get(mark, mark) for mark in verdict.criteria.values())
     return [Cell(text, "strong"), Cell(f"{how}  {marks}")]
 
 
@@ -105,6 +106,8 @@ def _brief(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Iterator[
         yield _passes(verdict, passes)
     elif verdict is not None:
         yield Table(head=[], rows=[_line(verdict)])
+    if verdict is not None and verdict.unstable:
+        yield Notice("* the orders differ, so that the criterion counts as a tie", "dim")
     if verdict is not None and verdict.notes:
         yield Notice(verdict.notes, "dim")
 

@@ -12,7 +12,6 @@ from itertools import combinations
 from typing import Any, cast
 
 from msgspec import Raw
-from msgspec.json import Decoder
 
 from evenhand import jsontext
 from evenhand.kinds.shared.raw import raw_object
@@ -28,6 +27,7 @@ from evenhand.kinds.shared.rows import (
     named,
     without_empty,
 )
+from evenhand.storedtext import StoredText
 from evenhand.units import Candidate, Pair, pair_id
 
 _TEXTS = ("topic",)
@@ -96,12 +96,12 @@ class _PairBody(ExtrasBody, frozen=True):
     lengths: tuple[int | None, int | None] | None = None
 
 
-_body = Decoder(_PairBody)
+_body: StoredText[_PairBody] = StoredText(_PairBody, "a pair")
 
 
 def load_pair(text: str) -> Pair:
     """The pair of a line that `pair_text` wrote."""
-    body = _body.decode(text)
+    body = _body.read(text)
     first, second = body.candidates
     return Pair(
         id=body.id,

@@ -146,6 +146,7 @@ class _Check(Inspection):
     def _remarks(self) -> None:
         """Flag what a judge of one sample has no business to say."""
         text = one_text(self.reasons)
+        self.language_of(text)
         if compares(text, self.sample.question, self.sample.model_output):
             self.flags.append("compares")
         if guesses_source(text, self.sample.question):

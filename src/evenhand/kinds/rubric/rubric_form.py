@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from evenhand import jsontext
 from evenhand.kinds.rubric.rubric import RubricError, build_rubric
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
+from evenhand.tomltext import TomlError, parse_toml
 
 
 class BandsForm:
@@ -55,9 +55,9 @@ def _gaps(scores: Sequence[float]) -> Iterator[tuple[float, float]]:
 
 def _value(text: str, ending: str) -> Any:
     try:
-        return tomllib.loads(text) if ending == ".toml" else jsontext.parse(text)
+        return parse_toml(text) if ending == ".toml" else jsontext.parse(text)
+    except TomlError as error:
+        raise RubricTextError(str(error), line=error.line) from None
     except ValueError as error:
         line = getattr(error, "lineno", None)
-        raise RubricTextError(f"not {ending[1:].upper()}: {error}", line=line) from None
-    except RecursionError:
-        raise RubricTextError("not TOML: nested too deeply") from None
+        raise RubricTextError(f"not JSON: {error}", line=line) from None

@@ -11,6 +11,7 @@ from evenhand.kinds.rubric.measure import measured
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.blocks import (
+    NO_BREAK,
     Block,
     Cell,
     Gloss,
@@ -78,13 +79,14 @@ def _judgments(judgments: Sequence[Judgment]) -> Iterator[ShownJudgment]:
 
 def _shown(judgment: Verdict, verdict: RubricVerdict, first: int) -> ShownJudgment:
     scores = verdict.scores.items()
-    line = " ".join(f"{name} {jsontext.dump(score.score)}" for name, score in scores)
+    line = " ".join(f"{name}{NO_BREAK}{jsontext.dump(score.score)}" for name, score in scores)
     return ShownJudgment(
         line=[Cell(line)],
         brief=[_brief(judgment, verdict)],
         full=list(_full(judgment, verdict, first)),
         reasons=[
-            Reason(name, jsontext.dump(score.score), score.rationale) for name, score in scores
+            Reason(name, jsontext.dump(score.score), score.rationale, score.evidence)
+            for name, score in scores
         ],
     )
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from msgspec import UNSET, Raw, UnsetType
-from msgspec.json import Decoder
 
 from evenhand import jsontext
 from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
@@ -23,6 +22,7 @@ from evenhand.kinds.shared.rows import (
     text_of,
     without_empty,
 )
+from evenhand.storedtext import StoredText
 from evenhand.units import Sample, sample_id
 
 _TEXTS = ("question", "model_output")
@@ -64,12 +64,12 @@ class _SampleBody(ExtrasBody, frozen=True):
     language: str | None = None
 
 
-_body = Decoder(_SampleBody)
+_body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
 
 
 def load_sample(text: str) -> Sample:
     """The sample of a line that `sample_text` wrote."""
-    body = _body.decode(text)
+    body = _body.read(text)
     return Sample(
         id=body.id,
         question=body.question,

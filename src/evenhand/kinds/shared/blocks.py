@@ -15,6 +15,8 @@ from evenhand import jsontext
 from evenhand.kinds.shared.rows import EXTRAS
 from evenhand.measures import ScoredUnit, VotedUnit
 
+NO_BREAK = "\u00a0"
+"""A blank at which no line ends."""
 Tone = Literal["", "strong", "first", "second", "warn", "bad", "dim"]
 
 
@@ -138,12 +140,13 @@ Block = Union[Text, Table, Items, Notice, Columns, Section, Group]  # noqa: UP00
 
 
 class Reason(NamedTuple):
-    """Why a judge said what it said: about a dimension or criterion, the score or mark, and its
-    words."""
+    """Why a judge said what it said: about a dimension or criterion, the score or mark, its words,
+    and what it quotes."""
 
     about: str
     score: str
     text: str
+    quotes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
 from evenhand.kinds.shared.judged_text import JudgedText, reasons_in
 from evenhand.kinds.shared.reply import Readable, Unreadable, read
+from evenhand.kinds.shared.spoken import other_language
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import PROBLEMS_KEPT
 
@@ -127,6 +128,12 @@ class Inspection:
         """A reason is never blank."""
         if not text.strip():
             self.breach("reason_blank", "schema", path)
+
+    def language_of(self, reasons: str) -> None:
+        """Flag reasons that are in another language than the prompt."""
+        spoken = other_language(reasons, self.words.language)
+        if spoken:
+            self.flags.append(f"other_language:{spoken}")
 
     def object_at(self, value: object, path: str) -> dict[str, Any] | None:
         """A value that must be an object."""

@@ -9,7 +9,6 @@ every judgment.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -19,7 +18,9 @@ from evenhand.errors import nearest
 from evenhand.exchange import Style
 from evenhand.kinds.shared.own import OwnForm, OwnPrompt
 from evenhand.kinds.shared.render import Prompt, Template
+from evenhand.kinds.shared.spoken import spoken
 from evenhand.kinds.shared.words import Words
+from evenhand.tomltext import TomlError, parse_toml
 
 LANGUAGES = ("ru", "zh", "ja", "en")
 OWN = "own.md"
@@ -161,6 +162,8 @@ class Protocol:
                 english=english["problems"],
                 english_types=english["types"],
                 phrases=dict(_phrases(texts)),
+                # A prompt of the user's own speaks as it likes, whatever the suite says.
+                language=(spoken(self.texts[OWN]) or "") if own else language,
             )
         except KeyError as key:
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
@@ -206,7 +209,7 @@ class Protocol:
     def _toml(self, file: str) -> dict[str, Any]:
         if file not in self.texts:
             raise ProtocolError(file, "the protocol has no such file")
-        return parse_toml(file, self.texts[file])
+        return protocol_toml(file, self.texts[file])
 
 
 def _joined(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,14 +229,12 @@ def _phrases(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from ((f"{name}.{inner}", text) for inner, text in value.items())
 
 
-def parse_toml(file: str, text: str) -> dict[str, Any]:
+def protocol_toml(file: str, text: str) -> dict[str, Any]:
     """The values of a TOML text; raises ProtocolError naming the file."""
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ProtocolError(file, f"not TOML: {error}") from None
-    except RecursionError:
-        raise ProtocolError(file, "not TOML: nested too deeply") from None
+        return parse_toml(text)
+    except TomlError as error:
+        raise ProtocolError(file, str(error)) from None
 
 
 def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
@@ -251,7 +252,7 @@ def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
     """The kind that a protocol says it is of, one of those there are; raises ProtocolError."""
     if "protocol.toml" not in texts:
         raise ProtocolError("protocol.toml", "the folder has no protocol.toml")
-    kind = parse_toml("protocol.toml", texts["protocol.toml"]).get("kind")
+    kind = protocol_toml("protocol.toml", texts["protocol.toml"]).get("kind")
     if kind not in kinds:
         raise ProtocolError("protocol.toml", f"kind must be one of {', '.join(kinds)}")
     return str(kind)
@@ -259,7 +260,7 @@ def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
 
 def protocol_of(name: str, kind: str, form: ProtocolForm, texts: Mapping[str, str]) -> Protocol:
     """The protocol of these texts, which are of a kind and have its form; raises ProtocolError."""
-    values = parse_toml("protocol.toml", texts["protocol.toml"])
+    values = protocol_toml("protocol.toml", texts["protocol.toml"])
     about = str(values.get("about", ""))
     _check_keys(form, values)
     return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=values)

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from evenhand import jsontext
+from evenhand.storedtext import stored_value
 from evenhand.units import JsonObject
 
 
@@ -28,7 +29,7 @@ def raw_object(text: Raw) -> JsonObject:
 
 def read_raw(text: Raw) -> Any:
     """The value of a JSON text, key order and the spelling of numbers kept."""
-    return jsontext.parse(bytes(text).decode())
+    return stored_value(bytes(text).decode(), "a part of a unit")
 
 
 def plain_number(number: float) -> int | float:

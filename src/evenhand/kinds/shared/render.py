@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Message, Role
-from evenhand.kinds.shared.scan import search
+from evenhand.kinds.shared.scan import matches
+from evenhand.unseen import KINDS, UNSEEN, kind_of
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -141,31 +142,9 @@ def _digest(text: str, size: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
-# What may hide words, and beside it what looks alike and is usual: flags of emoji, one choice of
-# a character's form, joiners within words of other scripts.
-_UNSEEN = re.compile(
-    "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
-    "\U0001f3f4\U000e0001-\U000e007f\U000e0100-\U000e01ef]"
-)
-_HIDDEN = re.compile(
-    "(?P<flag>\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f)"
-    "|(?P<tags>[\U000e0001-\U000e007f])"
-    "|(?P<bidi>[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])"
-    "|(?P<variation>[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2})"
-    "|(?P<zero_width>[\u180e\u200b\u2060-\u2064\ufeff]|(?<=[!-~])[\u200c\u200d])"
-)
-HIDDEN_KINDS = ("tags", "bidi", "variation", "zero_width")
-
-
 def hidden_characters(text: str) -> list[str]:
-    """The kinds of invisible characters in `text` that could hide words from a reader."""
-    if text.isascii():
+    """The kinds of characters in `text` that could hide words from a reader."""
+    if text.isascii() and text.isprintable():
         return []
-    kinds: set[str | None] = set()
-    at = 0
-    while unseen := search(_UNSEEN, text, at):
-        hidden = _HIDDEN.match(text, unseen.start())
-        if hidden:
-            kinds.add(hidden.lastgroup)
-        at = hidden.end() if hidden else unseen.end()
-    return [kind for kind in HIDDEN_KINDS if kind in kinds]
+    kinds = {kind_of(match) for match in matches(UNSEEN, text)}
+    return [kind for kind in KINDS if kind in kinds]

@@ -15,7 +15,7 @@ from typing import Any, cast
 from evenhand import jsontext
 from evenhand.judgment import Reason
 from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
-from evenhand.limits import JSON_DEPTH, READER_RESTARTS, REPLY_BYTES
+from evenhand.limits import JSON_DEPTH, READER_RESTARTS, REPLY_BYTES, REPLY_ELEMENTS
 
 CODES: dict[str, Reason] = {
     "not_json": "not_json",
@@ -73,12 +73,12 @@ def _text(reply: str | bytes) -> str | Unreadable:
     if len(reply) > REPLY_BYTES:
         return Unreadable("not_json")
     try:
-        if isinstance(reply, bytes):
-            return reply.decode()
-        reply.encode()
+        text = reply.decode() if isinstance(reply, bytes) else reply
+        text.encode()
     except UnicodeError:
         return Unreadable("bad_text")
-    return reply
+    # Each brace may begin an object of its own, of which one counts.
+    return text if text.count("{") <= REPLY_ELEMENTS else Unreadable("not_json")
 
 
 def _whole(text: str, *, wrapped: bool) -> Readable | Unreadable | None:
@@ -198,7 +198,7 @@ _SURROGATE = re.compile(r"\\u[dD][89abcdefABCDEF]")
 def _decode(text: str) -> object:
     """The JSON value of `text`, or the kind of breach."""
     try:
-        value = jsontext.parse(text, JSON_DEPTH)
+        value = jsontext.parse(text, JSON_DEPTH, REPLY_ELEMENTS)
     except ValueError as error:
         return _breach(error)
     if _SURROGATE.search(text) and not _is_text(value):

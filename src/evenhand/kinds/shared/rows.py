@@ -63,7 +63,8 @@ def _hint(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
     near = nearest(name, texts, cutoff=0.5)
     if near:
         return f'; did you mean "{near}"? Map it: [columns] {name} = "{near}"'
-    columns = [quoted(key) for key in row]
+    # What has no field of its own was put into meta, which is no column.
+    columns = [quoted(key) for key in row if key != "meta"]
     if not columns:
         return ""
     rest = len(columns) - COLUMNS_SHOWN

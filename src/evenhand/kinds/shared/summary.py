@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evenhand.kinds.shared.blocks import Block, Piece, Table, cells
+from evenhand.kinds.shared.blocks import NO_BREAK, Block, Piece, Table, cells
 
 SCORES_SHOWN = 12
 """Different scores that are counted one by one."""
@@ -32,7 +32,8 @@ def score_table(values: Mapping[tuple[str, str], Sequence[float]]) -> Table:
         )
         for (variant, name), scores in sorted(values.items())
     ]
-    return Table(head=["variant", *head] if several else head, rows=rows)
+    right = (2, 3) if several else (1, 2)
+    return Table(head=["variant", *head] if several else head, rows=rows, right=right)
 
 
 def _spread(scores: Sequence[float]) -> str:
@@ -40,4 +41,4 @@ def _spread(scores: Sequence[float]) -> str:
     counts = Counter(scores)
     if len(counts) > SCORES_SHOWN:
         return f"{min(counts):g} to {max(counts):g}"
-    return ", ".join(f"{counts[score]} x {score:g}" for score in sorted(counts))
+    return ", ".join(f"{counts[score]}{NO_BREAK}x{NO_BREAK}{score:g}" for score in sorted(counts))

@@ -27,6 +27,8 @@ class Words:
     english_types: Mapping[str, str]
     phrases: Mapping[str, str] = field(default_factory=dict)
     """What else a kind says, by name."""
+    language: str = ""
+    """The language that the prompt speaks; empty where that cannot be told."""
 
     @property
     def tags(self) -> dict[str, str]:

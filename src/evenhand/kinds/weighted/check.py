@@ -19,6 +19,7 @@ from evenhand.judgment import Fix, FixCode, Reason
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.raw import plain_number
+from evenhand.kinds.shared.remarks import one_text
 from evenhand.kinds.shared.words import Words
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
 from evenhand.kinds.weighted.verdict import Grade
@@ -282,11 +283,13 @@ class _Check(Inspection):
         if reasons_given is None:
             return {}
         self.keys(reasons_given, self.dimensions, "reasoning.")
-        return {
+        texts = {
             d: self._reason(reasons_given[d], f"reasoning.{d}")
             for d in self.dimensions
             if d in reasons_given
         }
+        self.language_of(one_text(texts.values()))
+        return texts
 
     def _ended(self, reasons: object) -> object:
         """The reasons beside a critical fail, with what it left out or blank filled in."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from evenhand import jsontext
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.shared.blocks import (
+    NO_BREAK,
     Block,
     Cell,
     Gloss,
@@ -83,14 +84,15 @@ def _reasons(grade: Grade, texts: Mapping[str, str]) -> Iterator[Reason]:
 
 
 def _points(number: float) -> str:
-    return jsontext.dump(number)
+    """As a person reads it; what was rescaled has digits that say nothing."""
+    return f"{number:.6g}" if isinstance(number, float) else jsontext.dump(number)
 
 
 def _line(grade: Grade) -> list[Cell]:
     total = Cell(f"{_points(grade.total_score)} of {FULL_MARKS}", "strong")
     if grade.critical_fail:
         return [total, Cell(f"  critical fail: {grade.critical_fail_reason}", "bad")]
-    scores = "  ".join(f"{name} {_points(score)}" for name, score in grade.score.items())
+    scores = "  ".join(f"{name}{NO_BREAK}{_points(score)}" for name, score in grade.score.items())
     return [total, Cell(f"  {scores}  {grade.confidence}")]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw
-from msgspec.json import Decoder
 
 from evenhand import jsontext
 from evenhand.kinds.shared.raw import raw_object
@@ -25,6 +24,7 @@ from evenhand.kinds.shared.rows import (
 )
 from evenhand.kinds.weighted.tasks.read import TaskRubric, TaskRubricError, read_task
 from evenhand.kinds.weighted.tasks.toml import read_task_toml
+from evenhand.storedtext import StoredText
 from evenhand.units import Answer, answer_id, task_name_of
 
 _TEXTS = ("prompt", "answer")
@@ -79,12 +79,12 @@ class _AnswerBody(ExtrasBody, frozen=True):
     language: str | None = None
 
 
-_body = Decoder(_AnswerBody)
+_body: StoredText[_AnswerBody] = StoredText(_AnswerBody, "an answer")
 
 
 def load_answer(text: str) -> Answer:
     """The answer of a line that `answer_text` wrote."""
-    body = _body.decode(text)
+    body = _body.read(text)
     return Answer(
         id=body.id,
         task_name=body.task_name,

@@ -337,6 +337,7 @@ def test_an_answer_that_merely_mentions_a_model_does_not(language, text):
         ("OpenAIのChatGPTです", "[model]の[model]です"),
         ("ＧＰＴ－４と言う", "[model]と言う"),
         ("G\u200bPT-4 — да", "[model] — да"),
+        ("G\u034fPT-4, G\ufe0fPT-4, G\u2800P\U000e0061T\u3164-4", "[model], [model], [model]"),
         ("[model] is MASKED", "[model] is MASKED"),
         # What anything else can be meant by stays.
         ("Claude Shannon and Claude Monet", None),

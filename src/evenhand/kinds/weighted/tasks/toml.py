@@ -4,7 +4,6 @@ Markdown form."""
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -14,6 +13,7 @@ from evenhand.kinds.weighted.tasks.conditions import Condition, ConditionError, 
 from evenhand.kinds.weighted.tasks.lines import TaskRubricError
 from evenhand.kinds.weighted.tasks.read import TYPES, TaskRubric, check_text, checked, condition_of
 from evenhand.kinds.weighted.tasks.types import named_type
+from evenhand.tomltext import TomlError, parse_toml
 
 KEYS = ("task_type", "critical_fail", "facts", "points")
 
@@ -45,13 +45,9 @@ def read_task_toml(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"at line (\d+)", str(error))
-        line = int(at[1]) if at else text.count("\n") + 1
-        raise TaskRubricError(line, f"not TOML: {error}") from None
-    except (RecursionError, ValueError) as error:
-        raise TaskRubricError(1, f"not TOML: {error}") from None
+        return parse_toml(text.removeprefix("\ufeff"))
+    except TomlError as error:
+        raise TaskRubricError(error.line or text.count("\n") + 1, str(error)) from None
 
 
 def _start(text: str, name: str) -> int:
