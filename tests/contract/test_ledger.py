@@ -408,6 +408,24 @@ async def test_judgments_come_back_as_they_were_settled(store: Store, ledger: Le
     assert archive.of_unit(scope.run, units[0]) == given[:1]
 
 
+async def test_a_frozen_archive_shows_one_state(store: Store, ledger: Ledger) -> None:
+    scope = await begun(ledger, units_of(3))
+    units = list(store.archive.units(scope))
+    await ledger.settle(scope.run, of(units[0], VERDICT, key(1)))
+    await ledger.flush()
+    store.archive.freeze()
+    store.archive.freeze()
+    await ledger.settle(scope.run, of(units[1], VERDICT, key(1)))
+    await ledger.record(Call(key(1), scope.run, "judge", Reply(text="late"), 1))
+    assert len(list(store.archive.judgments(scope))) == store.archive.counts(scope, 1).verdicts == 1
+    assert store.archive.calls([key(1)]) == {}
+    assert store.archive.spent(scope.run).calls == 0
+    store.archive.thaw()
+    store.archive.thaw()
+    assert len(list(store.archive.judgments(scope))) == 2
+    assert store.archive.spent(scope.run).calls == 1
+
+
 async def test_what_was_judged_belongs_to_every_run_of_the_judging(
     store: Store, ledger: Ledger
 ) -> None:

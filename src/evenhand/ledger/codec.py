@@ -2,57 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
-from msgspec import Struct
-from msgspec.json import Decoder
+from msgspec import Meta, Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import JudgmentText
-from evenhand.ledger.keys import digest
+from evenhand.ledger.keys import ROW_TAG, digest, row_digest
 from evenhand.ledger.ports import Call, StoredJudgment
+from evenhand.storedtext import StoredText, stored_object
 
 CALL_COLUMNS = (
     "key, run, judge, reply, finish, model, odds, sampling,"
-    " input_tokens, output_tokens, cached_tokens, cost, input_most, output_most"
+    " input_tokens, output_tokens, cached_tokens, cost, input_most, output_most, claimed"
 )
 
+_Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""What SQLite can hold."""
 
-def call_row(call: Call, at: str) -> tuple[Any, ...]:
-    """The columns of `calls`, the digest of the reply and the time last."""
+
+class CallRow(NamedTuple):
+    """CALL_COLUMNS, the digest of all of them and the time."""
+
+    key: str
+    run: str
+    judge: str
+    reply: str
+    finish: str
+    model: str
+    odds: str
+    sampling: str
+    input_tokens: _Number | None
+    output_tokens: _Number | None
+    cached_tokens: _Number
+    cost: _Number | None
+    input_most: _Number | None
+    output_most: _Number | None
+    claimed: str | None
+    digest: str
+    at: str
+
+
+def call_row(call: Call, at: str) -> CallRow:
+    """A call that was recorded at a time as a row of `calls`."""
     reply, usage, most = call.reply, call.reply.usage, call.most
     odds, sampling = (jsontext.compact(it) if it else "" for it in (reply.odds, reply.sampling))
-    return (
+    columns = (
         *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds, sampling),
         *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
-        *(most.input_tokens, most.output_tokens),
-        *(digest(reply.text), at),
+        *(most.input_tokens, most.output_tokens, usage.claimed or None),
     )
+    return CallRow(*columns, row_digest(*columns, at), at)
+
+
+def is_altered(columns: Sequence[Any], stored: object, at: str) -> bool:
+    """Whether a call is not what was recorded, by its columns, its digest and its time. Calls of
+    earlier versions have a digest of the reply alone."""
+    if not isinstance(stored, str) or not isinstance(columns[3], str):
+        return True
+    if stored.startswith(ROW_TAG):
+        return row_digest(*columns, at) != stored
+    return digest(columns[3]) != stored
 
 
 def row_call(row: tuple[Any, ...]) -> Call:
     """The call of a row of CALL_COLUMNS."""
-    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row[:-2]
+    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row[:-3]
+    *bound, claimed = row[-3:]
     reply = Reply(
         text=text,
         finish=finish,
-        usage=Usage(input_tokens=tokens[0], output_tokens=tokens[1], cached_tokens=cached),
+        usage=Usage(
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
+            cached_tokens=cached,
+            claimed=claimed or "",
+        ),
         model=model,
-        odds=jsontext.parse(odds) if odds else {},
-        sampling=jsontext.parse(sampling) if sampling else {},
+        odds=stored_object(odds, "a call") if odds else {},
+        sampling=stored_object(sampling, "a call") if sampling else {},
     )
-    most = Usage(input_tokens=row[-2], output_tokens=row[-1])
+    most = Usage(input_tokens=bound[0], output_tokens=bound[1])
     return Call(key, run, judge, reply, cost, most)
 
 
-def judgment_row(stored: StoredJudgment) -> tuple[Any, ...]:
-    """The columns of `judgments` after the judging."""
+JUDGMENT_COLUMNS = "judging, unit, judge, repeat, status, reason, calls, reasks, body"
+
+
+def judgment_row(judging: int, stored: StoredJudgment) -> tuple[Any, ...]:
+    """JUDGMENT_COLUMNS, and their digest."""
     status, reason, body = stored.text
-    return (
-        *(stored.unit, stored.judge, stored.repeat, status, reason),
+    columns = (
+        *(judging, stored.unit, stored.judge, stored.repeat, status, reason),
         *(len(stored.calls), stored.reasks, body),
     )
+    return (*columns, row_digest(*columns))
 
 
 class _Calls(Struct):
@@ -61,11 +107,11 @@ class _Calls(Struct):
     calls: tuple[str, ...]
 
 
-_calls = Decoder(_Calls)
+_calls: StoredText[_Calls] = StoredText(_Calls, "a judgment")
 
 
 def row_judgment(row: tuple[Any, ...]) -> StoredJudgment:
     """The judgment of a row of unit, judge, repeat, status, reason, reasks, body."""
     unit, judge, repeat, status, reason, reasks, body = row
     text = JudgmentText(status, reason, body)
-    return StoredJudgment(unit, judge, repeat, _calls.decode(body).calls, reasks, text)
+    return StoredJudgment(unit, judge, repeat, _calls.read(body).calls, reasks, text)

@@ -22,10 +22,13 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from msgspec.json import encode
+
 from evenhand.exchange import Question, Schema
 from evenhand.jsontext import canonical
 
 CALL_TAG = "call2-blake2b:"
+ROW_TAG = "row1:"
 
 OPENINGS_KEPT = 16
 """Beginnings of calls of which the hash is kept: languages, rounds and schemas of one run."""
@@ -94,6 +97,12 @@ def run_id(name: str, judging: str, content: str) -> str:
     """The id of a run: twelve hex digits of the hash of its name, its judging and its units."""
     parts = b"".join(map(_framed, (name, judging, content)))
     return blake2b(parts, digest_size=6, person=b"evenhand-run-2").hexdigest()
+
+
+def row_digest(*fields: str | int | None) -> str:
+    """A hash of what a row holds, to see whether any of it changed; tagged, so that it is told from
+    the hash of a text."""
+    return ROW_TAG + blake2b(encode(fields), digest_size=12, person=b"evenhand-row-1").hexdigest()
 
 
 def digest(text: str) -> str:

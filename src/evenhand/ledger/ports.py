@@ -30,6 +30,16 @@ class Call(NamedTuple):
     most: Usage = Usage()
 
 
+class Sending(NamedTuple):
+    """A request to an account that counts against its minute: when it was sent, in seconds since
+    the epoch, and its tokens or the most that they can be."""
+
+    name: str
+    account: str
+    at: float
+    tokens: int
+
+
 class IncomingUnit(NamedTuple):
     """A unit as read from a data file: its id, where it stood, its JSON text; and the judgments
     that were made of it elsewhere: (judge, repeat, judgment)."""
@@ -178,12 +188,14 @@ class JudgmentPage(NamedTuple):
 
 
 class LedgerCall(NamedTuple):
-    """A call with its number in the ledger, when it came, and whether it was set aside."""
+    """A call with its number in the ledger, when it came, and whether it was set aside. One that
+    was altered is not what was recorded, and nothing may rest on it."""
 
     no: int
     at: str
     aside: bool
     call: Call
+    altered: bool = False
 
 
 class CallPage(NamedTuple):
@@ -240,7 +252,7 @@ class Ledger(Protocol):
         ...
 
     async def find(self, key: str) -> Call | None:
-        """The first reply recorded under a key that was not set aside."""
+        """The first reply recorded under a key that was not set aside, and is what was recorded."""
         ...
 
     def record(self, call: Call, attempt: str = "") -> Awaitable[None]:
@@ -253,6 +265,15 @@ class Ledger(Protocol):
 
     async def release(self, key: str, attempt: str) -> None:
         """Close a reservation that cost nothing."""
+        ...
+
+    def note_sending(self, sending: Sending) -> Awaitable[None]:
+        """Note a request before it is sent, and forget those that are older than a minute; done
+        when it is durable."""
+        ...
+
+    async def correct_sending(self, name: str, tokens: int | None) -> None:
+        """Put the true count of tokens in the place of their bound; None: it was not sent."""
         ...
 
     async def settle(self, run: str, judgment: StoredJudgment) -> None:
@@ -323,6 +344,10 @@ class Archive(Protocol):
 
     def spent(self, run: str) -> Spent: ...
 
+    def sendings(self, account: str) -> list[Sending]:
+        """The requests to an account that are still noted, the oldest first."""
+        ...
+
     def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
         """Some of the judgments of a run, and of its units that wait for one."""
         ...
@@ -355,6 +380,15 @@ class Archive(Protocol):
 
     def is_there(self) -> bool:
         """Whether what was opened still is what the name leads to."""
+        ...
+
+    def freeze(self) -> None:
+        """Read the store from now on as it is now, whatever others write, until `thaw` or `close`.
+        To be held no longer than the work of one command: what is read cannot be cleared away."""
+        ...
+
+    def thaw(self) -> None:
+        """Read the store as it is."""
         ...
 
     def verify(self) -> list[str]:

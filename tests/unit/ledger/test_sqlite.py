@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 import time
 from collections.abc import AsyncIterator
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +20,12 @@ from evenhand.ledger.sqlite import connection as connections
 from evenhand.ledger.sqlite import ledger as ledgers
 from evenhand.ledger.sqlite import sqlite_store
 from evenhand.ledger.sqlite.archive import SqliteArchive
-from evenhand.ledger.sqlite.connection import StoreFile
+from evenhand.ledger.sqlite.connection import StoreConnection, StoreFile
+from evenhand.ledger.sqlite.inode import leave, use
 from evenhand.ledger.sqlite.ledger import SqliteLedger
-from evenhand.ledger.sqlite.lock import only_process
-from evenhand.ledger.sqlite.schema import APPLICATION, MIGRATIONS
+from evenhand.ledger.sqlite.schema import MIGRATIONS
 from evenhand.ledger.sqlite.writer import GroupWriter
+from evenhand.limits import BUSY_MILLISECONDS
 from evenhand.manifest import JudgingRecord, Manifest
 from tests.contract.stores import begun, begun_in
 from tests.suites import judged, write_suite
@@ -119,87 +118,10 @@ async def test_replies_are_written_to_the_disk_before_they_count(ledger: SqliteL
     assert ledger._writing.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
-# Whose file is it?
-
-
-def foreign(path: Path, sql: str) -> bytes:
-    changed_beside(path, sql)
-    return blake2b(path.read_bytes()).digest()
-
-
-def test_a_store_says_whose_it_is(path: Path) -> None:
-    sqlite_store(path).close()
-    assert path.read_bytes()[68:72] == APPLICATION.to_bytes(4) == b"EVNH"
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "CREATE TABLE bookmarks (url)",
-        "CREATE TABLE runs (id TEXT, name TEXT)",
-        "PRAGMA application_id = 7",
-    ],
-    ids=["tables", "a table called like ours", "an id alone"],
-)
-def test_a_database_of_another_program_is_refused_untouched(path: Path, sql: str) -> None:
-    before = foreign(path, sql)
-    for _ in range(2):
-        with pytest.raises(StoreError, match="another program") as told:
-            sqlite_store(path)
-    assert told.value.exit_code == 6
-    assert blake2b(path.read_bytes()).digest() == before
-    assert [file.name for file in path.parent.iterdir()] == ["store.db"]
-
-
-def test_a_store_of_the_older_form_is_refused_in_one_sentence(path: Path) -> None:
-    """Its tables were called alike, but runs held their units."""
-    for table in ("runs", "units", "calls", "judgments", "reservations", "migrations"):
-        changed_beside(path, f"CREATE TABLE {table} (id TEXT)")
-    before = blake2b(path.read_bytes()).digest()
-    with pytest.raises(StoreError, match="older form") as told:
-        sqlite_store(path)
-    assert told.value.exit_code == 6
-    assert "move the file away" in told.value.advice
-    assert blake2b(path.read_bytes()).digest() == before
-
-
-def test_an_empty_file_becomes_a_store(path: Path) -> None:
-    path.touch()
-    store = sqlite_store(path)
-    assert store.archive.runs() == []
-    store.close()
-
-
-def test_many_make_one_store_at_the_same_time(path: Path) -> None:
-    errors: list[BaseException] = []
-    start = threading.Barrier(8)
-
-    def make() -> None:
-        start.wait()
-        try:
-            begun_in(sqlite_store(path), incoming(3))
-        except StoreError as error:
-            if "another process" not in str(error):
-                errors.append(error)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=make) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    store = sqlite_store(path)
-    assert len(store.archive.runs()) == 1
-    assert store.archive.verify() == []
-    store.close()
-
-
 # Where SQLite cannot keep a log
 
 
-class WithoutSharedMemory(sqlite3.Connection):
+class WithoutSharedMemory(StoreConnection):
     """A connection on a file system where processes share no memory: SQLite cannot keep a log
     there, and answers with the journal mode that it stays in."""
 
@@ -210,13 +132,8 @@ class WithoutSharedMemory(sqlite3.Connection):
 
 
 def without_log(monkeypatch: pytest.MonkeyPatch, mode: str = "DELETE") -> None:
-    connect = sqlite3.connect
     monkeypatch.setattr(WithoutSharedMemory, "mode", mode)
-    monkeypatch.setattr(
-        connections.sqlite3,
-        "connect",
-        lambda *values, **named: connect(*values, factory=WithoutSharedMemory, **named),
-    )
+    monkeypatch.setattr(connections, "StoreConnection", WithoutSharedMemory)
 
 
 async def test_without_a_log_a_run_is_judged_and_as_durable(
@@ -297,6 +214,58 @@ async def test_whatever_cannot_be_written_is_told_and_nobody_waits_for_ever(
         await asyncio.wait_for(ledger.reserve("run", "k", "a", 10**30), 30)
 
 
+async def test_what_can_be_kept_nowhere_is_told_and_nobody_waits_for_ever(
+    ledger: SqliteLedger,
+) -> None:
+    """Half a character is neither text for SQLite nor for the file beside it."""
+    for attempt in ("first", "second"):
+        await ledger.release("\ud800", attempt)
+        with pytest.raises(StoreError, match="nor could the replies"):
+            await asyncio.wait_for(ledger.flush(), 30)
+
+
+async def test_a_log_that_cannot_be_shortened_is_a_store_problem(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers, "LOG_BYTES", 1)
+    monkeypatch.setattr(ledgers, "LOOKS_PER_CHECK", 1)
+    await ledger.record(call(1))
+
+    def refused(action: int, name: str | None, value: str | None, *_: object) -> int:
+        is_checkpoint = action == sqlite3.SQLITE_PRAGMA and name == "wal_checkpoint"
+        return sqlite3.SQLITE_DENY if is_checkpoint else sqlite3.SQLITE_OK
+
+    ledger._reading.set_authorizer(refused)
+    with pytest.raises(StoreError, match="the store cannot be used"):
+        await ledger.find(call(1).key)
+    assert ledger._reading.execute("PRAGMA busy_timeout").fetchone() == (BUSY_MILLISECONDS,)
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3])
+def test_a_ledger_that_cannot_be_opened_leaves_nothing_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+) -> None:
+    file = StoreFile(path)
+    connect, connections_made = file.connect, 0
+
+    def failing() -> StoreConnection:
+        nonlocal connections_made
+        connections_made += 1
+        if connections_made == fails:
+            raise StoreError("no more files can be opened")
+        connection = connect()
+        if fails == 3:  # both are made, and neither can be used
+            connection.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)
+        return connection
+
+    monkeypatch.setattr(file, "connect", failing)
+    with pytest.raises(StoreError):
+        SqliteLedger(file)
+    inode = use(path)
+    assert inode.users == 1
+    leave(inode)
+
+
 def test_a_damaged_file_is_told_by_verify_and_by_reading(path: Path) -> None:
     store = sqlite_store(path)
     scope = begun_in(store, incoming(500, "x" * 500))
@@ -333,7 +302,9 @@ FAULTS = {
     "UPDATE judgings SET record=replace(record, '\"seed\":0', '\"seed\":1')": [
         f"judging {JUDGING.id} was altered"
     ],
-    "UPDATE judgings SET record='{'": [f"judging {JUDGING.id} cannot be read"],
+    "UPDATE judgings SET record='{'": [
+        f"judging {JUDGING.id}: a judging in the store cannot be read"
+    ],
     "UPDATE runs SET name='other'": ["not those that it began with"],
     "DELETE FROM run_units WHERE position=2": [
         "not those that it began with",
@@ -346,15 +317,19 @@ FAULTS = {
     ],
     "DELETE FROM runs": ["3 places belong to no run"],
     "DELETE FROM judgings": ["1 runs belong to no judging", "3 judgments belong to no judging"],
-    f"INSERT INTO judgments VALUES (1, 99, 0, 0, 'verdict', NULL, 0, 0, '{BODY}')": [
+    f"INSERT INTO judgments VALUES (1, 99, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', NULL)": [
         "1 judgments belong to no unit"
     ],
-    f"INSERT INTO judgments VALUES (7, 1, 0, 0, 'verdict', NULL, 0, 0, '{BODY}')": [
+    f"INSERT INTO judgments VALUES (7, 1, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', NULL)": [
         "1 judgments belong to no judging"
     ],
-    "UPDATE judgments SET status='failure' WHERE unit=1": ["1 judgments are neither a verdict nor"],
+    "UPDATE judgments SET status='failure' WHERE unit=1": [
+        "unit u0: the judgment by judge 0 was altered",
+        "1 judgments are neither a verdict nor",
+    ],
     'UPDATE judgments SET body=\'{"calls":["gone"]}\' WHERE unit=1': [
-        f"judging {JUDGING.id}, unit u0: call gone is missing"
+        "unit u0: the judgment by judge 0 was altered",
+        f"judging {JUDGING.id}, unit u0: call gone is missing",
     ],
 }
 
@@ -388,7 +363,7 @@ def test_a_temporary_store_vanishes() -> None:
 
 async def test_many_writes_share_few_commits(ledger: SqliteLedger, archive: SqliteArchive) -> None:
     commits: list[str] = []
-    writer, connection = GroupWriter(ledger._writing), ledger._writing
+    writer, connection = GroupWriter(ledger._writing, ledger._upkeep), ledger._writing
     connection.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
     sql = "INSERT INTO reservations VALUES (?, ?, 'run', 1)"
     await asyncio.gather(*(writer.put((sql, (str(i), "a"))) for i in range(500)))
@@ -401,37 +376,10 @@ async def test_many_writes_share_few_commits(ledger: SqliteLedger, archive: Sqli
 async def test_what_was_put_lazily_is_written_at_the_end(
     ledger: SqliteLedger, archive: SqliteArchive
 ) -> None:
-    writer = GroupWriter(ledger._writing)
+    writer = GroupWriter(ledger._writing, ledger._upkeep)
     writer.put_lazily("INSERT INTO reservations VALUES ('k', 'a', 'run', 9)", ())
     writer.stop()
     assert archive.spent("run").reserved == 9
-
-
-def test_claims_come_and_go_without_a_trace(path: Path) -> None:
-    """Many at once: exactly one holds the run, and no race of coming and going is an error."""
-    free, errors = threading.Lock(), []
-    lock = StoreFile(path).lock_of("run")
-
-    def claim() -> None:
-        for _ in range(50):
-            try:
-                with only_process(lock, "run"):
-                    if not free.acquire(blocking=False):
-                        errors.append("two hold it")
-                        return
-                    free.release()
-            except StoreError:
-                continue
-            except BaseException as error:
-                errors.append(repr(error))
-
-    threads = [threading.Thread(target=claim) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert not Path(f"{path}-locks").exists()
 
 
 async def test_the_log_stays_short_although_somebody_always_reads(

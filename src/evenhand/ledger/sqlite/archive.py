@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import msgspec
 
 from evenhand.errors import StoreError
 from evenhand.judgment import JudgmentText
-from evenhand.ledger.codec import CALL_COLUMNS, row_judgment
+from evenhand.ledger.codec import row_judgment
 from evenhand.ledger.keys import unit_digest
 from evenhand.ledger.ports import (
     Browsed,
@@ -24,12 +25,14 @@ from evenhand.ledger.ports import (
     PageRequest,
     RunRow,
     Scope,
+    Sending,
     Spent,
     StoredJudgment,
     StoredUnit,
 )
 from evenhand.ledger.sqlite.browse import (
     JUDGMENT,
+    LEDGER_CALL,
     UNIT,
     call_page,
     judgment_page,
@@ -37,8 +40,8 @@ from evenhand.ledger.sqlite.browse import (
     prepare,
     unit_of_call,
 )
-from evenhand.ledger.sqlite.connection import StoreFile
-from evenhand.ledger.sqlite.lock import is_held
+from evenhand.ledger.sqlite.connection import LOG, StoreFile
+from evenhand.ledger.sqlite.upkeep import lost_replies
 from evenhand.ledger.sqlite.verify import faults
 from evenhand.limits import PAGE_ROWS
 from evenhand.manifest import JudgingRecord, Manifest, read_judging, read_manifest
@@ -92,12 +95,32 @@ def bound(name: str, values: Sequence[str]) -> str:
     return ",".join(f":{name}{place}" for place in range(len(values)))
 
 
-_UNPRICED = "ifnull(SUM(ifnull({0}_tokens, {0}_most)) FILTER (WHERE cost IS NULL), 0)"
-_SPENT = (
-    "SELECT ifnull(SUM(cost), 0), COUNT(*) - COUNT(cost), COUNT(*), ifnull(SUM(input_tokens), 0),"
-    f" ifnull(SUM(output_tokens), 0), {_UNPRICED.format('input')}, {_UNPRICED.format('output')}"
-    " FROM calls WHERE run=?"
+HALF = 32
+"""Bits of a number that are summed by themselves, so that no sum overflows: SQLite would give up
+where a store holds counts from before they were bounded."""
+
+
+def _sum(number: str, where: str = "") -> str:
+    """The sum of a number in two columns: of its upper and of its lower bits."""
+    of = f" FILTER (WHERE {where})" if where else ""
+    upper, lower = f"({number}) >> {HALF}", f"({number}) & {(1 << HALF) - 1}"
+    return f"ifnull(SUM({upper}){of}, 0), ifnull(SUM({lower}){of}, 0)"
+
+
+def _whole(halves: Sequence[int]) -> list[int]:
+    """The sums of columns that `_sum` made."""
+    return [(upper << HALF) + lower for upper, lower in zip(halves[::2], halves[1::2], strict=True)]
+
+
+_SPENT = ", ".join(
+    [
+        "SELECT COUNT(*) - COUNT(cost), COUNT(*)",
+        *(_sum("cost"), _sum("input_tokens"), _sum("output_tokens")),
+        _sum("ifnull(input_tokens, input_most)", "cost IS NULL"),
+        _sum("ifnull(output_tokens, output_most)", "cost IS NULL") + " FROM calls WHERE run=?",
+    ]
 )
+_RESERVED = f"SELECT {_sum('amount')} FROM reservations WHERE run=?"
 
 
 class SqliteArchive:
@@ -105,8 +128,11 @@ class SqliteArchive:
 
     def __init__(self, file: StoreFile) -> None:
         self._file = file
-        self._reading = file.connect()
-        prepare(self._reading)
+        with ExitStack() as undo, file.in_use():
+            self._reading = file.connect()
+            undo.callback(self._reading.close)
+            prepare(self._reading)
+            undo.pop_all()
         self._judgings: dict[str, JudgingRecord] = {}
 
     def _rows(self, sql: str, values: tuple[Any, ...] | Mapping[str, Any] = ()) -> list[Any]:
@@ -219,11 +245,14 @@ class SqliteArchive:
         )
 
     def spent(self, run: str) -> Spent:
-        [(cost, unpriced, calls, *tokens)] = self._rows(_SPENT, (run,))
-        [(reserved,)] = self._rows(
-            "SELECT ifnull(SUM(amount), 0) FROM reservations WHERE run=?", (run,)
-        )
+        [(unpriced, calls, *halves)] = self._rows(_SPENT, (run,))
+        cost, *tokens = _whole(halves)
+        (reserved,) = _whole(self._rows(_RESERVED, (run,))[0])
         return Spent(cost, reserved, unpriced, calls, *tokens)
+
+    def sendings(self, account: str) -> list[Sending]:
+        sql = "SELECT name, account, at, tokens FROM sendings WHERE account=? ORDER BY at"
+        return [Sending._make(row) for row in self._rows(sql, (account,))]
 
     def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
         with self._file.in_use():
@@ -238,11 +267,16 @@ class SqliteArchive:
     def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
         marks = ",".join("?" * len(keys))
         order = "ORDER BY aside IS NOT NULL DESC, no DESC"  # the one that answers comes last
-        sql = f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls WHERE key IN ({marks}) {order}"
-        return {call.call.key: call for call in map(ledger_call, self._rows(sql, tuple(keys)))}
+        sql = f"SELECT {LEDGER_CALL} FROM calls WHERE key IN ({marks}) {order}"
+        calls: dict[str, LedgerCall] = {}
+        for call in map(ledger_call, self._rows(sql, tuple(keys))):
+            before = calls.get(call.call.key)
+            if before is None or before.altered or not call.altered:
+                calls[call.call.key] = call
+        return calls
 
     def call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
-        sql = f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls WHERE no=? AND run=?"
+        sql = f"SELECT {LEDGER_CALL} FROM calls WHERE no=? AND run=?"
         for row in self._rows(sql, (no, run)):
             call = ledger_call(row)
             with self._file.in_use():
@@ -254,19 +288,31 @@ class SqliteArchive:
         return [at for (at,) in self._rows(sql, (run, most))]
 
     def is_claimed(self, run: str) -> bool:
-        return is_held(self._file.lock_of(run))
+        return self._reading.inode.holder(run) is not None
 
     def state(self) -> int:
         [(number,)] = self._rows("PRAGMA data_version")
         return int(number)
 
     def is_there(self) -> bool:
-        return self._file.is_there()
+        return self._reading.inode.is_at(self._file.place)
+
+    def freeze(self) -> None:
+        # Without a log a reader would keep the writer waiting: there each statement sees one state.
+        [(mode,)] = self._rows("PRAGMA journal_mode")
+        if mode == LOG and not self._reading.in_transaction:
+            self._rows("BEGIN")
+            self._rows("SELECT COUNT(*) FROM migrations")  # the state is that of the first look
+
+    def thaw(self) -> None:
+        if self._reading.in_transaction:
+            self._rows("COMMIT")
 
     def verify(self) -> list[str]:
         try:
-            return list(faults(self._reading))
-        except sqlite3.DatabaseError as error:
+            loss = lost_replies(self._file.place, self._reading)
+            return [*([loss] if loss else []), *faults(self._reading)]
+        except sqlite3.Error as error:
             return [f"the file is damaged: {error}"]
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.ledger.codec import CALL_COLUMNS, row_call, row_judgment
+from evenhand.ledger.codec import CALL_COLUMNS, is_altered, row_call, row_judgment
 from evenhand.ledger.ports import (
     Browsed,
     CallPage,
@@ -24,6 +24,7 @@ from evenhand.ledger.ports import (
     StoredUnit,
 )
 
+LEDGER_CALL = f"no, at, aside, digest, {CALL_COLUMNS}"
 UNIT = "u.no, m.position, u.id, u.body"
 JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.reasks, j.body"
 _NO_JUDGMENT = ", ".join(["NULL"] * len(JUDGMENT.split(",")))
@@ -183,10 +184,7 @@ def call_page(
 ) -> CallPage:
     """The calls that a run paid for, from one place on, in the order in which they came."""
     values = {"run": run, "judge_name": judge, "needle": text}
-    sql = (
-        f"SELECT no, at, aside, {CALL_COLUMNS} FROM calls"
-        " WHERE run=:run AND no BETWEEN :low AND :high"
-    )
+    sql = f"SELECT {LEDGER_CALL} FROM calls WHERE run=:run AND no BETWEEN :low AND :high"
     sign, order = (">", "") if request.forward else ("<", " DESC")
     conditions = [f"no{sign}:unit"]
     conditions += ["judge=:judge_name"] if judge else []
@@ -199,9 +197,10 @@ def call_page(
 
 
 def ledger_call(row: tuple[Any, ...]) -> LedgerCall:
-    """The call of a row of no, at, aside and CALL_COLUMNS."""
-    no, at, aside, *rest = row
-    return LedgerCall(no, at, aside is not None, row_call(tuple(rest)))
+    """The call of a row of LEDGER_CALL."""
+    no, at, aside, stored, *columns = row
+    call = row_call(tuple(columns))
+    return LedgerCall(no, at, aside is not None, call, is_altered(columns, stored, at))
 
 
 _RESTING = (

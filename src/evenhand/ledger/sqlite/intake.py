@@ -13,7 +13,8 @@ from itertools import islice
 from typing import Any
 
 from evenhand.errors import DataError, quoted
-from evenhand.ledger.keys import content_of, unit_digest
+from evenhand.ledger.codec import JUDGMENT_COLUMNS
+from evenhand.ledger.keys import content_of, row_digest, unit_digest
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import BATCH_ROWS
 
@@ -32,9 +33,10 @@ _JOIN = (
     "INSERT INTO run_units SELECT ?, i.position, u.no FROM incoming i"
     " CROSS JOIN units u ON u.digest=i.digest ORDER BY i.position"
 )
+_COLUMNS = "r.judging, m.unit, e.judge, e.repeat, e.status, e.reason, 0, 0, e.body"
 _JUDGE = (
-    "INSERT OR REPLACE INTO judgments"
-    " SELECT r.judging, m.unit, e.judge, e.repeat, e.status, e.reason, 0, 0, e.body"
+    f"INSERT OR REPLACE INTO judgments ({JUDGMENT_COLUMNS}, digest) SELECT {_COLUMNS},"
+    f" row_digest({_COLUMNS})"
     " FROM elsewhere e JOIN runs r ON r.no=? JOIN run_units m ON m.run=r.no"
     " AND m.position=e.position ORDER BY e.rowid"
 )
@@ -46,6 +48,7 @@ class WaitingUnits:
     def __init__(self, connection: sqlite3.Connection, units: Iterable[IncomingUnit]) -> None:
         """Read all units; raises DataError on an id that repeats."""
         self._connection = connection
+        connection.create_function("row_digest", -1, row_digest, deterministic=True)
         self.clear()
         for name, columns in _TABLES.items():
             connection.execute(f"CREATE TEMP TABLE {name} {columns}")

@@ -5,28 +5,54 @@ from __future__ import annotations
 import sqlite3
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from evenhand.ledger.codec import CALL_COLUMNS, call_row, judgment_row, row_call, row_judgment
+from evenhand.ledger.codec import (
+    CALL_COLUMNS,
+    JUDGMENT_COLUMNS,
+    call_row,
+    judgment_row,
+    row_judgment,
+)
 from evenhand.ledger.keys import digest
-from evenhand.ledger.ports import Call, IncomingUnit, Intake, Scope, StoredJudgment, StoredUnit
+from evenhand.ledger.ports import (
+    Call,
+    IncomingUnit,
+    Intake,
+    Scope,
+    Sending,
+    StoredJudgment,
+    StoredUnit,
+)
 from evenhand.ledger.sqlite.archive import bound, in_scope, scope_values
-from evenhand.ledger.sqlite.browse import JUDGMENT, UNIT
+from evenhand.ledger.sqlite.beside import Unrecorded
+from evenhand.ledger.sqlite.browse import JUDGMENT, LEDGER_CALL, UNIT, ledger_call
 from evenhand.ledger.sqlite.connection import StoreFile, now, transaction
 from evenhand.ledger.sqlite.intake import WaitingUnits
-from evenhand.ledger.sqlite.lock import only_process
+from evenhand.ledger.sqlite.upkeep import Upkeep
+from evenhand.ledger.sqlite.verify import run_digest
 from evenhand.ledger.sqlite.writer import GroupWriter
 from evenhand.limits import BUSY_MILLISECONDS, LOG_BYTES, LOOKS_PER_CHECK, PAGE_ROWS
 from evenhand.manifest import JudgingRecord, Manifest, judging_json, manifest_json
 
 _RUN = "SELECT no FROM runs WHERE id=?"
-_RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_FIND = f"SELECT {CALL_COLUMNS} FROM calls WHERE key=? AND aside IS NULL ORDER BY no LIMIT 1"
-_SETTLE = "INSERT OR REPLACE INTO judgments VALUES (?,?,?,?,?,?,?,?,?)"
+MARKS = ",".join("?" * (CALL_COLUMNS.count(",") + 3))
+_RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES ({MARKS})"
+_FIND = f"SELECT {LEDGER_CALL} FROM calls WHERE key=? AND aside IS NULL ORDER BY no"
+_SETTLE = (
+    f"INSERT OR REPLACE INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?,?,?)"
+)
 _RESERVE = "INSERT OR REPLACE INTO reservations VALUES (?,?,?,?)"
+_NOTE_SENDING = "INSERT INTO sendings VALUES (?,?,?,?)"
+_FORGET_SENDINGS = "DELETE FROM sendings WHERE abs(at - ?) > 60"
+_CORRECT_SENDING = "UPDATE sendings SET tokens=? WHERE name=?"
+_DROP_SENDING = "DELETE FROM sendings WHERE name=?"
 _RELEASE = "DELETE FROM reservations WHERE key=? AND attempt=?"
+_PAID = {_RECORD: "call", _RELEASE: "release"}
+"""What is kept beside the store where it cannot be written."""
+_IS_THERE = "SELECT 1 FROM calls WHERE key=? AND at=? AND digest=?"
 _FORGET = "DELETE FROM judgments WHERE judging=? AND unit=? AND judge=? AND repeat=?"
 _SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND aside IS NULL"
 _FAILED = (
@@ -51,13 +77,38 @@ class SqliteLedger:
     """A ledger in one file."""
 
     def __init__(self, file: StoreFile) -> None:
+        file.require_writable()
         self._file = file
-        self._writing, self._reading = file.connect(), file.connect()
         self._writer: GroupWriter | None = None
         self._looking: AbstractEventLoop | None = None
-        self._looks, self._log = 0, Path(f"{file.path}-wal")
+        self._looks, self._log = 0, Path(f"{file.place}-wal")
         self._judging_of: dict[str, int] = {}
         self._waiting: WaitingUnits | None = None
+        with ExitStack() as undo, file.in_use():
+            self._writing = file.connect()
+            undo.callback(self._writing.close)
+            self._reading = file.connect()
+            undo.callback(self._reading.close)
+            self._upkeep = Upkeep(file, self._writing, _PAID)
+            undo.callback(self._upkeep.finish)
+            self._upkeep.require_whole()
+            self._take_in()
+            undo.pop_all()
+
+    def _take_in(self) -> None:
+        """Record the replies that wait beside the store."""
+        statements = {name: sql for sql, name in _PAID.items()}
+        with Unrecorded(self._file.place).waiting() as rows:
+            if not rows:
+                return
+            with transaction(self._writing):
+                for name, row in rows:
+                    *_, hashed, at = row
+                    if (
+                        name == "release"
+                        or not self._writing.execute(_IS_THERE, (row[0], at, hashed)).fetchone()
+                    ):
+                        self._writing.execute(statements[name], row)
 
     async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
         await self._settle_down()
@@ -76,12 +127,20 @@ class SqliteLedger:
             with self._file.in_use(), transaction(self._writing):
                 is_known = self._writing.execute(_RUN, (run,)).fetchone() is not None
                 self._start(run, name, manifest)
+                (number,) = self._writing.execute(_RUN, (run,)).fetchone()
                 if not is_known:
-                    (number,) = self._writing.execute(_RUN, (run,)).fetchone()
                     waiting.join(number)
+                stamp = run_digest(self._writing, number)
+                self._writing.execute("UPDATE runs SET digest=? WHERE no=?", (stamp, number))
             with self._file.in_use():
                 waiting.clear()
+                self._require_present()
             yield
+
+    def _require_present(self) -> None:
+        """Refuse to go on where the store is not where it was; raises StoreError."""
+        if error := self._upkeep.after_commit():
+            raise error
 
     def _start(self, run: str, name: str, manifest: Manifest) -> None:
         """Note that a run starts, or starts again."""
@@ -105,7 +164,7 @@ class SqliteLedger:
 
     @asynccontextmanager
     async def claim(self, run: str) -> AsyncIterator[None]:
-        with only_process(self._file.lock_of(run), f"run {run}"):
+        with self._file.claimed(run, self._writing.inode):
             yield
 
     async def set_aside(
@@ -148,12 +207,15 @@ class SqliteLedger:
         return self._judging_of[run]
 
     async def find(self, key: str) -> Call | None:
-        self._look()
+        if self._writer is not None and self._writer.is_held_up:
+            await self._writer.flush()  # what cannot be recorded must not be asked
         try:
-            row = self._reading.execute(_FIND, (key,)).fetchone()
+            self._look()
+            rows = self._reading.execute(_FIND, (key,)).fetchall()
         except sqlite3.Error as error:
             raise self._file.unusable(error) from None
-        return None if row is None else row_call(row)
+        calls = map(ledger_call, rows)
+        return next((call.call for call in calls if not call.altered), None)
 
     def _look(self) -> None:
         """See the store as it is now for the rest of this turn of the event loop.
@@ -183,15 +245,18 @@ class SqliteLedger:
         try:
             if self._log.stat().st_size < LOG_BYTES:
                 return
-        except FileNotFoundError:
+        except OSError:
             return  # nothing was written yet, or SQLite keeps no log here
         self._reading.execute("PRAGMA busy_timeout = 0")
-        self._reading.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        self._reading.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+        try:
+            self._reading.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self._reading.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
 
     def _look_away(self) -> None:
         self._looking = None
-        with suppress(sqlite3.ProgrammingError):  # the ledger was closed in between
+        # The ledger was closed in between, or whoever looks next will hear what is wrong.
+        with suppress(sqlite3.Error):
             if self._reading.in_transaction:
                 self._reading.execute("COMMIT")
 
@@ -205,7 +270,7 @@ class SqliteLedger:
     @property
     def _group(self) -> GroupWriter:
         if self._writer is None:
-            self._writer = GroupWriter(self._writing)
+            self._writer = GroupWriter(self._writing, self._upkeep)
         return self._writer
 
     def record(self, call: Call, attempt: str = "") -> Future[None]:
@@ -218,9 +283,18 @@ class SqliteLedger:
     async def release(self, key: str, attempt: str) -> None:
         self._group.put_lazily(_RELEASE, (key, attempt))
 
+    def note_sending(self, sending: Sending) -> Future[None]:
+        return self._group.put((_FORGET_SENDINGS, (sending.at,)), (_NOTE_SENDING, sending))
+
+    async def correct_sending(self, name: str, tokens: int | None) -> None:
+        if tokens is None:
+            self._group.put_lazily(_DROP_SENDING, (name,))
+        else:
+            self._group.put_lazily(_CORRECT_SENDING, (tokens, name))
+
     async def settle(self, run: str, judgment: StoredJudgment) -> None:
-        row = judgment_row(judgment)
-        self._group.put_lazily(_SETTLE, (self._judging_number(run), *row))
+        row = judgment_row(self._judging_number(run), judgment)
+        self._group.put_lazily(_SETTLE, row)
 
     async def forget(self, run: str, unit: int, judge: int, repeat: int) -> None:
         self._group.put_lazily(_FORGET, (self._judging_number(run), unit, judge, repeat))
@@ -230,8 +304,11 @@ class SqliteLedger:
 
     def close(self) -> None:
         """Write what is left, and end the thread."""
+        self._look_away()
         if self._writer is not None:
             self._writer.stop()
+        else:
+            self._upkeep.finish()
         self._reading.close()
         self._writing.close()
 

@@ -4,7 +4,9 @@ Texts, judgings and units are kept once, by content; a run names its judging and
 judgments belong to a judging and a unit, so that runs share them. `digest` is a hash of what a row
 holds. Money is whole picodollars (1 USD = 10^12), so that sums are exact. `calls.run` is the run
 that paid; a run that finds the reply there pays nothing. Should two processes pay for one key at
-the same time, both replies are kept and the first counts. A reply that --retry-failures set `aside`
+the same time, both replies are kept and the first counts. `claimed` is the usage of a reply as the
+provider tells it, where that cannot be true. `sendings` are the requests of the last minute, for
+rates that hold across starts; `account` is a hash. A reply that --retry-failures set `aside`
 is kept, and its cost, but it answers no more.
 """
 
@@ -94,6 +96,28 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             PRIMARY KEY (key, attempt)
         ) WITHOUT ROWID;
         CREATE INDEX reservations_of_run ON reservations (run);
+        """,
+    ),
+    (
+        "0002_claimed",
+        "ALTER TABLE calls ADD COLUMN claimed TEXT",
+    ),
+    (
+        "0003_sendings",
+        """
+        CREATE TABLE sendings (
+            name TEXT PRIMARY KEY,
+            account TEXT NOT NULL,
+            at REAL NOT NULL,
+            tokens INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        """,
+    ),
+    (
+        "0004_digests",
+        """
+        ALTER TABLE judgments ADD COLUMN digest TEXT;
+        ALTER TABLE runs ADD COLUMN digest TEXT
         """,
     ),
 )

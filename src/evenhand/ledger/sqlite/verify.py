@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from hashlib import blake2b
 
 from evenhand import jsontext
-from evenhand.ledger.keys import CALL_TAG, content_of, digest, run_id, unit_digest
+from evenhand.errors import StoreError
+from evenhand.ledger.codec import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
+from evenhand.ledger.keys import CALL_TAG, content_of, digest, row_digest, run_id, unit_digest
 from evenhand.manifest import read_judging
 
 _LOST = {
@@ -41,23 +44,59 @@ def faults(connection: sqlite3.Connection) -> Iterator[str]:
     for (line,) in connection.execute("PRAGMA integrity_check"):
         if line != "ok":
             yield f"the file is damaged: {line}"
-    yield from _altered_replies(connection)
-    yield from _altered_contents(connection)
-    yield from _altered_judgings(connection)
-    yield from _altered_runs(connection)
-    yield from _lost_calls(connection)
+    for check in (
+        _altered_calls,
+        _altered_judgments,
+        _altered_contents,
+        _altered_judgings,
+        _altered_runs,
+        _lost_calls,
+    ):
+        try:
+            yield from check(connection)
+        except (ValueError, TypeError, AttributeError, LookupError) as error:
+            # A value of another type than was ever written: nothing after it can be looked at.
+            yield f"the store holds what cannot be read: {error}"
     for what, sql in _LOST.items():
         (number,) = connection.execute(sql).fetchone()
         if number:
             yield f"{number} {what}"
 
 
-def _altered_replies(connection: sqlite3.Connection) -> Iterator[str]:
-    for key, reply, stored in connection.execute("SELECT key, reply, digest FROM calls"):
-        if not key.startswith(CALL_TAG):
+def _altered_calls(connection: sqlite3.Connection) -> Iterator[str]:
+    every = f"SELECT digest, at, {CALL_COLUMNS} FROM calls"
+    for stored, at, *columns in connection.execute(every):
+        key = columns[0]
+        if not str(key).startswith(CALL_TAG):
             yield f"call {key} has a key of an unknown form"
-        if digest(reply) != stored:
+        if is_altered(columns, stored, at):
             yield f"the reply of call {key} was altered"
+    (calls, last) = connection.execute("SELECT COUNT(*), ifnull(MAX(no), 0) FROM calls").fetchone()
+    if last > calls:
+        yield f"{last - calls} calls are missing"
+
+
+def _altered_judgments(connection: sqlite3.Connection) -> Iterator[str]:
+    columns = ", ".join(f"j.{name}" for name in JUDGMENT_COLUMNS.split(", "))
+    every = (
+        f"SELECT ifnull(u.id, j.unit), ifnull(g.id, j.judging), j.digest, {columns} FROM judgments"
+        " j LEFT JOIN units u ON u.no=j.unit LEFT JOIN judgings g ON g.no=j.judging"
+        " WHERE j.digest IS NOT NULL"
+    )
+    for unit, judging, stored, *row in connection.execute(every):
+        if row_digest(*row) != stored:
+            yield f"judging {judging}, unit {unit}: the judgment by judge {row[2]} was altered"
+
+
+def run_digest(connection: sqlite3.Connection, number: int) -> str:
+    """The digest of what a run says of itself, and of its units in their order."""
+    row = "SELECT id, name, judging, manifest, created, started, starts FROM runs WHERE no=?"
+    columns = connection.execute(row, (number,)).fetchone()
+    places = blake2b(digest_size=12)
+    units = "SELECT position, unit FROM run_units WHERE run=? ORDER BY position"
+    for position, unit in connection.execute(units, (number,)):
+        places.update(b"%d:%d," % (position, unit))
+    return row_digest(*columns, places.hexdigest())
 
 
 def _altered_contents(connection: sqlite3.Connection) -> Iterator[str]:
@@ -76,8 +115,8 @@ def _altered_judgings(connection: sqlite3.Connection) -> Iterator[str]:
     for ident, record in connection.execute("SELECT id, record FROM judgings"):
         try:
             judging = read_judging(record)
-        except ValueError as error:
-            yield f"judging {ident} cannot be read: {error}"
+        except StoreError as error:
+            yield f"judging {ident}: {error.what}"
             continue
         if judging.id != ident:
             yield f"judging {ident} was altered"
@@ -89,11 +128,15 @@ def _altered_judgings(connection: sqlite3.Connection) -> Iterator[str]:
 def _altered_runs(connection: sqlite3.Connection) -> Iterator[str]:
     """Runs that are not about the units that they began with."""
     of_run = "SELECT u.digest FROM run_units m JOIN units u ON u.no=m.unit WHERE m.run=? ORDER BY 1"
-    every = "SELECT r.no, r.id, r.name, g.id FROM runs r JOIN judgings g ON g.no=r.judging"
-    for number, ident, name, judging in connection.execute(every).fetchall():
-        content = content_of(stored for (stored,) in connection.execute(of_run, (number,)))
+    every = (
+        "SELECT r.no, r.id, r.name, r.digest, g.id FROM runs r JOIN judgings g ON g.no=r.judging"
+    )
+    for number, ident, name, stored, judging in connection.execute(every).fetchall():
+        content = content_of(unit for (unit,) in connection.execute(of_run, (number,)))
         if run_id(name, judging, content) != ident:
             yield f"run {ident}: its name or its units are not those that it began with"
+        elif stored is not None and run_digest(connection, number) != stored:
+            yield f"run {ident}: what it says of itself, or the order of its units, was altered"
 
 
 def _lost_calls(connection: sqlite3.Connection) -> Iterator[str]:
@@ -103,6 +146,11 @@ def _lost_calls(connection: sqlite3.Connection) -> Iterator[str]:
         " JOIN judgings g ON g.no=j.judging"
     )
     for judging, unit, body in connection.execute(every):
-        for key in jsontext.parse(body)["calls"]:
+        try:
+            calls = jsontext.restored(body)["calls"]
+        except (ValueError, TypeError, LookupError):
+            yield f"judging {judging}, unit {unit}: the judgment cannot be read"
+            continue
+        for key in calls:
             if not connection.execute("SELECT 1 FROM calls WHERE key=?", (key,)).fetchone():
                 yield f"judging {judging}, unit {unit}: call {key} is missing"

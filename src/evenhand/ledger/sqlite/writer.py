@@ -2,7 +2,9 @@
 
 Durability then costs one fsync for many replies. A future handed out here is done only after the
 commit that holds its row. After a failed commit nothing more is taken: every later write fails
-with the first error, so that no reply is ever used that was not kept.
+with the first error, so that no reply is ever used that was not kept; what is refused so is handed
+to whoever can keep it elsewhere. A store that is not where it was takes what is still to come, and
+every write is told.
 """
 
 from __future__ import annotations
@@ -12,28 +14,45 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain, groupby
 from operator import attrgetter
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from evenhand.errors import StoreError
-from evenhand.ledger.sqlite.connection import MEND
-from evenhand.limits import BATCH_ROWS, GATHER_SECONDS
+from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS
 
 Row = tuple[Any, ...]
 
 
-class _Write(NamedTuple):
+class Write(NamedTuple):
+    """A row to be written by a statement, and who waits for it."""
+
     sql: str
     row: Row
     done: asyncio.Future[None] | None
 
 
-_STOP: list[_Write] = []
+_STOP: list[Write] = []
+
+
+class Care(Protocol):
+    """What is done about a store beside writing to it, in the thread that writes."""
+
+    def after_commit(self) -> StoreError | None:
+        """See to the store; why nothing more should be written, if there is a reason."""
+        ...
+
+    def refused(self, group: Sequence[Write], error: Exception) -> StoreError:
+        """Keep elsewhere what could not be written, and say what is wrong."""
+        ...
+
+    def finish(self) -> None:
+        """The last write is done."""
+        ...
 
 
 class GroupWriter:
@@ -42,12 +61,13 @@ class GroupWriter:
     What is put during one turn of the event loop is handed to the thread at its end, at once.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._turn: list[_Write] = []
-        self._lazy: list[_Write] = []
-        self._queue: SimpleQueue[list[_Write]] = SimpleQueue()
-        self._broken: Exception | None = None
+    def __init__(self, connection: sqlite3.Connection, care: Care) -> None:
+        self._connection, self._care = connection, care
+        self._turn: list[Write] = []
+        self._lazy: list[Write] = []
+        self._queue: SimpleQueue[list[Write]] = SimpleQueue()
+        self._broken: StoreError | None = None
+        self._began: float | None = None
         self._thread = threading.Thread(target=self._work, name="evenhand-ledger", daemon=True)
         self._thread.start()
 
@@ -57,13 +77,13 @@ class GroupWriter:
         done = loop.create_future()
         if not self._turn:
             loop.call_soon(self._hand_over)
-        self._turn += [_Write(*row, None) for row in rows[:-1]]
-        self._turn.append(_Write(*rows[-1], done))
+        self._turn += [Write(*row, None) for row in rows[:-1]]
+        self._turn.append(Write(*rows[-1], done))
         return done
 
     def put_lazily(self, sql: str, row: Row) -> None:
         """Write a row with the next group: it need not survive a crash."""
-        self._lazy.append(_Write(sql, row, None))
+        self._lazy.append(Write(sql, row, None))
         if len(self._lazy) >= BATCH_ROWS:
             self._hand_over()
 
@@ -77,6 +97,12 @@ class GroupWriter:
         """Done when everything put so far is durable."""
         return self.put(("", ()))
 
+    @property
+    def is_held_up(self) -> bool:
+        """Whether a commit takes so long that somebody else must hold the store."""
+        began = self._began
+        return began is not None and time.monotonic() - began > HELD_UP_SECONDS
+
     def stop(self) -> None:
         """Write what is left and end the thread."""
         self._hand_over()
@@ -87,11 +113,15 @@ class GroupWriter:
         stopping = False
         while not stopping:
             group, stopping = self._gather()
-            _finish(group, self._commit(group))
+            self._began = time.monotonic()
+            error = self._commit(group)
+            self._began = None
+            _finish(group, error)
+        self._care.finish()
 
-    def _gather(self) -> tuple[list[_Write], bool]:
+    def _gather(self) -> tuple[list[Write], bool]:
         """All that is waiting, and whether it was the last."""
-        group: list[_Write] = []
+        group: list[Write] = []
         handed = self._queue.get()
         if handed is not _STOP:
             time.sleep(GATHER_SECONDS)
@@ -103,16 +133,29 @@ class GroupWriter:
             return group, False
         return group, True
 
-    def _commit(self, group: list[_Write]) -> Exception | None:
-        if self._broken is None:
-            try:
+    def _commit(self, group: list[Write]) -> StoreError | None:
+        try:
+            if self._broken is None:
                 self._write(group)
-            except Exception as error:
-                # Whatever it is: a thread that died would leave everyone waiting for ever.
-                self._broken = StoreError(f"the store cannot be written: {error}", advice=MEND)
+                return self._care.after_commit()
+        except Exception as error:
+            # Whatever it is: a thread that died would leave everyone waiting for ever.
+            self._broken = self._refused(group, error)
+        else:
+            self._refused(group, self._broken)
         return self._broken
 
-    def _write(self, group: list[_Write]) -> None:
+    def _refused(self, group: list[Write], error: Exception) -> StoreError:
+        """Have a group kept elsewhere; what is wrong, also where that fails."""
+        try:
+            return self._care.refused(group, error)
+        except Exception as reason:  # as above
+            return StoreError(
+                f"the store cannot be written: {error}; nor could the replies that came too late"
+                f" be kept beside it: {reason}"
+            )
+
+    def _write(self, group: list[Write]) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             for sql, writes in groupby(group, key=attrgetter("sql")):
@@ -155,7 +198,7 @@ def _repeated(sql: str, size: int) -> str:
 _VALUES = re.compile(r" VALUES (\([^()]*\))")
 
 
-def _finish(group: list[_Write], error: Exception | None) -> None:
+def _finish(group: list[Write], error: Exception | None) -> None:
     """Tell the waiting, each loop once."""
     waiting = [write.done for write in group if write.done is not None]
     for loop in {done.get_loop() for done in waiting}:

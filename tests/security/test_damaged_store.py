@@ -1,0 +1,93 @@
+"""A store whose texts are not what was written is told in the same words through every door: the
+commands, Python and the pages."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+import evenhand
+from evenhand.errors import StoreError
+from tests.suites import evenhand_here, write_answers, write_pairs, write_suite
+from tests.unit.web.serving import served
+
+SUITES: dict[str, Callable[[Path], object]] = {
+    "rubric": write_suite,
+    "pairwise": write_pairs,
+    "weighted": write_answers,
+}
+DAMAGES = {
+    "unit cut off": "UPDATE units SET body=substr(body, 1, 20)",
+    "unit of another shape": "UPDATE units SET body='[]'",
+    "judgment cut off": "UPDATE judgments SET body=substr(body, 1, 40)",
+    "judgment of another shape": "UPDATE judgments SET body=json_set(body, '$.fixes', 1)",
+    "judging cut off": "UPDATE judgings SET record=substr(record, 1, 40)",
+    "run cut off": "UPDATE runs SET manifest=substr(manifest, 1, 10)",
+}
+UNREAD = {
+    "meta of another shape": "UPDATE units SET body=json_set(body, '$.meta', 5)",
+    "meta that says two things": "UPDATE units SET body=json_set(body, '$.meta',"
+    """ json('{"model": "a", "model": "b"}'))""",
+}
+"""Of what not every door looks at."""
+PARTS = ("units", "calls", "protocol", "report")
+ADVICE = "evenhand store verify says where"
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def sound(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store in which all is well, of each kind."""
+    folder = tmp_path_factory.mktemp("sound")
+    SUITES[request.param](folder)
+    assert evenhand_here("run", cwd=folder).returncode == 0
+    return folder
+
+
+def damaged(sound: Path, folder: Path, sql: str) -> tuple[Path, str, str]:
+    """A store that was altered by another hand, its run and a unit of it."""
+    shutil.copytree(sound, folder, dirs_exist_ok=True)
+    with closing(sqlite3.connect(folder / "evenhand.db")) as database:
+        assert database.execute(sql).rowcount
+        database.commit()
+        run, unit = database.execute("SELECT runs.id, units.id FROM runs, units").fetchone()
+    return folder / "evenhand.db", f"/runs/{run}", f"unit?id={quote(unit)}"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_told_through_every_door(sound: Path, tmp_path: Path, damage: str) -> None:
+    store, run, unit = damaged(sound, tmp_path, DAMAGES[damage])
+    outcome = evenhand_here("export", "-o", "rows.jsonl", cwd=tmp_path)
+    assert (outcome.returncode, ADVICE in outcome.stderr) == (6, True), outcome.stderr
+
+    with pytest.raises(StoreError, match="cannot be read") as refused:
+        list(evenhand.open(store=f"sqlite:{store}").judgments())
+    assert ADVICE in refused.value.advice
+
+    with served(store) as site:
+        answer = site.get(f"/api{run}/{unit}")
+        assert answer.status_code == 503, answer.text
+        assert "cannot be read" in answer.json()["error"]
+        assert ADVICE in answer.json()["advice"]
+        page = site.get(f"{run}/{unit}")
+        assert (page.status_code, ADVICE in page.text) == (503, True)
+
+
+@pytest.mark.parametrize("damage", DAMAGES | UNREAD)
+def test_no_page_and_no_command_stumbles_over_damage(
+    sound: Path, tmp_path: Path, damage: str
+) -> None:
+    store, run, unit = damaged(sound, tmp_path, (DAMAGES | UNREAD)[damage])
+    for command in (["show"], ["export", "-o", "rows.csv"], ["report", "-o", "report.html"]):
+        outcome = evenhand_here(*command, cwd=tmp_path)
+        assert outcome.returncode in (0, 6), (command, outcome.stderr)
+    with served(store) as site:
+        for path in ("/", run, *(f"{run}/{part}" for part in (*PARTS, unit))):
+            assert site.get(path).status_code in (200, 503), path
+        for path in (f"{run}/figures", f"{run}/judgments", f"{run}/calls", f"{run}/{unit}"):
+            assert site.get(f"/api{path}").status_code in (200, 503), path

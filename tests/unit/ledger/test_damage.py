@@ -1,0 +1,228 @@
+"""Ways to damage a store, and `store verify`, which finds each of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.suites import evenhand_here, write_rows, write_suite
+from tests.suites import samples as rows
+
+Damage = Callable[[Path], None]
+
+
+def by_sql(*statements: str) -> Damage:
+    """Another hand in the tables."""
+
+    def damage(store: Path) -> None:
+        with closing(sqlite3.connect(store)) as database:
+            for sql in statements:
+                assert database.execute(sql).rowcount, f"nothing changed by {sql}"
+            database.commit()
+
+    return damage
+
+
+def flipped(sql: str) -> Damage:
+    """One bit of a value turned, in the file itself: of the first that the query finds."""
+
+    def damage(store: Path) -> None:
+        with closing(sqlite3.connect(store)) as database:
+            (value,) = database.execute(sql).fetchone()
+        needle = value if isinstance(value, bytes) else str(value).encode()
+        data = bytearray(store.read_bytes())
+        at = data.find(needle[:40])
+        assert at >= 0, f"{needle[:40]!r} is not in the file"
+        while at >= 0:
+            data[at + min(len(needle), 40) // 2] ^= 1
+            at = data.find(needle[:40])
+        store.write_bytes(data)
+
+    return damage
+
+
+def overwritten(name: str) -> Damage:
+    """The first page of a table or an index filled with noise."""
+
+    def damage(store: Path) -> None:
+        with closing(sqlite3.connect(store)) as database:
+            (page,) = database.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name=?", (name,)
+            ).fetchone()
+            (size,) = database.execute("PRAGMA page_size").fetchone()
+        data = bytearray(store.read_bytes())
+        data[(page - 1) * size : (page - 1) * size + 64] = b"\xa5" * 64
+        store.write_bytes(data)
+
+    return damage
+
+
+def cut(share: float) -> Damage:
+    def damage(store: Path) -> None:
+        data = store.read_bytes()
+        store.write_bytes(data[: int(len(data) * share)])
+
+    return damage
+
+
+def index_without(sql: str) -> Damage:
+    """A row changed behind the back of its indexes."""
+
+    def damage(store: Path) -> None:
+        with closing(sqlite3.connect(store, isolation_level=None)) as database:
+            database.execute("PRAGMA writable_schema = ON")
+            database.execute("DELETE FROM sqlite_master WHERE name='calls_by_key'")
+            version = database.execute("PRAGMA schema_version").fetchone()[0]
+            database.execute(f"PRAGMA schema_version = {version + 1}")
+        with closing(sqlite3.connect(store, isolation_level=None)) as database:
+            database.execute(sql)
+
+    return damage
+
+
+CALL, OTHER = "(SELECT MIN(no) FROM calls)", "(SELECT MAX(no) FROM calls)"
+JUDGED = "(SELECT MIN(unit) FROM judgments)"
+SWAPPED = (
+    "UPDATE calls SET reply=(SELECT reply FROM calls c WHERE c.no="
+    f"CASE calls.no WHEN {CALL} THEN {OTHER} ELSE {CALL} END) WHERE no IN ({CALL}, {OTHER})"
+)
+DAMAGES: dict[str, Damage] = {
+    "a reply altered": by_sql(f"UPDATE calls SET reply=reply||' ' WHERE no={CALL}"),
+    "two replies swapped": by_sql(SWAPPED),
+    "two replies swapped with their digests": by_sql(
+        SWAPPED, SWAPPED.replace("reply", "digest").replace("c.no", "c.no")
+    ),
+    "a digest altered": by_sql(f"UPDATE calls SET digest='row1:0' WHERE no={CALL}"),
+    "a key altered": by_sql(f"UPDATE calls SET key=key||'0' WHERE no={CALL}"),
+    "a key of an unknown form": by_sql(f"UPDATE calls SET key='x' WHERE no={CALL}"),
+    "a cost altered": by_sql(f"UPDATE calls SET cost=7 WHERE no={CALL}"),
+    "a cost dropped": by_sql(f"UPDATE calls SET cost=NULL WHERE no={OTHER}"),
+    "tokens altered": by_sql(f"UPDATE calls SET input_tokens=1 WHERE no={CALL}"),
+    "cached tokens altered": by_sql(f"UPDATE calls SET cached_tokens=9 WHERE no={CALL}"),
+    "who paid altered": by_sql(f"UPDATE calls SET run='somebody' WHERE no={CALL}"),
+    "a judge's name altered": by_sql(f"UPDATE calls SET judge='another' WHERE no={CALL}"),
+    "the end of a reply altered": by_sql(f"UPDATE calls SET finish='length' WHERE no={CALL}"),
+    "a model altered": by_sql(f"UPDATE calls SET model='another' WHERE no={CALL}"),
+    "odds altered": by_sql(f"UPDATE calls SET odds='{{}}' WHERE no={CALL}"),
+    "a time altered": by_sql(f"UPDATE calls SET at='2001-01-01' WHERE no={CALL}"),
+    "a call deleted": by_sql(f"DELETE FROM calls WHERE no={CALL}"),
+    "the last call deleted": by_sql(f"DELETE FROM calls WHERE no={OTHER}"),
+    "all calls deleted": by_sql("DELETE FROM calls"),
+    "a verdict altered": by_sql(
+        f"UPDATE judgments SET body=replace(body, '3', '5') WHERE unit={JUDGED}"
+    ),
+    "a verdict made a failure": by_sql(
+        f"UPDATE judgments SET status='failure', reason='schema' WHERE unit={JUDGED}"
+    ),
+    "a verdict given to another judge": by_sql(f"UPDATE judgments SET judge=1 WHERE unit={JUDGED}"),
+    "a count of calls altered": by_sql(f"UPDATE judgments SET calls=9 WHERE unit={JUDGED}"),
+    "re-asks altered": by_sql(f"UPDATE judgments SET reasks=9 WHERE unit={JUDGED}"),
+    "verdicts swapped between units": by_sql(
+        "UPDATE judgments SET unit=-unit", "UPDATE judgments SET unit=4+unit WHERE unit<0"
+    ),
+    "a unit's text altered": by_sql("UPDATE units SET body=replace(body, 'long', 'short')"),
+    "a unit's id altered": by_sql("UPDATE units SET id='another' WHERE id='u1'"),
+    "a unit's digest altered": by_sql("UPDATE units SET digest=zeroblob(16) WHERE id='u1'"),
+    "a unit deleted": by_sql("DELETE FROM units WHERE id='u1'"),
+    "a unit taken out of its run": by_sql("DELETE FROM run_units WHERE position=2"),
+    "units in another order": by_sql(
+        "UPDATE run_units SET position=-position", "UPDATE run_units SET position=4+position"
+    ),
+    "a place with a dangling unit": by_sql("UPDATE run_units SET unit=99 WHERE position=2"),
+    "a manifest altered": by_sql("UPDATE runs SET manifest=replace(manifest, '{', '{ ')"),
+    "a run's name altered": by_sql("UPDATE runs SET name='another'"),
+    "a run's start altered": by_sql("UPDATE runs SET started='2001-01-01'"),
+    "a run of a dangling judging": by_sql("UPDATE runs SET judging=99"),
+    "a run deleted": by_sql("DELETE FROM runs"),
+    "a judging altered": by_sql("UPDATE judgings SET record=replace(record, '\"en\"', '\"ru\"')"),
+    "a judging deleted": by_sql("DELETE FROM judgings"),
+    "a prompt altered": by_sql("UPDATE texts SET text=text||'Be kind.'"),
+    "a prompt deleted": by_sql("DELETE FROM texts"),
+    "an index lost": index_without("SELECT 1"),
+    "a bit of a reply": flipped("SELECT substr(reply, 30, 40) FROM calls"),
+    "a bit of a verdict": flipped("SELECT substr(body, 30, 40) FROM judgments"),
+    "a bit of a unit": flipped("SELECT substr(body, 30, 40) FROM units"),
+    "a bit of a prompt": flipped("SELECT substr(text, 100, 40) FROM texts"),
+    "a bit of a manifest": flipped("SELECT substr(manifest, 10, 40) FROM runs"),
+    "a bit of a judging": flipped("SELECT substr(record, 10, 40) FROM judgings"),
+    "a bit of a digest": flipped("SELECT digest FROM calls"),
+    "noise in calls": overwritten("calls"),
+    "noise in judgments": overwritten("judgments"),
+    "noise in an index": overwritten("calls_of_run"),
+    "half of the file": cut(0.5),
+    "the last page cut": cut(0.97),
+    "the first page alone": cut(0.02),
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store in which all is well."""
+    folder = tmp_path_factory.mktemp("sound")
+    write_suite(folder, rows(3), {"model": "python/judge:good", "price": {"input": 1, "output": 1}})
+    assert evenhand_here("run", cwd=folder).returncode == 0
+    verified = evenhand_here("store", "verify", cwd=folder)
+    assert (verified.returncode, verified.stdout) == (0, "all is well\n")
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_verify_finds(sound: Path, tmp_path: Path, damage: str) -> None:
+    shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
+    DAMAGES[damage](tmp_path / "evenhand.db")
+    verified = evenhand_here("store", "verify", "--json", cwd=tmp_path)
+    assert verified.returncode == 6, verified.stdout + verified.stderr
+    if verified.stdout:
+        assert json.loads(verified.stdout)["problems"]
+
+
+def test_what_cannot_be_read_is_told_by_every_command(sound: Path, tmp_path: Path) -> None:
+    shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
+    overwritten("judgments")(tmp_path / "evenhand.db")
+    for command in (["show"], ["settle"], ["export", "-o", "o.csv"], ["report", "-o", "r.html"]):
+        outcome = evenhand_here(*command, cwd=tmp_path)
+        assert outcome.returncode == 6, (command, outcome.stderr)
+
+
+def altered_reply(folder: Path, sound: Path) -> Sequence[str]:
+    """A store in which one reply was altered and its judgment is to be made anew."""
+    shutil.copytree(sound, folder, dirs_exist_ok=True)
+    by_sql(
+        f"UPDATE calls SET reply=replace(reply, '3', '5') WHERE no={CALL}",
+        "DELETE FROM judgments",
+    )(folder / "evenhand.db")
+    with closing(sqlite3.connect(folder / "evenhand.db")) as database:
+        return [key for (key,) in database.execute(f"SELECT key FROM calls WHERE no={CALL}")]
+
+
+def test_settle_uses_no_reply_that_was_altered(sound: Path, tmp_path: Path) -> None:
+    [key] = altered_reply(tmp_path, sound)
+    outcome = evenhand_here("settle", cwd=tmp_path)
+    assert outcome.returncode == 6
+    assert f"the reply of call {key} is not what was recorded" in outcome.stderr
+
+
+def test_an_altered_reply_is_not_shown_as_what_was_said(sound: Path, tmp_path: Path) -> None:
+    shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
+    by_sql(f"UPDATE calls SET reply='forged' WHERE no={CALL}")(tmp_path / "evenhand.db")
+    for unit in ("u0", "u1", "u2"):
+        outcome = evenhand_here("show", "latest", unit, cwd=tmp_path)
+        assert (outcome.returncode, "forged" in outcome.stdout) == (0, False), outcome.stderr
+    assert evenhand_here("report", "-o", "report.html", cwd=tmp_path).returncode == 0
+
+
+def test_run_asks_again_for_a_reply_that_was_altered(sound: Path, tmp_path: Path) -> None:
+    altered_reply(tmp_path, sound)
+    outcome = evenhand_here("run", "--json", cwd=tmp_path)
+    assert json.loads(outcome.stdout)["calls"] == 1
+    scores = evenhand_here("export", "-o", "-", cwd=tmp_path).stdout
+    assert '"score":5' not in scores.replace(" ", "")
+    assert evenhand_here("settle", cwd=tmp_path).returncode == 0
+    write_rows(tmp_path, rows(3))
+    assert json.loads(evenhand_here("run", "--json", cwd=tmp_path).stdout)["calls"] == 0
