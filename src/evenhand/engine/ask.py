@@ -16,6 +16,7 @@ from evenhand.engine.breaker import Breaker
 from evenhand.engine.budget import Budget, budgeted
 from evenhand.engine.pace import Pace, paced
 from evenhand.engine.prices import Price
+from evenhand.engine.recent import Recent, account_name
 from evenhand.engine.record import recorded
 from evenhand.engine.retry import Patience, retried
 from evenhand.engine.send import sending
@@ -46,7 +47,9 @@ class CallPath:
     def endpoint(self) -> Endpoint:
         """`ask` for this judge."""
         send = sending(self.judge, self.stop, self.tally)
-        in_turn = paced(send, self.pace, self.max_tokens)
+        recent = Recent(self.ledger, account_name(self.judge.account))
+        noted = recent if self.pace.is_limited else None
+        in_turn = paced(send, self.pace, self.max_tokens, noted)
         pay = budgeted(
             in_turn,
             budget=self.budget,
@@ -61,8 +64,7 @@ class CallPath:
             pay,
             patience=self.patience,
             stop=self.stop,
-            pace=self.pace,
-            breaker=Breaker(self.stop),
+            breaker=Breaker(self.stop, self.tally, self.judge.name),
             notice=self.notice,
         )
         return recorded(
@@ -70,6 +72,7 @@ class CallPath:
             judge=self.judge,
             run=self.run,
             ledger=self.ledger,
+            stop=self.stop,
             tally=self.tally,
             aside=self.aside,
         )

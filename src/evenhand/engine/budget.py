@@ -14,6 +14,7 @@ from evenhand.engine.tally import Tally
 from evenhand.errors import AskAgain, CallLost, CallRejected, EvenhandError, StoppedEarly
 from evenhand.exchange import Reply, Usage
 from evenhand.ledger.ports import Ledger
+from evenhand.limits import TOKENS_A_MESSAGE
 
 ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
 
@@ -70,6 +71,8 @@ def budgeted(
             attempt.hold(partial(give_back, attempt, most))
             attempt.reservation = os.urandom(6).hex()
             await ledger.reserve(run, attempt.key, attempt.reservation, most)
+        elif most:
+            attempt.hold(partial(note_loss, attempt, most))
         reply = await inner(attempt)
         if price is None:
             tally.unpriced += 1
@@ -79,7 +82,17 @@ def budgeted(
             # Without a count from the provider, it is the most that it can have been.
             attempt.cost = most if cost is None else cost
             tally.cost += attempt.cost
+        if budget.cap is not None:
+            excess = _excess(reply.usage, attempt.prompt_tokens, max_tokens)
+            if excess or (attempt.cost or 0) > most:
+                stop.throw(_beyond(excess, attempt.cost or 0, most))
         return reply
+
+    async def note_loss(attempt: Attempt, most: int, error: BaseException | None) -> None:
+        """Without a cap nothing is held; but what was lost and may be billed counts, should the run
+        go on with one."""
+        if attempt.cost is None and _may_be_billed(attempt, error):
+            await ledger.reserve(run, attempt.key, os.urandom(6).hex(), most)
 
     async def give_back(attempt: Attempt, most: int, error: BaseException | None) -> None:
         """What was not sent or is not billed costs nothing; without a reply, what may have been
@@ -93,6 +106,28 @@ def budgeted(
             await ledger.release(attempt.key, attempt.reservation)
 
     return pay
+
+
+def _excess(usage: Usage, prompt_tokens: int, max_tokens: int) -> str:
+    """What was counted beyond all that a call was allowed, in words; empty if nothing was. A few
+    tokens more are how a provider counts, and the money for them is part of the prompt's bound."""
+    written, read = usage.output_tokens or 0, usage.input_tokens or 0
+    if written > max_tokens + TOKENS_A_MESSAGE:
+        return f"{written:,} output tokens, where max_tokens allows {max_tokens:,}"
+    if read > prompt_tokens:
+        return f"{read:,} prompt tokens, where the prompt can have {prompt_tokens:,} at most"
+    return ""
+
+
+def _beyond(excess: str, cost: int, most: int) -> StoppedEarly:
+    """Why no further call is sent once one was billed beyond what was held for it."""
+    counted = f"counted {excess}" if excess else "counted more than was allowed"
+    return StoppedEarly(
+        f"the budget cannot be kept: the provider {counted}; the call cost ${usd(cost)}, and at"
+        f" most ${usd(most)} was held for it",
+        advice="Ask the provider what it bills; then raise max_tokens of this judge to what it"
+        " really takes, or take budget_usd out, and run again.",
+    )
 
 
 def _bound(usage: Usage, prompt_tokens: int, max_tokens: int) -> Usage:

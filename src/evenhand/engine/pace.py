@@ -1,4 +1,4 @@
-"""Requests and tokens a minute, never exceeded, and pauses that a provider asks for.
+"""Requests and tokens a minute, never exceeded, and how all slow down for a provider that is busy.
 
 Requests are spaced evenly. Tokens are kept in a window of the last minute: an upper bound is
 entered before sending and replaced by the true count afterwards.
@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 
 from evenhand.engine.attempt import Attempt, Layer
+from evenhand.engine.congestion import Congestion
+from evenhand.engine.recent import MINUTE, Recent
 from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop
-from evenhand.errors import StoppedEarly
+from evenhand.errors import CallLost, StoppedEarly
 from evenhand.exchange import Reply
-
-MINUTE = 60.0
+from evenhand.limits import BACKOFF_FIRST, LOST_IN_A_ROW
 
 
 @dataclass(slots=True)
-class Entry:
-    """Tokens of one request in the window."""
+class Turn:
+    """One request that may be sent: since when, and its tokens in the window."""
 
     at: float
     tokens: int
+    name: str = ""
+    """What the store calls it; empty where it does not."""
 
 
 class Pace:
@@ -39,49 +42,92 @@ class Pace:
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         clock: Callable[[], float] = monotonic,
+        backoff_first: float = BACKOFF_FIRST,
     ) -> None:
-        self._stop, self._clock = stop, clock
+        self._stop, self._clock, self._first = stop, clock, backoff_first
+        self._congestion = Congestion(backoff_first)
         self._interval = MINUTE / requests_per_minute if requests_per_minute else 0.0
         self._tokens_most = tokens_per_minute
-        self._window: deque[Entry] = deque()
+        self._window: deque[Turn] = deque()
         self._next = 0.0
-        self._held_until = 0.0
         self._waiting = asyncio.Lock()
         self._corrected = Signal()
 
-    def hold(self, seconds: float) -> None:
-        """Send nothing for so long."""
-        self._held_until = max(self._held_until, self._clock() + seconds)
+    @property
+    def is_limited(self) -> bool:
+        """Whether requests or tokens are counted at all."""
+        return self._interval > 0 or self._tokens_most is not None
 
-    async def admit(self, tokens: int) -> Entry | None:
-        """Wait for a turn; the entry is to be corrected when the true count is known.
+    def remember(self, ages: Iterable[tuple[float, int]]) -> None:
+        """Begin with requests that were sent before: how long ago, in seconds, and their tokens."""
+        now = self._clock()
+        turns = sorted((Turn(now - age, tokens) for age, tokens in ages), key=lambda turn: turn.at)
+        if not turns:
+            return
+        self._window.extend(turns if self._tokens_most is not None else ())
+        if self._interval:
+            # Where there were more than are allowed now, enough of them must be a minute old.
+            over = max(0, len(turns) - round(MINUTE / self._interval))
+            full = turns[over - 1].at + MINUTE if over else 0.0
+            self._next = max(turns[-1].at + self._interval, full)
+
+    async def admit(self, tokens: int) -> Turn:
+        """Wait for a turn, to be ended by `end`; its tokens are to be corrected when the true count
+        is known.
 
         Whoever comes first waits for the moment, or for a correction that may have made room.
         """
         if self._waiting.locked() or self._pause(tokens) > 0:
             async with self._waiting:
                 while (pause := self._pause(tokens)) > 0:
-                    await self._stop.sleep(pause, self._corrected)
+                    await self._stop.sleep(min(pause, MINUTE), self._corrected)
                 return self._enter(tokens)
         return self._enter(tokens)
 
-    def correct(self, entry: Entry, tokens: int) -> None:
+    def correct(self, turn: Turn, tokens: int) -> None:
         """Put the true count of tokens in the place of their bound."""
-        entry.tokens = tokens
+        turn.tokens = tokens
         self._corrected.give()
 
-    def _enter(self, tokens: int) -> Entry | None:
-        now = self._clock()
-        self._next = max(now, self._next) + self._interval
-        if self._tokens_most is None:
-            return None
-        entry = Entry(now, tokens)
-        self._window.append(entry)
-        return entry
+    def end(self) -> None:
+        """A request that had a turn is no longer under way."""
+        self._congestion.ended()
+        self._corrected.give()
+
+    def answered(self, turn: Turn) -> None:
+        """The provider took the request of a turn, whatever it said."""
+        self._congestion.answered(turn.at)
+
+    def lost(self, turn: Turn, loss: CallLost) -> None:
+        """The request of a turn is lost: where the provider is busy or asks for a pause, all slow
+        down. Throws the switch where it stays so."""
+        asked = loss.retry_after or 0.0
+        # A pause as short as that bounds nothing.
+        asked = asked if asked >= self._first else 0.0
+        if not (loss.is_busy or asked):
+            return
+        self._congestion.refused(turn.at, self._clock(), asked)
+        if self._congestion.pauses_in_a_row >= LOST_IN_A_ROW:
+            self._stop.throw(
+                StoppedEarly(
+                    f"the provider stays busy: {LOST_IN_A_ROW} pauses in a row brought no answer"
+                    f" (the last: {loss})",
+                    advice="Wait a while and run the same command again: it continues where it"
+                    " stopped. Set requests_per_minute or tokens_per_minute if it happens often.",
+                )
+            )
+
+    def _enter(self, tokens: int) -> Turn:
+        turn = Turn(self._clock(), tokens)
+        self._next = max(turn.at, self._next) + self._interval
+        self._congestion.sent(turn.at)
+        if self._tokens_most is not None:
+            self._window.append(turn)
+        return turn
 
     def _pause(self, tokens: int) -> float:
         now = self._clock()
-        pause = max(self._held_until, self._next) - now
+        pause = max(self._next - now, self._congestion.pause(now))
         return max(pause, self._window_pause(tokens, now) if self._tokens_most else 0.0)
 
     def _window_pause(self, tokens: int, now: float) -> float:
@@ -94,32 +140,45 @@ class Pace:
             )
         while self._window and self._window[0].at <= now - MINUTE:
             self._window.popleft()
-        excess = sum(entry.tokens for entry in self._window) + tokens - self._tokens_most
+        excess = sum(turn.tokens for turn in self._window) + tokens - self._tokens_most
         leaving = iter(self._window)
         pause = 0.0
         while excess > 0:
-            entry = next(leaving)
-            excess -= entry.tokens
-            pause = entry.at + MINUTE - now
+            turn = next(leaving)
+            excess -= turn.tokens
+            pause = turn.at + MINUTE - now
         return pause
 
 
-def paced(inner: Layer, pace: Pace, max_tokens: int) -> Layer:
-    """Wait for a turn. Its tokens are corrected by the reply; one that was not used takes none."""
+def paced(inner: Layer, pace: Pace, max_tokens: int, recent: Recent | None = None) -> Layer:
+    """Wait for a turn. Its tokens are corrected by the reply; one that was not used takes none.
+    What is sent is noted in `recent`, where rates are to hold across starts."""
 
     async def in_turn(attempt: Attempt) -> Reply:
-        entry = await pace.admit(attempt.prompt_tokens + max_tokens)
-        if entry is None:
-            return await inner(attempt)
-        attempt.hold(partial(unused, attempt, entry))
-        reply = await inner(attempt)
+        turn = await pace.admit(attempt.prompt_tokens + max_tokens)
+        attempt.hold(partial(unused, attempt, turn))
+        try:
+            if recent is not None:
+                turn.name = await recent.note(turn.tokens)
+            reply = await inner(attempt)
+        except CallLost as loss:
+            pace.lost(turn, loss)
+            raise
+        finally:
+            pace.end()
+        pace.answered(turn)
         usage = reply.usage
         if usage.input_tokens is not None:
-            pace.correct(entry, usage.input_tokens + (usage.output_tokens or 0))
+            await correct(turn, usage.input_tokens + (usage.output_tokens or 0))
         return reply
 
-    async def unused(attempt: Attempt, entry: Entry, error: BaseException | None) -> None:
+    async def correct(turn: Turn, tokens: int | None) -> None:
+        pace.correct(turn, tokens or 0)
+        if recent is not None and turn.name:
+            await recent.correct(turn.name, tokens)
+
+    async def unused(attempt: Attempt, turn: Turn, error: BaseException | None) -> None:
         if attempt.sent_at is None:
-            pace.correct(entry, 0)
+            await correct(turn, None)
 
     return in_turn

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 
 from evenhand.errors import nearest
-from evenhand.exchange import Message, Question, Reply, Usage
-from evenhand.limits import TOKENS_A_MESSAGE, TOKENS_MOST
+from evenhand.exchange import Message, Question, Usage
+from evenhand.limits import TOKENS_A_MESSAGE
 
 PICO = 10**12
 # Providers that charge more for long prompts do so from 128,000 tokens or later.
@@ -60,26 +60,31 @@ def token_bound(question: Question) -> int:
     return len(schema) + sum(turns) + TOKENS_A_MESSAGE * len(turns)
 
 
-def believed(reply: Reply) -> Reply:
-    """The reply; without its usage where that cannot be true, and would not fit a database."""
-    usage = reply.usage
-    counts = (usage.input_tokens or 0, usage.output_tokens or 0, usage.cached_tokens)
-    sane = max(counts) <= TOKENS_MOST and usage.cached_tokens <= counts[0]
-    return reply if sane else replace(reply, usage=Usage())
-
-
 def token_guess(messages: Iterable[Message]) -> int:
-    """About how many tokens a prompt has, for forecasts only: a token is four letters of English,
-    two and a half of other alphabets, one and a quarter of Chinese and Japanese."""
+    """About how many tokens a prompt has, for forecasts only."""
     return sum(_guess(message.content) + TOKENS_A_MESSAGE // 4 for message in messages)
+
+
+_CHARS_PER_TOKEN = {"ascii": 4.3, "alphabet": 3.4, "kana": 1.5, "ideograph": 1.2}
+"""By script, in tokens of OpenAI's o200k_base: fitted to the bundled prompts and examples in four
+languages and to 2,600 published answers and verdicts; within 15 % of the count of each language's
+prompts and answers. The vocabulary before it, cl100k_base, takes 1.3 to 1.8 times as many in
+Russian, Chinese and Japanese."""
 
 
 def _guess(text: str) -> int:
     if text.isascii():
-        return len(text) // 4
+        return int(len(text) / _CHARS_PER_TOKEN["ascii"])
     other = sum(not character.isascii() for character in text)
-    ideographs = sum(character >= "\u2e80" for character in text)
-    return int((len(text) - other) / 4 + (other - ideographs) / 2.5 + ideographs / 1.25)
+    eastern = [character for character in text if character >= "\u2e80"]
+    kana = sum("\u3040" <= character <= "\u30ff" for character in eastern)
+    counts = {
+        "ascii": len(text) - other,
+        "alphabet": other - len(eastern),
+        "kana": kana,
+        "ideograph": len(eastern) - kana,
+    }
+    return int(sum(number / _CHARS_PER_TOKEN[script] for script, number in counts.items()))
 
 
 def given_price(input_mtok: Decimal, output_mtok: Decimal) -> Price:
@@ -127,7 +132,8 @@ def similar_model(provider: str, model: str) -> str | None:
 
 
 def _pico(dollars_per_million: Decimal) -> int:
-    return int((Decimal(dollars_per_million) * PICO / 10**6).to_integral_value())
+    """Picodollars a token, rounded up: what has a price is never free."""
+    return int((Decimal(dollars_per_million) * PICO / 10**6).to_integral_value(ROUND_CEILING))
 
 
 def usd(pico: int) -> str:

@@ -8,9 +8,9 @@ from functools import partial
 
 from evenhand.engine.attempt import Attempt, Endpoint, Layer
 from evenhand.engine.prices import token_bound
-from evenhand.engine.stop import Stopped
+from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
-from evenhand.errors import CallError, NothingRecorded
+from evenhand.errors import CallError, NothingRecorded, StoreError
 from evenhand.exchange import Judge, Question
 from evenhand.kinds.shared.asking import Aside
 from evenhand.ledger.keys import call_keys
@@ -23,10 +23,12 @@ def recorded(
     judge: Judge,
     run: str,
     ledger: Ledger,
+    stop: Stop,
     tally: Tally,
     aside: Aside,
 ) -> Endpoint:
-    """Ask the ledger first, and pay once for equal questions at once."""
+    """Ask the ledger first, and pay once for equal questions at once. A store that fails throws the
+    switch, so that what is under way is waited for: the ledger keeps it where it can."""
     key_of = call_keys(judge.identity)
     under_way: dict[str, asyncio.Future[Call]] = {}
 
@@ -38,7 +40,7 @@ def recorded(
         # Known to others before the ledger is asked: whoever misses it here finds it there.
         outcome = under_way[key] = asyncio.get_running_loop().create_future()
         try:
-            call = await answered(question, key)
+            call = await stopping(question, key)
             outcome.set_result(call)
             return call
         except BaseException as error:
@@ -48,6 +50,13 @@ def recorded(
             raise
         finally:
             del under_way[key]
+
+    async def stopping(question: Question, key: str) -> Call:
+        try:
+            return await answered(question, key)
+        except StoreError as error:
+            stop.throw(error)
+            raise Stopped from None
 
     async def answered(question: Question, key: str) -> Call:
         call = await ledger.find(key)

@@ -9,7 +9,6 @@ from time import monotonic
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.breaker import Breaker
-from evenhand.engine.pace import Pace
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import (
     AskAgain,
@@ -27,6 +26,8 @@ from evenhand.limits import (
     BACKOFF_MOST,
     CALL_SECONDS,
     RETRY_AFTER_MOST,
+    UNREACHABLE_SECONDS,
+    UNREACHABLE_TRIES,
 )
 
 
@@ -43,6 +44,10 @@ class Patience:
     def limit(self, left: float) -> float | None:
         """The time for the next attempt, where so much is left for the call."""
         return None if left > self.attempt_seconds else left
+
+    def is_enough(self, tries: int, left: float) -> bool:
+        """Whether a judge that was never there need not be looked for any longer."""
+        return tries >= UNREACHABLE_TRIES or self.call_seconds - left >= UNREACHABLE_SECONDS
 
     def is_try(self, loss: CallLost) -> bool:
         """A pause as asked for is no try, unless it is so short that it bounds nothing."""
@@ -62,7 +67,6 @@ def retried(
     *,
     patience: Patience,
     stop: Stop,
-    pace: Pace,
     breaker: Breaker,
     notice: Callable[[str], None],
 ) -> Layer:
@@ -70,10 +74,10 @@ def retried(
     that ends the command throws the switch, so that what is under way is waited for."""
 
     async def keep_trying(attempt: Attempt) -> Reply:
-        tries, left = 0, patience.call_seconds
+        clock = _CallClock(patience)
         while True:
             stop.check()
-            attempt.renew(patience.limit(left))
+            attempt.renew(patience.limit(clock.left))
             try:
                 reply = await inner(attempt)
             except AskAgain as refusal:
@@ -86,11 +90,12 @@ def retried(
                 raise
             except CallLost as loss:
                 await attempt.end(loss)
-                hold_as_asked(loss)
-                tries += patience.is_try(loss)
-                pause = patience.pause(loss, tries)
-                left -= monotonic() - (attempt.sent_at or monotonic()) + pause
-                if tries >= ATTEMPTS or left <= 0:
+                _stop_if_told_to_wait(loss, stop)
+                pause = clock.count(loss, attempt)
+                if loss.is_unreachable and clock.is_long_enough(loss):
+                    breaker.absent(loss)
+                    stop.check()
+                if clock.is_over(loss):
                     breaker.lost(loss)
                     raise
                 notice(str(loss))
@@ -103,18 +108,40 @@ def retried(
                 breaker.answered()
                 return reply
 
-    def hold_as_asked(loss: CallLost) -> None:
-        """Hold every caller of the provider as long as it asks for, or stop where that is long."""
-        seconds = loss.retry_after or 0
-        if seconds > RETRY_AFTER_MOST:
-            stop.throw(
-                StoppedEarly(
-                    f"the provider asks to wait {seconds:.0f} s: {loss}",
-                    advice="Run the same command again later; it continues where it stopped.",
-                )
-            )
-            raise Stopped from None
-        if not patience.is_try(loss):
-            pace.hold(seconds)
-
     return keep_trying
+
+
+class _CallClock:
+    """The tries of one call, and what is left of its time."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience, self._tries = patience, 0
+        self.left = patience.call_seconds
+
+    def count(self, loss: CallLost, attempt: Attempt) -> float:
+        """Count an attempt that was lost, and return how long to wait before the next one."""
+        self._tries += self._patience.is_try(loss)
+        pause = self._patience.pause(loss, self._tries)
+        self.left -= monotonic() - (attempt.sent_at or monotonic()) + pause
+        return pause
+
+    def is_over(self, loss: CallLost) -> bool:
+        """Whether the call is not tried again after this loss."""
+        return self._tries >= ATTEMPTS or self.left <= 0 or loss.is_final
+
+    def is_long_enough(self, loss: CallLost) -> bool:
+        """Whether a judge that was never there need not be looked for any longer."""
+        return self.is_over(loss) or self._patience.is_enough(self._tries, self.left)
+
+
+def _stop_if_told_to_wait(loss: CallLost, stop: Stop) -> None:
+    """Stop where the provider asks for a pause that is too long to wait."""
+    seconds = loss.retry_after or 0
+    if seconds > RETRY_AFTER_MOST:
+        stop.throw(
+            StoppedEarly(
+                f"the provider asks to wait {seconds:.0f} s: {loss}",
+                advice="Run the same command again later; it continues where it stopped.",
+            )
+        )
+        raise Stopped from None

@@ -21,7 +21,7 @@ from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.engine.together import together
-from evenhand.errors import NothingRecorded
+from evenhand.errors import NothingRecorded, StoreError
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside
@@ -75,25 +75,38 @@ class Engine:
             raise failed.exceptions[0] from failed.exceptions[0].__cause__
         finally:
             await self.ledger.flush()
+        if isinstance(self.stop.cause, StoreError):
+            raise self.stop.cause
 
     async def _worker(self, group: JudgeGroup, units: _Queue, endpoint: Endpoint) -> None:
-        while (due := await units.next()) is not None:
-            repeat, unit = due
-            try:
-                while self.schedule.is_early(unit.no):
-                    await self.stop.sleep(None, self._moved)
-                self.stop.check()
-                if self.schedule.is_wanted(unit.no):
-                    settled = await settle(
-                        *(self.kind, group, repeat, unit, endpoint, self.tally),
-                        together=together,
-                        aside=self.aside,
-                    )
-                    await self._keep(settled)
-            except Stopped:
-                return
-            except NothingRecorded:
-                self._note(unit.no, group.index, repeat, None)
+        try:
+            while (due := await units.next()) is not None:
+                await self._judge(group, *due, endpoint)
+        except Stopped:
+            return
+        except StoreError as error:
+            # What is under way is paid for, and waited for: a store keeps it where it can.
+            self.stop.throw(error)
+
+    async def _judge(
+        self, group: JudgeGroup, repeat: int, unit: StoredUnit, endpoint: Endpoint
+    ) -> None:
+        """Settle one unit, in its turn; raises Stopped."""
+        while self.schedule.is_early(unit.no):
+            await self.stop.sleep(None, self._moved)
+        self.stop.check()
+        if not self.schedule.is_wanted(unit.no):
+            return
+        try:
+            settled = await settle(
+                *(self.kind, group, repeat, unit, endpoint, self.tally),
+                together=together,
+                aside=self.aside,
+            )
+        except NothingRecorded:
+            self._note(unit.no, group.index, repeat, None)
+        else:
+            await self._keep(settled)
 
     async def _keep(self, settled: Settled) -> None:
         stored, judgment = settled

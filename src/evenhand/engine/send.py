@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from time import monotonic
 
 from evenhand.engine.attempt import Attempt, Layer
-from evenhand.engine.prices import believed
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.errors import CallLost
@@ -21,7 +20,7 @@ def sending(judge: Judge, stop: Stop, tally: Tally) -> Layer:
         stop.check()
         tally.sent += 1
         attempt.sent_at = monotonic()
-        return believed(await _in_time(judge.answer(attempt.question), attempt.seconds))
+        return await _in_time(judge.answer(attempt.question), attempt.seconds)
 
     return send
 

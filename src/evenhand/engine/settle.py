@@ -36,20 +36,23 @@ async def settle(
     """One unit's judgment, with the keys of the calls it rests on: conversation by conversation as
     they were begun, whichever was answered first."""
     conversations: dict[tuple[int, int, str], list[str]] = {}
-    reasks = 0
+    reasks, are_believed = 0, True
 
     async def ask(question: Question) -> Reply:
-        nonlocal reasks
+        nonlocal reasks, are_believed
         place = question.round, question.seat, question.order
         keys = conversations.setdefault(place, [])
         call = await endpoint(replace(question, repeat=repeat) if repeat else question)
         keys.append(call.key)
         reasks += question.reask > 0
+        are_believed &= not call.reply.usage.claimed
         tally.reasks += question.reask > 0
         return call.reply
 
     judgment = await kind.judge(unit.body, asking(group, repeat, ask, together, aside))
     calls = tuple(chain.from_iterable(conversations.values()))
+    if not are_believed:
+        judgment = replace(judgment, flags=(*judgment.flags, "usage_not_believed"))
     if group.caveat and calls:
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
     text = write_judgment(judgment, calls)

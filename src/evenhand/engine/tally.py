@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
@@ -17,3 +17,5 @@ class Tally:
     verdicts: int = 0
     failures: int = 0
     left_out: int = 0
+    silent: dict[str, str] = field(default_factory=dict[str, str])
+    """Judges that lost calls and answered none, by name, with the last loss in words."""

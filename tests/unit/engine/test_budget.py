@@ -13,6 +13,7 @@ import pytest
 from evenhand.engine.prices import token_bound
 from evenhand.errors import CallLost, CallRejected, StoppedEarly, StoreError, UsageError
 from evenhand.exchange import Message, Question, Reply, Schema, Usage
+from evenhand.ledger.ports import Scope
 from evenhand.ledger.sqlite.ledger import SqliteLedger
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
@@ -87,6 +88,22 @@ async def test_calls_that_are_lost_and_may_be_billed_stay_reserved(tmp_path: Pat
     assert unbilled.spent.reserved == lost.spent.reserved
 
 
+async def test_calls_lost_before_a_cap_was_set_count_against_it(tmp_path: Path) -> None:
+    """Eight attempts without a readable answer, each of about five dollars at most."""
+    async with p.Provider(p.HTML) as provider:
+        judge = at(provider.url, price=PRICE)
+        write_suite(tmp_path, 1, judge)
+        lost = await judged(tmp_path)
+        provider.script = [p.failing(500)]
+        unbilled = await judged(tmp_path)
+        assert unbilled.spent.reserved == lost.spent.reserved > 0
+        provider.script = [p.valid()]
+        write_suite(tmp_path, 1, judge, limits={"budget_usd": "20"})
+        capped = await judged(tmp_path)
+    assert isinstance(capped.stopped, StoppedEarly)
+    assert capped.tally.sent == 0
+
+
 def test_an_unknown_price_with_a_budget_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     judge = at("http://127.0.0.1:9/v1", model="openai/no-such-model")
     write_suite(tmp_path, 1, judge, limits={"budget_usd": "1"})
@@ -111,10 +128,11 @@ async def test_a_store_that_fails_leaves_nobody_waiting_for_money(
         return failed
 
     monkeypatch.setattr(SqliteLedger, "reserve", full)
-    summary = await asyncio.wait_for(judge_run(ready, store), 30)
+    with pytest.raises(StoreError, match="full"):
+        await asyncio.wait_for(judge_run(ready, store), 30)
+    scope = Scope(store.archive.runs()[0].id)
+    assert store.archive.counts(scope, 1).pending == 8
     store.close()
-    assert isinstance(summary.stopped, StoreError)
-    assert summary.counts.pending == 8
 
 
 def test_the_bound_counts_bytes_of_messages_and_schema() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from tests import provider as p
-from tests.suites import at, judged, stored, write_suite
+from tests.suites import at, judged, stored, write_answers, write_pairs, write_suite
 
 ATTEMPTS, ASKED_THRICE = 8, 3
 
@@ -44,6 +47,23 @@ def escaped_surrogate(text: str) -> str:
     return p.surrogate(text).replace("\ud83d", "\\ud83d")
 
 
+def choosing(*changes: Callable[[str], str]) -> p.Behaviour:
+    """An answer with several choices, each the reply with a change of its own."""
+
+    async def behaviour(call: p.Call) -> web.StreamResponse:
+        text = json.dumps(p.valid_reply(call.body, call.schema))
+        bodies = [json.loads(p.completion(change(text))) for change in changes]
+        choices = [choice for body in bodies for choice in body["choices"]]
+        return web.json_response(bodies[0] | {"choices": choices})
+
+    return behaviour
+
+
+def spaced(text: str) -> str:
+    """The same object, written otherwise."""
+    return json.dumps(dict(reversed(json.loads(text).items())), indent=3)
+
+
 SHORT = {"attempt_seconds": 0.2, "call_seconds": 0.5}
 ABSURD = p.completion("{}").replace(b'"prompt_tokens": 900', b'"prompt_tokens": %d' % 10**30)
 
@@ -72,9 +92,14 @@ CASES = [
     verdict("prose around", p.valid(p.in_prose), fix="unwrapped"),
     verdict("meta returned", p.valid(p.with_meta), fix="meta"),
     verdict("lone surrogate, bare", p.valid(p.surrogate)),
+    verdict("two equal choices", choosing(str, str)),
+    verdict("two choices of one meaning", choosing(str, spaced)),
     # Asked again
     verdict("repaired by a re-ask", p.valid(p.key_extra), p.valid(), calls=2),
     failure("ambiguous", "two verdicts", p.valid(p.doubled)),
+    failure("ambiguous", "two choices", choosing(str, p.otherwise)),
+    failure("ambiguous", "three choices", choosing(str, str, p.otherwise)),
+    failure("refused", "a choice that refuses", choosing(str, lambda text: "I cannot judge this.")),
     failure("ambiguous", "duplicate key", p.valid(p.key_twice)),
     failure("schema", "extra key", p.valid(p.key_extra)),
     failure("schema", "missing key", p.valid(p.key_missing)),
@@ -146,3 +171,22 @@ async def test_reset_usage_is_not_kept(tmp_path: Path) -> None:
         summary = await judged(tmp_path)
     assert summary.json()["usage"] == {"input_tokens": 0, "output_tokens": 0}
     assert summary.spent.cost > 0
+
+
+RATIONALE = "Ответ верен и полон, изложен последовательно и не отклоняется от заданного вопроса."
+
+
+@pytest.mark.parametrize(("language", "flags"), [("en", ["other_language:ru"]), ("ru", [])])
+@pytest.mark.parametrize("write", [write_suite, write_pairs, write_answers])
+async def test_reasons_in_another_language_than_the_prompt_are_flagged(
+    tmp_path: Path, write: Callable[..., Path], language: str, flags: list[str]
+) -> None:
+    def in_russian(text: str) -> str:
+        return re.sub('"(fits|no evidence found[^"]*)"', f'"{RATIONALE}"', text)
+
+    async with p.Provider(p.valid(in_russian)) as provider:
+        write(tmp_path, 1, at(provider.url), language=language)
+        summary = await judged(tmp_path)
+    assert summary.counts.verdicts == 1
+    (row,) = stored(tmp_path)
+    assert [flag for flag in row["flags"] if flag.startswith("other_language")] == flags

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -31,6 +33,29 @@ def test_without_uvloop_it_is_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def threshold() -> int:
     return gc.get_threshold()[0]
+
+
+def test_overlapping_work_leaves_the_threshold_as_the_first_found_it() -> None:
+    """The first to begin ends first, while the second goes on."""
+    before = gc.get_threshold()
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    async def second() -> int:
+        has_begun.set()
+        await asyncio.to_thread(may_end.wait)
+        return gc.get_threshold()[0]
+
+    with ThreadPoolExecutor(1) as pool:
+
+        async def first() -> Future[int]:
+            later = pool.submit(run_in_loop, second())
+            await asyncio.to_thread(has_begun.wait)
+            return later
+
+        later = run_in_loop(first())
+        may_end.set()
+        assert later.result() == OBJECTS_PER_COLLECTION
+    assert gc.get_threshold() == before
 
 
 @pytest.mark.parametrize(("before", "meanwhile"), [(700, OBJECTS_PER_COLLECTION), (0, 0)])

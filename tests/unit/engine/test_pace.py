@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,14 @@ from hypothesis import strategies as st
 from evenhand.engine.attempt import Attempt
 from evenhand.engine.breaker import Breaker
 from evenhand.engine.pace import Pace, paced
+from evenhand.engine.recent import ages
 from evenhand.engine.retry import Patience, retried
 from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
 from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Question, Reply
+from evenhand.judges.secrets import Account, Secret
+from evenhand.ledger.ports import Sending
 from tests.suites import Scripted, good_reply, judged, prepared, seated, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 from tests.unit.engine.virtual import Clock, VirtualStop
@@ -40,10 +46,9 @@ def test_no_minute_holds_more_than_is_allowed(
 
     async def ask(pace: Pace, pause: float, bound: int, used: int) -> None:
         await clock.sleep(pause)
-        entry = await pace.admit(bound)
-        assert entry is not None
-        pace.correct(entry, min(used, bound))
-        sent.append((clock.now, entry.tokens))
+        turn = await pace.admit(bound)
+        pace.correct(turn, min(used, bound))
+        sent.append((clock.now, turn.tokens))
 
     async def all_of_them() -> None:
         pace = Pace(VirtualStop(clock), a_minute, tokens, clock)
@@ -56,8 +61,9 @@ def test_no_minute_holds_more_than_is_allowed(
 
 
 async def test_without_limits_nobody_waits() -> None:
-    pace = Pace(Stop())
-    assert [await pace.admit(10**9) for _ in range(3)] == [None, None, None]
+    clock = Clock()
+    pace = Pace(VirtualStop(clock), clock=clock)
+    assert [(await pace.admit(10**9)).at for _ in range(3)] == [clock.now] * 3
 
 
 async def test_a_request_that_never_fits_is_told() -> None:
@@ -81,8 +87,7 @@ async def test_retry_after_holds_every_caller_of_the_judge_to_the_second() -> No
         paced(answer, pace, max_tokens=1),
         patience=Patience(),
         stop=stop,
-        pace=pace,
-        breaker=Breaker(stop),
+        breaker=Breaker(stop, Tally(), "judge"),
         notice=lambda message: None,
     )
 
@@ -91,7 +96,8 @@ async def test_retry_after_holds_every_caller_of_the_judge_to_the_second() -> No
         await layer(Attempt(Question(messages=()), "key", 1))
 
     await clock.run(ask(0), ask(5), ask(5))
-    assert sent == [1000, 1017, 1017, 1017]
+    assert sent[:2] == [1000, 1017]
+    assert 1017 <= sent[2] <= sent[3] < 1021
 
 
 async def test_a_corrected_count_makes_room_before_the_minute_is_over() -> None:
@@ -100,10 +106,9 @@ async def test_a_corrected_count_makes_room_before_the_minute_is_over() -> None:
     pace = Pace(VirtualStop(clock), tokens_per_minute=100, clock=clock)
 
     async def first() -> None:
-        entry = await pace.admit(90)
-        assert entry is not None
+        turn = await pace.admit(90)
         await clock.sleep(1)
-        pace.correct(entry, 10)
+        pace.correct(turn, 10)
 
     async def second() -> None:
         await pace.admit(50)
@@ -149,3 +154,84 @@ async def test_judges_of_one_account_share_its_minute(
     """A question of about 7,000 tokens: one fits the minute, and two do not."""
     assert await asked_at_once(tmp_path / "one", ("same", "same"), limits) == 1
     assert await asked_at_once(tmp_path / "two", ("this", "that"), limits) == 2
+
+
+# Across starts
+
+
+def moved(folder: Path, seconds: float) -> None:
+    """Let the requests that are noted have been sent so much later."""
+    with closing(sqlite3.connect(folder / "evenhand.db")) as store, store:
+        store.execute("UPDATE sendings SET at = at + ?", (seconds,))
+
+
+@pytest.mark.parametrize(
+    ("later", "sent"),
+    [(30, 0), (3600, 0), (-61, 1)],
+    ids=["just now", "by a clock that ran backwards", "a minute later"],
+)
+@pytest.mark.parametrize(
+    "limits", [{"requests_per_minute": 1}, {"tokens_per_minute": 10000}], ids=["requests", "tokens"]
+)
+async def test_a_start_begins_with_the_minute_as_it_was_left(
+    tmp_path: Path, limits: dict[str, int], later: float, sent: int
+) -> None:
+    """A question of about 8,000 tokens, whose reply is not counted: two do not fit the minute."""
+    write_suite(tmp_path, 2, limits={**limits, "run_seconds": 600})
+    first = await judged(tmp_path, limit=1)
+    assert first.tally.sent == 1
+    moved(tmp_path, later)
+    write_suite(tmp_path, 2, limits={**limits, "run_seconds": 600 if sent else 0.5})
+    second = await judged(tmp_path)
+    assert second.tally.sent == sent
+    assert isinstance(second.stopped, StoppedEarly) is not bool(sent)
+
+
+async def test_a_request_is_noted_before_it_is_sent_and_corrected_by_its_reply(
+    tmp_path: Path,
+) -> None:
+    def noted() -> list[int]:
+        with closing(sqlite3.connect(tmp_path / "evenhand.db")) as store:
+            return [tokens for (tokens,) in store.execute("SELECT tokens FROM sendings")]
+
+    before: list[int] = []
+
+    async def answer(question: Question) -> Reply:
+        before.extend(noted())
+        return good_reply(question)
+
+    write_suite(tmp_path, 1, limits={"tokens_per_minute": 10000})
+    await judged(seated(prepared(tmp_path), Scripted(answer)))
+    assert len(before) == 1
+    assert before[0] > 3000
+    assert noted() == [60]
+
+
+async def test_the_minute_of_another_account_is_its_own(tmp_path: Path) -> None:
+    limits = {"requests_per_minute": 1, "run_seconds": 600}
+    for number, address in enumerate(["one", "two"], 1):
+        judge = Scripted(_good)
+        judge.account = address
+        write_suite(tmp_path, 2, limits=limits)
+        summary = await judged(seated(prepared(tmp_path), judge), limit=number)
+        assert summary.tally.sent == 1
+
+
+async def _good(question: Question) -> Reply:
+    return good_reply(question)
+
+
+def test_what_was_sent_is_remembered_by_its_age() -> None:
+    clock = Clock()
+    pace = Pace(VirtualStop(clock), requests_per_minute=2, clock=clock)
+    pace.remember([(10.0, 5), (50.0, 5), (55.0, 5)])
+    # Two of the three must be a minute old, and the last half a minute away.
+    assert pace._pause(1) == 20.0
+    assert [age for age, _ in ages([Sending("a", "b", 1e9, 5)], 5.0)] == [0.0]
+
+
+def test_keys_of_one_address_are_told_apart_and_not_shown() -> None:
+    secrets = [Secret("KEY", f"sk-{letter * 20}", "https://x") for letter in "ab"]
+    names = {str(Account("openai", "https://x", secret)) for secret in [*secrets, None]}
+    assert len(names) == 3
+    assert not any("aaa" in name or "bbb" in name for name in names)

@@ -74,7 +74,7 @@ async def test_a_changed_unit_is_judged_anew_and_its_old_verdict_stays_with_the_
 
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
-    [(p.failing(503), "transport"), (p.never(), "timeout")],
+    [(p.failing(500), "transport"), (p.never(), "timeout")],
     ids=["transport", "timeout"],
 )
 async def test_what_was_lost_is_tried_by_the_next_run(

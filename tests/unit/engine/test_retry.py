@@ -6,12 +6,12 @@ import pytest
 
 from evenhand.engine.attempt import Attempt
 from evenhand.engine.breaker import Breaker
-from evenhand.engine.pace import Pace
 from evenhand.engine.retry import Patience, retried
 from evenhand.engine.stop import Stop, Stopped
+from evenhand.engine.tally import Tally
 from evenhand.errors import CallError, CallLost, CallRejected, JudgeCrashed, StoppedEarly
 from evenhand.exchange import Question, Reply
-from evenhand.limits import ATTEMPTS, BACKOFF_MOST, LOST_IN_A_ROW
+from evenhand.limits import ATTEMPTS, BACKOFF_MOST, LOST_IN_A_ROW, UNREACHABLE_TRIES
 from tests.unit.engine.virtual import Clock, VirtualStop
 
 LOST = CallLost("transport", "lost")
@@ -29,8 +29,7 @@ class Trying:
             self.answer,
             patience=Patience(call_seconds=call_seconds),
             stop=self.stop,
-            pace=Pace(self.stop, clock=self.clock),
-            breaker=Breaker(self.stop),
+            breaker=Breaker(self.stop, Tally(), "judge"),
             notice=lambda message: None,
         )
 
@@ -97,3 +96,37 @@ async def test_many_lost_calls_in_a_row_stop_the_run(loss: CallError) -> None:
         with pytest.raises(type(loss)):
             await trying.run()
     assert isinstance(trying.stop.cause, StoppedEarly)
+
+
+# Nobody there
+
+ABSENT = CallLost("transport", "refused", is_unreachable=True)
+
+
+async def test_a_judge_that_was_never_there_is_told_after_a_few_tries_and_the_unit_is_pending() -> (
+    None
+):
+    trying = Trying(ABSENT)
+    with pytest.raises(Stopped):
+        await trying.run()
+    assert len(trying.tried) == UNREACHABLE_TRIES
+    assert trying.clock.now - 1000 <= 1.5
+    assert isinstance(trying.stop.cause, StoppedEarly)
+
+
+async def test_a_judge_that_goes_away_for_a_while_is_tried_as_often_as_any() -> None:
+    trying = Trying(None, *[ABSENT] * (ATTEMPTS - 1), None)
+    await trying.run()
+    await trying.run()
+    assert len(trying.tried) == 1 + ATTEMPTS
+    assert not trying.stop.thrown
+
+
+async def test_a_loss_that_is_final_is_not_tried_again_and_counts() -> None:
+    trying = Trying(CallLost("transport", "no", is_final=True))
+    for _ in range(LOST_IN_A_ROW):
+        assert not trying.stop.thrown
+        with pytest.raises(CallLost):
+            await trying.run()
+    assert len(trying.tried) == LOST_IN_A_ROW
+    assert trying.stop.thrown

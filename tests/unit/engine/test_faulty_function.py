@@ -1,0 +1,49 @@
+"""A function of the user's that does what no judge should: each fault ends one judgment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.suites import JUDGE, evenhand_here, judged, stored, write_suite
+
+FAULTS = {
+    "number 1 ": "sys.exit(3)",
+    "number 2 ": "raise KeyboardInterrupt",
+    "number 3 ": "raise GeneratorExit",
+    "number 4 ": "raise asyncio.CancelledError",
+    "number 5 ": "raise BaseException('all of it')",
+    "number 6 ": "return b'{}'",
+    "number 7 ": "return Text(reply(messages))",
+}
+LINES = "".join(f"    if {mark!r} in text:\n        {fault}\n" for mark, fault in FAULTS.items())
+FAULTY = f"""{JUDGE}
+import asyncio, sys
+
+class Text(str):
+    pass
+
+async def faulty(messages, schema, params):
+    text = messages[-1]["content"]
+{LINES}    return reply(messages)
+
+def faulty_plain(messages, schema, params):
+    text = messages[-1]["content"]
+{LINES}    return reply(messages)
+"""
+
+
+async def test_each_fault_ends_one_judgment_and_the_run_goes_on(tmp_path: Path) -> None:
+    for name in ("faulty", "faulty_plain"):
+        folder = write_suite(tmp_path / name, 12, {"model": f"python/judge:{name}"}, judge=FAULTY)
+        summary = await judged(folder)
+        assert summary.stopped is None
+        assert (summary.counts.verdicts, summary.counts.failures) == (6, {"judge_crash": 6})
+        assert summary.counts.pending == 0
+
+
+def test_a_command_ends_as_it_should(tmp_path: Path) -> None:
+    write_suite(tmp_path, 12, {"model": "python/judge:faulty"}, judge=FAULTY)
+    ended = evenhand_here("run", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    crashed = [row for row in stored(tmp_path) if row["reason"] == "judge_crash"]
+    assert len(crashed) == 6
