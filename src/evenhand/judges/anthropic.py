@@ -13,7 +13,8 @@ from evenhand.jsontext import compact
 from evenhand.judges.complaint import is_object
 from evenhand.judges.dialect import SCHEMA, Dialect
 from evenhand.judges.provider import JudgeOptions, Provider
-from evenhand.judges.remote import Decoded, RemoteJudge, count, text_of
+from evenhand.judges.remote import Decoded, RemoteJudge, text_of
+from evenhand.judges.usage import usage_of
 
 HOTTEST = 1.0
 _FINISH: dict[str, Finish] = {
@@ -69,10 +70,9 @@ def _usage(counts: Any) -> Usage:
     """`input_tokens` leaves out what was read from a cache or written to one."""
     if not is_object(counts):
         return Usage()
-    fresh, cached = count(counts.get("input_tokens")), count(counts.get("cache_read_input_tokens"))
-    stored = count(counts.get("cache_creation_input_tokens")) or 0
-    return Usage(
-        input_tokens=None if fresh is None else fresh + (cached or 0) + stored,
-        output_tokens=count(counts.get("output_tokens")),
-        cached_tokens=cached or 0,
+    cached, stored = (
+        0 if (count := counts.get(f"cache_{name}_input_tokens")) is None else count
+        for name in ("read", "creation")
     )
+    read = [counts.get("input_tokens"), cached, stored]
+    return usage_of(read, [counts.get("output_tokens")], cached)

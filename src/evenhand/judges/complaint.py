@@ -8,14 +8,13 @@ that was not scrubbed.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
-from evenhand.judges.http import Answered
+from evenhand.judges.http import Answered, loaded
 from evenhand.judges.pause import span
 
 # A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here.
@@ -42,10 +41,13 @@ _QUOTA = re.compile(
     re.IGNORECASE,
 )
 _BAD_KEY = re.compile(r"API_KEY_INVALID|API key (not valid|expired)", re.IGNORECASE)
-_BUSY = frozenset((408, 409, 425, 429))
+_TRIED_AGAIN = frozenset((408, 409, 425, 429))
+# 498 and 529 are what Groq and Anthropic say where others say 503.
+_BUSY = frozenset((429, 498, 503, 529))
 # The gateway gave up waiting; the model behind it may have answered.
 _GAVE_UP = frozenset((408, 504, 524))
 _ROUTES = frozenset((404, 405, 410))
+PROXY_WANTS_PASSWORD = 407
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,8 @@ def read_complaint(answered: Answered, scrub: Callable[[str], str]) -> Complaint
         return Complaint(status, scrub(answered.headers.get("Location", "")))
     text = answered.body.decode(errors="replace")
     try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
+        body = loaded(text)
+    except ValueError:
         body = None
     if is_list(body) and body:
         body = body[0]
@@ -121,7 +123,7 @@ def carried(body: Any, status: int, scrub: Callable[[str], str]) -> Complaint | 
 def _complaint(error: Any, status: int, scrub: Callable[[str], str], text: str) -> Complaint:
     message = error if isinstance(error, str) else ": ".join(_sayings(error))
     # Scrubbed once decoded, for escapes can hide a key; and before the cut, which can halve it.
-    words, param = scrub(message or text)[:TEXT_CHARS], scrub(_param(error))
+    words, param = scrub(message or text)[:TEXT_CHARS], scrub(_param(error))[:TEXT_CHARS]
     return Complaint(status, words, param, _pause(error))
 
 
@@ -182,23 +184,53 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a provider asks for beside its complaint: a pause in seconds, another try or none; and a
+    pause that cannot be meant, in its own words."""
+
+    pause: float | None = None
+    should_retry: bool | None = None
+    not_followed: str = ""
+
+
 def error_for(
-    complaint: Complaint, recipient: Recipient, *, pause: float | None, proven: bool
+    complaint: Complaint, recipient: Recipient, wishes: Wishes, *, proven: bool
 ) -> CallError | ProviderRefused:
     """The error that a complaint amounts to. `proven` says that this judge has answered before."""
     status, words = complaint.status, f"HTTP {complaint.status}: {quoted(complaint.text)}"
     if 300 <= status < 400:
         return _redirected(recipient, complaint)
+    if status == PROXY_WANTS_PASSWORD:
+        return proxy_refusal()
     if status in (400, 403, 429) and complaint.quota:
         return ProviderRefused(f"the quota is used up: {words}", advice=_billing(recipient))
     if status <= 500 and complaint.overflow and _too_big(complaint):
         return CallRejected("context_overflow", f"the question does not fit the model: {words}")
-    if status in _BUSY or status >= 500 or status < 300:
-        billed = status in _GAVE_UP or status < 300
-        return CallLost("transport", words, retry_after=pause, billed=billed)
+    if status in _TRIED_AGAIN | _BUSY or status >= 500 or status < 300:
+        return _lost(complaint, wishes, words)
     if complaint.filtered and status not in (401, 402, 404):
         return CallRejected("filtered", f"the provider's filter stopped the question: {words}")
-    return _refused(complaint, recipient, words, proven)
+    refused = _refused(complaint, recipient, words, proven)
+    is_clear = complaint.bad_key or status == 402 or status in _ROUTES
+    # A key, a bill and an address are not mended by trying again, whatever a gateway says.
+    return _lost(complaint, wishes, words) if wishes.should_retry and not is_clear else refused
+
+
+def _lost(complaint: Complaint, wishes: Wishes, words: str) -> CallLost:
+    status = complaint.status
+    if wishes.not_followed:
+        words += f"; the pause that it asks for, {quoted(wishes.not_followed)}, cannot be meant"
+    if wishes.should_retry is False:
+        words += "; it asks not to be tried again"
+    return CallLost(
+        "transport",
+        words,
+        retry_after=wishes.pause,
+        billed=status in _GAVE_UP or status < 300,
+        is_busy=status in _BUSY,
+        is_final=wishes.should_retry is False,
+    )
 
 
 def _too_big(complaint: Complaint) -> bool:
@@ -218,6 +250,14 @@ def _refused(
     if proven:
         return CallRejected("transport", f"the provider refuses this question: {words}")
     return ProviderRefused(f"the provider refuses the request: {words}", advice=_route(recipient))
+
+
+def proxy_refusal() -> ProviderRefused:
+    """What a 407 means: a proxy on the way wants a password, and nothing was sent further."""
+    return ProviderRefused(
+        "the proxy wants a user name and a password: HTTP 407",
+        advice="Set https_proxy (or http_proxy) to http://user:password@host:port.",
+    )
 
 
 def _redirected(recipient: Recipient, complaint: Complaint) -> ProviderRefused:

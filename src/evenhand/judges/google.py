@@ -13,7 +13,8 @@ from evenhand.judges.complaint import is_object
 from evenhand.judges.dialect import PLAIN, SCHEMA, Dialect
 from evenhand.judges.logprobs import Token, token
 from evenhand.judges.provider import JudgeOptions, Provider
-from evenhand.judges.remote import Decoded, RemoteJudge, count, text_of
+from evenhand.judges.remote import Decoded, RemoteJudge, one_reply, text_of
+from evenhand.judges.usage import usage_of
 
 _ROLES = {"user": "user", "assistant": "model"}
 _FINISH: dict[str, Finish] = {
@@ -62,16 +63,19 @@ class GoogleJudge(RemoteJudge):
         usage, model = _usage(body.get("usageMetadata")), text_of(body.get("modelVersion"))
         if not body.get("candidates") and body["promptFeedback"]["blockReason"]:
             return Decoded("", "filtered", usage, model)
-        candidate = body["candidates"][0]
-        parts = (candidate.get("content") or {}).get("parts") or []
-        listed = candidate.get("logprobsResult")
-        return Decoded(
-            text="".join(p.get("text", "") for p in parts if not p.get("thought")),
-            finish=_FINISH.get(candidate.get("finishReason"), "stop"),
-            usage=usage,
-            model=model,
-            tokens=_tokens(listed) if listed else (),
-        )
+        return one_reply([_chosen(candidate, usage, model) for candidate in body["candidates"]])
+
+
+def _chosen(candidate: Any, usage: Usage, model: str) -> Decoded:
+    parts = (candidate.get("content") or {}).get("parts") or []
+    listed = candidate.get("logprobsResult")
+    return Decoded(
+        text="".join(p.get("text", "") for p in parts if not p.get("thought")),
+        finish=_FINISH.get(candidate.get("finishReason"), "stop"),
+        usage=usage,
+        model=model,
+        tokens=_tokens(listed) if listed else (),
+    )
 
 
 def _part(message: Message) -> dict[str, str]:
@@ -80,16 +84,10 @@ def _part(message: Message) -> dict[str, str]:
 
 def _usage(counts: Any) -> Usage:
     """Thoughts are billed as output; a field that would be zero is left out."""
-    if not is_object(counts) or count(counts.get("promptTokenCount")) is None:
+    if not is_object(counts) or counts.get("promptTokenCount") is None:
         return Usage()
-    reply, thoughts = (
-        count(counts.get(name, 0)) for name in ("candidatesTokenCount", "thoughtsTokenCount")
-    )
-    return Usage(
-        input_tokens=count(counts["promptTokenCount"]),
-        output_tokens=None if reply is None or thoughts is None else reply + thoughts,
-        cached_tokens=count(counts.get("cachedContentTokenCount")) or 0,
-    )
+    written = [counts.get(name, 0) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
+    return usage_of([counts["promptTokenCount"]], written, counts.get("cachedContentTokenCount"))
 
 
 def _tokens(listed: Any) -> list[Token]:

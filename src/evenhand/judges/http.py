@@ -7,6 +7,7 @@ which is loaded with the first request: whoever only looks at a suite sends none
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 import urllib.request
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yarl import URL
 
-from evenhand import limits
+from evenhand import jsontext, limits
 from evenhand.errors import UsageError, quoted
 from evenhand.judges.secrets import Secret
 
@@ -53,11 +54,14 @@ class HttpClient:
         self._key_header, self._key_prefix = key_header, key_prefix
         self._own_headers, self._most_bytes = headers or {}, most_bytes
         self._proxy = proxy_for(url, environment)
+        self._proxy_secret = _proxy_secret(self._proxy)
         self._session: Session | None = None
 
     def scrub(self, text: str) -> str:
-        """`text` without the key."""
-        return text if self._secret is None else self._secret.scrub(text)
+        """`text` without the key, and without the password of the proxy."""
+        for secret in (self._secret, self._proxy_secret):
+            text = text if secret is None else secret.scrub(text)
+        return text
 
     async def post(self, body: bytes) -> Answered:
         """Send `body` once. Raises CallLost or ProviderRefused where no answer came."""
@@ -97,7 +101,17 @@ class HttpClient:
         return headers
 
 
+def loaded(text: str) -> Any:
+    """The value of a body that came from outside; raises ValueError, before anything is built of
+    one that nests too deep or holds too many values."""
+    jsontext.require_bounds(text, limits.STORED_DEPTH, limits.BODY_ELEMENTS)
+    return json.loads(text)
+
+
 EXAMPLE = "It looks like https://host/v1; a key stands in the environment, not in the URL."
+
+
+_HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+(%25\w+)?", re.IGNORECASE)
 
 
 def base_url(text: str, *, where: str) -> URL:
@@ -124,18 +138,26 @@ def _fault(url: URL) -> str:
         return "is not an http or https URL"
     # The resolver raises UnicodeError, a ValueError, for a label it cannot encode.
     url.host.encode("idna")
+    if not _HOST.fullmatch(url.raw_host or ""):
+        return "has a host with a character that no host has"
     if url.user is not None or url.password is not None:
         return "carries a user name or password"
     return "carries a query or fragment" if url.raw_query_string or url.raw_fragment else ""
 
 
 def is_loopback(url: URL) -> bool:
-    """Whether `url` leads to this machine."""
+    """Whether `url` leads to this machine, whatever a name server says."""
     host = url.host or ""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        return host == "localhost"
+
+
+def _proxy_secret(proxy: str | None) -> Secret | None:
+    """The password of a proxy."""
+    password = URL(proxy).password if proxy else None
+    return Secret("the password of the proxy", password, "") if password else None
 
 
 def proxy_for(url: URL, environment: Mapping[str, str]) -> str | None:
@@ -149,11 +171,26 @@ def proxy_for(url: URL, environment: Mapping[str, str]) -> str | None:
     bypassed: Any = getattr(urllib.request, "proxy_bypass_environment")  # noqa: B009
     if bypassed(f"{url.host}:{url.port}", {"no": spared}):
         return None
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if not proxy.startswith(("http://", "https://")):
+    return _proxy_url(proxy.strip(), name)
+
+
+def _proxy_url(text: str, name: str) -> str:
+    """A proxy as a URL. Raises UsageError, which never shows it: it may hold a password."""
+    text = text if "://" in text else f"http://{text}"
+    try:
+        is_usable = _is_proxy(URL(text))
+    except ValueError:
+        is_usable = False
+    if not is_usable:
         raise UsageError(
-            "only http and https proxies are supported",
+            "this is no http or https proxy",
             where=name,
-            advice="Set it to http://host:port, or list the provider's host in no_proxy.",
+            advice="Set it to http://host:port or http://user:password@host:port (with % escapes"
+            " where the password has signs), or list the provider's host in no_proxy.",
         )
-    return proxy
+    return text
+
+
+def _is_proxy(url: URL) -> bool:
+    has_host = url.scheme in ("http", "https") and _HOST.fullmatch(url.raw_host or "")
+    return bool(has_host) and url.raw_path in ("", "/") and not url.raw_query_string

@@ -4,6 +4,7 @@ llama.cpp, gateways."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,9 @@ from evenhand.judges.complaint import is_list, is_object
 from evenhand.judges.dialect import Dialect, dialect_for, response_format
 from evenhand.judges.logprobs import Token, token
 from evenhand.judges.provider import JudgeOptions, Provider
-from evenhand.judges.remote import Decoded, RemoteJudge, count, text_of
+from evenhand.judges.remote import Decoded, RemoteJudge, one_reply, text_of
+from evenhand.judges.usage import usage_of
+from evenhand.limits import TOKENS_MOST
 
 _FINISH: dict[str, Finish] = {"length": "length", "content_filter": "filtered"}
 
@@ -46,20 +49,24 @@ class OpenAIJudge(RemoteJudge):
         return settings
 
     def _decode(self, body: Any) -> Decoded:
-        choice = body["choices"][0]
-        message = choice["message"]
-        finish = choice.get("finish_reason")
-        if finish == "error":
-            raise KeyError
-        refusal = text_of(message.get("refusal"))
-        listed = choice.get("logprobs")
-        return Decoded(
-            text=refusal or _text(message.get("content")),
-            finish="refused" if refusal else _FINISH.get(finish, "stop"),
-            usage=_usage(body.get("usage")),
-            model=_served_by(body),
-            tokens=_tokens(listed) if listed else (),
-        )
+        usage, model = _usage(body.get("usage")), _served_by(body)
+        return one_reply([_chosen(choice, usage, model) for choice in body["choices"]])
+
+
+def _chosen(choice: Any, usage: Usage, model: str) -> Decoded:
+    message = choice["message"]
+    finish = choice.get("finish_reason")
+    if finish == "error":
+        raise KeyError
+    refusal = text_of(message.get("refusal"))
+    listed = choice.get("logprobs")
+    return Decoded(
+        text=refusal or _text(message.get("content")),
+        finish="refused" if refusal else _FINISH.get(finish, "stop"),
+        usage=usage,
+        model=model,
+        tokens=_tokens(listed) if listed else (),
+    )
 
 
 def _turn(message: Message) -> str:
@@ -97,11 +104,19 @@ def _usage(counts: Any) -> Usage:
         return Usage()
     details = counts.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if is_object(details) else None
-    return Usage(
-        input_tokens=count(counts.get("prompt_tokens")),
-        output_tokens=count(counts.get("completion_tokens")),
-        cached_tokens=count(cached) or 0,
-    )
+    usage = usage_of([counts.get("prompt_tokens")], [counts.get("completion_tokens")], cached)
+    return _with_thoughts(usage, counts.get("total_tokens"))
+
+
+def _with_thoughts(usage: Usage, total: Any) -> Usage:
+    """Some services (Grok, Gemini's compatible one) leave thoughts out of `completion_tokens`, and
+    bill them: the total has them."""
+    if usage.input_tokens is None or usage.output_tokens is None or type(total) is not int:
+        return usage
+    written = total - usage.input_tokens
+    if not usage.output_tokens < written <= TOKENS_MOST:
+        return usage
+    return replace(usage, output_tokens=written)
 
 
 def _tokens(listed: Any) -> list[Token]:

@@ -1,4 +1,5 @@
-"""How long a provider asks to wait, from the headers of its answer, in all their spellings.
+"""What a provider asks for beside its error, from the headers of its answer in all their spellings:
+how long to wait, and whether to try again at all.
 
 Total: whatever the headers hold, the result is a sane number of seconds or None.
 """
@@ -13,7 +14,7 @@ from email.utils import parsedate_to_datetime
 
 # A pause beyond a month is a mistake (a time stamp, an overflow), not a wish.
 ABSURD_SECONDS = 31 * 24 * 3600.0
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SPAN = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -27,6 +28,18 @@ def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
         seconds = _number(wish)
         return _until(wish, headers.get("Date")) if seconds is None else seconds
     return _reset(headers) if status == 429 else None
+
+
+def not_followed(headers: Mapping[str, str]) -> str:
+    """The wish to wait that cannot be meant (no time, or one in the past or beyond a month), as it
+    stands there; empty where there is none."""
+    wish = headers.get("Retry-After") or headers.get("retry-after-ms") or ""
+    return wish if wish and retry_after(0, headers) is None else ""
+
+
+def should_retry(headers: Mapping[str, str]) -> bool | None:
+    """Whether the provider says that another try makes sense; None where it does not say."""
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
 
 
 def _number(text: str | None) -> float | None:

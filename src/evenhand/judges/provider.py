@@ -7,9 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evenhand.errors import UsageError
 from evenhand.exchange import Judge
+
+if TYPE_CHECKING:
+    from evenhand.judges.trust import Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +22,7 @@ class JudgeOptions:
 
     name: str
     base_url: str | None
+    """The address that the suite's file, or the user's own call, gives."""
     temperature: float | None
     max_tokens: int
     seed: int
@@ -26,6 +31,10 @@ class JudgeOptions:
     environment: Mapping[str, str]
     notify: Callable[[str], None]
     probabilities: bool = False
+    base_url_place: str = ""
+    """Where in the suite's file the address stands; empty where the user's call gives it."""
+    trust: Trust | None = None
+    """What the user says about keys and hosts; without it, what they allowed before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +75,8 @@ class Provider:
     """Whether it can tell log-probabilities."""
     needs_model: bool = True
     """Whether a name must say which model; else the provider's name alone is one."""
+    runs_code: bool = False
+    """Whether its models are code of the suite's, which is run when they are asked."""
     file_ending: str | None = None
     """Models whose names end so are files of the user's; with an empty one all are."""
     model_starts: tuple[str, ...] = ()

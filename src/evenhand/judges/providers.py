@@ -147,6 +147,12 @@ _RECORDS = (
         has_probabilities=False,
         file_ending="",
     ),
-    Provider(name="python", opener=_python, is_billed=False, has_probabilities=False),
+    Provider(
+        name="python",
+        opener=_python,
+        is_billed=False,
+        has_probabilities=False,
+        runs_code=True,
+    ),
 )
 PROVIDERS: Final = {provider.name: provider for provider in _RECORDS}

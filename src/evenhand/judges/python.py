@@ -4,7 +4,8 @@
 
 `messages` is a list of `{"role", "content"}`, `params` has temperature, max_tokens, seed, round,
 order, repeat and reask. The function may raise the call errors of `evenhand.errors`; whatever else
-goes wrong in it costs one call and never the run. The text of its module is part of its identity.
+it raises or returns, and where it never does, costs one call and never the run: it runs apart. The
+text of its module is part of its identity.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from evenhand.errors import (
     quoted,
 )
 from evenhand.exchange import Question, Reply, Style
+from evenhand.judges.apart import Apart, Outcome
 from evenhand.judges.sampling import sampling, storable
 
 ADVICE = "Name it as python/module:function; the module lies in the suite's folder or is installed."
@@ -62,7 +64,7 @@ class PythonJudge:
         self.name = name
         self.account: Hashable = ("python", target)
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
-        self._seconds = attempt_seconds
+        self._seconds, self._apart = attempt_seconds, Apart()
         module, _, function = target.partition(":")
         if not all(part.isidentifier() for part in (*module.split("."), function)):
             raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
@@ -96,30 +98,33 @@ class PythonJudge:
         schema = question.schema.value if question.schema else None
         params = self._params(question)
         sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
-        clock = asyncio.timeout(self._seconds)
+        function = self._function
         try:
-            async with clock:
-                text = await self._called(messages, schema, params)
-        except (CallError, EvenhandError):
-            raise
-        except Exception as error:
-            if isinstance(error, TimeoutError) and clock.expired():
-                fault = f"{self.name} did not return within {self._seconds:g} s"
-                raise CallLost("timeout", fault, billed=True) from None
-            raise JudgeCrashed(self._crash(error)) from error
-        if not isinstance(text, str):
-            raise JudgeCrashed(f"{self.name} returned {type(text).__name__}, not str")
-        return Reply(text=storable(text), model=self.name, sampling=sampled)
+            async with asyncio.timeout(self._seconds):
+                outcome = await self._apart.call(function, messages, schema, params)
+        except TimeoutError:
+            await self._apart.leave_stuck()
+            fault = f"{self.name} did not return within {self._seconds:g} s"
+            raise CallLost("timeout", fault, billed=True) from None
+        return Reply(text=storable(self._text(outcome)), model=self.name, sampling=sampled)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """End the thread that the function ran in."""
+        self._apart.close()
 
-    async def _called(self, *arguments: Any) -> Any:
-        """The function's result; one that is not async runs in a thread."""
-        if inspect.iscoroutinefunction(self._function):
-            return await self._function(*arguments)
-        result = await asyncio.to_thread(self._function, *arguments)
-        return await result if inspect.isawaitable(result) else result
+    def _text(self, outcome: Outcome) -> str:
+        """The text that a call came to; raises JudgeCrashed, or a call error of the function's."""
+        value, error = outcome
+        if isinstance(error, CallError | EvenhandError):
+            raise error
+        if error is not None:
+            raise JudgeCrashed(self._crash(error)) from error
+        if inspect.iscoroutine(value):
+            value.close()  # or its end would be told as never awaited
+        if not issubclass(type(value), str):
+            raise JudgeCrashed(f"{self.name} returned {type(value).__name__}, not str")
+        # A subclass may say anything about itself, and no store takes it.
+        return str.__str__(value)
 
     def _params(self, question: Question) -> dict[str, Any]:
         place = (question.round, question.repeat)
@@ -133,9 +138,8 @@ class PythonJudge:
             "reask": question.reask,
         }
 
-    def _crash(self, error: Exception) -> str:
-        fault = f"{type(error).__name__}: {quoted(error)}"
-        return f"{self.name} failed at {_location(error, self._file)}: {fault}"
+    def _crash(self, error: BaseException) -> str:
+        return f"{self.name} failed at {_location(error, self._file)}: {_fault(error)}"
 
 
 def _source_file(name: str, folder: Path) -> Path | None:
@@ -167,7 +171,9 @@ def _imported(name: str, folder: Path) -> ModuleType:
             fault = f"there is no module {quoted(name)}"
             raise UsageError(fault, where=place, advice=ADVICE) from None
         raise _unimportable(error, file) from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _unimportable(error, file) from error
 
 
@@ -189,7 +195,7 @@ def _loaded(name: str, file: Path) -> ModuleType:
 
 
 def _unimportable(error: BaseException, file: Path) -> UsageError:
-    fault = f"the module cannot be imported: {type(error).__name__}: {quoted(error)}"
+    fault = f"the module cannot be imported: {_fault(error)}"
     return UsageError(fault, where=_location(error, str(file)), advice="Correct it, and run again.")
 
 
@@ -199,8 +205,17 @@ def _location(error: BaseException, file: str) -> str:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
     in_file = [frame for frame in frames if frame.filename == file]
-    deepest = (in_file or list(frames))[-1]
-    return f"{deepest.filename}:{deepest.lineno}"
+    deepest = next(reversed(in_file or frames), None)
+    return f"{deepest.filename}:{deepest.lineno}" if deepest else file
+
+
+def _fault(error: BaseException) -> str:
+    """An exception in words, also one whose own words cannot be had."""
+    try:
+        words = quoted(error)
+    except Exception:
+        words = "without words that could be read"
+    return f"{type(error).__name__}: {words}"
 
 
 def _source_hash(file: str) -> str:

@@ -8,7 +8,6 @@ This is the hot path: the body is dumped once, the answer parsed once.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -20,16 +19,24 @@ from yarl import URL
 from evenhand import limits
 from evenhand.errors import AskAgain, CallError, CallLost, KeyMissing, ProviderRefused
 from evenhand.exchange import Finish, Message, Question, Reply, Schema, Style, Usage
-from evenhand.jsontext import compact
-from evenhand.judges.address import address_of, first_set
-from evenhand.judges.complaint import Complaint, Recipient, carried, error_for, read_complaint
+from evenhand.jsontext import canonical, compact, parse
+from evenhand.judges.address import address_of, passage_of
+from evenhand.judges.complaint import (
+    Complaint,
+    Recipient,
+    Wishes,
+    carried,
+    error_for,
+    read_complaint,
+)
 from evenhand.judges.dialect import MOST_LOGPROBS, Dialect
-from evenhand.judges.http import Answered, HttpClient
+from evenhand.judges.http import Answered, HttpClient, loaded
 from evenhand.judges.logprobs import Token, odds
-from evenhand.judges.pause import retry_after
+from evenhand.judges.pause import not_followed, retry_after, should_retry
 from evenhand.judges.provider import JudgeOptions, Provider
 from evenhand.judges.sampling import sampling, storable
 from evenhand.judges.secrets import Account, key_from
+from evenhand.judges.trust import Trust, TrustedHosts
 
 # Bodies differ in their messages; the rest of them is kept for this many schemas.
 TAILS_KEPT = 64
@@ -66,10 +73,12 @@ class RemoteJudge(ABC):
     def __init__(
         self, provider: Provider, options: JudgeOptions, model: str, dialect: Dialect
     ) -> None:
-        environment = options.environment
-        url = address_of(provider, options.base_url, environment, model)
-        key_name = first_set(environment, provider.key_names)
+        environment, address = options.environment, address_of(provider, options, model)
+        url, passage = address.url, passage_of(provider, options, address)
+        key_name = passage.key_name
         secret = key_from(environment, key_name, str(url.origin()))
+        if secret is not None and not secret.is_placeholder:
+            (options.trust or Trust(TrustedHosts())).check(passage)
         self.name = options.name
         self.account: Hashable = Account(provider.name, str(url), secret)
         self._model, self._max_tokens = model, options.max_tokens
@@ -210,8 +219,12 @@ class RemoteJudge(ABC):
         if isinstance(outcome, CallLost):
             return outcome
         pause = retry_after(outcome.status, headers)
-        pause = outcome.pause if pause is None else pause
-        return error_for(outcome, self._recipient, pause=pause, proven=self._proven)
+        wishes = Wishes(
+            pause=outcome.pause if pause is None else pause,
+            should_retry=should_retry(headers),
+            not_followed=self._client.scrub(not_followed(headers)),
+        )
+        return error_for(outcome, self._recipient, wishes, proven=self._proven)
 
 
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError)
@@ -222,10 +235,10 @@ def _parsed(body: bytes) -> Any:
     if not body:
         return _nonsense("an empty body")
     try:
-        return json.loads(body.decode().removeprefix("\ufeff"))
+        return loaded(body.decode().removeprefix("\ufeff"))
     except UnicodeDecodeError:
         return _nonsense("a body that is no UTF-8")
-    except (ValueError, RecursionError):
+    except ValueError:
         return _nonsense("a body that is no JSON")
 
 
@@ -233,11 +246,27 @@ def _nonsense(what: str) -> CallLost:
     return CallLost("transport", f"the provider answered 200 with {what}", billed=True)
 
 
+def one_reply(choices: Sequence[Decoded]) -> Decoded:
+    """The reply that an answer of several choices amounts to; one was asked for. Equal ones are
+    one; different ones stand one after the other, so that two verdicts are seen as two."""
+    first = choices[0]
+    if len(choices) == 1:
+        return first
+    texts = {_meaning(choice.text): choice.text for choice in reversed(choices)}
+    finish = next((choice.finish for choice in choices if choice.finish != "stop"), first.finish)
+    if len(texts) == 1 and finish == first.finish:
+        return first
+    return first._replace(text="\n\n".join(reversed(texts.values())), finish=finish, tokens=())
+
+
+def _meaning(text: str) -> str:
+    """A text as far as it matters: of JSON what it says, of anything else what it is."""
+    try:
+        return canonical(parse(text))
+    except ValueError:
+        return text.strip()
+
+
 def text_of(value: Any) -> str:
     """A decoded value that should be a string; empty where it is none."""
     return value if isinstance(value, str) else ""
-
-
-def count(value: Any) -> int | None:
-    """A decoded value that should be a number of tokens; None where it is none."""
-    return value if type(value) is int and value >= 0 else None

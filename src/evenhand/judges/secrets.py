@@ -1,19 +1,23 @@
 """Keys: each is bound to the one origin it was meant for and shows its value nowhere else.
 
-A key comes from the environment alone, never from a suite or a command line. It goes to the
-service's own host, or to the `base_url` that the user chose (in the suite or in the environment):
-whoever runs a suite written by others should read its `base_url` first. A redirect is never
-followed. Everything a provider sends back is scrubbed of the key before it is shown or stored.
+A key comes from the environment alone, never from a suite or a command line. Where it may go is
+said in `trust`. A redirect is never followed. Everything a provider sends back is scrubbed of the
+key before it is shown or stored.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import re
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 from evenhand.errors import UsageError
+from evenhand.unseen import UNSEEN
 
 MASK = "[key]"
 
@@ -50,8 +54,18 @@ class Secret:
     def _pair(self) -> tuple[str, str]:
         return self._value, self.origin
 
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether it is a word that stands where a client insists on a key, and no secret."""
+        return self._value.lower() in PLACEHOLDERS
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key is not written anywhere")
+
+    @property
+    def mark(self) -> str:
+        """Four bytes of a hash: too few to find the key by."""
+        return hashlib.blake2b(self._value.encode(), digest_size=4).hexdigest()
 
     def header(self, origin: str, prefix: str = "") -> str:
         """The value of the header that carries the key; for its own origin only."""
@@ -60,11 +74,25 @@ class Secret:
         return Masked(prefix + self._value)
 
     def scrub(self, text: str) -> str:
-        """`text` without the key, in whatever plain encoding it stands there."""
+        """`text` without the key, in whatever plain encoding it stands there, with escapes of JSON,
+        URLs or HTML or hidden characters in it, too: whoever reads the text decodes it."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
-        return text
+        return self._unescaped(text) if self._forms and _has_escapes(text) else text
+
+    def _unescaped(self, text: str) -> str:
+        spans: set[tuple[int, int]] = set()
+        layers: list[_Layer] = []
+        while len(layers) < DEEPEST_ESCAPES:
+            layers.append(_decoded(layers[-1].text if layers else text))
+            if not layers[-1].places:
+                break
+            for form in self._forms:
+                spans.update(
+                    _source(layers, at, len(form)) for at in _places(layers[-1].text, form)
+                )
+        return _masked(text, sorted(spans))
 
 
 class Account(NamedTuple):
@@ -73,6 +101,12 @@ class Account(NamedTuple):
     provider: str
     address: str
     secret: Secret | None = None
+
+    def __str__(self) -> str:
+        """The same in every process, and without the key: only enough of a hash of it to tell a
+        few keys of one user apart."""
+        mark = "" if self.secret is None else self.secret.mark
+        return f"{self.provider} {self.address} {mark}"
 
 
 class Masked(str):
@@ -96,6 +130,107 @@ def key_from(environment: Mapping[str, str], name: str, origin: str) -> Secret |
             advice="Copy the key again, without quotation marks, blanks or line breaks.",
         )
     return Secret(name, value, origin)
+
+
+DEEPEST_ESCAPES = 4
+_ESCAPE = re.compile(
+    # A run of backslashes is read once, from its first: from each of them it would be quadratic.
+    r"(?<!\\)\\++(?:u(?:\{0*|0000)?([0-9a-f]{4}|[0-9a-f]{2}(?=\}))\}?|x([0-9a-f]{2})|(/)|\r?\n)"
+    rf"|%([0-9a-f]{{2}})|&#0*([0-9]{{2,6}});|&#x0*([0-9a-f]{{2,5}});|{UNSEEN.pattern}",
+    re.IGNORECASE,
+)
+
+
+_SIGNS = {
+    "\\": re.compile(r"\\(?:u\{?0*[0-9a-fA-F]{2}|[xX][0-9a-fA-F]{2}|[/\r\n]|U00)"),
+    "%": re.compile("%[0-9a-fA-F]{2}"),
+    "&#": re.compile("&#[0-9xX]"),
+}
+"""What each kind of escape begins with: a search for one letter costs a tenth of one for all."""
+
+
+def _has_escapes(text: str) -> bool:
+    """Whether a text may be read otherwise than it stands; asked of every reply, so it is quick."""
+    if any(sign in text and pattern.search(text) for sign, pattern in _SIGNS.items()):
+        return True
+    return not (text.isascii() and text.isprintable()) and UNSEEN.search(text) is not None
+
+
+class _Layer(NamedTuple):
+    """A text with one layer of escapes read, and for each escape, where its character stands now
+    and ends, and where the escape stood before: as much as there are escapes, however long the
+    text."""
+
+    text: str
+    places: array[int]
+    nexts: array[int]
+    starts: array[int]
+    ends: array[int]
+
+    def source(self, at: int) -> tuple[int, int]:
+        """Where the character at a place stood, with its escape."""
+        index = bisect_right(self.places, at) - 1
+        if index < 0:
+            return at, at + 1
+        if at < self.nexts[index]:
+            return self.starts[index], self.ends[index]
+        start = self.ends[index] + at - self.nexts[index]
+        return start, start + 1
+
+
+def _decoded(text: str) -> _Layer:
+    """A text with one layer of escapes read; without places where it holds none."""
+    parts: list[str] = []
+    places, nexts, starts, ends = (array("Q") for _ in range(4))
+    end = length = 0
+    for match in _ESCAPE.finditer(text):
+        character = _meant(match)
+        length += match.start() - end
+        places.append(length)
+        length += len(character)
+        nexts.append(length)
+        parts += text[end : match.start()], character
+        starts.append(match.start())
+        end = match.end()
+        ends.append(end)
+    return _Layer("".join((*parts, text[end:])), places, nexts, starts, ends)
+
+
+def _places(text: str, form: str) -> Iterator[int]:
+    at = text.find(form)
+    while at >= 0:
+        yield at
+        at = text.find(form, at + 1)
+
+
+def _source(layers: list[_Layer], at: int, length: int) -> tuple[int, int]:
+    """Where a part of the last layer stood in the text that the first was read from."""
+    first, last = at, at + length - 1
+    for layer in reversed(layers[1:]):
+        first, last = layer.source(first)[0], layer.source(last)[1] - 1
+    return layers[0].source(first)[0], layers[0].source(last)[1]
+
+
+def _masked(text: str, spans: list[tuple[int, int]]) -> str:
+    """A text with each span masked, once where they overlap."""
+    parts: list[str] = []
+    end = 0
+    for start, stop in spans:
+        if start >= end:
+            parts += text[end:start], MASK
+        end = max(end, stop)
+    return "".join((*parts, text[end:]))
+
+
+def _meant(match: re.Match[str]) -> str:
+    """The character that an escape stands for; none for what is not seen."""
+    unicode, byte, slash, percent, decimal, hexadecimal = match.groups()
+    if slash:
+        return slash
+    if decimal:
+        return chr(int(decimal))
+    digits = unicode or byte or percent or hexadecimal
+    return chr(int(digits, 16)) if digits else ""
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ import aiohttp
 from yarl import URL
 
 from evenhand.errors import CallError, CallLost, ProviderRefused, quoted
+from evenhand.judges.complaint import PROXY_WANTS_PASSWORD, proxy_refusal
 from evenhand.judges.http import Answered
 
 CONNECT_SECONDS = 30.0
@@ -80,17 +81,37 @@ class Session:
     def _lost(self, error: Exception) -> CallError | ProviderRefused:
         host = self._url.host or ""
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return CallLost("timeout", f"no connection to {host} in time")
+            return CallLost("timeout", f"no connection to {host} in time", is_unreachable=True)
         if isinstance(error, TimeoutError):
             waited = f"{host} gave no complete answer within {self._seconds:g} s"
             return CallLost("timeout", waited, billed=True)
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return _untrusted(host, error)
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            return _not_let_through(error.status)
         if isinstance(error, aiohttp.ClientConnectorError):
-            return CallLost("transport", f"cannot connect to {host}: {quoted(error)}")
+            fault = self._scrub(_unreachable(error))
+            return CallLost("transport", fault, is_unreachable=True)
         if isinstance(error, _UnreadableError):
             return CallLost("transport", self._scrub(f"{host} answered with {error}"), billed=True)
-        return CallLost("transport", f"the connection to {host} broke: {_why(error)}", billed=True)
+        fault = self._scrub(f"the connection to {host} broke: {_why(error)}")
+        return CallLost("transport", fault, billed=True)
+
+
+def _unreachable(error: aiohttp.ClientConnectorError) -> str:
+    """Why there is no connection, and what to look at."""
+    place = f"{error.host}:{error.port}"
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"cannot connect to the proxy {place}: {_cause(error)}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"cannot connect to {error.host}: no such host is known"
+    if isinstance(error.os_error, ConnectionRefusedError):
+        return f"cannot connect to {place}: nothing listens there"
+    return f"cannot connect to {place}: {_cause(error)}"
+
+
+def _cause(error: aiohttp.ClientConnectorError) -> str:
+    return quoted(error.os_error.strerror or error.os_error)[1:-1]
 
 
 class _UnreadableError(Exception):
@@ -108,6 +129,13 @@ def _why(error: Exception) -> str:
     return quoted(error)
 
 
+def _not_let_through(status: int) -> CallError | ProviderRefused:
+    """What it comes to that a proxy opens no way: nothing was sent to the provider."""
+    if status == PROXY_WANTS_PASSWORD:
+        return proxy_refusal()
+    return CallLost("transport", f"the proxy opens no connection: HTTP {status}")
+
+
 def _untrusted(host: str, error: Exception) -> ProviderRefused:
     return ProviderRefused(
         f"the certificate of {host} is not trusted: {quoted(error)}",
@@ -117,16 +145,14 @@ def _untrusted(host: str, error: Exception) -> ProviderRefused:
 
 async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     content = response.content
-    first = await content.readany()
-    if content.at_eof():
-        return first
-    parts, size = [first], len(first)
+    parts: list[bytes] = []
+    size = 0
     while part := await content.readany():
         parts.append(part)
         size += len(part)
         if size > most:
             raise _too_large(most)
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _unpacked(data: bytes, encoding: str, most: int) -> bytes:

@@ -123,10 +123,20 @@ async def test_a_refusal_without_a_word_is_an_empty_reply(opened: OpenJudge) -> 
     assert (reply.text, reply.finish) == ("", "refused")
 
 
-@pytest.mark.parametrize("usage", [None, [], {"input_tokens": "9", "output_tokens": -1}])
-async def test_odd_usage_is_unknown(opened: OpenJudge, usage: Any) -> None:
+@pytest.mark.parametrize(
+    ("usage", "claimed"),
+    [
+        (None, ""),
+        ([], ""),
+        (
+            {"input_tokens": "9", "output_tokens": -1},
+            "input str + 0 + 0, output -1, cached 0",
+        ),
+    ],
+)
+async def test_odd_usage_is_unknown(opened: OpenJudge, usage: Any, claimed: str) -> None:
     async with Endpoint(message("well", usage=usage)) as endpoint:
-        assert (await answered(opened(NAME, endpoint.url))).usage == Usage()
+        assert (await answered(opened(NAME, endpoint.url))).usage == Usage(claimed=claimed)
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import socket
 import zlib
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 
 import pytest
 from yarl import URL
 
 from evenhand import limits
-from evenhand.errors import CallLost, UsageError
+from evenhand.errors import CallLost, ProviderRefused, UsageError
+from evenhand.exchange import Message, Question
+from evenhand.judges import JudgeOptions, open_judge
 from evenhand.judges.http import HttpClient, base_url, is_loopback, proxy_for
 from tests.provider import Provider, completion, flooding, sending
 
@@ -45,6 +50,17 @@ async def test_one_byte_too_many_is_refused() -> None:
     async with Provider(sending(b"x" * (limits.BODY_BYTES + 1))) as provider:
         with pytest.raises(CallLost, match="the rest was not read"):
             await posted(provider)
+
+
+@pytest.mark.parametrize("size", [11, 5000])
+async def test_the_first_chunk_too_is_held_to_the_limit(size: int) -> None:
+    """It comes with the headers, and may be all there is."""
+    async with Provider(sending(b"x" * size)) as provider:
+        target = URL(provider.url) / "chat" / "completions"
+        opened = HttpClient(target, secret=None, environment={}, seconds=10, most_bytes=10)
+        with pytest.raises(CallLost, match="more than 10 bytes"):
+            await opened.post(b"{}")
+        await opened.close()
 
 
 @pytest.mark.parametrize(
@@ -184,12 +200,14 @@ def test_what_is_no_base_url_is_refused_without_showing_secrets(text: str) -> No
     assert "hidden" not in str(raised.value)
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "[::1]", "a.localhost"])
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "[::1]"])
 def test_this_machine_is_known(host: str) -> None:
     assert is_loopback(URL(f"http://{host}:80/v1"))
 
 
-@pytest.mark.parametrize("host", ["localhost.evil.test", "127.0.0.1.evil.test", "10.0.0.1"])
+@pytest.mark.parametrize(
+    "host", ["localhost.evil.test", "a.localhost", "127.0.0.1.evil.test", "10.0.0.1"]
+)
 def test_other_machines_are_not_this_one(host: str) -> None:
     assert not is_loopback(URL(f"http://{host}/v1"))
 
@@ -226,6 +244,101 @@ def test_a_proxy_may_be_named_without_its_scheme() -> None:
     assert proxy_for(URL("https://h.test/"), {"HTTPS_PROXY": "p:1"}) == "http://p:1"
 
 
-def test_a_proxy_of_another_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match="http and https"):
-        proxy_for(URL("https://h.test/"), {"https_proxy": "socks5://p:1"})
+PASSWORD = "hunter2-of-the-user"
+MISTYPED = (
+    "socks5://user:PASSWORD@p:1",
+    "http:/user:PASSWORD@p:1",
+    "http//user:PASSWORD@p:1",
+    "http://user:PASSWORD@p:port",
+    "http://user:PASSWORD@p:99999",
+    "http://user:PASSWORD@:1",
+    "http://user:PASSWORD@",
+    "http://user:PASSWORD/x@p:1",
+    "http://user:PASSWORD#x@p:1",
+    "http://user:PASSWORD?x@p:1",
+    "http://user:PASSWORD@[::1:3",
+    "http://user:PASSWORD@p\\q:1",
+    "user:PASSWORD@p q",
+)
+
+
+@pytest.mark.parametrize("text", MISTYPED)
+def test_a_proxy_that_is_none_is_refused_without_its_password(text: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        proxy_for(URL("https://h.test/"), {"https_proxy": text.replace("PASSWORD", PASSWORD)})
+    assert raised.value.where == "https_proxy"
+    assert PASSWORD not in f"{raised.value}{raised.value!r}"
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize("url", ["http://host.test/v1", "https://host.test/v1"])
+async def test_a_proxy_that_is_not_there_is_told_without_its_password(url: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    proxy = f"http://user:{PASSWORD}@127.0.0.1:{port}"
+    opened = client(url, environment={"http_proxy": proxy, "https_proxy": proxy})
+    with pytest.raises(CallLost, match="cannot connect") as raised:
+        await opened.post(b"{}")
+    await opened.close()
+    assert PASSWORD not in str(raised.value) and not raised.value.billed
+
+
+async def test_an_address_where_nothing_listens_is_told_in_words() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    opened = client(f"http://127.0.0.1:{port}/v1")
+    with pytest.raises(CallLost) as raised:
+        await opened.post(b"{}")
+    await opened.close()
+    place = f"cannot connect to 127.0.0.1:{port}"
+    assert str(raised.value) == f"{place}: nothing listens there"
+
+
+@pytest.mark.parametrize("echo", [PASSWORD, base64.b64encode(f"u:{PASSWORD}".encode()).decode()])
+async def test_a_proxy_that_echoes_its_password_is_told_without_it(echo: str) -> None:
+    async with Provider(sending(echo.encode(), status=502)) as proxy:
+        address = proxy.url.removesuffix("/v1").replace("//", f"//u:{PASSWORD}@")
+        opened = client("http://host.test/v1", environment={"http_proxy": address})
+        answered = await opened.post(b"{}")
+        await opened.close()
+    assert proxy.calls[0].headers["Proxy-Authorization"]
+    assert echo not in opened.scrub(answered.body.decode())
+
+
+async def _refusing(
+    status: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(f"HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n".encode())
+    await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("status", [407, 403, 502])
+async def test_what_a_proxy_refuses_was_not_paid_for(scheme: str, status: int) -> None:
+    """An answer of the proxy itself, to a request or to the wish for a connection."""
+    server = await asyncio.start_server(partial(_refusing, status), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    options = JudgeOptions(
+        name="openai/m",
+        base_url=f"{scheme}://host.test/v1",
+        temperature=0,
+        max_tokens=9,
+        seed=7,
+        attempt_seconds=10,
+        folder=Path(),
+        environment={f"{scheme}_proxy": f"http://127.0.0.1:{port}"},
+        notify=print,
+    )
+    judge = open_judge(options)
+    with pytest.raises((CallLost, ProviderRefused)) as raised:
+        await judge.answer(Question(messages=(Message("user", "Judge this."),)))
+    await judge.close()
+    server.close()
+    await server.wait_closed()
+    assert not getattr(raised.value, "billed", False)
+    assert isinstance(raised.value, ProviderRefused) or status != 407
+    assert "proxy" in str(raised.value) or scheme == "http"

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.judges.pause import ABSURD_SECONDS, retry_after
+from evenhand.errors import CallLost, ProviderRefused
+from evenhand.judges.pause import ABSURD_SECONDS, not_followed, retry_after
+from tests.dialects import Endpoint
+from tests.provider import failing
+from tests.unit.judges.conftest import OpenJudge, answered
 
 DATE = "Sun, 15 Nov 2026 20:00:00 GMT"
 
@@ -79,3 +83,44 @@ def test_whatever_stands_there_the_pause_is_sane(text: str, date: str | None) ->
         headers = {name: text} if date is None else {name: text, "Date": date}
         pause = retry_after(429, headers)
         assert pause is None or 0 <= pause <= ABSURD_SECONDS
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-test", "anthropic/claude-test", "google/gemini-test"])
+@pytest.mark.parametrize(
+    ("status", "said", "error", "is_final"),
+    [
+        (429, "false", CallLost, True),
+        (503, "False", CallLost, True),
+        (429, "true", CallLost, False),
+        (429, "perhaps", CallLost, False),
+        (400, "true", CallLost, False),
+        (400, "false", ProviderRefused, None),
+        (401, "true", ProviderRefused, None),
+        (404, "true", ProviderRefused, None),
+    ],
+)
+async def test_whether_to_try_again_is_as_the_provider_says(
+    opened: OpenJudge, name: str, status: int, said: str, error: type[Exception], is_final: bool
+) -> None:
+    headers = {"x-should-retry": said}
+    async with Endpoint(failing(status, "Not now.", headers=headers)) as endpoint:
+        with pytest.raises(error) as raised:
+            await answered(opened(name, endpoint.url))
+    if isinstance(raised.value, CallLost):
+        assert raised.value.is_final is is_final
+
+
+@pytest.mark.parametrize("wish", ["1e9", "-3", "nan", "1763236800", "soon"])
+async def test_a_pause_that_cannot_be_meant_is_told_and_not_followed(
+    opened: OpenJudge, wish: str
+) -> None:
+    async with Endpoint(failing(429, "Busy.", headers={"Retry-After": wish})) as endpoint:
+        with pytest.raises(CallLost, match=f'"{wish}", cannot be meant') as raised:
+            await answered(opened("openai/gpt-test", endpoint.url))
+    assert raised.value.retry_after is None
+
+
+@given(st.dictionaries(st.sampled_from(["Retry-After", "retry-after-ms"]), st.text()))
+def test_a_wish_is_followed_or_told(headers: dict[str, str]) -> None:
+    is_silent = not any(headers.values())
+    assert is_silent or retry_after(503, headers) is not None or not_followed(headers)

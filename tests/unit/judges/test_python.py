@@ -139,6 +139,101 @@ async def test_a_function_that_hangs_is_a_timeout(tmp_path: Path) -> None:
     assert lost.value.reason == "timeout"
 
 
+CRASHES = [
+    "raise SystemExit(3)",
+    "raise KeyboardInterrupt",
+    "raise GeneratorExit",
+    "raise StopIteration",
+    "raise StopAsyncIteration",
+    "raise BaseException('all of it')",
+    "raise BaseExceptionGroup('two', [SystemExit(), KeyboardInterrupt()])",
+    "import asyncio; raise asyncio.CancelledError",
+    "raise Unspeakable",
+    "import sys; sys.exit()",
+    "return b'{}'",
+    "return None",
+    "return later()",
+    "return Pretender()",
+    "from evenhand.errors import AskAgain; raise AskAgain",
+]
+AROUND = """
+class Unspeakable(Exception):
+    def __str__(self): raise RuntimeError
+class Pretender:
+    __class__ = str
+async def later(): return later()
+{} judge(m, s, p):
+    {}
+"""
+
+
+@pytest.mark.parametrize("line", CRASHES)
+@pytest.mark.parametrize("form", ["def", "async def"])
+async def test_whatever_is_raised_or_returned_ends_one_call(
+    tmp_path: Path, form: str, line: str
+) -> None:
+    made = judge(tmp_path, AROUND.format(form, line))
+    for _ in range(2):
+        with pytest.raises(JudgeCrashed):
+            await made.answer(question())
+    await made.close()
+
+
+async def test_a_coroutine_that_was_awaited_before_is_a_crash(tmp_path: Path) -> None:
+    source = """
+async def later(): return "once"
+once = later()
+def judge(m, s, p): return once
+"""
+    made = judge(tmp_path, source)
+    assert (await made.answer(question())).text == "once"
+    with pytest.raises(JudgeCrashed, match="RuntimeError"):
+        await made.answer(question())
+
+
+async def test_a_string_of_another_class_is_its_text(tmp_path: Path) -> None:
+    source = """
+class Mine(str):
+    def __str__(self): raise SystemExit
+    def encode(self, *_): raise SystemExit
+async def judge(m, s, p): return Mine("well")
+"""
+    text = (await judge(tmp_path, source).answer(question())).text
+    assert (text, type(text)) == ("well", str)
+
+
+@pytest.mark.parametrize("form", ["def", "async def"])
+async def test_a_function_that_holds_its_thread_for_ever_is_a_timeout_of_one_call(
+    tmp_path: Path, form: str
+) -> None:
+    """The event, which nobody sets, is waited for without giving anybody else a turn."""
+    source = f"""
+import threading
+calls = []
+{form} judge(m, s, p):
+    calls.append(1)
+    if len(calls) == 1:
+        threading.Event().wait()
+    return "well"
+"""
+    made = judge(tmp_path, source, attempt_seconds=0.05)
+    with pytest.raises(CallLost) as lost:
+        await made.answer(question())
+    assert lost.value.reason == "timeout"
+    made._seconds = 600.0
+    assert (await made.answer(question())).text == "well"
+
+
+async def test_all_calls_share_one_event_loop(tmp_path: Path) -> None:
+    """A client or a lock that the module keeps belongs to a loop."""
+    source = """
+import asyncio
+async def judge(m, s, p): return str(id(asyncio.get_running_loop()))
+"""
+    made = judge(tmp_path, source)
+    assert len({(await made.answer(question())).text for _ in range(3)}) == 1
+
+
 async def test_a_timeout_of_its_own_is_a_crash(tmp_path: Path) -> None:
     with pytest.raises(JudgeCrashed, match="TimeoutError"):
         await judge(tmp_path, "async def judge(m, s, p): raise TimeoutError").answer(question())
@@ -171,6 +266,7 @@ async def test_a_lone_surrogate_becomes_storable(tmp_path: Path) -> None:
         ("x = 1\n\ndef judge(:", 3, "SyntaxError"),
         ("import no_such_module_anywhere", 1, "no_such_module_anywhere"),
         ("raise SystemExit(3)", 1, "SystemExit"),
+        ("raise BaseException('oops')", 1, "oops"),
     ],
 )
 def test_a_module_that_cannot_be_imported_is_told_with_its_line(

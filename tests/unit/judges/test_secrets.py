@@ -7,8 +7,10 @@ import base64
 import copy
 import json
 import pickle
+import time
 import traceback
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 import pytest
@@ -175,6 +177,100 @@ def test_no_plain_encoding_of_a_key_survives(key: str, before: bytes, after: byt
     texts += [base64.b64encode(inside).decode(), base64.urlsafe_b64encode(inside).decode()]
     for text in texts:
         assert MASK in secret(key).scrub(f"<{text}>")
+
+
+def _json_escaped(text: str) -> str:
+    return "".join(f"\\u{ord(letter):04x}" for letter in text)
+
+
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "first letter": lambda key: _json_escaped(key[0]) + key[1:],
+    "every letter": _json_escaped,
+    "every other": lambda key: "".join(
+        _json_escaped(letter) if at % 2 else letter for at, letter in enumerate(key)
+    ),
+    "upper case": lambda key: _json_escaped(key).replace("\\u00", "\\u00").upper(),
+    "escaped twice": lambda key: _json_escaped(key).replace("\\", "\\\\"),
+    "escaped thrice": lambda key: _json_escaped(key).replace("\\", "\\\\\\\\"),
+    "slash": lambda key: key.replace("/", "\\/"),
+    "bytes": lambda key: "".join(f"\\x{ord(letter):02x}" for letter in key),
+    "braces": lambda key: "".join(f"\\u{{{ord(letter):x}}}" for letter in key),
+    "percent": lambda key: "".join(f"%{ord(letter):02X}" for letter in key),
+    "one percent": lambda key: f"%{ord(key[0]):02x}{key[1:]}",
+    "percent twice": lambda key: "".join(f"%25{ord(letter):02X}" for letter in key),
+    "decimal": lambda key: "".join(f"&#{ord(letter)};" for letter in key),
+    "hexadecimal": lambda key: "".join(f"&#x{ord(letter):x};" for letter in key),
+    "zero width": "\u200b".join,
+    "soft hyphen": lambda key: f"{key[:9]}\u00ad{key[9:]}",
+    "zero width in JSON": "\\u200b".join,
+    "zero width in braces": "\\u{200b}".join,
+    "zero width in HTML": "&#8203;".join,
+    "zero width in hexadecimal": "&#x200b;".join,
+    "tags in JSON": "\\udb40\\udc61".join,
+    "eight digits": lambda key: "".join(f"\\U{ord(letter):08x}" for letter in key),
+    "base64 in JSON": lambda key: _json_escaped(base64.b64encode(key.encode()).decode()),
+    "percent in JSON": lambda key: _json_escaped("".join(f"%{ord(c):02x}" for c in key)),
+}
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_a_key_is_found_under_escapes(name: str) -> None:
+    """Whoever reads the text decodes it: what is cut is what they would see."""
+    text = f'{{"notes": "é {ESCAPES[name](KEY)} and 100 % more\\n"}}'
+    scrubbed = secret().scrub(text)
+    assert scrubbed == f'{{"notes": "é {MASK} and 100 % more\\n"}}'
+
+
+HIDDEN = (
+    "\u034f\u180e\ufe0f\u2066\u202e\u115f\u3164\u2800\u206a\ufff9\x00\x08\x7f\U000e0061\ue000\u061c"
+)
+
+
+@pytest.mark.parametrize("letter", HIDDEN)
+def test_a_key_is_found_with_unseen_characters_between(letter: str) -> None:
+    assert secret().scrub(f"It is {letter.join(KEY)}, is it?") == f"It is {MASK}, is it?"
+
+
+def test_a_long_reply_takes_little_more_than_itself() -> None:
+    text = "%41" + "a reply of many words " * 50_000
+    tracemalloc.start()
+    try:
+        assert secret().scrub(text) == text
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_run_of_backslashes_is_read_once() -> None:
+    """Counted in sizes: sixteen times the length may cost a hundred times the work of the
+    processor, never the 256 times of reading the run again from each of its characters."""
+    assert _work("%41" + "\\" * 48_000) < 100 * _work("%41" + "\\" * 3_000)
+
+
+def _work(text: str) -> float:
+    start = time.process_time()
+    for _ in range(3):
+        assert secret().scrub(text) == text
+    return time.process_time() - start
+
+
+def test_a_key_that_stands_there_many_times_is_cut_each_time() -> None:
+    escaped = f"%{ord(KEY[0]):02x}{KEY[1:]}"
+    assert secret().scrub(f"{escaped}, \\u0041" * 500) == f"{MASK}, \\u0041" * 500
+
+
+@given(st.text(st.sampled_from("sk-Z8/\\u0073%&#;x{}é\u200b\n"), max_size=60))
+def test_what_holds_no_key_is_left_as_it_is(text: str) -> None:
+    assert secret().scrub(text) == text
+
+
+async def test_a_reply_that_escapes_the_key_is_stored_without_it(judge: MakeJudge) -> None:
+    inside = json.dumps({"notes": "KEY"}).replace("KEY", _json_escaped(KEY))
+    body = json.loads(completion(inside)) | {"model": _json_escaped(KEY)}
+    async with Provider(sending(json.dumps(body).encode())) as provider:
+        reply = await judge(provider.url).answer(question())
+    assert json.loads(reply.text) == {"notes": MASK}
+    assert reply.model == MASK
 
 
 @pytest.mark.parametrize("word", ["EMPTY", "ollama", "none", "x", "12345"])

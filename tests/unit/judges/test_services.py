@@ -288,7 +288,7 @@ async def test_what_the_host_behind_openrouter_refuses_is_adapted_to(opened: Ope
 
 async def test_an_error_nested_without_end_is_read_to_a_depth(opened: OpenJudge) -> None:
     error: dict[str, Any] = {"message": "deep words"}
-    for _ in range(200):
+    for _ in range(40):
         error = {"message": "words", "details": [error]}
     lost = await raised(opened, "openrouter", encoded({"error": error}, 500))
     assert isinstance(lost, CallLost)

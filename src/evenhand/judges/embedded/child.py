@@ -2,7 +2,8 @@
 
 In: `{"load": {...}}` once, then `{"ask": {...}}` at a time. Out: `{"beat": true}` as a sign of life
 while it works, then `{"ready": ...}`, `{"reply": ...}`, `{"overflow": ...}`, `{"unfit": ...}` or
-`{"failed": ...}`. The real standard output is kept for these lines alone; whatever else prints goes
+`{"failed": ...}`; `{"altered": ...}` when the weights are not, or no longer, those that the parent
+named. The real standard output is kept for these lines alone; whatever else prints goes
 to standard error. When standard input closes, the process ends at once, in the middle of anything:
 a parent that was killed leaves nobody behind.
 """
@@ -18,7 +19,12 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from evenhand.judges.embedded.priors import Priors
+    from evenhand.judges.embedded.runtime import Runtime
+    from evenhand.judges.embedded.weights import Opened
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -41,10 +47,13 @@ def _serve(lines: Iterator[dict[str, Any]], tell: Tell) -> None:
     from evenhand.judges.embedded.runtime import TooLongError
     from evenhand.judges.embedded.walk import SchemaError
 
-    host, priors = _loaded(next(lines)["load"], tell)
+    host, priors, opened = _loaded(next(lines)["load"], tell)
     favours = Favours()
     tell({"ready": {"context": host.context}})
     for line in lines:
+        if opened.changed():  # what is mapped into memory has changed with it
+            tell({"altered": "it was written to while it was in use"})
+            return
         try:
             tell({"reply": asdict(answered(host, priors, favours, line["ask"]))})
         except TooLongError as error:
@@ -53,17 +62,24 @@ def _serve(lines: Iterator[dict[str, Any]], tell: Tell) -> None:
             tell({"unfit": str(error)})
 
 
-def _loaded(request: dict[str, Any], tell: Tell) -> Any:
+def _loaded(request: dict[str, Any], tell: Tell) -> tuple[Runtime, Priors, Opened]:
+    """The model, once its whole file was seen to be the one the parent named."""
     from evenhand.judges.embedded.priors import Priors
     from evenhand.judges.embedded.runtime import Runtime, Threads
+    from evenhand.judges.embedded.weights import Opened
 
     try:
+        opened = Opened(Path(request["path"]))
         threads = Threads(**request["threads"])
-        host = Runtime(Path(request["path"]), threads, lambda: tell({"beat": True}))
+        host = Runtime(opened.path, threads, lambda: tell({"beat": True}))
+        sha256 = opened.sha256()
     except Exception as error:
         tell({"failed": f"{type(error).__name__}: {error}"})
         os._exit(1)
-    return host, Priors(request["model"], Path(request["priors"]))
+    if sha256 != request["sha256"]:
+        tell({"altered": f"its SHA-256 is {sha256}, not {request['sha256']}"})
+        os._exit(1)
+    return host, Priors(request["model"], Path(request["priors"])), opened
 
 
 def _own_stdout() -> TextIO:

@@ -40,6 +40,11 @@ from evenhand.judges.sampling import sampling
 CAVEAT = "This judge is an embedded model: for trying things out, not validated for real decisions."
 # -P: a file of the working folder must not pass for a module.
 COMMAND = (sys.executable, "-P", "-m", "evenhand.judges.embedded.child")
+# Where things are, how text is spelt, how threads wait; SYSTEMROOT and the like are for Windows.
+ENVIRONMENT = re.compile(
+    "PATH|HOME|LANG|LC_[A-Z]+|TZ|TMPDIR|TEMP|TMP|VIRTUAL_ENV|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH"
+    "|PYTHON[A-Z0-9]*|(OMP|GOMP|KMP)_[A-Z_]+|SYSTEMROOT|WINDIR|USERPROFILE"
+)
 # The share of the cores that a Linux container may use.
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 # More threads than this gain nothing on models this small.
@@ -108,6 +113,7 @@ class EmbeddedJudge:
                 child = self._child or await self._start()
                 request = self._request(question)
                 line = await child.ask({"ask": request}, limits.EMBEDDED_ANSWER_SECONDS)
+                self._refuse_altered(line)
                 sampled = {name: float(request[name]) for name in ("temperature", "seed")}
                 return replace(_reply(line, self.name), sampling=sampled)
             except CallRejected:
@@ -127,12 +133,24 @@ class EmbeddedJudge:
     async def _start(self) -> _Child:
         self._child = await _Child.spawned()
         line = await self._child.ask({"load": self._load()}, limits.EMBEDDED_LOAD_SECONDS)
+        self._refuse_altered(line)
         if "failed" in line:
             raise ProviderRefused(
                 f"the model {quoted(self._path)} could not be loaded: {quoted(line['failed'])}",
                 advice=f"Check the file; `evenhand models get {models.DEFAULT}` fetches one.",
             )
         return self._child
+
+    def _refuse_altered(self, line: Mapping[str, Any]) -> None:
+        """Raise where the child found other weights than those the judge's identity names."""
+        if "altered" not in line:
+            return
+        assert self._path is not None
+        weights.forget(self._path)
+        raise ProviderRefused(
+            f"the model {quoted(self._path)} is not what it was: {line['altered']}",
+            advice="Fetch it again (`evenhand models get`), or run again to go by the new file.",
+        )
 
     async def _stop(self) -> None:
         child, self._child = self._child, None
@@ -143,6 +161,7 @@ class EmbeddedJudge:
         identity = self.identity
         return {
             "path": str(self._path),
+            "sha256": identity["weights"],
             "threads": threads()._asdict(),
             "model": f"{identity['weights']} {identity['runtime']}",
             "priors": str(weights.cache_home() / "priors"),
@@ -173,7 +192,12 @@ class _Child:
         log = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             process = await asyncio.create_subprocess_exec(
-                *COMMAND, stdin=PIPE, stdout=PIPE, stderr=log, limit=limits.REPLY_BYTES
+                *COMMAND,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=log,
+                limit=limits.REPLY_BYTES,
+                env=_environment(),
             )
         except BaseException:
             log.close()
@@ -220,6 +244,11 @@ class _Child:
         self._process.stdin.close()
         await self._process.wait()
         self._log.close()
+
+
+def _environment() -> dict[str, str]:
+    """The variables that a child is given: what Python and the runtime need, and no key."""
+    return {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
 
 
 def threads() -> Threads:

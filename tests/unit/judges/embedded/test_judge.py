@@ -90,6 +90,41 @@ async def test_one_child_serves_many_questions_one_after_the_other(judge_of):
     assert not alive(pids.pop())
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+async def test_the_child_has_none_of_the_users_keys_in_its_environment(judge_of, monkeypatch):
+    secrets = {
+        "OPENAI_API_KEY": "sk-secret-1",
+        "AWS_SECRET_ACCESS_KEY": "secret-2",
+        "EVENHAND_STORE": "postgresql://me:secret-3@host/db",
+        "LLAMA_API_KEY": "secret-4",
+        "HTTPS_PROXY": "http://me:secret-5@proxy",
+    }
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    judge = judge_of(ECHO)
+    pid = module.json.loads((await judge.answer(QUESTION)).text)[0]
+    environ = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    await judge.close()
+    names = {variable.partition("=")[0] for variable in environ}
+    assert not names & set(secrets)
+    assert "secret" not in " ".join(environ)
+    assert {"PATH", "OMP_WAIT_POLICY"} <= names
+
+
+async def test_weights_that_are_not_what_they_were_are_refused_and_hashed_again(judge_of, tmp_path):
+    judge = judge_of(
+        "import json, sys\njson.loads(sys.stdin.readline())\n"
+        "print(json.dumps({'altered': 'its SHA-256 is another'}), flush=True)"
+    )
+    stamps = list((tmp_path / "cache").rglob("stamps/*.json"))
+    with pytest.raises(ProviderRefused, match="not what it was: its SHA-256 is another"):
+        await judge.answer(QUESTION)
+    await judge.close()
+    assert len(stamps) == 1
+    assert not stamps[0].exists()
+
+
 async def test_a_crash_fails_its_question_only(judge_of, tmp_path):
     judge = judge_of(
         PRELUDE

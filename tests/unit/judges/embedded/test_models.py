@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,38 @@ def test_a_file_is_hashed_once_until_it_changes(tmp_path, monkeypatch):
     assert weights.remembered_sha256(file) == first
     os.utime(file, ns=(1, 1))
     assert weights.remembered_sha256(file) == "hashed again"
+
+
+def test_a_byte_changed_under_the_old_time_of_change_is_noticed(tmp_path):
+    file = tmp_path / "own.gguf"
+    file.write_bytes(b"one")
+    before, first = file.stat(), weights.remembered_sha256(file)
+    file.write_bytes(b"onE")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert weights.remembered_sha256(file) != first
+
+
+def test_an_opened_file_is_hashed_to_its_end_and_its_changes_are_seen(tmp_path):
+    file = tmp_path / "own.gguf"
+    file.write_bytes(b"one" * 9_000_000)
+    opened = weights.Opened(file)
+    assert opened.sha256() == weights.sha256_of(file)
+    assert not opened.changed()
+    with file.open("r+b") as other:
+        other.write(b"One")
+    assert opened.changed()
+    opened.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_what_is_loaded_is_the_file_that_was_opened_whatever_its_name_leads_to(tmp_path):
+    file = tmp_path / "own.gguf"
+    file.write_bytes(b"one")
+    opened = weights.Opened(file)
+    (tmp_path / "forged").write_bytes(b"two")
+    (tmp_path / "forged").replace(file)
+    assert opened.path.read_bytes() == b"one"
+    opened.close()
 
 
 def test_only_a_file_that_has_to_be_read_is_spoken_of(tmp_path):

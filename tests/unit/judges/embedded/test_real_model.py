@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -194,6 +195,35 @@ async def test_a_file_that_is_no_model_is_told(own_priors, tmp_path):
     judge = open_embedded(f"embedded/{junk}")
     with pytest.raises(ProviderRefused, match=r"junk\.gguf"):
         await judge.answer(question("It is in France."))
+
+
+def changed_under_the_old_time(file):
+    """Change one byte of the weights and set the time of change back."""
+    before = file.stat()
+    with file.open("r+b") as written:
+        written.seek(-1000, os.SEEK_END)
+        byte = written.read(1)
+        written.seek(-1, os.SEEK_CUR)
+        written.write(bytes([byte[0] ^ 1]))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+async def test_no_question_is_answered_by_weights_that_changed_before_or_after_they_were_loaded(
+    own_priors, small_model, tmp_path
+):
+    file = tmp_path / "own.gguf"
+    shutil.copyfile(small_model, file)
+    judge = open_embedded(f"embedded/{file}", max_tokens=1)
+    plain = Question(messages=(Message("user", "Hi."),))
+    changed_under_the_old_time(file)
+    with pytest.raises(ProviderRefused, match="not what it was: its SHA-256 is"):
+        await judge.answer(plain)
+    changed_under_the_old_time(file)  # and back again
+    assert (await judge.answer(plain)).usage.output_tokens == 1
+    changed_under_the_old_time(file)
+    with pytest.raises(ProviderRefused, match="not what it was: it was written to"):
+        await judge.answer(plain)
+    await judge.close()
 
 
 async def test_a_killed_parent_leaves_no_child(own_priors):
