@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from evenhand.measures import PassVote, Rule, Voted
 from evenhand.stats.fronts import pareto, schwartz
-from evenhand.stats.proportion import Proportion, clustered
+from evenhand.stats.proportion import Proportion, clustered, exchanged
 
 OUTCOMES = ("A", "B", "tie", "uncertain")
 _TURNED = {"A+": "B+", "B+": "A+"}
@@ -175,13 +175,12 @@ def pair_figures(pairs: Iterable[Judged], *, by_judge: bool = True) -> PairFigur
 def _figures(counts: _Counts) -> PairFigures:
     figures = counts.figures
     figures.consistency = clustered(counts.agreeing.values())
-    figures.first_slot = clustered(counts.first_slots.values())
+    figures.first_slot = exchanged(counts.first_slots.values())
     figures.agreement = clustered(counts.alike.values())
-    figures.fronts = {
-        row: _front(sets) if isinstance(sets, list) else sets
-        for row, sets in counts.topics.items()
-        if sets is not None
+    fronts = {
+        row: _front(sets) if isinstance(sets, list) else sets for row, sets in counts.topics.items()
     }
+    figures.fronts = {row: front for row, front in fronts.items() if front is not None}
     return figures
 
 
@@ -297,8 +296,11 @@ def _alike(pair: Judged) -> tuple[int, int]:
     return sum(matches), len(matches)
 
 
-def _front(pairs: Sequence[Judged]) -> Front:
-    """The fronts of one topic. A pair that is missing or failed beats and dominates nothing."""
+def _front(pairs: Sequence[Judged]) -> Front | None:
+    """The fronts of one topic, none of one without any verdict. A pair that is missing or failed
+    beats and dominates nothing."""
+    if not any(pair.verdicts for pair in pairs):
+        return None
     names = {
         place: name
         for pair in pairs

@@ -45,6 +45,25 @@ def clustered(clusters: Iterable[tuple[float, float]], level: float = 0.95) -> P
     return Proportion(hits / total, low, high, total)
 
 
+def exchanged(clusters: Iterable[tuple[float, float]], level: float = 0.95) -> Proportion:
+    """The same for trials that were asked in both orders: hits are wins of the first slot.
+
+    Whoever is consistent gives each slot one win of two, so that such trials vary less than
+    independent ones would: the interval counts as many as the clusters vary like, be they more than
+    there are, with Student's quantile for the number of clusters.
+    """
+    from scipy.special import stdtrit  # slow to import, and most shares need none of it
+
+    filled = [(hits, trials) for hits, trials in clusters if _valid(hits, trials)]
+    independent = clustered(filled, level)
+    rate, variance = independent.value, _variance(filled)
+    if rate is None or len(filled) < 2 or not 0 < rate < 1 or variance <= 0:
+        return independent
+    quantile = float(stdtrit(len(filled) - 1, (1 + level) / 2))
+    low, high = wilson_bounds(rate, rate * (1 - rate) / variance, quantile)
+    return Proportion(rate, low, high, independent.n)
+
+
 def _valid(hits: float, trials: float) -> bool:
     """Whether a cluster has trials at all."""
     if not 0 <= hits <= trials < inf:
@@ -57,10 +76,18 @@ def _effective(clusters: Sequence[tuple[float, float]], hits: float, total: floa
     count = len(clusters)
     if count == 1 or hits in (0, total):
         return min(total, count)
-    rate = hits / total
-    spread = sum((h - rate * t) ** 2 for h, t in clusters)
-    variance = spread / total**2 * count / (count - 1)
+    rate, variance = hits / total, _variance(clusters)
     return min(total, rate * (1 - rate) / variance) if variance > 0 else total
+
+
+def _variance(clusters: Sequence[tuple[float, float]]) -> float:
+    """The linearised variance of the share of hits; 0 where one cluster shows none."""
+    count, total = len(clusters), sum(trials for _, trials in clusters)
+    if count < 2:
+        return 0.0
+    rate = sum(hits for hits, _ in clusters) / total
+    spread = sum((hits - rate * trials) ** 2 for hits, trials in clusters)
+    return spread / total**2 * count / (count - 1)
 
 
 def _bounds(rate: float, n: float, level: float) -> tuple[float, float]:

@@ -19,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+UNIT = "unit"
+"""The field that names a unit, or what others call one."""
 FIRST, SECOND, TIE, UNCERTAIN, NONE = 0, 1, 2, 3, -1
 """Outcomes of a vote: which candidate is better. NONE is a failure, or a conflict that was dropped.
 """
@@ -73,6 +75,11 @@ class Scores:
     of imported ones."""
     totals: Floats | None = None
     """The totals of answers from 0 to 1: their dimensions do not weigh alike."""
+    most: Floats | None = None
+    """Laid out as `values`: the points to be had in each judgment, nan where it does not say; None
+    where none does. Points may differ from unit to unit, as by the type of a task."""
+    tells_critical: bool = True
+    """Whether those who judged could say that a critical-fail condition was met."""
     given_scale: bool = True
     """Whether `low` and `high` are the rubric's; else they are the least and most observed."""
 
@@ -120,7 +127,7 @@ class Votes:
     pair: Ints
     """Of each row, as a place in `pairs`: one topic with its two candidates."""
     topic: Ints
-    """Of each row, the topic as a number from 0: votes on one topic hang together."""
+    """Of each row, the topic as a number from 0: votes on one topic, or question, hang together."""
     judge: Ints
     repeat: Ints
     marks: Mapping[str, Ints] = field(default_factory=dict)
@@ -132,6 +139,8 @@ class Votes:
     """What `meta` says, with a code for each row."""
     pairs: Sequence[str]
     """The unit ids of the pairs that have a judgment."""
+    rows: Sequence[str]
+    """Of each of `pairs`, the row of the data that it comes from: one has several candidates."""
     topics: Sequence[str]
     judges: tuple[str, ...]
     passes: Passes

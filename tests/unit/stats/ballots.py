@@ -54,6 +54,7 @@ def ballots(
         second_length=size[:, 1],
         fields={name: coded(values) for name, values in (fields or {}).items()},
         pairs=[f"p{number}" for number in range(len(rows))],
+        rows=[str(row[0]) for row in rows],
         topics=topics,
         judges=told,
         passes=Passes(

@@ -88,6 +88,7 @@ def votes_of(rows: Sequence[Mapping[str, Any]]) -> Votes:
             second_length=none,
             fields={},
             pairs=known,
+            rows=[pair.partition(":")[0] for pair in known],
             topics=topics,
             judges=judges,
             passes=Passes(
@@ -119,6 +120,7 @@ def empty_votes() -> Votes:
         second_length=np.zeros(0),
         fields={},
         pairs=(),
+        rows=(),
         topics=(),
         judges=("j",),
         passes=Passes(vote=nothing, turned=nothing > 0, outcome=nothing, preference=np.zeros(0)),

@@ -276,7 +276,7 @@ def test_pairs_are_those_of_a_double_loop(votes, mine, theirs):
             (f"q{u}", f"{who}{j}", *("ba" if turned else "ab"), {"t": "tie"}.get(w, w))
             for (u, j), (turned, w) in kept.items()
         ]
-        return shown, votes(*(shown or [("none", who, "a", "b", "")]))
+        return shown, votes(*(shown or [(f"only {who}", who, "a", "b", "tie")]))
 
     (ours, one), (others, other) = table(mine, "m"), table(theirs, "h")
     met = [(a[4], b[4]) for a in ours for b in others if a[0] == b[0]]

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact, ttest_1samp
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparison.compare import compare_scores
+from evenhand.stats.comparison.compare import compare_scores, compare_variants
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import decided
 from evenhand.stats.comparison.missing import fisher
+from evenhand.stats.comparison.two_runs import run_variants
 from tests.unit.stats.score_tables import scores_of
 
 ROWS = st.lists(
@@ -504,3 +505,17 @@ def test_wavering_units_are_named_worst_first() -> None:
     assert found is not None
     assert [one.unit for one in found.wavering] == ["1/v1", "2/v1"]
     assert found.wavering[0].scores == {"true": [1.0, 5.0, 1.0]}
+
+
+def test_who_could_give_no_tags_is_not_compared_by_them() -> None:
+    tagged = {"tags": "A", "critical": True}
+    judged = scores_of([sample(q, "v1", 3, 4, **tagged) for q in range(9)])
+    scores = scores_of([sample(q, "v1", 4, 4) for q in range(9)])
+    labels = replace(scores, tag_names=(), tags=scores.tags[:, :0], tells_critical=False)
+    names = ("judge", "people")
+    told = [
+        compare_variants(run_variants(names, judged, t, pair_by=["question_id"]), 0.95, 0)
+        for t in (scores, labels)
+    ]
+    assert [row.dimension for row in told[0].tags] == ["A", "critical fail"]
+    assert told[1].tags == () and len(told[1].rows) == len(told[0].rows)

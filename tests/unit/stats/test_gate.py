@@ -72,12 +72,14 @@ def test_reasons_say_what_was_found_and_what_would_help() -> None:
     met = no_worse_than(figure(0.01, 0.03), 0.05, "v2", "v1", "overall")
     assert met.reason == (
         '"v2" is not worse than "v1" by more than 0.05:'
-        " the difference is +0.01 [-0.02, +0.04] over 50 units."
+        " the difference is +0.010 [-0.020, +0.040] over 50 units."
     )
     missed = no_worse_than(figure(-0.2, 0.03), 0.05, "v2", "v1", "clear")
     assert missed.reason.startswith('"v2" is worse than "v1" by more than 0.05 on "clear": ')
     still = at_least("min_mean", figure(0.85, 0.1), 0.8, "the mean")
-    assert still.reason.startswith("It is open whether the mean is at least 0.8: it is 0.85 [0.75")
+    assert still.reason.startswith(
+        "It is open whether the mean is at least 0.8: it is 0.850 [0.750"
+    )
     assert f"about {still.more} more units would decide it" in still.reason
     turned = at_least("min_mean", figure(0.9, 0.05, bounds=(0.7, 0.95)), 0.8, "the mean")
     assert "missing judgments could make it anything from 0.7 to 0.95" in turned.reason
@@ -142,7 +144,7 @@ def test_the_share_of_failures_is_open_only_while_it_can_still_change(
 
 def condition(outcome: Any) -> Condition:
     nothing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "threshold"))
-    about: dict[str, Any] = {"dimension": None, "variant": None, "n": 0}
+    about: dict[str, Any] = {"dimension": None, "variant": None, "n": 0, "clusters": 0}
     return Condition(name="better", outcome=outcome, reason=f"{outcome}.", **nothing, **about)
 
 
@@ -348,6 +350,7 @@ def votes(outcomes: list[float], *, candidates: tuple[str, str] = ("old", "new")
         second_length=np.full(number, np.nan),
         fields={},
         pairs=[f"p{i}" for i in range(number)],
+        rows=[f"t{i}" for i in range(number)],
         topics=[f"t{i}" for i in range(number)],
         judges=("j",),
         passes=Passes(vote=none, turned=none == 1, outcome=none, preference=np.zeros(0)),

@@ -165,12 +165,12 @@ def test_intervals_that_reckon_with_enough_are_not(name: str, questions: int) ->
 
 def test_narrow_intervals_are_told_once_with_their_rows() -> None:
     undecided = compared(np.array([0.05, -0.05] * 10))
-    (note,) = [note for note in undecided.notes if "need not show a rare breakdown" in note]
-    assert note.endswith('goes by what was seen: "v2" on d, overall.')
+    (note,) = [note for note in undecided.notes if "a rare bad answer" in note]
+    assert note.endswith('more questions before you rely on it: "v2" on d, overall.')
     # What is decided has a note of its own.
-    assert not any("need not show a rare" in note for note in compared(np.full(20, 0.04)).notes)
+    assert not any("a rare bad answer" in note for note in compared(np.full(20, 0.04)).notes)
     wide = compared(np.array([0.8, -0.7, 0.1, -0.3] * 10))
-    assert not any("rare breakdown" in note for note in wide.notes)
+    assert not any("a rare bad answer" in note for note in wide.notes)
 
 
 def test_the_test_for_many_samples_at_once_is_that_of_one() -> None:

@@ -174,6 +174,18 @@ def test_a_front_says_whether_all_pairs_of_its_topic_were_judged() -> None:
     assert not pair_figures(pairs[:2]).fronts["t"].complete
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_topic_on_which_every_judgment_failed_has_no_front(size: int) -> None:
+    failed = stable("A")._replace(winner=None, passes=())
+    pairs = [
+        Judged("t", (i, j), size, (f"c{i}", f"c{j}"), [("a", failed)])
+        for i, j in combinations(range(1, size + 1), 2)
+    ]
+    assert pair_figures(pairs).fronts == {}
+    judged_too = pairs[0]._replace(judgments=[("a", failed), ("b", stable("A"))])
+    assert list(pair_figures([judged_too, *pairs[1:]]).fronts) == ["t"]
+
+
 def topic(*winners: tuple[int, int, str], of: int) -> list[Judged]:
     return [
         judged(stable_or_uncertain(won), row="t", places=(i, j), of=of) for i, j, won in winners

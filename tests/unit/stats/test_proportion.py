@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evenhand.stats.proportion import Proportion, clustered, wilson
+from evenhand.stats.proportion import Proportion, clustered, exchanged, wilson
 
 CLUSTERS = st.lists(
     st.integers(0, 12).flatmap(lambda t: st.tuples(st.integers(0, t), st.just(t))), max_size=12
@@ -189,3 +189,19 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(rate, clusters, 
 def test_an_interval_that_ignores_clusters_does_not():
     held, plain_held = coverage(0.5, 40, 0.5)
     assert held > 0.92 and plain_held < 0.8
+
+
+def test_trials_in_both_orders_vary_less_than_independent_ones() -> None:
+    # 100 topics of two orders: consistent but for eight, where the first slot won both times.
+    topics = [(2.0, 2.0)] * 8 + [(1.0, 2.0)] * 92
+    share = exchanged(topics)
+    assert (share.value, share.n) == (0.54, 200)
+    assert 0.5 < share.low < 0.54 < share.high < 0.58
+    assert clustered(topics).low < 0.5
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.just(4)), max_size=12))
+def test_the_share_of_both_orders_lies_in_its_interval(topics: list[tuple[int, int]]) -> None:
+    share = exchanged(topics)
+    assert share.value == clustered(topics).value
+    assert 0 <= share.low <= (0.5 if share.value is None else share.value) <= share.high <= 1

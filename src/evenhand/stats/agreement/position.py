@@ -85,8 +85,11 @@ def position_leans(
 
 
 def _decided(lean: PositionLean, p: float | None, alpha: float) -> PositionLean:
+    """A lean is what both the test and the interval say."""
     outcome: Lean = "not enough evidence"
-    rate = lean.first_slot.value
-    if p is not None and rate is not None and p <= alpha + 1e-12 and rate != 0.5:
-        outcome = "first" if rate > 0.5 else "second"
+    if p is not None and lean.first_slot.value is not None and p <= alpha + 1e-12:
+        if lean.first_slot.low > 0.5:
+            outcome = "first"
+        elif lean.first_slot.high < 0.5:
+            outcome = "second"
     return replace(lean, p_adjusted=p, outcome=outcome)

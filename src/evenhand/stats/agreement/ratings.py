@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
+from evenhand.stats.questions import question_of
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -30,8 +31,6 @@ from evenhand.stats.tables import (
 )
 
 WINNER, OVERALL = "winner", "overall"
-QUESTIONS = ("question_id", "task_name")
-"""Fields of samples and answers that name what was asked: units that share it hang together."""
 _PLACES = re.compile(r"#\d+-\d+")
 _RATING = {FIRST: 0.0, SECOND: 1.0, TIE: 2.0, UNCERTAIN: 2.0, NONE: np.nan}
 
@@ -126,12 +125,12 @@ def join_votes(votes: Votes, others: Votes | None) -> Joined:
     """Votes joined by unit and candidates."""
     units, topics, sides = _Numbers(), _Numbers(), list[Ratings]()
     cluster, fields = np.zeros(0, dtype=np.int64), dict[str, Field]()
-    for table in (votes, others):
-        if table is None:
-            continue
+    tables = [table for table in (votes, others) if table is not None]
+    numbered = {ident: row for table in tables for ident, row in _numbered(table)}
+    for table in tables:
         rows = np.unique(table.pair, return_index=True)[1]
         number = np.zeros(len(table.pairs), dtype=np.int64)
-        numbers = number[table.pair[rows]] = units.of(_vote_keys(table, rows))
+        numbers = number[table.pair[rows]] = units.of(_vote_keys(table, rows, numbered))
         sides.append(_vote_ratings(table, number))
         of_pairs = {k: Field(f.codes[rows], f.levels) for k, f in table.fields.items()}
         _add_fields(fields, of_pairs, numbers, len(units.numbers))
@@ -139,7 +138,7 @@ def join_votes(votes: Votes, others: Votes | None) -> Joined:
         cluster = np.zeros(len(units.numbers), dtype=np.int64)
         cluster[numbers] = topics.of(table.topics)[table.topic[rows]]
         cluster[: earlier.size] = earlier
-    names = {name for table in (votes, others) if table is not None for name in table.candidates}
+    names = {name for table in tables for name in table.candidates}
     return Joined(
         run=sides[0],
         against=sides[1] if others is not None else None,
@@ -150,28 +149,35 @@ def join_votes(votes: Votes, others: Votes | None) -> Joined:
     )
 
 
-def _vote_keys(votes: Votes, rows: Ints) -> Iterator[tuple[str, str, str]]:
-    columns = (votes.first, votes.second, votes.pair, votes.topic)
-    for first, second, pair, topic in zip(
-        *(column[rows].tolist() for column in columns), strict=True
-    ):
+def _numbered(votes: Votes) -> Iterator[tuple[str, str]]:
+    """The ids that are their topic's with the places of two candidates, each with that topic. What
+    was exported under such an id and imported again no longer says what its topic is."""
+    for ident, row in zip(votes.pairs, votes.rows, strict=True):
+        if ident.startswith(f"{row}#") and _PLACES.fullmatch(ident[len(row) :]):
+            yield ident, row
+
+
+def _vote_keys(
+    votes: Votes, rows: Ints, numbered: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    columns = (votes.first, votes.second, votes.pair)
+    for first, second, pair in zip(*(column[rows].tolist() for column in columns), strict=True):
         low, high = votes.candidates[first], votes.candidates[second]
         if high < low:
             low, high = high, low
         ident = votes.pairs[pair]
         if "#" in ident:
-            ident = _unit_of_pair(ident, votes.topics[topic], low, high)
+            ident = _unit_of_pair(ident, numbered, low, high)
         yield ident, low, high
 
 
-def _unit_of_pair(ident: str, topic: str, low: str, high: str) -> str:
+def _unit_of_pair(ident: str, numbered: Mapping[str, str], low: str, high: str) -> str:
     """What a pair is about: its id less the part that tells the pairs of one unit apart, which it
     has on a side with several of them and lacks on one with a single pair."""
     for tail in (f"#{low}-{high}", f"#{high}-{low}"):
         if ident.endswith(tail):
             return ident.removesuffix(tail)
-    numbered = ident.startswith(f"{topic}#") and _PLACES.fullmatch(ident[len(topic) :])
-    return topic if numbered else ident
+    return numbered.get(ident, ident)
 
 
 def _vote_ratings(votes: Votes, number: Ints) -> Ratings:
@@ -228,7 +234,7 @@ def join_scores(scores: Scores, others: Scores | None) -> Joined:
     return Joined(
         run=sides[0],
         against=sides[1] if others is not None else None,
-        cluster=_questions(filled, len(units.numbers)),
+        cluster=question_of(filled, len(units.numbers)),
         fields=filled,
         ends=_ends(tables),
     )
@@ -258,13 +264,6 @@ def _ends(tables: Sequence[Scores]) -> dict[str, tuple[float, float]]:
             span = ends.get(name, (np.inf, -np.inf))
             ends[name] = min(span[0], float(low)), max(span[1], float(high))
     return ends
-
-
-def _questions(fields: Fields, count: int) -> Ints:
-    for name in QUESTIONS:
-        if name in fields and (fields[name].codes >= 0).all():
-            return fields[name].codes
-    return np.arange(count)
 
 
 def _add_fields(to: dict[str, Field], fields: Fields, number: Ints, count: int) -> None:

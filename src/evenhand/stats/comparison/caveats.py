@@ -146,8 +146,9 @@ def _reasons(row: Row) -> Iterator[str]:
         )
     if row.narrow and not _is_undone(row):
         yield (
-            "So few questions need not show a rare breakdown, and one could carry the difference"
-            " out of its interval, which goes by what was seen"
+            "The interval goes by the few questions that were judged: a rare bad answer that is not"
+            " among them could move the difference out of it, so judge more questions before you"
+            " rely on it"
         )
     if row.difference == 0:
         yield "No difference was observed, so no number of units that would decide can be named"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.stats.comparison.against import shared_votes
-from evenhand.stats.comparison.compare import VariantScores, measures_of, shared_of
+from evenhand.stats.comparison.compare import Measure, VariantScores, measures_of, shared_of
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.contrast import Shared
 from evenhand.stats.tables import Votes
@@ -41,19 +41,24 @@ class Changes:
     n: int
 
 
-def score_changes(variants: VariantScores, number: int) -> Changes:
-    """The pairs of units with the lowest and the highest difference, `number` of each at most:
-    overall, or on the first dimension where there is one alone or no overall score."""
+def changed_measure(variants: VariantScores) -> Measure:
+    """What changes are told on: overall, or the first dimension where there is one alone or no
+    overall score."""
     measures = measures_of(variants)
     has_overall = len(measures) > 2 and np.isfinite(measures[-1].values).any()
-    measure = measures[-1] if has_overall else measures[0]
+    return measures[-1] if has_overall else measures[0]
+
+
+def score_changes(variants: VariantScores, number: int) -> Changes:
+    """The pairs of units with the lowest and the highest difference, `number` of each at most."""
+    measure = changed_measure(variants)
     places, units = variants.places, variants.scores.units
     every: list[Change] = []
     for place, name in enumerate(places.variants):
         if place == variants.base:
             continue
         shared = shared_of(measure, places, place, variants.base)
-        members = _members(variants, place), _members(variants, variants.base)
+        members = members_of(variants, place), members_of(variants, variants.base)
         every += [
             Change(name, ours, theirs, *(tuple(units[unit] for unit in of[key]) for of in members))
             for ours, theirs, key in zip(
@@ -63,7 +68,7 @@ def score_changes(variants: VariantScores, number: int) -> Changes:
     return _most(every, measure.name, number)
 
 
-def _members(variants: VariantScores, place: int) -> dict[int, list[int]]:
+def members_of(variants: VariantScores, place: int) -> dict[int, list[int]]:
     """The units of a variant, by their key."""
     members: dict[int, list[int]] = {}
     for unit in np.flatnonzero(variants.places.variant == place).tolist():

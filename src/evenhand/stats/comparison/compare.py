@@ -156,7 +156,8 @@ def _tags(scores: Scores) -> Iterator[tuple[str, Floats, tuple[float, float]]]:
     tags: list[tuple[str, Bools]] = [
         (name, scores.tags[:, place]) for place, name in enumerate(scores.tag_names)
     ]
-    for name, flags in [*tags, (CRITICAL, scores.critical)]:
+    critical = [(CRITICAL, scores.critical)] if scores.tells_critical else []
+    for name, flags in [*tags, *critical]:
         if flags.any():
             yield name, np.where(scores.failed, np.nan, flags), (0.0, 1.0)
 

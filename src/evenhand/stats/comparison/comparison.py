@@ -142,6 +142,12 @@ class Comparison:
         )
 
     @property
+    def without_needed(self) -> Comparison:
+        """The same without how many more units would decide, where that is no question."""
+        rows = tuple(replace(row, units_needed=None) for row in self.rows)
+        return replace(self, rows=rows)
+
+    @property
     def is_duel(self) -> bool:
         """Whether candidates were set against each other in pairs; else variants have scores."""
         return self.pair_by == ("topic",)

@@ -10,10 +10,10 @@ import numpy as np
 from evenhand.errors import UsageError, quoted
 from evenhand.stats.comparison.compare import VariantScores, compare_variants, variant_scores
 from evenhand.stats.comparison.comparison import OVERALL, Comparison
-from evenhand.stats.comparison.variants import QUESTIONS
-from evenhand.stats.tables import NONE, Bools, Field, Fields, Floats, Ints, Scores, Votes
+from evenhand.stats.questions import QUESTIONS
+from evenhand.stats.tables import NONE, UNIT, Bools, Field, Fields, Floats, Ints, Scores, Votes
 
-RUN, UNIT, TOPIC = "run", "unit", "topic"
+RUN, QUESTION = "run", "question"
 
 
 def run_variants(
@@ -31,32 +31,80 @@ def run_variants(
             f"the runs {runs[0]} and {runs[1]} have no unit in common",
             advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
         )
-    table = stacked(runs[::-1], (baseline, scores))
-    questions = [name for name in (*QUESTIONS, TOPIC) if name in table.fields]
+    changed = _changed_scales(scores, baseline)
+    tables = [_as_shares(table, changed) for table in (baseline, scores)]
+    table = stacked(runs[::-1], tables)
+    questions = [name for name in QUESTIONS if name in table.fields]
     pairing = list(pair_by) or [UNIT, *questions[:1]]
     variants = variant_scores(table, [RUN], runs[1], pair_by=pairing, judge=judge)
-    return replace(variants, notes=list(_scale_notes(scores, baseline)))
+    return replace(variants, notes=list(_scale_notes(scores, baseline, changed)))
 
 
-def _scale_notes(scores: Scores, baseline: Scores) -> Iterator[str]:
+def _scale_notes(scores: Scores, baseline: Scores, changed: Sequence[str]) -> Iterator[str]:
     """What is not the same in both runs of what they are scored on."""
     alone = sorted(set(scores.dimensions) ^ set(baseline.dimensions))
     if alone:
         yield f"Only one of the runs has: {', '.join(alone)}."
-    if scores.given_scale and baseline.given_scale:
+    if changed:
         ours, theirs = _ends(scores), _ends(baseline)
-        for name in sorted(ours.keys() & theirs.keys()):
-            (low, high), (least, most) = ours[name], theirs[name]
-            if (low, high) != (least, most):
-                yield (
-                    f"The scale of {quoted(name)} goes from {low:g} to {high:g} in one run and from"
-                    f" {least:g} to {most:g} in the other."
-                )
+        listed = "; ".join(f"{quoted(n)} {_span(theirs[n])} -> {_span(ours[n])}" for n in changed)
+        yield f"Scales differ ({listed}), so shares of each run's own scale are compared, of 1."
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:g} to {ends[1]:g}"
 
 
 def _ends(scores: Scores) -> dict[str, tuple[float, float]]:
     ends = zip(scores.low.tolist(), scores.high.tolist(), strict=True)
     return dict(zip(scores.dimensions, ends, strict=True))
+
+
+def _changed_scales(scores: Scores, baseline: Scores) -> list[str]:
+    """The dimensions that have other ends in one run than in the other, on a unit that both have
+    where units have their own; nothing where nobody says what the ends are."""
+    if not (scores.given_scale and baseline.given_scale):
+        return []
+    ours, theirs = _ends(scores), _ends(baseline)
+    has_points = scores.most is not None and baseline.most is not None
+    return [
+        name
+        for name in sorted(ours.keys() & theirs.keys())
+        if (_has_other_points(name, scores, baseline) if has_points else ours[name] != theirs[name])
+    ]
+
+
+def _has_other_points(name: str, scores: Scores, baseline: Scores) -> bool:
+    """Whether a unit could have other points on a dimension in one run than in the other."""
+    ours, theirs = _points(name, scores), _points(name, baseline)
+    return any(ours[unit] != theirs[unit] for unit in ours.keys() & theirs.keys())
+
+
+def _points(name: str, scores: Scores) -> dict[str, float]:
+    """The points that each unit could have on a dimension, where its judgments say so."""
+    if scores.most is None:
+        return {}
+    column = scores.most[:, scores.dimensions.index(name)]
+    rows = np.flatnonzero(~np.isnan(column))
+    return {scores.units[scores.unit[row]]: float(column[row]) for row in rows}
+
+
+def _as_shares(scores: Scores, names: Sequence[str]) -> Scores:
+    """The table with these dimensions scaled from their lowest to their highest, 0 to 1: of each
+    judgment those that it says itself, or else those of the run."""
+    if not names:
+        return scores
+    low, high, values = scores.low.copy(), scores.high.copy(), scores.values.copy()
+    for place in map(scores.dimensions.index, names):
+        most = np.full(values.shape[0], high[place])
+        if scores.most is not None:
+            most = np.where(np.isnan(scores.most[:, place]), most, scores.most[:, place])
+        span = most - low[place]
+        shares = (values[:, place] - low[place]) / np.where(span > 0, span, 1.0)
+        # 7 of 60 and 3.5 of 30 are the same share, whatever their last bits are.
+        values[:, place] = shares.round(12)
+        low[place], high[place] = 0.0, 1.0
+    return replace(scores, low=low, high=high, values=values)
 
 
 def vote_run_variants(
@@ -128,7 +176,7 @@ def win_rates(votes: Votes, candidates: Sequence[str]) -> Scores:
         units=votes.pairs,
         fields={
             UNIT: Field(rows_of_pairs, tuple(votes.pairs)),
-            TOPIC: Field(topic, tuple(votes.topics)),
+            QUESTION: Field(topic, tuple(votes.topics)),
         },
         id_fields=(UNIT,),
         judges=votes.judges,
@@ -138,13 +186,15 @@ def win_rates(votes: Votes, candidates: Sequence[str]) -> Scores:
 
 def stacked(names: Sequence[str], tables: Sequence[Scores]) -> Scores:
     """Tables one under the other, with a field `run` that says which a unit is from. Only
-    dimensions that all of them have are there; raises UsageError where that is none."""
+    dimensions and failure tags that all of them have are there: who was never asked for tags gave
+    none. Raises UsageError where they share no dimension."""
     first, *rest = tables
     dimensions = [
         name for name in first.dimensions if all(name in table.dimensions for table in rest)
     ]
     if not dimensions:
         raise UsageError("the runs have no dimension in common")
+    tag_names = tuple(n for n in first.tag_names if all(n in t.tag_names for t in rest))
     judges = list(dict.fromkeys(judge for table in tables for judge in table.judges))
     places = [[table.dimensions.index(name) for name in dimensions] for table in tables]
     return Scores(
@@ -156,9 +206,10 @@ def stacked(names: Sequence[str], tables: Sequence[Scores]) -> Scores:
         unit=np.concatenate([table.unit + at for table, at in _offsets(tables)]),
         judge=np.concatenate([_judges(table, judges) for table in tables]),
         repeat=np.concatenate([table.repeat for table in tables]),
-        tags=_tags(tables),
-        tag_names=tuple(first.tag_names),
+        tags=np.concatenate([_columns_of(table, tag_names) for table in tables]),
+        tag_names=tag_names,
         critical=np.concatenate([table.critical for table in tables]),
+        tells_critical=all(table.tells_critical for table in tables),
         units=[unit for table in tables for unit in table.units],
         fields=_fields(names, tables),
         id_fields=(UNIT,),
@@ -183,15 +234,9 @@ def _judges(table: Scores, judges: Sequence[str]) -> Ints:
     return places[table.judge] if table.judge.size else table.judge
 
 
-def _tags(tables: Sequence[Scores]) -> Bools:
-    names = tables[0].tag_names
-    columns = [
-        table.tags[:, [table.tag_names.index(name) for name in names]]
-        if set(names) <= set(table.tag_names)
-        else np.zeros((table.unit.size, len(names)), dtype=np.bool_)
-        for table in tables
-    ]
-    return np.concatenate(columns)
+def _columns_of(table: Scores, tag_names: Sequence[str]) -> Bools:
+    places = [table.tag_names.index(name) for name in tag_names]
+    return table.tags[:, np.array(places, dtype=np.int64)]
 
 
 def _fields(names: Sequence[str], tables: Sequence[Scores]) -> Fields:

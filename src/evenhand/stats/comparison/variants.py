@@ -13,12 +13,12 @@ from typing import Protocol
 import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
-from evenhand.stats.tables import Bools, Fields, Floats, Ints, field_named
+from evenhand.stats.questions import QUESTIONS, question_of
+from evenhand.stats.tables import UNIT, Bools, Field, Fields, Floats, Ints, field_named
 
-QUESTIONS = ("question_id", "task_name", "question")
-"""Fields that say what was asked; the first that is there names the clusters."""
-_ID = "unit"
-_NO_VARIANT = (*QUESTIONS, _ID, "id", "run_id")
+USUAL = ("prompt_variant", "model")
+"""Fields that tell variants apart most often."""
+_NO_VARIANT = (*QUESTIONS, UNIT, "id", "run_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,18 +77,13 @@ def layout(table: Units, by: Sequence[str], pair_by: Sequence[str] | None = None
     pairing = _pairing(table, names, pair_by)
     key = field_codes(table.fields, pairing, len(table.units))
     keys, first = np.unique(key, return_index=True)
-    cluster = np.arange(keys.size)
-    question = next((name for name in (*QUESTIONS, _ID) if name in pairing), None)
-    if question:
-        codes = table.fields[question].codes[first]
-        # A key that does not say what was asked stands for itself.
-        alone = np.arange(keys.size) + len(table.fields[question].levels)
-        cluster = np.unique(np.where(codes >= 0, codes, alone), return_inverse=True)[1]
+    paired = {name: table.fields[name] for name in pairing}
+    of_keys = {name: Field(column.codes[first], column.levels) for name, column in paired.items()}
     return Layout(
         variants=variants,
         variant=variant,
         key=key,
-        cluster=cluster,
+        cluster=question_of(of_keys, keys.size),
         by=tuple(names),
         pair_by=tuple(pairing),
     )
@@ -99,6 +94,12 @@ def variant_fields(table: Units) -> list[str]:
     together. What was asked and which repetition it was tell no variants apart."""
     several = [name for name, column in table.fields.items() if len(column.levels) > 1]
     return [name for name in several if name not in _NO_VARIANT and _shares(table, name)]
+
+
+def usual_fields(table: Units) -> list[str]:
+    """The field that units are compared by where nobody names one: of several that may tell
+    variants apart, one that usually does; none where there is none."""
+    return sorted(variant_fields(table), key=lambda name: name not in USUAL)[:1]
 
 
 def _shares(table: Units, name: str) -> bool:
@@ -156,7 +157,7 @@ def _pairing(table: Units, by: Sequence[str], pair_by: Sequence[str] | None) -> 
             )
         return names
     # An id that stands for itself tells every unit apart, so nothing is shared.
-    parts = () if table.id_fields == (_ID,) else table.id_fields
+    parts = () if table.id_fields == (UNIT,) else table.id_fields
     id_fields = [name for name in parts if name in table.fields and name not in by]
     questions = [name for name in QUESTIONS if name in table.fields and name not in by]
     if not id_fields and not questions:

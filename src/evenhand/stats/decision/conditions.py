@@ -51,6 +51,8 @@ class Condition:
     dimension: str | None
     variant: str | None
     n: int
+    clusters: int
+    """On how many questions: what is about one hangs together."""
     more: int | None = None
     """How many more units would decide at 80 % power; None where that cannot be said."""
 
@@ -227,6 +229,7 @@ def unknown(name: str, why: str, threshold: float | None = None, **about: Any) -
         dimension=about.get("dimension"),
         variant=about.get("variant"),
         n=0,
+        clusters=0,
     )
 
 
@@ -247,6 +250,7 @@ def _condition(
         dimension=claim.dimension,
         variant=claim.variant,
         n=figure.n,
+        clusters=figure.clusters,
         more=more if outcome == OPEN else None,
     )
 
@@ -258,11 +262,21 @@ def _figure_text(claim: Claim, figure: Figure) -> str:
     sign = "+" if claim.signed else ""
     if figure.clusters == 0:
         return f"{claim.unit} {figure.value:g}"
-    interval = ""
+    interval, places = "", 3 if abs(figure.value) <= 1 else 2
     if figure.low is not None and figure.high is not None and figure.low < figure.high:
-        interval = f" [{figure.low:{sign}.3g}, {figure.high:{sign}.3g}]"
+        ends = (_decimals(end, places, sign) for end in (figure.low, figure.high))
+        interval = f" [{', '.join(ends)}]"
     counted = figure.counted.removesuffix("s") if figure.n == 1 else figure.counted
-    return f"{claim.unit} is {figure.value:{sign}.3g}{interval} over {figure.n} {counted}"
+    among = ""
+    if figure.clusters != figure.n:
+        among = f" on {figure.clusters} question{'' if figure.clusters == 1 else 's'}"
+    value = _decimals(figure.value, places, sign) if interval else f"{figure.value:{sign}.3g}"
+    return f"{claim.unit} is {value}{interval} over {figure.n} {counted}{among}"
+
+
+def _decimals(value: float, places: int, sign: str) -> str:
+    """A figure or an end of its interval; no -0.000."""
+    return f"{round(value, places) + 0.0:{sign}.{places}f}"
 
 
 def _judgments(number: int) -> str:

@@ -27,7 +27,7 @@ from evenhand.stats.comparison.compare import (
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.contrast import Shared
 from evenhand.stats.comparison.missing import filled
-from evenhand.stats.comparison.variants import QUESTIONS, Layout, chosen, judge_named, layout
+from evenhand.stats.comparison.variants import Layout, chosen, judge_named, layout
 from evenhand.stats.decision.conditions import (
     OPEN,
     Condition,
@@ -41,6 +41,7 @@ from evenhand.stats.decision.conditions import (
 )
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.decision.figure import NOTHING, Figure, difference, mean_figure, rate, widened
+from evenhand.stats.questions import question_of
 from evenhand.stats.tables import Bools, Floats, Ints, Scores, Votes
 
 CONDITIONS = {
@@ -151,7 +152,9 @@ def gate_scores(
         _dimension(table, name)
     if not request.by:
         everything = np.ones(len(table.units), dtype=np.bool_)
-        whole = _Part(None, everything, _questions(table), counts.left > 0)
+        whole = _Part(
+            None, everything, question_of(table.fields, len(table.units)), counts.left > 0
+        )
         conditions = list(_of_units(table, request, whole))
         unscaled = request.min_mean is not None and not table.given_scale
         notes = (UNKNOWN_SCALE,) if unscaled else ()
@@ -369,16 +372,6 @@ class _Part:
 def _part(places: Layout, name: str, *, left: bool) -> _Part:
     units = places.variant == places.variants.index(name)
     return _Part(name, units, places.cluster[places.key], left)
-
-
-def _questions(scores: Scores) -> Ints:
-    """What is judged about one question hangs together; a unit without one stands for itself."""
-    alone = np.arange(len(scores.units))
-    for name in QUESTIONS:
-        if name in scores.fields:
-            codes = scores.fields[name].codes
-            return np.where(codes >= 0, codes, alone + len(scores.fields[name].levels))
-    return alone
 
 
 def _of_units(scores: Scores, request: Conditions, part: _Part) -> Iterator[Condition]:

@@ -96,6 +96,8 @@ class Board:
 
     rows: list[Row]
     n: int
+    topics: int
+    """What the votes are on; those on one hang together."""
     failed: int
     dropped: int
     sets: int = 0
@@ -180,6 +182,7 @@ def plain_board(ballot: Ballot, level: float) -> Board:
     return Board(
         rows=rows,
         n=len(duels.first),
+        topics=len(np.unique(duels.topic)),
         failed=int((none & ~dropped & apart).sum()),
         dropped=int((dropped & apart).sum()),
         notes=list(_about_votes(votes, apart, duels)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.pairwise import Front, fronts_json
-from evenhand.stats.proportion import Proportion, clustered
+from evenhand.stats.proportion import Proportion, clustered, exchanged
 from evenhand.stats.ranking.board import Ballot, Board, Options, plain_board, rated_board
 from evenhand.stats.ranking.duels import vote_duels
 from evenhand.stats.tables import (
@@ -232,16 +232,17 @@ def orders(votes: Votes, level: float = 0.95) -> Orders:
     """How the two passes of each first round agree."""
     counts = order_counts(votes)
     every = np.ones(counts.topic.size)
+    agreeing = _by_topic(counts.topic, counts.agree.astype(float), every)
+    slots = _by_topic(counts.topic, counts.slots.astype(float), counts.decided.astype(float))
     return Orders(
-        consistency=_by_topic(counts.topic, counts.agree.astype(float), every, level),
-        first_slot=_by_topic(
-            counts.topic, counts.slots.astype(float), counts.decided.astype(float), level
-        ),
+        consistency=clustered(agreeing, level),
+        first_slot=exchanged(slots, level),
         first_rounds=counts.topic.size,
         contradictions=int((~counts.agree).sum()),
     )
 
 
-def _by_topic(topic: Ints, hits: Floats, trials: Floats, level: float) -> Proportion:
-    summed = (np.bincount(topic, weights=counts) for counts in (hits, trials))
-    return clustered(zip(*(sums.tolist() for sums in summed), strict=True), level)
+def _by_topic(topic: Ints, hits: Floats, trials: Floats) -> list[tuple[float, float]]:
+    """The hits and trials of each topic."""
+    summed = (np.bincount(topic, weights=counts).tolist() for counts in (hits, trials))
+    return list(zip(*summed, strict=True))
