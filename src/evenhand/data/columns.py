@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from evenhand import limits
 from evenhand.data.files import did_you_mean
 from evenhand.errors import DataError, quoted
+from evenhand.jsontext import TooDeep, is_deeper
 
 Parts = tuple[str, ...]
 
@@ -26,7 +28,9 @@ def parts_of(name: str) -> Parts:
 
 
 def require_columns(names: list[str], where: str) -> None:
-    """Refuse columns that cannot stand beside each other in one row."""
+    """Refuse columns that cannot stand beside each other in one row, or nest too deep."""
+    for name in names:
+        require_parts(name, where)
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise DataError(
@@ -38,6 +42,17 @@ def require_columns(names: list[str], where: str) -> None:
             f"the column {quoted(clash[1])} would stand inside the column {quoted(clash[0])}",
             where=where,
             advice="rename one of them",
+        )
+
+
+def require_parts(name: str, where: str) -> None:
+    """Refuse a dotted name of more parts than anybody nests."""
+    # The dots bound the parts: few names need be split for it.
+    if name.count(".") >= limits.NAME_PARTS and len(parts_of(name)) > limits.NAME_PARTS:
+        raise DataError(
+            f"the column {quoted(name[:60])}... is nested more than {limits.NAME_PARTS} deep",
+            where=where,
+            advice="rename the column: each dot in its name opens an object",
         )
 
 
@@ -73,11 +88,20 @@ def flattened(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield f"{prefix}{key}", value
 
 
+def too_deep(where: str) -> DataError:
+    """The error for a row that nests too deep."""
+    return DataError(
+        str(TooDeep(limits.JSON_DEPTH)), where=where, advice="flatten or split the row"
+    )
+
+
 class Copies:
     """Fields to fill: target name to source name, both dotted. The rest of a row stays."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self._copies = dict(columns)
+        for name in (*self._copies, *self._copies.values()):
+            require_parts(name, "[columns]")
 
     def apply(self, row: dict[str, Any], where: str) -> dict[str, Any]:
         """Fill the fields of `row` in place. A source may feed two targets, or swap with one."""
@@ -148,6 +172,8 @@ def remove(row: dict[str, Any], name: str) -> None:
 def place(row: dict[str, Any], target: str, value: Any, where: str) -> None:
     """Put a value where a dotted name says, in place; raises DataError."""
     path, holder = parts_of(target), row
+    if is_deeper(value, limits.JSON_DEPTH - len(path)):
+        raise too_deep(where)
     for part in path[:-1]:
         inner = holder.get(part)
         if inner in (None, ""):

@@ -84,7 +84,7 @@ class Recoded(io.RawIOBase):
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)  # refuses the codecs that make no text
             self._decoder = codecs.getincrementaldecoder(encoding)()
-        except LookupError:
+        except (LookupError, ValueError):
             raise UsageError(
                 f"there is no encoding {quoted(encoding)}",
                 where=name,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, Literal, cast
 
 from evenhand import limits
 from evenhand.errors import DataError, UsageError, nearest, quoted
@@ -29,7 +30,7 @@ ENDINGS: dict[str, Format] = {
     ".parquet": "parquet",
 }
 READ_ENDINGS: dict[str, ReadFormat] = {**ENDINGS, ".tsv": "tsv", ".xlsx": "xlsx"}
-TABLE_TOO = "for verdicts of pairs .txt"
+TABLE_TOO = "for people .xlsx, for verdicts of pairs .txt"
 """What to say of endings where a verdict table is known too."""
 
 
@@ -46,6 +47,16 @@ def is_text(path: Path) -> bool:
 def is_table(path: Path) -> bool:
     """Whether the name says a format with columns, in which a list is one cell."""
     return ENDINGS.get(_ending(path)) in ("csv", "parquet")
+
+
+def is_csv(path: Path) -> bool:
+    """Whether the name says comma-separated values."""
+    return _ending(path) == ".csv"
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether the name says a workbook."""
+    return _ending(path) == ".xlsx"
 
 
 def is_data_file(path: Path) -> bool:
@@ -122,16 +133,53 @@ def opened(path: Path, root: Path | None = None) -> Generator[io.BufferedReader]
         if not is_gzipped(path):
             yield file
             return
-        # Buffered once more: readline then runs in C, not through GzipFile's Python method.
+        # Buffered around it: readline then runs in C, not through GzipFile's Python method.
+        size = os.fstat(file.fileno()).st_size
         with gzip.GzipFile(fileobj=file) as unpacked:
-            yield io.BufferedReader(unpacked, 1 << 17)
+            yield io.BufferedReader(Bounded(cast("IO[bytes]", unpacked), size, str(path)), 1 << 17)
+
+
+def require_ratio(unpacked: int, packed: int, where: str) -> None:
+    """Refuse what unpacks to far more than any text does; raises DataError."""
+    if unpacked > max(limits.RATIO_FREE_BYTES, packed * limits.UNPACKED_RATIO):
+        raise DataError(
+            f"it unpacks to more than {limits.UNPACKED_RATIO} times its size",
+            where=where,
+            advice="is it the right file? if so, unpack it first",
+        )
+
+
+class Bounded(io.RawIOBase):
+    """What a stream unpacks, at a bounded ratio to the `packed` bytes that it is made of. `take` is
+    told how many bytes came, and may refuse them."""
+
+    def __init__(
+        self,
+        stream: IO[bytes],
+        packed: int,
+        where: str,
+        take: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self._stream, self._packed, self._where, self._take = stream, packed, where, take
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = self._stream.read(len(buffer))
+        self._take(len(chunk))
+        self._count += len(chunk)
+        require_ratio(self._count, self._packed, self._where)
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 @contextmanager
 def seekable(file: io.BufferedReader) -> Generator[IO[bytes]]:
     """The file itself, or a temporary one of what gzip unpacks, for formats whose index is at the
     end."""
-    if not isinstance(file.raw, gzip.GzipFile):
+    if not isinstance(file.raw, Bounded):
         yield file
         return
     with tempfile.TemporaryFile() as whole:

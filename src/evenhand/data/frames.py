@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from evenhand.data.columns import nested, parts_of, require_columns
-from evenhand.data.parquet import json_value
+from evenhand.data.columns import parts_of, require_columns
+from evenhand.data.parquet import flat_row, json_value
 from evenhand.errors import DataError, UsageError
 
 NAME = "rows"
@@ -25,7 +25,7 @@ def memory_rows(table: object) -> list[dict[str, Any]]:
         names = [str(name) for name in row]
         require_columns(names, where)
         values = [json_value(_plain(value), where, lenient=True) for value in row.values()]
-        rows.append(nested([parts_of(name) for name in names], values))
+        rows.append(flat_row([parts_of(name) for name in names], values, where))
     if not rows:
         raise DataError("there are no rows", where=NAME)
     return rows

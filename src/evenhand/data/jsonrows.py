@@ -15,7 +15,7 @@ from typing import Any, cast
 from evenhand import limits
 from evenhand.data import encoding
 from evenhand.errors import DataError, quoted
-from evenhand.jsontext import TooDeep, dump, parse
+from evenhand.jsontext import TooDeep, TooMany, dump, parse
 
 Numbered = tuple[dict[str, Any], int]
 """A row and the line that it starts on."""
@@ -32,18 +32,22 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def read_lines(file: BufferedReader, name: str, read: Parse = parse) -> Iterator[Numbered]:
     """The rows of a JSONL file. Blank lines are passed over, and counted."""
-    number, most = 0, limits.LINE_BYTES
+    number, most, blank = 0, limits.LINE_BYTES, 0
     while line := file.readline(most + 1):
         number += 1
         if len(line) > most:
             raise too_long(f"{name}:{number}")
         if number == 1:
             line = encoding.first_bytes(line, f"{name}:1")
+        if not line.strip():
+            blank += 1
+            if blank > limits.BLANK_LINES:
+                raise only_blank(f"{name}:{number}")
+            continue
+        blank = 0
         try:
             value = read(line.decode(), limits.JSON_DEPTH)
         except ValueError as error:
-            if not line.strip():
-                continue
             raise _line_error(line, f"{name}:{number}", error) from None
         yield checked(value, line, f"{name}:{number}", _NOT_A_LINE), number
 
@@ -71,10 +75,19 @@ def too_long(where: str) -> DataError:
     )
 
 
+def only_blank(where: str) -> DataError:
+    """The error for a file of blank lines."""
+    return DataError(
+        f"more than {limits.BLANK_LINES:,} blank lines one after the other",
+        where=where,
+        advice="is this the right file?",
+    )
+
+
 def json_error(error: ValueError, where: str, column: int, advice: str) -> DataError:
     """The error for text that is not JSON; `column` counts from 1."""
-    if isinstance(error, TooDeep):
-        return DataError(str(error), where=where, advice="flatten the row")
+    if isinstance(error, TooDeep | TooMany):
+        return DataError(str(error), where=where, advice="flatten or split the row")
     if not isinstance(error, json.JSONDecodeError):
         return DataError(quoted(error)[1:-1], where=where, advice="mend the row")
     near = error.doc[error.pos : error.pos + 40].strip()

@@ -10,18 +10,18 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from io import BufferedReader
 from itertools import islice
 from typing import IO, Any, Literal
 
 from evenhand import limits
-from evenhand.data.columns import nested, parts_of, require_columns
+from evenhand.data.columns import Parts, nested, parts_of, require_columns, too_deep
 from evenhand.data.files import seekable
 from evenhand.data.jsonrows import Numbered
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import Spelled, dump
+from evenhand.jsontext import Spelled, dump, is_deeper
 
 Kind = Literal["none", "bool", "int", "long", "float", "text"]
 """`int` is exact as a fraction too, `long` is not."""
@@ -59,7 +59,8 @@ def read_parquet(file: BufferedReader, name: str, *, lenient: bool = False) -> I
             for batch in table.iter_batches(batch_size=limits.BATCH_ROWS):
                 for cells in _records(batch):
                     number += 1
-                    yield nested(paths, _values(cells, f"{name}:{number}", lenient)), number
+                    where = f"{name}:{number}"
+                    yield flat_row(paths, _values(cells, where, lenient), where), number
         except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
             raise DataError(
                 f"not a sound Parquet file: {quoted(error)[1:-1]}",
@@ -72,12 +73,28 @@ def _records(batch: Any) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
+def flat_row(paths: list[Parts], values: Sequence[Any], where: str) -> dict[str, Any]:
+    """One row of nested objects from JSON values in flat columns; raises DataError where they nest
+    too deep together."""
+    for path, value in zip(paths, values, strict=True):
+        if type(value) in (dict, list) and is_deeper(value, limits.JSON_DEPTH - len(path)):
+            raise too_deep(where)
+    return nested(paths, values)
+
+
 def _values(cells: Iterable[Any], where: str, lenient: bool) -> list[Any]:
     return [cell if type(cell) is str else json_value(cell, where, lenient) for cell in cells]
 
 
 def json_value(value: Any, where: str, lenient: bool) -> Any:
-    """A value of a table as JSON has it; raises DataError for one that has no such form."""
+    """A value of a table as JSON has it; raises DataError for one that has no such form, or nests
+    deeper than a row may."""
+    if isinstance(value, dict | list | tuple) and is_deeper(value, limits.JSON_DEPTH):
+        raise too_deep(where)
+    return _json_value(value, where, lenient)
+
+
+def _json_value(value: Any, where: str, lenient: bool) -> Any:
     match value:
         case None | bool() | int() | str():
             return value
@@ -86,9 +103,9 @@ def json_value(value: Any, where: str, lenient: bool) -> Any:
         case float() if lenient:
             return None
         case dict():
-            return {str(key): json_value(inner, where, lenient) for key, inner in value.items()}
+            return {str(key): _json_value(inner, where, lenient) for key, inner in value.items()}
         case list() | tuple():
-            return [json_value(inner, where, lenient) for inner in value]
+            return [_json_value(inner, where, lenient) for inner in value]
         case decimal.Decimal() if value.is_finite():
             return Spelled(str(value))
         case datetime.date() | datetime.time():

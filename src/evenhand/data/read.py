@@ -23,7 +23,7 @@ from evenhand.data.encoding import Recoded
 from evenhand.data.files import ReadFormat, opened, read_format_of, require_file
 from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines, read_members
 from evenhand.data.parquet import read_parquet, require_pyarrow
-from evenhand.data.table import read_table
+from evenhand.data.table import read_table, separator_in
 from evenhand.data.workbook import read_workbook, require_calamine
 from evenhand.errors import DataError, NoRows, UsageError, quoted
 from evenhand.jsontext import parse, parse_lenient
@@ -101,6 +101,15 @@ def members(
     with _readable(path) as file:
         for keys, value, line in read_members(file, str(path), key_paths, read):
             yield keys, Row(value, f"{path}:{line}")
+
+
+def separator(path: Path) -> str:
+    """What stands between the cells of a text table; nothing where the file is none."""
+    file_format = read_format_of(path)
+    if file_format != "csv":
+        return "\t" if file_format == "tsv" else ""
+    with _readable(path) as file:
+        return separator_in(file)
 
 
 def _plain(path: Path, read: Parse, root: Path | None, form: FileForm) -> Iterator[Row]:

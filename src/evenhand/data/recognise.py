@@ -12,6 +12,7 @@ from typing import NamedTuple
 from evenhand.data import usual
 from evenhand.errors import DataError, nearest, quoted
 from evenhand.kinds.shared.table_form import TableForm
+from evenhand.units import META_FIELDS
 
 COLUMNS_LISTED = 20
 _NEAR = 0.8
@@ -37,6 +38,19 @@ class Recognition(NamedTuple):
         return ", ".join(f"{field} = {quoted(name)}" for field, name in self.columns.items())
 
 
+def fields_of(columns: Mapping[str, str], form: TableForm) -> dict[str, str]:
+    """The columns that somebody named, by the fields of a kind: `model` is `meta.model`, `question`
+    and `answer` are what the kind calls them."""
+    names = {name: f"meta.{name}" for name in META_FIELDS}
+    names |= {"variant": "meta.prompt_variant", "question": form.question, "answer": form.answer}
+    # A field that was named itself is not filled from a second column.
+    aliases = {name: field for name, field in names.items() if field not in columns}
+    return {
+        name if name in form.fields else aliases.get(name, name): column
+        for name, column in columns.items()
+    }
+
+
 class _Role(NamedTuple):
     """A field, and what the column that holds it is usually called."""
 
@@ -55,17 +69,20 @@ def recognise(
     is_long = is_long_table(names, mapped, form)
     claimed = set(mapped.values())
     columns: dict[str, str] = {}
-    for role in _roles(form, is_flat=is_flat, is_long=is_long):
+    roles = _roles(form, is_flat=is_flat, is_long=is_long)
+    for role in roles:
         fits = _fitting(role, names, mapped, claimed, is_strict=is_long and role.is_needed)
         if len(fits) == 1 and fits[0] != role.field:
             columns[role.field] = fits[0]
         elif len(fits) > 1 and role.is_needed:
             raise _which(role.field, fits, names, where)
         claimed.update(fits if len(fits) == 1 else ())
-    spare = [name for name in names if is_flat and name not in claimed and name not in form.fields]
-    return Recognition(
-        columns, tuple(spare), _remarks(spare, names, columns, form), is_long, is_flat
-    )
+    used = {*form.fields, *claimed, *(name.partition(".")[0] for name in claimed)}
+    spare = [name for name in names if name not in used]
+    # Beside a `meta` of its own a row is the contract's, and its other columns are nobody's texts.
+    meanings = _meanings(roles if is_flat else (), form)
+    remarks = _remarks(spare, meanings, names, columns)
+    return Recognition(columns, tuple(spare) if is_flat else (), remarks, is_long, is_flat)
 
 
 def is_long_table(names: Sequence[str], mapped: Mapping[str, str], form: TableForm) -> bool:
@@ -116,7 +133,12 @@ def _fitting(
     if len(exact) == 1 and not is_strict:
         return exact
     usual_names = set(map(usual.folded, role.names)) | {usual.folded(plain)}
-    return [name for name in free if usual.folded(name) in usual_names]
+    fits = [name for name in free if usual.folded(name) in usual_names]
+    if fits or not role.is_needed:
+        return fits
+    # Only where one alone is a longer form of a usual name: what two may be is not guessed at.
+    longer = [name for name in free if usual.is_longer_form(name, usual_names)]
+    return longer if len(longer) == 1 else []
 
 
 def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) -> DataError:
@@ -129,21 +151,33 @@ def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) ->
     )
 
 
+def _meanings(roles: Sequence[_Role], form: TableForm) -> dict[str, str]:
+    """By what a column may be called, which field it is: the fields themselves, and the usual names
+    of the question and the answer."""
+    texts = (form.question, form.answer)
+    usual_names = {name: role.field for role in roles if role.field in texts for name in role.names}
+    return usual_names | {field: field for field in form.fields if field not in ("meta", "id")}
+
+
 def _remarks(
-    spare: Sequence[str], names: Sequence[str], columns: Mapping[str, str], form: TableForm
+    spare: Sequence[str],
+    meanings: Mapping[str, str],
+    names: Sequence[str],
+    columns: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Columns that are not used and are called nearly like a field."""
+    """Columns that are not used and are called nearly like a field, or as one is usually called."""
     remarks: list[str] = []
     for name in spare:
-        field = nearest(usual.folded(name), form.fields, cutoff=_NEAR)
-        if field is None or field in ("meta", "id"):
+        near = nearest(usual.folded(name), meanings, cutoff=_NEAR)
+        if near is None:
             continue
+        field = meanings[near]
         is_there = field in names or field in columns
         beside = columns.get(field, field)
         remarks.append(
             f"the column {quoted(name)} is not used, {quoted(beside)} is"
             if is_there
-            else f"the column {quoted(name)} is not used; did you mean {quoted(field)}?"
+            else f"the column {quoted(name)} is not used; did you mean {quoted(near)}?"
             f' Then say: [columns] {field} = "{name}"'
         )
     return tuple(remarks)

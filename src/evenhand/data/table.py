@@ -1,10 +1,11 @@
 """CSV: a header, then a row of strings per record; double quotes, UTF-8, and commas, semicolons or
 tabs between the cells, whichever the header and the first record agree on.
 
-A spreadsheet runs a cell that starts with `=`, `+`, `-`, `@`, TAB or CR as a formula. A text cell
-(or header) that does is written with `'` before it, and so is one with such a character after one
-or more `'`; reading takes one `'` off again, so that every text comes back as it was. Numbers are
-no formulas and are written bare.
+A spreadsheet runs a cell that starts with `=`, `+`, `-` or `@` as a formula: of full width too in
+East Asian editions, and some after blanks or characters that nobody sees. A text cell (or header)
+that does, or that starts with TAB, CR or LF, is written with `'` before it, and so is one with such
+a start after one or more `'`; reading takes one `'` off again, so that every text comes back as it
+was. Numbers are no formulas and are written bare.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from typing import IO, Any
 from evenhand import limits
 from evenhand.data import encoding
 from evenhand.data.columns import nested, parts_of, require_columns
-from evenhand.data.jsonrows import Numbered, too_long
+from evenhand.data.jsonrows import Numbered, only_blank, too_long
 from evenhand.errors import DataError
 from evenhand.jsontext import dump
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_GUARDED = re.compile(r"'+[=+\-@\t\r]")
+_START = r"(?:[\t\r\n]|[\s\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
+_FORMULA = re.compile(rf"'*{_START}")
+_GUARDED = re.compile(rf"'+{_START}")
 
 
 def guarded(text: str) -> str:
@@ -109,6 +111,11 @@ def _named_separator(file: BufferedReader) -> str | None:
     return match[1].decode("latin-1")
 
 
+def separator_in(file: BufferedReader) -> str:
+    """What stands between the cells of a CSV file, from its start."""
+    return _named_separator(file) or separator_of(file.peek(1 << 16))
+
+
 def read_table(file: BufferedReader, name: str, separator: str | None = None) -> Iterator[Numbered]:
     """The rows of a CSV file; dotted columns are nested. Blank lines are passed over."""
     # The module's own bound on a cell is 128 KB and can only be set for the process.
@@ -127,10 +134,14 @@ def read_table(file: BufferedReader, name: str, separator: str | None = None) ->
 
 def _record(records: Iterator[list[str]], lines: _Lines) -> list[str]:
     """The next record that is not blank; none at the end of the file."""
+    blank = 0
     try:
         lines.begin()
         while not (cells := next(records)):
             lines.begin()
+            blank += 1
+            if blank > limits.BLANK_LINES:
+                raise only_blank(lines.where)
         return cells
     except StopIteration:
         return []

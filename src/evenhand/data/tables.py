@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.data.columns import Copies, flattened, place
 from evenhand.data.read import FileForm, Row, rows
-from evenhand.data.recognise import Recognition, recognise
+from evenhand.data.recognise import Recognition, fields_of, recognise
 from evenhand.errors import DataError
 from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.shared.table_form import PlacedRow, TableForm
@@ -68,12 +68,17 @@ class Table:
         }
         sample = [row.value for row in islice(source.rows({}), ROWS_LOOKED_AT)]
         names = list(dict.fromkeys(name for row in sample for name in row))
+        columns = fields_of(columns, form)
         mapped = {**columns, **dict.fromkeys(self._constants, "")}
+        self.names = names
         self.recognition = recognise(names, mapped, form, str(source.path))
         self._columns = {**columns, **self.recognition.columns}
         self.is_long = self.recognition.is_long
         self.are_ids_guessed = "id" in self.recognition.columns
-        self.has_ids = "id" in names or "id" in self._columns
+        has_ids = "id" in names or "id" in self._columns
+        is_set_apart = any(f"meta.{name}" in self._constants for name in META_FIELDS)
+        # A `meta` that somebody laid out is left as it is, unless the suite adds to it.
+        self.may_hold_question_ids = has_ids and (self.recognition.is_flat or is_set_apart)
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """The rows that hold anything, each with its number in the table."""
@@ -137,14 +142,29 @@ class Tables:
         lengths = _Lengths(self._form)
         if long:
             yield from self._gathered(long)
-        calling = _calling([table for table in self._tables if not table.is_long], self._form)
-        for table, name_row in calling:
+        if self.remark_on_ids:
+            self._tell(self.remark_on_ids)
+        for table, name_row in _calling(self._wide, self._form, self._ids.roles):
             for number, row in table.rows():
                 name_row(row.value, number)
                 lengths.add(row.value)
                 yield table.source.path, row
         for remark in lengths.remarks:
             self._tell(remark)
+
+    @property
+    def _wide(self) -> list[Table]:
+        """The tables whose rows are not gathered."""
+        return [table for table in self._tables if not table.is_long]
+
+    @cached_property
+    def _ids(self) -> _Ids:
+        return _ids_of(self._wide, self._form)
+
+    @property
+    def remark_on_ids(self) -> str:
+        """What is told where files share ids that are the questions'; empty where none do."""
+        return self._ids.remark
 
     def _gathered(self, tables: Sequence[Table]) -> Iterator[tuple[Path, Row]]:
         assert self._form.gather is not None
@@ -200,15 +220,16 @@ NameRow = Callable[[dict[str, Any], int], None]
 """Gives a row, with its number, an id of its own where it has none."""
 
 
-def _calling(tables: Sequence[Table], form: TableForm) -> Iterator[tuple[Table, NameRow]]:
+def _calling(
+    tables: Sequence[Table], form: TableForm, roles: Sequence[str]
+) -> Iterator[tuple[Table, NameRow]]:
     """Each table with what calls its rows."""
-    roles = {id(table): _role_of_ids(table) for table in tables}
     # Rows that hold several answers are called by their question as it is.
     needs_question = form.gather is None and any(
-        _are_alike(table, form, roles[id(table)]) for table in tables
+        _are_alike(table, form, role) for table, role in zip(tables, roles, strict=True)
     )
-    for table in tables:
-        yield table, _Naming(form, roles[id(table)], needs_question, table.recognition.is_flat)
+    for table, role in zip(tables, roles, strict=True):
+        yield table, _Naming(form, role, needs_question, table.recognition.is_flat)
 
 
 class _Naming:
@@ -282,12 +303,88 @@ def _apply_role(row: dict[str, Any], ids: str) -> None:
         row["meta"] = {"question_id": ident, **meta}
 
 
-def _role_of_ids(table: Table) -> str:
+class _Ids(NamedTuple):
+    """What the column `id` of each table holds, and what is to be told of it."""
+
+    roles: Sequence[str]
+    remark: str = ""
+
+
+def _ids_of(tables: Sequence[Table], form: TableForm) -> _Ids:
+    """What the ids of tables are. Those that repeat from file to file are the questions', where
+    the meta fields tell all rows apart."""
+    # A row of several answers is called by its question alone: its meta fields do not help.
+    may_share = form.gather is None and len(tables) > 1
+    shared = _SharedIds(form.question) if may_share else None
+    roles = [_role_of_ids(table, shared) for table in tables]
+    if shared is None or not shared.are_repeated:
+        return _Ids(roles)
+    files = [table.source.path.name for table in tables if table.may_hold_question_ids]
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    role = "none" if shared.are_row_numbers else "question_id"
+    changed = [
+        role if table.may_hold_question_ids and alone == "id" else alone
+        for table, alone in zip(tables, roles, strict=True)
+    ]
+    return _Ids(changed, f"The ids of {files[0]}{more} {shared.remark}")
+
+
+class _SharedIds:
+    """The ids of several tables, each with the hash of its question."""
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+        self._hashes: dict[str, str] = {}
+        self._questions: set[str] = set()
+        self._wholes: set[tuple[str, ...]] = set()
+        self._repeated: set[str] = set()
+        self._reworded: set[str] = set()
+        self._do_wholes_repeat = False
+        self.are_row_numbers = False
+        """Whether a question has one id here and another one there."""
+
+    def hash_of(self, row: Mapping[str, Any]) -> str:
+        """What the question of a row is told apart by."""
+        return question_hash(row.get(self._question))
+
+    def add(self, wholes: set[tuple[str, ...]], hashes: Mapping[str, str]) -> None:
+        """Take in a table: its ids with the meta fields, and by id the hash of its question, empty
+        where the id is."""
+        self._do_wholes_repeat |= not self._wholes.isdisjoint(wholes)
+        self._wholes |= wholes
+        for ident in hashes.keys() & self._hashes.keys():
+            if not hashes[ident]:
+                continue
+            self._repeated.add(ident)
+            if hashes[ident] != self._hashes[ident]:
+                self._reworded.add(ident)
+                self.are_row_numbers |= hashes[ident] in self._questions
+        self._hashes.update(hashes)
+        self._questions.update(hashes.values())
+
+    @property
+    def are_repeated(self) -> bool:
+        """Whether ids stand in two tables whose rows the meta fields tell apart."""
+        return bool(self._repeated) and not self._do_wholes_repeat
+
+    @property
+    def remark(self) -> str:
+        """What the ids are taken for, as the end of a sentence."""
+        if self.are_row_numbers:
+            return "number rows, not questions: questions are told apart by their texts"
+        differing = f"; {len(self._reworded)} of {len(self._repeated)} have another text there"
+        return "are those of questions (meta.question_id), for they repeat from file to file" + (
+            differing if self._reworded else ""
+        )
+
+
+def _role_of_ids(table: Table, shared: _SharedIds | None) -> str:
     """What the column `id` of a table holds: ids of rows; where they repeat and rows differ in
-    their meta fields, ids of questions; nothing, where they repeat and the name was a guess."""
-    if not table.has_ids or (not table.are_ids_guessed and not table.recognition.columns):
+    their meta fields, ids of questions; nothing, where they repeat and the name was a guess. What
+    other tables may share is added to `shared`."""
+    if not table.may_hold_question_ids:
         return "id"
-    ids: set[str] = set()
+    ids: dict[str, str] = {}
     wholes: set[tuple[str, ...]] = set()
     do_repeat = do_wholes_repeat = False
     for _, row in table.rows():
@@ -296,10 +393,10 @@ def _role_of_ids(table: Table) -> str:
         whole = (ident, *(str(fields.get(name)) for name in META_FIELDS))
         do_repeat |= ident in ids
         do_wholes_repeat |= whole in wholes
-        ids.add(ident)
+        ids[ident] = shared.hash_of(row.value) if shared and row.value.get("id") else ""
         wholes.add(whole)
-    if not do_repeat:
-        return "id"
-    if not do_wholes_repeat:
-        return "question_id"
-    return "none" if table.are_ids_guessed else "id"
+    if do_wholes_repeat:
+        return "none" if table.are_ids_guessed else "id"
+    if shared:
+        shared.add(wholes, ids)
+    return "question_id" if do_repeat else "id"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
+from itertools import chain
 
 QUESTION = (
     *("question", "prompt", "input", "query", "instruction", "topic", "task", "problem"),
@@ -35,6 +37,7 @@ MODEL = (
         "モデル",
         "モデル名",
     ),
+    *("bot", "bot_name", "нейросеть", "название_нейросети", "бот", "大模型", "ボット", "ボット名"),
 )
 VARIANT = (
     *("prompt_variant", "variant", "version", "prompt_version", "prompt_name", "prompt_id"),
@@ -66,10 +69,40 @@ CONTEXT = (
 )
 RUBRIC = ("rubric", "criteria", "критерии", "рубрика", "评分标准", "ルーブリック", "採点基準")
 LANGUAGE = ("language", "язык", "语言", "言語")
-TASK_NAME = ("task_name", "название_задачи", "задача", "任务", "任务名称", "タスク名", "タスク")
+TASK_NAME = (
+    *("task_name", "название_задачи", "название_задания", "имя_задачи", "задача"),
+    *(
+        "任务",
+        "任务名称",
+        "任务名",
+        "题目名称",
+        "タスク名",
+        "タスク",
+        "課題名",
+        "課題の名前",
+        "問題名",
+    ),
+)
 
 
 def folded(name: str) -> str:
     """A column's name as it is compared."""
     wide = unicodedata.normalize("NFKC", name).casefold()
     return re.sub(r"[\s_\-]+", "_", wide.strip(" \t\ufeff:：?？*")).strip("_")
+
+
+_ALL = (QUESTION, ANSWER, MODEL, VARIANT, QUESTION_ID, RUN_ID, EVAL_SET, IDENT, REFERENCE, CONTEXT)
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+
+
+def is_longer_form(name: str, names: Collection[str]) -> bool:
+    """Whether a column is called by a usual name with more beside it: `customer question`, `Запрос
+    пользователя`, 用户问题. What something else is usually called is no longer form of it."""
+    whole = folded(name)
+    if any(whole == folded(usual) for usual in chain.from_iterable(_ALL)):
+        return False
+    if _CJK.search(whole):
+        return any(whole.endswith(usual) for usual in names if _CJK.search(usual))
+    words = whole.split("_")
+    # English puts the noun last, Russian first.
+    return words[-1] in names if whole.isascii() else words[0] in names

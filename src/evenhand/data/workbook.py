@@ -6,6 +6,7 @@ The first row of a sheet names the columns; cells come out as the texts that a C
 from __future__ import annotations
 
 import datetime
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,8 +20,6 @@ from evenhand.data.files import did_you_mean, seekable
 from evenhand.data.jsonrows import Numbered
 from evenhand.errors import DataError, UsageError, quoted
 
-_MOST_PACKED = 1032
-"""Deflate packs no more bytes than this into one."""
 _CHUNK = 1 << 16
 
 
@@ -106,12 +105,19 @@ def _text(cell: object) -> str:
 
 
 def _require_size(file: IO[bytes], name: str) -> None:
-    """Refuse a workbook that unpacks to more than memory should hold, whatever its index says."""
+    """Refuse a workbook that unpacks to more than memory should hold, whatever its index says, or
+    whose cells lie too far apart."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
-            total = sum(_unpacked(file, archive, member) for member in members)
-    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError) as error:
+            _require_kind({member.filename for member in members}, name)
+            extent = _Extent()
+            total = 0
+            for member in members:
+                total += sum(
+                    map(extent.add, _unpacked(file, member, limits.WORKBOOK_BYTES - total))
+                )
+    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, ValueError) as error:
         raise DataError(
             f"not a sound workbook: {quoted(error)[1:-1]}",
             where=name,
@@ -121,32 +127,73 @@ def _require_size(file: IO[bytes], name: str) -> None:
         file.seek(0)
     if total > limits.WORKBOOK_BYTES:
         megabytes = limits.WORKBOOK_BYTES // 1024**2
-        raise DataError(
-            f"the workbook unpacks to more than {megabytes} MB",
-            where=name,
-            advice='save the sheet as "CSV UTF-8"',
-        )
+        raise _too_large(f"the workbook unpacks to more than {megabytes} MB", name)
+    if extent.cells > limits.WORKBOOK_CELLS:
+        raise _too_large(f"a sheet spans more than {limits.WORKBOOK_CELLS:,} cells", name)
 
 
-def _unpacked(file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """How many bytes a member comes to; counted where it could be more than is allowed."""
-    if member.compress_size * _MOST_PACKED <= limits.WORKBOOK_BYTES // 4:
-        return max(member.file_size, member.compress_size)
-    count, decompress = 0, zlib.decompressobj(-zlib.MAX_WBITS)
+def _too_large(what: str, name: str) -> DataError:
+    return DataError(what, where=name, advice='save the sheet as "CSV UTF-8"')
+
+
+def _require_kind(names: set[str], name: str) -> None:
+    """Refuse the other kinds of workbook, which are laid out otherwise: .xlsb and .ods."""
+    if "xl/workbook.bin" in names or "content.xml" in names:
+        raise DataError("this is no .xlsx workbook", where=name, advice="save it as .xlsx or CSV")
+
+
+class _Extent:
+    """How far the cells of the sheets reach, by the names that they are given (`B12`)."""
+
+    _NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
+    _BLANKS = re.compile(rb"\s++")
+    _CARRIED = 4096
+
+    def __init__(self) -> None:
+        self._rows, self._columns, self._carried = 0, 1, b""
+
+    @property
+    def cells(self) -> int:
+        return self._rows * self._columns
+
+    def add(self, chunk: bytes) -> int:
+        """Look at the next bytes of a member; their number."""
+        data = self._BLANKS.sub(b" ", self._carried + chunk)
+        for column, row in self._NAME.findall(data):
+            self._rows = max(self._rows, int(row[:10]))
+            self._columns = max(self._columns, _number(column[:8]))
+        self._carried = data[-self._CARRIED :]
+        return len(chunk)
+
+
+def _number(column: bytes) -> int:
+    """The number of a column: A is 1, AA 27."""
+    number = 0
+    for letter in column.upper():
+        number = number * 26 + letter - 64
+    return number
+
+
+def _unpacked(file: IO[bytes], member: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
+    """What a member unpacks to, to a little beyond `most` bytes."""
     file.seek(member.header_offset + 26)
     lengths = file.read(4)
     skipped = int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
     file.seek(skipped, 1)
-    left = member.compress_size
-    while left and count <= limits.WORKBOOK_BYTES:
+    left, count, decompress = member.compress_size, 0, zlib.decompressobj(-zlib.MAX_WBITS)
+    while left > 0 and count <= most:
         packed = file.read(min(_CHUNK, left))
         if not packed:
             break
         left -= len(packed)
-        if member.compress_type != zipfile.ZIP_DEFLATED:
-            count += len(packed)
-            continue
-        while packed:
-            count += len(decompress.decompress(packed, _CHUNK))
-            packed = decompress.unconsumed_tail
-    return count
+        while packed and count <= most:
+            chunk, packed = _next_chunk(packed, member, decompress)
+            count += len(chunk)
+            yield chunk
+
+
+def _next_chunk(packed: bytes, member: zipfile.ZipInfo, decompress: Any) -> tuple[bytes, bytes]:
+    if member.compress_type != zipfile.ZIP_DEFLATED:
+        return packed, b""
+    chunk = decompress.decompress(packed, _CHUNK)
+    return chunk, decompress.unconsumed_tail

@@ -8,6 +8,7 @@ rows of tables wait in an unnamed spool file.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import tempfile
@@ -21,7 +22,7 @@ from evenhand.data.files import TABLE_TOO, format_of, packed, require_folder
 from evenhand.data.parquet import Kind, joined_kind, kind_of, require_pyarrow, write_parquet
 from evenhand.data.table import write_table
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import compact, dump, parse
+from evenhand.jsontext import compact, dump, restored
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -37,7 +38,7 @@ def write(path: Path, rows: Rows) -> int:
     kind = format_of(path, TABLE_TOO)
     if kind == "parquet":
         require_pyarrow()
-    with _replacing(path) as raw, packed(raw, path) as file:
+    with replacing(path) as raw, packed(raw, path) as file:
         if kind == "jsonl":
             return _write_lines(file, rows)
         if kind == "json":
@@ -54,7 +55,7 @@ def write(path: Path, rows: Rows) -> int:
 def write_text(path: Path, lines: Iterable[str]) -> int:
     """Write lines of text as they are, each with its line break, and return how many; packed
     where the name says gzip."""
-    with _replacing(path) as raw, packed(raw, path) as file:
+    with replacing(path) as raw, packed(raw, path) as file:
         count = 0
         for count, line in enumerate(lines, 1):  # noqa: B007
             file.write(line.encode() + b"\n")
@@ -63,24 +64,41 @@ def write_text(path: Path, lines: Iterable[str]) -> int:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a whole file as it is."""
-    with _replacing(path) as file:
+    with replacing(path) as file:
         file.write(data)
 
 
+def _device(path: Path) -> IO[bytes]:
+    """A pipe or a device to write to; raises UsageError for a pipe that nobody reads, which would
+    be waited for in vain."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise UsageError(f"{quoted(path)} is a pipe that nobody reads") from None
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "wb")
+
+
 @contextmanager
-def _replacing(path: Path) -> Generator[IO[bytes]]:
-    """A file that becomes `path` when the block ends well."""
+def replacing(path: Path) -> Generator[IO[bytes]]:
+    """A file that becomes `path` when the block ends well. A pipe or a device is written to as it
+    is: a file must not take its place."""
     target = path.resolve()  # through a link: the file it points to is replaced, not the link
     if target.is_dir():
         raise UsageError(f"{quoted(path)} is a folder", advice="name a file in it")
     require_folder(target.parent)
+    is_device = target.exists() and not target.is_file()
     temporary = target.with_name(f".evenhand-{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with _device(target) if is_device else temporary.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
+            if not is_device:
+                os.fsync(file.fileno())
+        if not is_device:
+            temporary.replace(target)
     except OSError as error:
         raise UsageError(f"{quoted(path)} cannot be written: {error.strerror or error}") from error
     finally:
@@ -130,7 +148,7 @@ class _Spool:
         """The flat rows again."""
         self._file.seek(0)
         for line in self._file:
-            yield parse(line.decode())
+            yield restored(line.decode())
 
     def _flat(self, row: Mapping[str, Any]) -> dict[str, Any]:
         flat: dict[str, Any] = {}

@@ -14,6 +14,7 @@ import pytest
 from evenhand import limits
 from evenhand.data.foreign import LAYOUTS, TidyRow
 from evenhand.data.foreign.arena_hard import verdict
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import read_score, read_vote
 from evenhand.errors import DataError, UsageError
 
@@ -21,7 +22,7 @@ arrow = pytest.importorskip("pyarrow")
 
 
 def found(path: Path, kind: str) -> list[TidyRow]:
-    return list(LAYOUTS[kind].read(path, {}))
+    return list(LAYOUTS[kind].read(path, Shaping()))
 
 
 def lines(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -248,7 +249,7 @@ def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="an object must stand here"):
         promptfoo(tmp_path, [])
     with pytest.raises(UsageError, match="no columns to rename"):
-        next(LAYOUTS["promptfoo"].read(tmp_path / "results.json", {"a": "b"}))
+        next(LAYOUTS["promptfoo"].read(tmp_path / "results.json", Shaping(columns={"a": "b"})))
 
 
 def test_results_may_be_packed_and_damage_is_told(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from evenhand.data.table import guarded, unguarded
 from evenhand.jsontext import dump, parse
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-FORMULA = st.text("='+-@\t\r\n\",x", max_size=6) | st.text("'=", max_size=4)
+FORMULA = st.text("＝＠ ='+-@\t\r\n\",x", max_size=6) | st.text("'=", max_size=4)
 SPELLED = st.sampled_from(["1.50", "1e3", "-0", "0.10", "1E-7"]).map(parse)
 SCALAR = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -101,4 +101,5 @@ def test_typed_columns_come_back_from_parquet(column: list[Any]) -> None:
 def test_the_mark_against_formulas_comes_off_exactly(text: str) -> None:
     cell = guarded(text)
     assert unguarded(cell) == text
-    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
+    assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))

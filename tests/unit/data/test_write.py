@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import stat
 import tracemalloc
 from collections.abc import Iterator
@@ -113,7 +114,16 @@ def test_rows_that_make_no_table_are_refused(
         write(tmp_path / f"a.{ending}", held)
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'=", "'\t", "''="])
+FORMULA_STARTS = [
+    *("=", "+", "-", "@", "\t", "\r", "\n", "'=", "'\t", "''="),
+    *("＝", "＋", "－", "＠", "'＝", "﹦", "﹢", "﹣", "﹫"),
+    *(" =", "\u3000＝", "\u00a0+", "\ufeff=", "\u200b=", "' @", "' ="),
+]
+"""What spreadsheets take for a formula, also of full width, small or after blanks, and such a text
+with the guard itself before it."""
+
+
+@pytest.mark.parametrize("start", FORMULA_STARTS)
 def test_no_text_cell_starts_a_formula_but_numbers_stay_numbers(tmp_path: Path, start: str) -> None:
     path = tmp_path / "a.csv"
     write(path, [{f"{start}h": f"{start}1", "n": -5}])
@@ -156,3 +166,15 @@ def test_memory_stays_steady_however_many_rows(tmp_path: Path, ending: str) -> N
         assert tracemalloc.get_traced_memory()[1] < 4 * 1024 * 1024
     finally:
         tracemalloc.stop()
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    """So does a device: a file must not take the place of /dev/null."""
+    pipe = tmp_path / "rows.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="a pipe that nobody reads"):
+        write(pipe, [{"a": 1}])
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as source:
+        assert write(pipe, [{"a": 1}]) == 1
+        assert parse(source.read().decode()) == {"a": 1}
+    assert pipe.is_fifo()

@@ -8,7 +8,7 @@ failed judgment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from evenhand.data.foreign import (
     tidy,
 )
 from evenhand.data.foreign.rows import TidyRow
+from evenhand.data.foreign.shaping import Shaping
 
 __all__ = ["LAYOUTS", "Layout", "TidyRow"]
 
@@ -28,8 +29,8 @@ __all__ = ["LAYOUTS", "Layout", "TidyRow"]
 class Layout(NamedTuple):
     """How the files of one tool are read."""
 
-    read: Callable[[Path, Mapping[str, str]], Iterator[TidyRow]]
-    """The rows of a file; the mapping renames columns."""
+    read: Callable[[Path, Shaping], Iterator[TidyRow]]
+    """The rows of a file."""
     key: tuple[str, ...] = ()
     """The columns that tell its units apart, as far as they are there; nothing: to be found out."""
 

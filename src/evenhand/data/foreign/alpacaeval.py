@@ -8,7 +8,7 @@ so that every row stands in one order and nothing can be said about positions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,15 @@ from evenhand.data.foreign.rows import (
     short_hash,
     table,
 )
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 
 _NEEDED = ("instruction", "generator_1", "generator_2", "preference")
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The comparisons of a file; a unit is an instruction, known by a hash of its text."""
-    for row in table(path, columns):
+    for row in table(path, shaping):
         require(row, _NEEDED, "alpacaeval")
         comparison = row.value
         instruction = text_of(comparison["instruction"])

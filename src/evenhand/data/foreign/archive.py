@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import IO, Any
 
 from evenhand import limits
-from evenhand.errors import DataError, UsageError
+from evenhand.data.files import Bounded
+from evenhand.errors import DataError, UsageError, quoted
+from evenhand.folders import open_plain
 
 _ZSTANDARD = 93
 _HEADER = struct.Struct("<26xHH")
@@ -31,8 +33,13 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._zip = zipfile.ZipFile(path)
+            self._file = open_plain(path)
+        except OSError as error:
+            raise UsageError(f"{quoted(path)} cannot be opened: {error.strerror}") from None
+        try:
+            self._zip = zipfile.ZipFile(self._file)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
+            self._file.close()
             raise self._damaged(error) from None
         self._left = limits.UNPACKED_BYTES
 
@@ -46,6 +53,7 @@ class Archive:
         at: TracebackType | None,
     ) -> None:
         self._zip.close()
+        self._file.close()
 
     @property
     def names(self) -> list[str]:
@@ -55,8 +63,10 @@ class Archive:
     def opened(self, name: str) -> Generator[io.BufferedReader]:
         """The bytes of an entry, unpacked as they are read."""
         try:
-            with self._unpacked(self._zip.getinfo(name)) as stream:
-                yield io.BufferedReader(_Bounded(self, stream), 1 << 17)
+            entry = self._zip.getinfo(name)
+            with self._unpacked(entry) as stream:
+                unpacked = Bounded(stream, entry.compress_size, str(self.path), self._take)
+                yield io.BufferedReader(unpacked, 1 << 17)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error) as error:
             raise self._damaged(error) from None
         except (NotImplementedError, RuntimeError) as error:
@@ -72,14 +82,14 @@ class Archive:
             if entry.compress_type != _ZSTANDARD:
                 raise
         arrow = _require_pyarrow()
-        with self.path.open("rb") as file:
+        with open_plain(self.path) as file:
             file.seek(entry.header_offset)
             name, extra = _HEADER.unpack(file.read(_HEADER.size))
             file.seek(name + extra, io.SEEK_CUR)
             with arrow.CompressedInputStream(_Part(file, entry.compress_size), "zstd") as stream:
                 yield stream
 
-    def take(self, number: int) -> None:
+    def _take(self, number: int) -> None:
         """Count bytes that were unpacked; raises DataError where they are too many."""
         self._left -= number
         if self._left < 0:
@@ -95,22 +105,6 @@ class Archive:
             where=str(self.path),
             advice="The file looks cut off or damaged: copy it again.",
         )
-
-
-class _Bounded(io.RawIOBase):
-    """A stream whose bytes the archive counts."""
-
-    def __init__(self, archive: Archive, stream: IO[bytes]) -> None:
-        self._archive, self._stream = archive, stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        chunk = self._stream.read(len(buffer))
-        self._archive.take(len(chunk))
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
 
 
 class _Part(io.RawIOBase):

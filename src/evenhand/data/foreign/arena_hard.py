@@ -9,7 +9,7 @@ opinion as three.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from evenhand.data.foreign.rows import (
     require,
     table,
 )
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 
 BASELINE = "baseline"
@@ -29,9 +30,9 @@ BASELINE = "baseline"
 _LABEL = re.compile(r"\s*\[*([AB])\s*(>{1,2}|<{1,2}|=)\s*([AB])\]*\s*")
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The games of a file."""
-    for row in table(path, columns):
+    for row in table(path, shaping):
         require(row, ("model", "games"), "arena-hard")
         judgment = row.value
         unit = judgment.get("question_id", judgment.get("uid"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.foreign.rows import TidyRow, begin, list_of, missing, non_null, table
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import Row
 
@@ -23,9 +24,9 @@ INCONSISTENT = "tie (inconsistent)"
 _UNPARSED = "-1, which means not parsed"
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The judgments of a file."""
-    for row in table(path, columns):
+    for row in table(path, shaping):
         judgment = row.value
         if "question_id" not in judgment:
             raise missing("question_id", judgment, row.where, "fastchat")

@@ -13,7 +13,8 @@ from typing import Any
 
 from evenhand.data.files import require_file
 from evenhand.data.foreign.archive import Archive
-from evenhand.data.foreign.rows import TidyRow, begin, no_map, non_null, object_of
+from evenhand.data.foreign.rows import TidyRow, begin, no_table, non_null, object_of
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.jsonrows import read_array
 from evenhand.data.read import members
@@ -29,9 +30,9 @@ Sample = tuple[Mapping[str, Any], Mapping[str, Any], str]
 """What the log says of the whole evaluation, one sample, and where that stands."""
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The scores of every sample."""
-    no_map(columns, "inspect")
+    no_table(shaping, "inspect")
     require_file(path)
     any_sample = False
     for about, sample, where in _archived(path) if path.suffix == ".eval" else _plain(path):

@@ -17,12 +17,13 @@ from evenhand.data.foreign.rows import (
     TidyRow,
     begin,
     list_of,
-    no_map,
+    no_table,
     non_null,
     object_of,
     short_hash,
     table,
 )
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import members
 from evenhand.errors import DataError
@@ -33,9 +34,9 @@ _ERROR = 2
 _RESULTS = (("results", "results"), ("results",))
 
 
-def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The scores of every result."""
-    no_map(columns, "promptfoo")
+    no_table(shaping, "promptfoo")
     any_result = False
     for result, where in _results(path):
         any_result = True
@@ -52,7 +53,7 @@ def read(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
 
 def _results(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
     if format_of(path) != "json":
-        yield from ((row.value, row.where) for row in table(path, {}))
+        yield from ((row.value, row.where) for row in table(path, Shaping()))
         return
     for _, row in members(path, _RESULTS, parse_lenient):
         yield row.value, row.where

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from evenhand.data.columns import remove
 from evenhand.data.files import did_you_mean
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.read import Row, rows
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import parse_lenient
@@ -28,23 +29,33 @@ class TidyRow(NamedTuple):
     flag: str = ""
 
 
-def table(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
-    """The rows of a data file, renamed; NaN is read as a missing number."""
+def table(path: Path, shaping: Shaping, said: str | None = None) -> Iterator[Row]:
+    """The rows of a data file in our words; NaN is read as a missing number. `said` is the column
+    that holds what was said, in a table of the user's own."""
+    columns = shaping.columns
+    unmet = set(shaping.values)
     try:
         for row in rows(path, columns, parse_lenient):
             for source in set(columns.values()) - columns.keys():
                 remove(row.value, source)
-            yield row
+            for value in shaping.shaped(row.value, said, row.where):
+                unmet -= value.keys()
+                yield Row(value, row.where)
     except DataError as error:
         error.what = error.what.replace("that [columns] names", "that --map names")
         raise
+    if unmet:
+        raise DataError(
+            f"no row has a column {quoted(min(unmet))}, which --value names", where=str(path)
+        )
 
 
-def no_map(columns: Mapping[str, str], kind: str) -> None:
-    """Refuse to rename in a layout that is no table."""
-    if columns:
+def no_table(shaping: Shaping, kind: str) -> None:
+    """Refuse to rename or read otherwise in a layout that is no table."""
+    if shaping.columns or not shaping.is_plain:
         raise UsageError(
-            f"a file of the kind {kind} has no columns to rename", advice="Leave out --map."
+            f"a file of the kind {kind} has no columns to rename",
+            advice="Leave out --map, --value, --missing and --wide.",
         )
 
 

@@ -11,11 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from evenhand.data.foreign.decimals import DecimalCommas
 from evenhand.data.foreign.rows import TidyRow, missing, object_of, require, table
+from evenhand.data.foreign.shaping import Shaping
+from evenhand.data.foreign.spellings import Side, spelled_score, spelled_side
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text, parse_lenient
 
-Side = Literal["first", "second", "tie", ""]
 Failed = Literal["schema", "out_of_range", "empty", ""]
 
 _VERDICT_COLUMNS = frozenset(
@@ -41,10 +43,10 @@ LARGEST = 1e100
 _SECOND_PASS = frozenset({"2", "21", "ba", "second"})
 
 
-def votes(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+def votes(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The rows of a table of votes; raises DataError where no row has a verdict's column."""
     has_verdict, row = False, None
-    for row in table(path, columns):
+    for row in table(path, shaping, "winner"):
         require(row, ("first", "second"), "votes")
         has_verdict = has_verdict or "winner" in row.value or "preference" in row.value
         yield TidyRow("votes", row.value, row.where)
@@ -52,14 +54,23 @@ def votes(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
         raise missing("winner", row.value, str(path), "votes")
 
 
-def scores(path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+def scores(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The rows of a table of scores; raises DataError where no row has a score's column."""
     has_score, row = False, None
-    for row in table(path, columns):
+    commas = DecimalCommas(path, shaping)
+    for row in table(path, shaping, "score"):
         has_score = has_score or "score" in row.value
-        yield TidyRow("scores", row.value, row.where)
+        yield TidyRow("scores", commas.read(row.value), row.where)
     if row is not None and not has_score:
-        raise missing("score", row.value, str(path), "scores")
+        error = missing("score", row.value, str(path), "scores")
+        numbers = [name for name, value in row.value.items() if _is_score(name, value)]
+        if numbers:
+            error.advice += f"; or a column per dimension: --wide dimension={','.join(numbers)}"
+        raise error
+
+
+def _is_score(name: str, value: object) -> bool:
+    return name not in SCORE_COLUMNS and _number(value) is not None
 
 
 class Vote(NamedTuple):
@@ -71,6 +82,10 @@ class Vote(NamedTuple):
     preference: float | None
     failed: Failed
     detail: str
+    spelled: str
+    """How the winner is spelled where it is read as such a word is usually meant."""
+    unreadable: str
+    """What stands in the place of a winner and names none."""
     turned: bool
     """Whether it is the second pass by its column `pass`: all that tells the orders apart where a
     candidate meets itself."""
@@ -86,7 +101,10 @@ class Vote(NamedTuple):
 def read_vote(row: Mapping[str, Any], where: str) -> Vote:
     """What a row of votes says; raises DataError where it does not say whom it compares."""
     first, second = (_candidate(row, name, where) for name in ("first", "second"))
-    side, preference, failed, detail = _verdict(row, first, second)
+    winner = text_of(row.get("winner"))
+    named = _side(winner, first, second) if winner else ""
+    side, preference, failed, detail = _verdict(winner, named, row.get("preference"))
+    is_plain = winner.lower() in _WORDS or winner in (first, second)
     return Vote(
         first=first,
         second=second,
@@ -94,6 +112,8 @@ def read_vote(row: Mapping[str, Any], where: str) -> Vote:
         preference=preference,
         failed=failed,
         detail=detail,
+        spelled="" if is_plain or not side else winner,
+        unreadable="" if named else winner,
         turned=text_of(row.get("pass")).lower() in _SECOND_PASS,
         sample=text_of(row.get("sample")),
         criterion=text_of(row.get("criterion")),
@@ -104,33 +124,33 @@ def read_vote(row: Mapping[str, Any], where: str) -> Vote:
     )
 
 
-def _verdict(
-    row: Mapping[str, Any], first: str, second: str
-) -> tuple[Side, float | None, Failed, str]:
-    winner, share = text_of(row.get("winner")), text_of(row.get("preference"))
-    preference = _number(row.get("preference"))
+def _verdict(winner: str, named: Side, value: object) -> tuple[Side, float | None, Failed, str]:
+    """What a winner, the side that it names, and a preference say together."""
+    share, preference = text_of(value), _number(value)
     if share and (preference is None or not 0 <= preference <= 1):
         return "", None, "schema", f"preference {quoted(share)} is not a number from 0 to 1"
     if winner:
-        side = _side(winner, first, second)
-        if not side:
+        if not named:
             return "", None, "schema", f"winner {quoted(winner)} is none of first, second, tie"
-        if preference is not None and side != _preferred(preference):
+        if preference is not None and named != _preferred(preference):
             detail = f"winner {quoted(winner)} and preference {preference:g} contradict each other"
             return "", None, "schema", detail
-        return side, preference, "", ""
+        return named, preference, "", ""
     if preference is None:
         return "", None, "empty", "there is no winner"
     return _preferred(preference), preference, "", ""
 
 
 def _side(winner: str, first: str, second: str) -> Side:
-    """No candidate is called like a word for a side; names are told apart from them by case."""
+    """No candidate is called like a word for a side; names are told apart from them by case, and
+    go before what a text usually means."""
     if winner in _WORDS:
         return _WORDS[winner]
     if winner in (first, second):
         return "first" if winner == first else "second"
-    return _WORDS.get(winner.lower(), "")
+    if winner.lower() in (first.lower(), second.lower()):
+        return ""  # a name in another case may mean the candidate or the side
+    return _WORDS.get(winner.lower()) or spelled_side(winner)
 
 
 def _preferred(preference: float) -> Side:
@@ -144,6 +164,10 @@ class Score(NamedTuple):
     score: float | None
     failed: Failed
     detail: str
+    spelled: str
+    """How a score is spelled that is no number but read as one."""
+    unreadable: str
+    """What stands in the place of a score and is none."""
     repeat: str
     tags: list[str]
     question: str
@@ -155,15 +179,18 @@ class Score(NamedTuple):
 
 def read_score(row: Mapping[str, Any]) -> Score:
     """What a row of scores says."""
-    score, failed, detail = _score(row.get("score"))
+    text, number = text_of(row.get("score")), _number(row.get("score"))
+    score, failed, detail = _score(text, number)
     dimension = row.get("dimension", "score")
     if dimension is None and failed == "schema":
-        detail = text_of(row["score"])  # a layout says in words why there is no score
+        detail = text  # a layout says in words why there is no score
     return Score(
         dimension=None if dimension is None else text_of(dimension) or "score",
         score=score,
         failed=failed,
         detail=detail,
+        spelled="" if score is None or number is not None else text,
+        unreadable=text if failed == "schema" and dimension is not None else "",
         repeat=text_of(row.get("repeat")),
         tags=_tags(row.get("failure_tags")),
         question=whole_text_of(row.get("question")),
@@ -173,11 +200,12 @@ def read_score(row: Mapping[str, Any]) -> Score:
     )
 
 
-def _score(value: object) -> tuple[float | None, Failed, str]:
-    text = text_of(value)
+def _score(text: str, number: float | None) -> tuple[float | None, Failed, str]:
+    """What a cell says, by its text and the number that it is spelled as."""
     if not text:
         return None, "empty", "there is no score"
-    number = _number(value)
+    if number is None:
+        number = spelled_score(text)
     if number is None:
         return None, "schema", f"score {quoted(text)} is not a number"
     if abs(number) > LARGEST:
@@ -199,9 +227,17 @@ def _quotes(value: object) -> list[str]:
     return [text for text in map(text_of, quotes) if text]
 
 
+JUDGE_NAMES = ("name", "model", "model_name", "id")
+"""What an object says of a judge is called by the first of these."""
+
+
 def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str:
     """Who judged; raises DataError where neither the row nor anybody else says."""
-    judge = text_of(row.get("judge")) or default
+    value = row.get("judge")
+    if isinstance(value, Mapping):
+        # An object would be another judge in every row that differs in anything it holds.
+        value = next((value[name] for name in JUDGE_NAMES if text_of(value.get(name))), None)
+    judge = text_of(value) or default
     if judge:
         return judge
     error = missing("judge", row, where, kind)

@@ -1,0 +1,132 @@
+"""What a table says in other words than ours, put into ours before it is read: columns under other
+names, values spelled otherwise, cells that stand for nothing, and columns that should be rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.errors import DataError, UsageError, quoted
+from evenhand.jsontext import as_text
+
+ORDERS = "pass"
+"""What tells orders apart: of two columns the second holds what was said with the candidates
+exchanged."""
+SAID = ("winner", "preference", "score")
+"""Columns that hold what a judge said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """Columns that each hold what was said under one value of a field: a judge, a dimension, ..."""
+
+    field: str
+    columns: tuple[str, ...]
+
+    def rows(self, row: Mapping[str, Any], said: str, where: str) -> Iterator[dict[str, Any]]:
+        """A row per column; raises DataError for a column that is not there."""
+        for name in self.columns:
+            if name not in row:
+                raise DataError(
+                    f"there is no column {quoted(name)}, which --wide names",
+                    where=where,
+                    advice=f"The columns are: {', '.join(map(quoted, row))}",
+                )
+        rest = {name: value for name, value in row.items() if name not in self.columns}
+        for place, name in enumerate(self.columns):
+            narrow = rest | {self.field: name, said: row[name]}
+            if self.field == ORDERS:
+                narrow |= {ORDERS: str(place + 1)} | (_exchanged(rest) if place else {})
+            yield narrow
+
+
+def _exchanged(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The candidates of a row, and what belongs to each, in the other order."""
+    names = ("", "_length", "_answer")
+    sides = [(f"first{name}", f"second{name}") for name in names]
+    return {
+        name: row[other]
+        for first, second in sides
+        for name, other in ((first, second), (second, first))
+        if other in row
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shaping:
+    """How the rows of a table are brought into the form that is read."""
+
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    """New names to old ones."""
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """By column, what its values mean."""
+    missing: Sequence[str] = ()
+    """What a cell holds where a judge said nothing."""
+    wide: Wide | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        return not (self.values or self.missing or self.wide)
+
+    def shaped(self, row: dict[str, Any], said: str | None, where: str) -> Iterator[dict[str, Any]]:
+        """The rows that one row of a table stands for. `said` is the column that holds what was
+        said, None of a layout that has no such rows: then --wide raises UsageError."""
+        if self.is_plain:
+            yield row
+            return
+        if self.wide is not None and said is None:
+            raise UsageError("--wide is for --kind votes and --kind scores")
+        rows = [row] if self.wide is None else self.wide.rows(row, said or "", where)
+        for narrow in rows:
+            yield {name: self._cell(name, value) for name, value in narrow.items()}
+
+    def _cell(self, name: str, value: Any) -> Any:
+        if not (name in self.values or (name in SAID and self.missing)):
+            return value
+        text = value.strip() if isinstance(value, str) else "" if value is None else as_text(value)
+        if name in SAID and any(_is_same(text, missing) for missing in self.missing):
+            return None
+        return self.values.get(name, {}).get(text, value)
+
+
+def _is_same(text: str, missing: str) -> bool:
+    """Whether a cell holds what stands for nothing; a number however it is spelled."""
+    if text == missing:
+        return True
+    try:
+        return float(text) == float(missing)
+    except ValueError:
+        return False
+
+
+def read_values(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """COLUMN:FROM=TO,FROM=TO of a command; raises UsageError."""
+    values: dict[str, dict[str, str]] = {}
+    for text in texts:
+        column, colon, pairs = text.partition(":")
+        meanings = [pair.rpartition("=") for pair in pairs.split(",")]
+        if not (column.strip() and colon and all(equals and old for old, equals, _ in meanings)):
+            raise UsageError(
+                f"--value {quoted(text)} is not of the form COLUMN:FROM=TO,FROM=TO",
+                advice="For instance --value winner:A=first,B=second,C=tie",
+            )
+        new = {old.strip(): meaning.strip() for old, _, meaning in meanings}
+        values.setdefault(column.strip(), {}).update(new)
+    return values
+
+
+def read_wide(text: str | None) -> Wide | None:
+    """FIELD=COLUMN,COLUMN of a command; raises UsageError."""
+    if text is None:
+        return None
+    name, _, columns = text.partition("=")
+    names = tuple(column.strip() for column in columns.split(",") if column.strip())
+    if not name.strip() or len(set(names)) != len(names) or not names:
+        raise UsageError(
+            f"--wide {quoted(text)} is not of the form FIELD=COLUMN,COLUMN",
+            advice="For instance --wide judge=ann,bob or --wide dimension=clear,correct",
+        )
+    if name.strip() == ORDERS and len(names) != 2:
+        raise UsageError("--wide pass= names two columns, one for each order")
+    return Wide(name.strip(), names)

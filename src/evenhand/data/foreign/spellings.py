@@ -1,0 +1,56 @@
+"""The usual ways to spell who won, or a score in words: read without being told, and told about."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Literal
+
+from evenhand.kinds.pairwise.cells import is_tie
+
+Side = Literal["first", "second", "tie", ""]
+FIRST: Side = "first"
+SECOND: Side = "second"
+
+_WORDS: dict[Side, str] = {
+    "first": "a, 1, left, [[a]], a>b, a>>b, b<a, b<<a, а, первый, первая, первое, левый, левая,"
+    " левое, слева, первый лучше, первый ответ, левый ответ, 左, 左边, 左侧, 左側, 第一, 第一个,"
+    " 第1, 前者, 甲, 最初, 一つ目, 1つ目, 一番目",
+    "second": "b, 2, right, [[b]], b>a, b>>a, a<b, a<<b, б, второй, вторая, второе, правый, правая,"
+    " правое, справа, второй лучше, второй ответ, правый ответ, 右, 右边, 右侧, 右側, 第二, 第二个,"
+    " 第2, 后者, 後者, 乙, 二つ目, 2つ目, 二番目",
+    "tie": "c, 3, same, both good, both bad, both_bad, bothbad, tie (bothbad), tie (both bad),"
+    " [[c]], a=b, b=a, =, ==, 1=2, оба хороши, оба плохи, нет разницы, 一样, 一样好, 一样差, 相同,"
+    " 都好, 都不好, 同じ, 同点, どちらも良い, どちらも悪い",
+}
+"""Words for a tie that judges write too are those of `is_tie`."""
+_NOUNS = (
+    *("model", "answer", "assistant", "response", "output", "candidate", "system"),
+    *("модель", "ответ", "вариант", "кандидат", "模型", "回答", "答案", "候选", "モデル", "候補"),
+)
+SIDES: dict[str, Side] = {
+    word: side for side, words in _WORDS.items() for word in words.split(", ")
+} | {
+    f"{noun}{gap}{name}": side
+    for noun in _NOUNS
+    for gap in ("_", " ", "")
+    for name, side in (("a", FIRST), ("1", FIRST), ("b", SECOND), ("2", SECOND))
+}
+"""Who won, by a text in lower case with single blanks."""
+_GRADES = {letter: 5 - place for place, letter in enumerate("abcdef")}
+NUMBERS: dict[str, int] = {
+    **dict.fromkeys(["true", "yes", "pass", "passed", "correct"], 1),
+    **dict.fromkeys(["false", "no", "fail", "failed", "incorrect", "wrong"], 0),
+    **_GRADES,
+}
+"""Scores by a text in lower case: grades from A, 5, to F, 0."""
+
+
+def spelled_side(text: str) -> Side:
+    """The side that a text usually means, nothing where it means none."""
+    words = " ".join(unicodedata.normalize("NFKC", text).lower().split())
+    return SIDES.get(words) or ("tie" if is_tie(words) else "")
+
+
+def spelled_score(text: str) -> int | None:
+    """The score that a text usually means."""
+    return NUMBERS.get(text.lower())

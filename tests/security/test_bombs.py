@@ -1,0 +1,257 @@
+"""What is no plain file is not opened, and what unpacks without end is not unpacked: each is told
+in words, and large files go through all the same."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from evenhand import limits
+from evenhand.data import files
+from evenhand.data.read import rows
+from evenhand.errors import DataError
+from tests.suites import evenhand_here, samples, write_rows, write_suite
+from tests.unit.data.workbooks import write_workbook
+
+Door = Callable[[Path], tuple[str, tuple[str, ...]]]
+"""The file to replace by something else, and the command that would read it."""
+
+
+def _data(name: str) -> Door:
+    def door(folder: Path) -> tuple[str, tuple[str, ...]]:
+        write_suite(folder, data=[name])
+        (folder / "samples.jsonl").unlink()
+        return name, ("run",)
+
+    return door
+
+
+def _imported(name: str, kind: str) -> Door:
+    return lambda folder: (name, ("import", name, "--kind", kind))
+
+
+def _own(name: str, model: str = "python/judge:good", **keys: str) -> Door:
+    def door(folder: Path) -> tuple[str, tuple[str, ...]]:
+        write_suite(folder, 1, {"model": model}, **keys)
+        (folder / name).unlink(missing_ok=True)
+        return name, ("run",)
+
+    return door
+
+
+DOORS: dict[str, Door] = {
+    **{
+        f"data {ending}": _data(f"rows.{ending}")
+        for ending in ("jsonl", "json", "csv", "tsv", "xlsx", "parquet", "jsonl.gz", "parquet.gz")
+    },
+    "import votes": _imported("votes.csv", "votes"),
+    "import eval": _imported("log.eval", "inspect"),
+    "suite": _own("evenhand.toml"),
+    "rubric": _own("rubric.json"),
+    "prompt": _own("prompt.md", prompt="prompt.md"),
+    "environment": _own(".env"),
+    "replies": _own("replies.jsonl", model="replay/replies.jsonl"),
+    "checked rubric": lambda folder: ("r.toml", ("check", "--rubric", "r.toml")),
+}
+KINDS: dict[str, Callable[[Path], None]] = {
+    "pipe": os.mkfifo,
+    "endless": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_no_plain_file_is_refused(door: str, kind: str, tmp_path: Path) -> None:
+    name, command = DOORS[door](tmp_path)
+    KINDS[kind](tmp_path / name)
+    outcome = evenhand_here(*command, cwd=tmp_path)
+    assert outcome.returncode in (2, 3), outcome.stderr
+    assert "no plain file" in outcome.stderr or "leads out" in outcome.stderr
+
+
+@pytest.mark.parametrize("command", ["report -o pipe.html", "export -o pipe.jsonl"])
+def test_an_output_waits_for_no_pipe(command: str, tmp_path: Path) -> None:
+    write_suite(tmp_path)
+    assert evenhand_here("run", cwd=tmp_path).returncode == 0
+    os.mkfifo(tmp_path / command.rsplit(maxsplit=1)[-1])
+    outcome = evenhand_here(*command.split(), cwd=tmp_path)
+    assert outcome.returncode == 2 and "a pipe that nobody reads" in outcome.stderr
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that a test can reach."""
+    monkeypatch.setattr(limits, "RATIO_FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "BLANK_LINES", 1000)
+    monkeypatch.setattr(limits, "WORKBOOK_BYTES", 4 << 20)
+
+
+BOMBS = {"line breaks": b"\n", "spaces": b" ", "zeros": b"\0", "rows": b"{}\n", "commas": b",\n"}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet", "xlsx", "tsv"])
+def test_a_gzip_bomb_is_told_long_before_its_end(
+    bomb: str, ending: str, tmp_path: Path, small: None
+) -> None:
+    path = tmp_path / f"bomb.{ending}.gz"
+    path.write_bytes(gzip.compress(BOMBS[bomb] * (8 << 20)))
+    with pytest.raises(DataError) as refused:
+        for _ in rows(path):
+            pass
+    assert len(str(refused.value)) < 1000
+
+
+def test_a_gzip_bomb_is_told_where_python_reads_gzip_into_a_buffer(
+    tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From Python 3.14 on GzipFile has a `readinto` of its own, which passes its `read` by."""
+
+    def readinto(self: gzip.GzipFile, buffer: Any) -> int:
+        return int(cast("Any", self)._buffer.readinto(buffer))
+
+    monkeypatch.setattr(gzip.GzipFile, "readinto", readinto)
+    path = tmp_path / "bomb.jsonl.gz"
+    path.write_bytes(gzip.compress(b" " * (8 << 20)))
+    with files.opened(path) as file, pytest.raises(DataError, match="times its size"):
+        while file.read(1 << 16):
+            pass
+
+
+def test_blank_lines_without_end_are_told(tmp_path: Path, small: None) -> None:
+    for name in ("rows.jsonl", "rows.csv"):
+        (tmp_path / name).write_bytes(b"\n" * 5000)
+        with pytest.raises(DataError, match="blank lines one after the other"):
+            list(rows(tmp_path / name))
+    (tmp_path / "rows.jsonl").write_bytes((b"\n" * 900 + b'{"a":1}\n') * 5)
+    assert len(list(rows(tmp_path / "rows.jsonl"))) == 5
+
+
+def test_a_large_file_that_packs_well_goes_through(tmp_path: Path, small: None) -> None:
+    """A hundred times its size, and beyond the part that is free."""
+    path = tmp_path / "rows.jsonl.gz"
+    lines = (json.dumps(row | {"rubric": "the same " * 100}) + "\n" for row in samples(3000))
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+    assert sum(1 for _ in rows(path)) == 3000
+
+
+def test_a_temporary_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WORKBOOK_BYTES", 1 << 20)
+    path = tmp_path / "rows.parquet.gz"
+    path.write_bytes(gzip.compress(os.urandom(3 << 20)))
+    with files.opened(path) as file:
+        temporary = files.seekable(file)
+        with pytest.raises(DataError, match="more than is taken in"):
+            temporary.__enter__()
+
+
+def _edited(path: Path, part: str, old: bytes, new: bytes) -> Path:
+    """A workbook with one of its parts changed."""
+    edited = path.with_name(f"edited-{path.name}")
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(edited, "w", 8) as out:
+        for name in archive.namelist():
+            data = archive.read(name)
+            out.writestr(name, data.replace(old, new) if part in name else data)
+    return edited
+
+
+FAR = {
+    "plain": b'<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>x</t></is></c></row>',
+    "quotes": b"<row r='1048576'><c r='XFD1048576' t='inlineStr'><is><t>x</t></is></c></row>",
+    "blanks": b'<row r="9"><c \n r  =\n "XFD1048576" t="n"><v>1</v></c></row>',
+    "zeros": b'<row r="9"><c r="XFD0001048576" t="n"><v>1</v></c></row>',
+}
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_a_cell_far_away_does_not_ask_for_all_between(far: str, tmp_path: Path) -> None:
+    write_workbook(tmp_path / "rows.xlsx", {"S": [["id", "question"], ["1", "q"]]})
+    end = b"</sheetData>"
+    path = _edited(tmp_path / "rows.xlsx", "sheet1", end, FAR[far] + end)
+    with pytest.raises(DataError, match="spans more than"):
+        list(rows(path))
+
+
+def test_a_stray_cell_below_is_borne(tmp_path: Path) -> None:
+    write_workbook(tmp_path / "rows.xlsx", {"S": [["id", "question"], ["1", "q"]]})
+    end, cell = b"</sheetData>", b'<row r="5000"><c r="C5000"/></row>'
+    path = _edited(tmp_path / "rows.xlsx", "sheet1", end, cell + end)
+    assert next(rows(path)).value == {"id": "1", "question": "q"}
+
+
+@pytest.mark.parametrize("part", ["content.xml", "xl/workbook.bin"])
+def test_other_workbooks_are_not_taken_for_it(part: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "rows.xlsx", "w") as archive:
+        archive.writestr(part, "<x/>")
+    with pytest.raises(DataError, match=r"no \.xlsx workbook"):
+        list(rows(tmp_path / "rows.xlsx"))
+
+
+def test_a_log_that_unpacks_without_end_is_told(tmp_path: Path, small: None) -> None:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", '{"eval": {"task": "t"}}')
+        archive.writestr("summaries.json", "[" + " " * (8 << 20) + "]")
+    outcome = evenhand_here("import", "log.eval", "--kind", "inspect", cwd=tmp_path)
+    assert outcome.returncode == 3
+    assert "times its size" in outcome.stderr
+
+
+def test_rows_beside_are_read_as_ever(tmp_path: Path) -> None:
+    write_rows(tmp_path, samples(2))
+    (tmp_path / "samples.jsonl").write_bytes(
+        b"\xef\xbb\xbf\n \n" + (tmp_path / "samples.jsonl").read_bytes() + b"\n\n"
+    )
+    assert [row.where[-1] for row in rows(tmp_path / "samples.jsonl")] == ["3", "4"]
+
+
+LONG = "a" * 5000
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"data": [f"{LONG}.jsonl"]}, {"rubric": f"{LONG}.json"}, {"protocol": LONG}, {"prompt": LONG}],
+    ids=lambda keys: next(iter(keys)),
+)
+def test_a_name_that_no_file_can_have_is_told(keys: dict[str, Any], tmp_path: Path) -> None:
+    write_suite(tmp_path, **keys)
+    outcome = evenhand_here("run", cwd=tmp_path)
+    assert outcome.returncode == 2, outcome.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "import", "check --rubric", "init --data", "show"])
+def test_an_argument_that_no_file_can_be_called_is_told(command: str, tmp_path: Path) -> None:
+    outcome = evenhand_here(*command.split(), f"{LONG}.csv", cwd=tmp_path)
+    assert outcome.returncode in (2, 6), outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *(
+            "utf\\u0000",
+            "idna",
+            "punycode",
+            "rot13",
+            "base64",
+            "undefined",
+            "unicode_escape",
+            "mbcs",
+        ),
+        *("utf-7", "raw_unicode_escape", "x" * 1000, "zlib", "hex", "utf-16", "cp037", "charmap"),
+    ],
+)
+def test_an_encoding_of_any_name_is_read_or_told(encoding: str, tmp_path: Path) -> None:
+    write_suite(tmp_path)
+    suite = (tmp_path / "evenhand.toml").read_text()
+    entry = f'data = [{{ file = "samples.jsonl", encoding = "{encoding}" }}]'
+    (tmp_path / "evenhand.toml").write_text(suite.replace('data = ["samples.jsonl"]', entry))
+    outcome = evenhand_here("run", cwd=tmp_path)
+    assert outcome.returncode in (0, 2, 3), outcome.stderr
