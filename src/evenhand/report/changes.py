@@ -26,20 +26,25 @@ class ChangedSide:
     run: str
     unit: str
     units: int
-    value: float
+    value: float | None
+    """None where it has no verdict."""
     output: str
     scores: Mapping[str, float]
     reasons: tuple[JudgeReason, ...]
+    winner: str = ""
+    """Of a pair the candidate that won, `tie` or `uncertain`; nothing of samples and answers."""
+    failures: tuple[str, ...] = ()
+    """Why judgments of it have no verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPair:
-    """A question that got worse or better: its answers under the baseline and under the variant."""
+    """A question: its answers under the baseline and under the variant, and how far apart."""
 
     question: str
     fields: Mapping[str, str]
     """What the two answers have in common."""
-    difference: float
+    difference: float | None
     baseline: ChangedSide
     variant: ChangedSide
 
@@ -63,11 +68,13 @@ class ChangedUnits:
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         counted = {"dimension": self.dimension, "n": self.n}
-        pairs = {"worst": [_json(p) for p in self.worst], "best": [_json(p) for p in self.best]}
+        sides = {"worst": self.worst, "best": self.best}
+        pairs = {name: [pair_json(pair) for pair in side] for name, side in sides.items()}
         return counted | {"worse": self.worse, "better": self.better} | pairs
 
 
-def _json(pair: ChangedPair) -> dict[str, Any]:
+def pair_json(pair: ChangedPair) -> dict[str, Any]:
+    """A question with both answers as JSON has it."""
     value = asdict(pair)
     for side in ("baseline", "variant"):
         value[side]["reasons"] = [reason._asdict() for reason in getattr(pair, side).reasons]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from evenhand.report.terminal.gate import RESULTS
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.decision.conditions import Condition
 from evenhand.stats.decision.gate import Gate
@@ -37,7 +38,8 @@ def junit(gate: Gate, *, run: str, name: str, started: str) -> bytes:
         time="0",
     )
     properties = SubElement(suite, "properties")
-    values = {"run": run, "name": name, "outcome": gate.outcome, "level": f"{gate.level:g}"}
+    values = {"run": run, "name": name, "outcome": gate.outcome, "result": RESULTS[gate.outcome]}
+    values["level"] = f"{gate.level:g}"
     for key, value in values.items():
         SubElement(properties, "property", name=key, value=_text(value))
     for condition in gate.conditions:

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.kinds import KINDS
 from evenhand.report.html.answer import answers
-from evenhand.report.html.build import Coverage, Difference, Mean, Method, Report, Standing
+from evenhand.report.html.build import Bar, Coverage, Difference, Mean, Method, Report, Standing
 from evenhand.report.html.page import words
 
 COVERAGE = Coverage(
@@ -82,7 +82,7 @@ def test_overall_comes_first_from_what_to_what_and_then_the_dimensions() -> None
     rows[2] = difference("overall", "better", n=240)
     assert said(differences=rows)[0] == (
         "v2 is better than v1 overall: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
-        " better on 70 units, worse on 30, 240 in all."
+        " better on 70 pairs of answers, worse on 30, 240 in all."
     )
 
 
@@ -100,7 +100,7 @@ def test_not_enough_evidence_never_reads_like_no_difference(language: str) -> No
 
 def test_a_small_difference_is_not_written_as_none() -> None:
     row = difference("overall", "worse", value=-0.0017, low=-0.003, high=-0.0004)
-    assert "(−0.002 [−0.003, −0.000])" in said(differences=[row])[0]
+    assert "(−0.002 [−0.003, 0.000])" in said(differences=[row])[0]
 
 
 def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
@@ -109,9 +109,18 @@ def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
         difference("true", undecided, needed=340, low=-0.1),
         difference("overall", undecided, low=-0.1),
     ]
-    (sentence,) = said(differences=rows)
-    assert sentence.endswith("About 340 units more would decide it.")
+    sentence, more = said(differences=rows)
+    assert more == "About 340 questions more would decide it."
     assert "overall" not in sentence
+    pairs = difference("true", undecided, needed=256, low=-0.1, n=240)
+    assert said(differences=[pairs])[1] == "About 256 pairs of answers more would decide it."
+
+
+def test_before_and_after_add_up_to_the_difference() -> None:
+    row = difference("overall", "worse", baseline_mean=0.4856, mean=0.4515, value=-0.0341)
+    assert "0.486 → 0.452 of 1 (−0.034 [" in said(differences=[row])[0]
+    row = difference("overall", "better", baseline_mean=0.4, mean=0.61, value=0.21)
+    assert "0.40 → 0.61 of 1 (+0.21 [" in said(differences=[row])[0]
 
 
 def test_pairs_are_said_in_win_rates() -> None:
@@ -122,16 +131,27 @@ def test_pairs_are_said_in_win_rates() -> None:
     )
 
 
-def test_an_interval_clear_of_zero_is_held_back_by_the_correction_alone() -> None:
-    undecided = "not enough evidence"
-    rows = [difference("true", undecided, value=1.5, low=0.3, high=2.36, p_adjusted=0.0781)]
-    (held,) = said(differences=rows)
-    assert held.startswith(
-        "Not enough evidence, after Holm's correction (p = 0.078), to say whether v2 is better or"
-        " worse than v1 on true: 0.38 → 0.62 of 1 (+1.50 [0.30, 2.36]);"
+def test_what_the_correction_alone_holds_back_is_said_below_and_only_then() -> None:
+    undecided: Any = "not enough evidence"
+    held: dict[str, Any] = {"value": 1.5, "low": 0.3, "high": 2.36, "p_adjusted": 0.0781}
+    sentence, statistics = said(differences=[difference("true", undecided, held=True, **held)])
+    assert sentence.startswith(
+        "Not enough evidence to say whether v2 is better or worse than v1 on true:"
     )
-    (pair,) = said(kind="pairwise", differences=[difference("overall", undecided)])
-    assert "after Holm's correction (p = 0.020), to say which of v2 and v1 is better" in pair
+    assert statistics == (
+        "Taken alone the difference would be decided (p = 0.010); with Holm's correction for"
+        " several tests it is not (p = 0.078)."
+    )
+    assert len(said(differences=[difference("true", undecided, **held)])) == 1
+    duel = said(kind="pairwise", differences=[difference("overall", undecided, held=True)])
+    assert "Holm" not in duel[0] and "p = 0.020" in duel[1]
+    rows = [
+        difference(name, undecided, held=name == "kind") for name in ("true", "kind", "overall")
+    ]
+    assert said(differences=rows)[-1] == (
+        "Not enough evidence, after Holm's correction for several tests, on"
+        " kind (+0.21 [0.08, 0.34]). Not enough evidence on true (+0.21 [0.08, 0.34])."
+    )
 
 
 @pytest.mark.parametrize("kind", ["rubric", "pairwise"])
@@ -140,11 +160,22 @@ def test_of_many_variants_the_decided_come_first_and_the_rest_are_counted(kind: 
     rows = [difference("overall", undecided, variant=f"u{i}", low=-0.1) for i in range(6)]
     rows += [difference("overall", "better", variant="w1"), difference("overall", "worse")]
     found = said(kind=kind, differences=rows)
-    assert len(found) == 5 and found[0].startswith("w1 is better") and "v2 is worse" in found[1]
+    assert len(found) == 3 and found[0].startswith("w1 is better") and "v2 is worse" in found[1]
     noun = "candidates" if kind == "pairwise" else "variants"
-    assert found[-1] == f"And 4 {noun} more, none decided."
+    assert found[2] == (
+        f"Not enough evidence to say of 6 {noun} whether they are better or worse than v1; the"
+        " table has them."
+    )
+    figure = "62 % [55, 69]" if kind == "pairwise" else "+0.21 [−0.10, 0.34]"
+    assert said(kind=kind, differences=rows[4:])[2] == (
+        "Not enough evidence to say whether these are better or worse than v1:"
+        f" u4 ({figure}), u5 ({figure})."
+    )
+    rows[3] = replace(rows[3], held=True)
+    assert said(kind=kind, differences=rows)[3].endswith("they are not: u3.")
     won = [difference("overall", "better", variant=f"w{i}") for i in range(7)]
-    assert said(kind=kind, differences=won)[-1] == f"And 3 {noun} more, 3 of them decided."
+    last = said(kind=kind, differences=won)[-1]
+    assert last == f"And 3 {noun} more that are decided; the table has them."
 
 
 def standing(name: str, rate: float, best: int | None, worst: int | None) -> Standing:
@@ -203,6 +234,12 @@ def test_means_of_variants_that_cannot_be_compared_name_the_variant() -> None:
     ]
     many = [Mean(dimension="true", variant=f"v{i}", n=1, **given) for i in range(6)]
     assert said(means=many)[-1] == "And 2 variants more, whose means are below."
+
+
+def test_critical_fails_are_said_where_no_table_of_variants_says_them() -> None:
+    means = [Mean(dimension="true", variant="", n=9, value=3.2, low=2.9, high=3.5)]
+    tags = [Bar("", "", "B", 5, 30), Bar("", "", "critical", 4, 30)]
+    assert said(means=means, tags=tags)[1] == "Critical fails: 4 of 30 answers."
 
 
 def test_one_variant_has_means_and_nothing_judged_has_no_answer() -> None:

@@ -8,7 +8,21 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evenhand.report.html.draw import COLOUR, bars, columns, dots, heat, labels, line, stack, svg
+from evenhand.report.html.draw import (
+    COLOUR,
+    LABEL_LINE,
+    _columns,
+    _legend_columns,
+    bars,
+    columns,
+    dots,
+    heat,
+    labels,
+    line,
+    stack,
+    svg,
+    wrapped,
+)
 
 HOSTILE = '</text><script>x()</script>" onload="x()'
 POINTS: list[dict[str, Any]] = [
@@ -92,8 +106,60 @@ def test_an_interval_that_is_open_on_one_side_ends_at_the_value() -> None:
 def test_names_too_long_for_a_picture_stay_different() -> None:
     names = ["x" * 80 + str(i) for i in range(3)]
     made = labels([*names, "short", "two\nlines"])
-    assert len(set(made)) == 5 and all(len(one) <= 34 for one in made)
+    assert len(set(made)) == 5 and all(len(one) <= 44 for one in made)
     assert made[-2:] == ["short", "two lines"]
+
+
+def test_names_break_where_their_parts_end_and_never_exceed_three_lines() -> None:
+    assert wrapped("Llama-3.3-70B-Instruct-Turbo") == "Llama-3.3-70B-\nInstruct-Turbo"
+    assert wrapped("helpfulness_and_creativity") == "helpfulness_and_\ncreativity"
+    assert wrapped("the reply was not in the form asked for") == (
+        "the reply was\nnot in the form\nasked for"
+    )
+    for name in ("x" * 90, "名前がとても長い日本語のモデル第二版そしてもっと", "a b " * 30):
+        lines = wrapped(labels([name])[0]).split("\n")
+        assert len(lines) <= 3 and all(_columns(line) <= LABEL_LINE for line in lines)
+
+
+def test_lines_of_a_name_stand_around_its_place() -> None:
+    point: dict[str, Any] = {"name": "one two three four five", "series": "", "value": 1.0}
+    root = ElementTree.fromstring(svg(bars([point], "n"), "t", "en"))
+    (name,) = [text for text in root.iter("text") if len(text)]
+    drops = [float(line.get("dy", "0")) for line in name]
+    assert float(name.get("y", "0")) == pytest.approx(-sum(drops) / 2)
+
+
+def test_no_line_goes_through_a_point_without_an_interval() -> None:
+    bounds: list[tuple[float | None, float | None]] = [(None, None), (0.4, 0.7)]
+    points: list[dict[str, Any]] = [
+        {"name": str(x), "series": "", "x": x, "value": 0.5, "low": low, "high": high}
+        for x, (low, high) in zip((10, 20), bounds, strict=True)
+    ]
+    for chart in (line(points, "length", "mean", False), dots(points, "mean")):
+        lines = ElementTree.fromstring(svg(chart, "t", "en")).iter("line")
+        assert sum(one.get("stroke") == "var(--first)" for one in lines) == 1
+
+
+def test_entries_of_a_legend_fill_their_rows() -> None:
+    assert _legend_columns(["wins", "tie", "uncertain", "losses"]) in (2, 4)
+    assert _legend_columns(["победы", "ничья", "неопределённо", "поражения"]) == 2
+
+
+def test_long_names_of_a_field_are_numbered() -> None:
+    long_name = "a-model-with-a-name-that-is-long"
+    pair = {"name": long_name, "other": "b", "rate": 0.7, "text": "70 %", "strength": 0.3}
+    texts = list(
+        ElementTree.fromstring(svg(heat([pair], [long_name, "b"], "", ""), "t", "en")).itertext()
+    )
+    assert "2" in texts and any(text.startswith("1 · a-model") for text in texts)
+
+
+def test_lengths_are_whole_numbers() -> None:
+    values = [{"x": x, "value": 0.5, "low": None, "high": None} for x in (19, 20, 23)]
+    texts = list(
+        ElementTree.fromstring(svg(line(values, "length", "mean", False), "t", "en")).itertext()
+    )
+    assert "20" in texts and not [text for text in texts if text.startswith("19.")]
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 40, 1234])

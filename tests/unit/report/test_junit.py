@@ -21,7 +21,7 @@ OUTCOMES: list[Any] = ["better", "worse", "not enough evidence"]
 
 def made(outcome: Any = "worse", reason: str = "So it is.", **about: Any) -> Condition:
     given: dict[str, Any] = {"value": 0.5, "low": 0.4, "high": 0.6, "threshold": 0.7, "n": 12}
-    given |= {"dimension": "overall", "variant": "v2"}
+    given |= {"clusters": 12, "dimension": "overall", "variant": "v2"}
     return Condition(name="min_mean", outcome=outcome, reason=reason, **given | about)
 
 
@@ -68,6 +68,7 @@ def test_the_form_is_that_of_the_strictest_schema_in_use() -> None:
     properties = {p.get("name"): p.get("value") for p in suite.iter("property")}
     assert properties["run"] == "abc123"
     assert properties["outcome"] == "worse"
+    assert properties["result"] == "failed"
 
 
 HOSTILE = "]]></failure><testcase name='x'/>&lt;\"\x00\x1b[31m\u202e\ud83d\ufffe\uffff\n::error::x"
@@ -101,9 +102,9 @@ def test_the_same_gate_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "said"),
     [
-        ("better", "better: every condition is met"),
-        ("worse", "worse: 1 of 1 condition is not met"),
-        ("worse worse better", "worse: 2 of 3 conditions are not met"),
+        ("better", "passed: every condition is met"),
+        ("worse", "failed: 1 of 1 condition is not met"),
+        ("worse worse better", "failed: 2 of 3 conditions are not met"),
         ("better not_enough_evidence", "not enough evidence: 1 of 2 conditions open"),
     ],
 )
@@ -118,11 +119,11 @@ def test_workflow_commands_are_escaped_as_github_wants() -> None:
     assert lines == [
         "::error title=evenhand gate%3A min_mean::100 %25 of it%0Ais, so: bad\\u000d::set-env::y",
         "::warning title=evenhand gate%3A min_mean::So it is.",
-        "::error title=evenhand gate::worse: 1 of 2 conditions is not met (run abc)",
+        "::error title=evenhand gate::failed: 1 of 2 conditions is not met (run abc)",
     ]
     assert all("\n" not in line for line in lines)
     (met,) = workflow_commands(gate(made("better")), "abc")
-    assert met.startswith("::notice title=evenhand gate::better")
+    assert met.startswith("::notice title=evenhand gate::passed")
 
 
 def test_nothing_in_a_summary_is_read_as_markup() -> None:

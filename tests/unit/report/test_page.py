@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.html.page import environment, json_text, marked, policy, visible, words
+from evenhand.report.html.page import environment, json_text, marked, policy, words
+from evenhand.unseen import visible
 
 
 @pytest.mark.parametrize(

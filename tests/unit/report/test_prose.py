@@ -28,6 +28,14 @@ def test_japanese_breaks_between_letters_but_not_before_a_closing_mark() -> None
     lines = wrapped("日本語の文章です。「はい」と言った。", 10)
     assert lines[0] == "日本語の文"
     assert all(line[0] not in "。、」" for line in lines)
+    assert wrapped("カッパー", 4) == ["カッ", "パー"]
+    assert wrapped("。カッパー", 4) == ["。", "カッ", "パー"]
+
+
+def test_intervals_percents_and_no_break_spaces_stay_on_a_line() -> None:
+    assert wrapped("wins 62 % [38, 82]; rest", 14) == ["wins 62 %", "[38, 82]; rest"]
+    assert wrapped("at 95 %]", 5) == ["at", "95 %]"]
+    assert wrapped("C1\u00a0Facts; C2\u00a0Scope", 12) == ["C1 Facts;", "C2 Scope"]
 
 
 @pytest.mark.parametrize("text", TEXTS[:4])

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evenhand.report.html.build import Difference, Mean, Report, Standing
-from evenhand.report.html.page import Words, p_value, visible
+from evenhand.report.html.page import Words, p_value
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.decision.decision import Decision
+from evenhand.unseen import visible
 
 VARIANTS_SHOWN = 4
 MEANS_SHOWN = 6
 NAMES_SHOWN = 6
+OPEN_SHOWN = 3
+"""So many undecided variants are named; more are counted, and the table has them."""
 UNDECIDED = "not enough evidence"
 SMALL = 0.005
 """A difference below this would be 0.00 with two digits."""
@@ -52,6 +55,16 @@ def _answers(report: Report, say: Words) -> Iterator[Sentence]:
         yield from standing_answers(report.standings, say, resampled=report.resampled)
     else:
         yield from mean_answers(report.means, say)
+        yield from _critical(report, say)
+
+
+def _critical(report: Report, say: Words) -> Iterator[Sentence]:
+    """How many answers failed for good, where no table of variants says it."""
+    bars = [bar for bar in report.tags if bar.value == "critical"]
+    if bars and not report.critical:
+        failed, of = sum(bar.count for bar in bars), sum(bar.of for bar in bars)
+        parts = say.parts("answer.critical", n=say.integer(failed), of=say.counted("sample", of))
+        yield Sentence("worse", parts)
 
 
 def _of_report(report: Report, say: Words) -> Iterator[Sentence]:
@@ -70,9 +83,9 @@ def comparison_answers(
         by_candidate = [[sequential.get(row.variant, row)] for row in duels]
 
         def duel_of(rows: Sequence[Difference]) -> list[Sentence]:
-            return [_duel(rows[0], noun, say)]
+            return list(_duel(rows[0], noun, say))
 
-        yield from _leading(by_candidate, duel_of, "candidate", say)
+        yield from _leading(by_candidate, duel_of, say, is_duel=True)
         return
     # What the run's own test decides is the answer; other tests of the same variant are no second.
     rows = [row for row in differences if row.value is not None]
@@ -82,9 +95,9 @@ def comparison_answers(
     is_single = len(by_variant) == 1
 
     def variant_of(rows: Sequence[Difference]) -> list[Sentence]:
-        return list(_compared(rows, noun, say))[: None if is_single else 1]
+        return list(_compared(rows, noun, say, with_dimensions=is_single))
 
-    yield from _leading(by_variant, variant_of, "variant", say)
+    yield from _leading(by_variant, variant_of, say, is_duel=False)
 
 
 def _variants(rows: Sequence[Difference | Mean]) -> list[str]:
@@ -94,41 +107,81 @@ def _variants(rows: Sequence[Difference | Mean]) -> list[str]:
 def _leading(
     variants: Sequence[Sequence[Difference]],
     tell: Callable[[Sequence[Difference]], Iterable[Sentence]],
-    noun: str,
     say: Words,
+    *,
+    is_duel: bool,
 ) -> Iterator[Sentence]:
-    """A few variants, those first of which something is decided; of the others how many."""
-    ordered = sorted(variants, key=lambda rows: not _is_decided(rows))
-    for rows in ordered[:VARIANTS_SHOWN]:
+    """A few variants of which something is decided, each by itself, then the undecided in one
+    sentence: a wall of them would hide what matters."""
+    noun = "candidate" if is_duel else "variant"
+    decided = [rows for rows in variants if _is_decided(rows)]
+    for rows in decided[:VARIANTS_SHOWN]:
         yield from tell(rows)
-    if rest := ordered[VARIANTS_SHOWN:]:
-        decided = sum(map(_is_decided, rest))
-        key = "more_decided" if decided else "more_undecided"
-        count = say.counted(noun, len(rest))
-        yield Sentence("", say.parts(f"answer.{key}", n=count, decided=say.integer(decided)))
+    if more := len(decided[VARIANTS_SHOWN:]):
+        yield Sentence("", say.parts("answer.more_decided", n=say.counted(noun, more)))
+    undecided = [rows for rows in variants if not _is_decided(rows)]
+    if len(undecided) == 1 or any(rows[0].sequential for rows in undecided):
+        for rows in undecided[:VARIANTS_SHOWN]:
+            yield from tell(rows)
+    elif undecided:
+        yield from _undecided([_first(rows) for rows in undecided], say, is_duel=is_duel)
+
+
+def _undecided(rows: Sequence[Difference], say: Words, *, is_duel: bool) -> Iterator[Sentence]:
+    """Several variants of which nothing is decided, with their figures."""
+    figures = [
+        f"{visible(row.variant)} ({_rate(row, say) if is_duel else gap_text(row, say)})"
+        for row in rows
+    ]
+    baseline = visible(rows[0].baseline)
+    if len(rows) > OPEN_SHOWN:
+        count = say.counted("candidate" if is_duel else "variant", len(rows))
+        parts = say.parts("answer.open_many", baseline=baseline, n=count)
+    else:
+        parts = say.parts("answer.open", baseline=baseline, variants=_listed(figures, say))
+    yield Sentence("undecided", parts)
+    if held := [visible(row.variant) for row in rows if row.held]:
+        yield Sentence("statistics", say.parts("answer.held_of", variants=_listed(held, say)))
+
+
+def _listed(texts: Sequence[str], say: Words, by: str = ", ") -> str:
+    """A few texts on a line, and how many more there are."""
+    more = len(texts) - NAMES_SHOWN
+    rest = [say("page.and_more", n=more)] if more > 0 else []
+    return by.join([*texts[:NAMES_SHOWN], *rest])
 
 
 def _is_decided(rows: Sequence[Difference]) -> bool:
     return any(row.outcome != UNDECIDED for row in rows)
 
 
-def _compared(rows: Sequence[Difference], noun: str, say: Words) -> Iterator[Sentence]:
-    """One variant: a sentence about it overall, and one about its dimensions; what the run's own
-    test says, where it has one."""
+def _compared(
+    rows: Sequence[Difference], noun: str, say: Words, *, with_dimensions: bool
+) -> Iterator[Sentence]:
+    """One variant: a sentence about it overall, what statistics add, and one about its dimensions;
+    what the run's own test says, where it has one."""
     if rows[0].sequential:
         yield _stopped(rows[0].sequential, noun, say)
         return
-    if len(rows) == 2:  # a single dimension is the overall figure too
-        rows = [row for row in rows if row.dimension != OVERALL]
-    first = next((row for row in rows if row.dimension == OVERALL), rows[0])
+    first = _first(rows)
     yield _sentence(first, noun, say)
-    if rest := [row for row in rows if row is not first]:
+    yield from _statistics(first, noun, say)
+    rest = [row for row in rows if row is not first] if len(rows) > 2 else []
+    if rest and with_dimensions:
         yield Sentence("dimensions", list(_dimensions(rest, say)))
+
+
+def _first(rows: Sequence[Difference]) -> Difference:
+    """What is said of a variant first: overall, or its single dimension, which is that too."""
+    of_dimensions = [row for row in rows if row.dimension != OVERALL]
+    if len(of_dimensions) == 1:
+        return of_dimensions[0]
+    return next((row for row in rows if row.dimension == OVERALL), rows[0])
 
 
 def _sentence(row: Difference, noun: str, say: Words) -> Sentence:
     """A variant on one dimension, or overall: from what to what, and on how many questions."""
-    key, digits = _key(row), _digits(row)
+    key, digits = _outcome_key(row), digits_of(row)
     parts = say.parts(
         f"answer.{key}_overall" if row.dimension == OVERALL else f"answer.{key}",
         variant=visible(row.variant),
@@ -140,17 +193,45 @@ def _sentence(row: Difference, noun: str, say: Words) -> Sentence:
         difference=say.signed(row.value, digits),
         interval=say.interval(row.low, row.high, digits),
         balance=_balance(row, noun, say),
-        p=p_value(say, row.p_adjusted),
     )
-    is_decided = row.outcome != UNDECIDED
-    return Sentence(
-        key if is_decided else "undecided", [*parts, *([] if is_decided else _needed(row, say))]
-    )
+    return Sentence(_tone(row), parts)
 
 
-def _digits(row: Difference) -> int:
-    """Two digits, or three where a difference would read like none."""
-    return 3 if row.value and abs(row.value) < SMALL else 2
+def _tone(row: Difference) -> str:
+    return "undecided" if row.outcome == UNDECIDED else row.outcome
+
+
+def _statistics(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
+    """What statistics say of an open question, below it: what held it back, and how many more
+    would decide."""
+    if row.outcome != UNDECIDED:
+        return
+    parts: list[tuple[str, str]] = []
+    if row.held:
+        parts += say.parts(
+            "answer.held", p=p_value(say, row.p), adjusted=p_value(say, row.p_adjusted)
+        )
+    if row.needed:
+        needed = say.counted(_noun(row, noun), row.needed)
+        parts += [(" ", "")] if parts else []
+        parts += say.parts("answer.needed", n=needed)
+    if parts:
+        yield Sentence("statistics", parts)
+
+
+def digits_of(row: Difference) -> int:
+    """Two digits; three where a difference would read like none, or before and after would not add
+    up to it."""
+    if row.value and abs(row.value) < SMALL:
+        return 3
+    return next((digits for digits in (2, 3) if _adds_up(row, digits)), 2)
+
+
+def _adds_up(row: Difference, digits: int) -> bool:
+    if row.mean is None or row.baseline_mean is None or row.value is None:
+        return False
+    before, after, gap = (round(x, digits) for x in (row.baseline_mean, row.mean, row.value))
+    return abs(after - before - gap) < 0.5 * 0.1**digits
 
 
 def _scale(scale: tuple[float, float] | None, say: Words) -> str:
@@ -163,27 +244,29 @@ def _scale(scale: tuple[float, float] | None, say: Words) -> str:
 
 def _balance(row: Difference, noun: str, say: Words) -> str:
     """On how many questions the variant is better, and on how many worse."""
-    counted = noun if row.n == row.questions else "unit"
     return say(
         "answer.balance",
-        higher=say.counted(counted, row.higher),
+        higher=say.counted(_noun(row, noun), row.higher),
         lower=say.integer(row.lower),
         n=say.integer(row.n),
     )
 
 
+def _noun(row: Difference, noun: str) -> str:
+    """What a row counts: questions, or pairs of answers where a question has several."""
+    return noun if row.n == row.questions else "pair"
+
+
 def _dimensions(rows: Sequence[Difference], say: Words) -> Iterator[tuple[str, str]]:
     """What is better, what is worse and what is open, by dimension."""
     is_first = True
-    for key in ("better", "worse", "none"):
-        of_outcome = [row for row in rows if _outcome_key(row) == key]
+    for key in ("better", "worse", "held", "none"):
+        of_outcome = [row for row in rows if ("held" if row.held else _outcome_key(row)) == key]
         if not of_outcome:
             continue
-        listed = [_with_interval(row, say) for row in of_outcome[:NAMES_SHOWN]]
-        if len(of_outcome) > NAMES_SHOWN:
-            listed.append(say("page.and_more", n=len(of_outcome) - NAMES_SHOWN))
+        dimensions = _listed([_with_interval(row, say) for row in of_outcome], say)
         yield from () if is_first else ((" ", ""),)
-        yield from say.parts(f"answer.by_{key}", dimensions=", ".join(listed))
+        yield from say.parts(f"answer.by_{key}", dimensions=dimensions)
         is_first = False
 
 
@@ -191,26 +274,23 @@ def _outcome_key(row: Difference) -> str:
     return "none" if row.outcome == UNDECIDED else row.outcome
 
 
-def _key(row: Difference) -> str:
-    """How a difference is told: decided, open, or open by the correction alone."""
-    if row.outcome != UNDECIDED:
-        return row.outcome
-    is_clear = row.low is not None and row.high is not None and not row.low <= 0 <= row.high
-    return "held" if is_clear and row.p_adjusted is not None else "none"
-
-
-def _needed(row: Difference, say: Words) -> list[tuple[str, str]]:
-    """How many more units would decide, where that can be said."""
-    if not row.needed:
-        return []
-    return [(" ", ""), *say.parts("answer.needed", n=say.counted("unit", row.needed))]
-
-
 def _with_interval(row: Difference, say: Words) -> str:
-    digits = _digits(row)
+    return f"{_dimension(row.dimension, say)} ({gap_text(row, say)})"
+
+
+def gap_text(row: Difference, say: Words) -> str:
+    """A difference with its interval. Of figures above 1 two digits are enough where before and
+    after do not stand beside it."""
+    most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
+    is_small = bool(row.value) and abs(row.value or 0) < SMALL
+    digits = digits_of(row) if most <= 1 or is_small else 2
     interval = say.interval(row.low, row.high, digits)
-    figures = f"{say.signed(row.value, digits)} {interval}".strip()
-    return f"{_dimension(row.dimension, say)} ({figures})"
+    return f"{say.signed(row.value, digits)} {interval}".strip()
+
+
+def _rate(row: Difference, say: Words) -> str:
+    """A win rate with its interval."""
+    return f"{say.percent(row.mean)} {say.percents(row.mean_low, row.mean_high)}".strip()
 
 
 def _dimension(name: str, say: Words) -> str:
@@ -244,12 +324,13 @@ def _stopped(decision: Decision, noun: str, say: Words) -> Sentence:
     return Sentence(tone, parts)
 
 
-def _duel(row: Difference, noun: str, say: Words) -> Sentence:
+def _duel(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
     """A candidate against the baseline."""
     if row.sequential:
-        return _stopped(row.sequential, noun, say)
+        yield _stopped(row.sequential, noun, say)
+        return
     parts = say.parts(
-        f"answer.pair_{_key(row)}",
+        f"answer.pair_{_outcome_key(row)}",
         variant=visible(row.variant),
         baseline=visible(row.baseline),
         rate=say.percent(row.mean),
@@ -257,9 +338,9 @@ def _duel(row: Difference, noun: str, say: Words) -> Sentence:
         n=say.counted("comparison", row.n),
         higher=say.integer(row.higher),
         lower=say.integer(row.lower),
-        p=p_value(say, row.p_adjusted),
     )
-    return Sentence(row.outcome if row.outcome != UNDECIDED else "undecided", parts)
+    yield Sentence(_tone(row), parts)
+    yield from _statistics(row, "comparison", say)
 
 
 def standing_answers(
@@ -299,15 +380,13 @@ def standing_answers(
 
 def _unranked(key: str, top: Sequence[Standing], comparisons: int, say: Words) -> Sentence:
     """Candidates each of which may be the first, with their win rates."""
-    listed = [
+    rates = [
         f"{visible(standing.candidate)} {say.percent(standing.win_rate)} "
         f"{say.percents(standing.low, standing.high)}".strip()
-        for standing in top[:NAMES_SHOWN]
+        for standing in top
     ]
-    if len(top) > NAMES_SHOWN:
-        listed.append(say("page.and_more", n=len(top) - NAMES_SHOWN))
-    count = say.counted("comparison", comparisons)
-    return Sentence("undecided", say.parts(f"answer.{key}", candidates="; ".join(listed), n=count))
+    candidates, count = _listed(rates, say, "; "), say.counted("comparison", comparisons)
+    return Sentence("undecided", say.parts(f"answer.{key}", candidates=candidates, n=count))
 
 
 def mean_answers(means: Sequence[Mean], say: Words) -> Iterator[Sentence]:

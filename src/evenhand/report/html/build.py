@@ -83,8 +83,12 @@ class Difference:
     lower: int = 0
     scale: tuple[float, float] | None = None
     """The lowest and the highest that a mean can be; None where nobody says."""
+    held: bool = False
+    """Whether the correction for several tests alone leaves it open."""
     sequential: Decision | None = None
     """What the run's own sequential test has decided here: then the outcome is from there."""
+    baseline_low: float | None = None
+    baseline_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,9 @@ from evenhand.report.html.draw import (
     stack,
     svg,
 )
-from evenhand.report.html.page import Words, p_value, require, visible
+from evenhand.report.html.page import Words, p_value, require
 from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.unseen import visible
 
 SHOWN = 24
 """Rows in one picture; the table has them all."""
@@ -353,7 +354,7 @@ class _Charts:
         short_names = dict(zip(names, labels(names), strict=True))
         values: Values = [
             {"name": short_names[m.candidate], "other": short_names[m.other], "rate": m.rate}
-            | {"text": say.percent(m.rate), "strength": abs(m.rate - 0.5) * 0.9}
+            | {"text": f"{100 * m.rate:.0f}", "strength": abs(m.rate - 0.5) * 0.9}
             for m in meetings
             if m.candidate in short_names and m.other in short_names
         ]

@@ -15,23 +15,27 @@ from typing import Any
 from unicodedata import east_asian_width
 from xml.etree import ElementTree
 
-from evenhand.report.html.page import visible
+from evenhand.unseen import visible
 
-TOTAL = 400
+TOTAL = 360
 """The width of a picture with its labels: all are alike, so that they fill their cards and letters
-are of one size in every picture."""
+are of one size in every picture. A phone is not much narrower, so letters stay readable there."""
 WIDE = 1.2
 """A picture that needs so much more is scrolled; one that needs less is drawn a little smaller."""
 STEP, LINE = 26, 17
-FONT, LAID_OUT_FOR = 13, 15.5
+FONT, LAID_OUT_FOR = 12.5, 15
 """The size of letters, and the size that room is left for: the renderer measures with a narrow
 font, and a reader's may be a fifth wider."""
-LABEL, LABEL_LINE = 30, 15
+LABEL, LABEL_LINE, LABEL_LINES = 40, 16, 3
 """Columns of a name in a picture, of which one line has so many; the table beside it has all."""
-_COLUMN = 8.4
+SLANTED = 14
+"""Names of so many columns stand slanted above a field; longer ones are numbered."""
+BAR = 20
+"""The most that a bar is thick."""
+_COLUMN = 8.1
 """The width of a column of text, as laid out."""
-CELL = 48
-"""The least width of a field that holds a share."""
+CELL = 36
+"""The least width of a field that holds a share in percent."""
 PALETTE = ("first", "second", "third", "fourth", "fifth", "sixth")
 _NAMES = ("ink", "soft", "line", *PALETTE, "good", "bad", "warn")
 COLOUR = {name: f"#0a0b{place:02x}" for place, name in enumerate(_NAMES)}
@@ -72,15 +76,27 @@ def _head(text: str, most: int) -> str:
 
 
 def wrapped(name: str) -> str:
-    """A name in lines that are short enough for an axis, broken at a space where there is one."""
+    """A name in lines that are short enough for an axis, broken where words or parts of a name
+    end."""
     lines: list[str] = []
-    while _columns(name) > LABEL_LINE and len(lines) < 2:
-        head = _head(name, LABEL_LINE)
-        space = head.rfind(" ")
-        end = space if space > 0 else len(head)
-        lines.append(name[:end])
+    while _columns(name) > LABEL_LINE and len(lines) < LABEL_LINES - 1:
+        end = _line_end(name)
+        lines.append(name[:end].rstrip())
         name = name[end:].lstrip()
+    if _columns(name) > LABEL_LINE:
+        name = f"{_head(name.removesuffix('…'), LABEL_LINE - 1)}…"
     return "\n".join([*lines, name])
+
+
+def _line_end(name: str) -> int:
+    """Where the first line of a name ends: at a space, after what parts a name, or anywhere."""
+    whole = len(_head(name, LABEL_LINE))
+    if name[whole : whole + 1] == " ":
+        return whole
+    space = name[:whole].rfind(" ")
+    part = 1 + max(name[:whole].rfind(sign) for sign in "-_/.:·")
+    end = max(space, part)
+    return end if end > whole // 3 else whole
 
 
 def _widest(names: Sequence[str]) -> int:
@@ -95,12 +111,14 @@ def _step(names: Sequence[str], series: int = 1) -> dict[str, Any]:
 
 def _plot(names: Sequence[str]) -> float:
     """What names on the left leave of the width."""
-    return TOTAL - 40 - _COLUMN * _widest(names)
+    return TOTAL - 62 - _COLUMN * _widest(names)
 
 
 def _legend_columns(names: Sequence[str]) -> int:
     """How many entries of a legend stand side by side."""
-    return max(1, min(len(names), int(TOTAL // (_COLUMN * _widest(names) + 34))))
+    most = max(1, min(len(names), int(TOTAL // (_COLUMN * _widest(names) + 34))))
+    rows = ceil(len(names) / most)
+    return ceil(len(names) / rows)
 
 
 def _renamed(values: Values, key: str) -> tuple[Values, list[str]]:
@@ -131,7 +149,8 @@ def _axis(**more: Any) -> Any:
 
 def _names_axis(**more: Any) -> Any:
     """An axis of names, each in as many lines as it has."""
-    return _axis(ticks=False, domain=False, labelExpr="split(datum.label, '\\n')", **more)
+    expression = "split(datum.label, '\\n')"
+    return _axis(ticks=False, domain=False, labelPadding=6, labelExpr=expression, **more)
 
 
 def _whole(most: float) -> Any:
@@ -212,7 +231,8 @@ def apart(values: Values, draw: Callable[[Values], Chart]) -> Chart:
     overall = [value for value in values if value.get("overall")]
     if not rest or not overall:
         return draw(rest or overall)
-    return alt.vconcat(draw(rest), draw(overall), spacing=14)
+    # Rows of both are as high as their own names and series need.
+    return alt.vconcat(draw(rest), draw(overall), spacing=14).resolve_scale(yOffset="independent")
 
 
 def bars(values: Values, title: str, *, percent: bool = False, colour: str = "") -> Chart:
@@ -229,8 +249,10 @@ def bars(values: Values, title: str, *, percent: bool = False, colour: str = "")
     paint = alt.value(colour) if colour and len(series) < 2 else series_colour
     base = _chart(values).encode(x=x, y=y, color=paint)
     if len(series) > 1:
-        base = base.encode(yOffset=alt.YOffset("series:N", sort=series))
-    return base.mark_bar().properties(width=_plot(names), height=_step(names, len(series)))
+        bars_of_series = base.encode(yOffset=alt.YOffset("series:N", sort=series)).mark_bar()
+        size = {"width": _plot(names), "height": _step(names, len(series))}
+        return bars_of_series.properties(**size)
+    return base.mark_bar(size=BAR).properties(width=_plot(names), height=_step(names))
 
 
 def columns(values: Values, across: str, up: str) -> Chart:
@@ -269,7 +291,7 @@ def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
     sums = Counter[str]()
     for value in values:
         sums[value["name"]] += value["value"]
-    paint = [COLOUR[name] for name in ("first", "line", "soft", "second")]
+    paint = [COLOUR[name] for name in ("first", "soft", "sixth", "second")]
     legend = alt.Legend(
         orient="top",
         title=None,
@@ -279,7 +301,7 @@ def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
     )
     return (
         _chart(values)
-        .mark_bar()
+        .mark_bar(size=BAR)
         .encode(
             x=alt.X("value:Q", title=title, axis=_whole(max(sums.values()))),
             y=alt.Y("name:N", sort=names, title=None, axis=_names_axis()),
@@ -296,13 +318,20 @@ def heat(values: Values, order: Sequence[str], down: str, across: str) -> Chart:
     """A field of shares: the stronger the colour, the further from one half."""
     import altair as alt
 
-    y = alt.Y("name:N", sort=list(order), title=down, axis=_axis(ticks=False, domain=False))
-    x = alt.X(
-        "other:N",
-        sort=list(order),
-        title=across,
-        axis=_axis(ticks=False, domain=False, orient="top", labelAngle=-40),
-    )
+    # Long names would leave no room for the field: they are numbered, and the columns have numbers.
+    is_numbered = _widest(order) > SLANTED
+    numbers = {name: str(place) for place, name in enumerate(order, 1)}
+    rows = {n: wrapped(f"{numbers[n]} · {n}") if is_numbered else n for n in order}
+    heads = numbers if is_numbered else {name: name for name in order}
+    values = [
+        value
+        | {"name": rows.get(value["name"], value["name"])}
+        | {"other": heads.get(value["other"], value["other"])}
+        for value in values
+    ]
+    y = alt.Y("name:N", sort=list(rows.values()), title=down, axis=_names_axis())
+    axis = _axis(ticks=False, domain=False, orient="top", labelAngle=0 if is_numbered else -40)
+    x = alt.X("other:N", sort=list(heads.values()), title=across, axis=axis)
     base = _chart(values).encode(x=x, y=y)
     won = alt.condition(
         "datum.rate >= 0.5", alt.value(COLOUR["first"]), alt.value(COLOUR["second"])
@@ -310,8 +339,10 @@ def heat(values: Values, order: Sequence[str], down: str, across: str) -> Chart:
     fade = alt.FillOpacity("strength:Q", scale=None, legend=None)
     field = base.mark_rect(stroke=COLOUR["line"]).encode(color=won, fillOpacity=fade)
     text = base.mark_text(color=COLOUR["ink"]).encode(text="text:N")
-    room = (TOTAL - 60 - _COLUMN * _widest(order)) / max(1, len(order))
-    return (field + text).properties(width={"step": max(CELL, room)}, height={"step": 30})
+    lines = list(rows.values())
+    room = (TOTAL - 60 - _COLUMN * _widest(lines)) / max(1, len(order))
+    height = max(30, LINE * max(line.count("\n") + 1 for line in lines) + 6)
+    return (field + text).properties(width={"step": max(CELL, room)}, height={"step": height})
 
 
 def line(values: Values, across: str, up: str, percent: bool) -> Chart:
@@ -322,7 +353,7 @@ def line(values: Values, across: str, up: str, percent: bool) -> Chart:
     scale = alt.Scale(zero=False, padding=10)
     if min(value["x"] for value in values) >= 0:
         scale = alt.Scale(zero=False, domainMin=_below(values))
-    x = alt.X("x:Q", title=across, scale=scale, axis=_axis(tickCount=6))
+    x = alt.X("x:Q", title=across, scale=scale, axis=_axis(tickCount=6, tickMinStep=1, format="d"))
     style = _axis(format="%" if percent else "~r", tickCount=5)
     y: dict[str, Any] = {"title": up, "scale": alt.Scale(domain=[0, 1]), "axis": style}
     base = _chart(values).encode(x=x)
@@ -413,6 +444,10 @@ def _copy(element: ElementTree.Element, into: ElementTree.Element) -> None:
     }
     if attributes.get("opacity") == "1":
         del attributes["opacity"]
+    drops = [float(line.get("dy", 0)) for line in element]
+    if tag == "text" and any(drops):
+        # Lines of a name stand around its place, not all of them below it.
+        attributes["y"] = f"{-sum(drops) / 2:.2f}"
     copy = ElementTree.SubElement(into, tag, attributes)
     copy.text = element.text if tag in ("text", "tspan") else None
     for child in element:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError
+from evenhand.unseen import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,25 +32,6 @@ _NEEDS = {"report": "reports need", "view": "the view needs"}
 _ROOM = resources.files("evenhand.report.html")
 _JUDGE_WORDS = resources.files("evenhand.kinds") / "builtin" / "rubric" / "words"
 """What the judge is told; a failure tag has the same name there and on a page."""
-_FLAG_EMOJI = "\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f"
-_HIDDEN = re.compile(
-    f"({_FLAG_EMOJI})|"
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
-    "\U000e0000-\U000e007f\U000e0100-\U000e01ef]|(?<=[!-~])[\u200c\u200d]"
-)
-
-
-def visible(text: object) -> str:
-    """Text in which control, direction and zero-width characters are shown as escapes."""
-    return _HIDDEN.sub(_escape, str(text))
-
-
-def _escape(match: re.Match[str]) -> str:
-    if match[1]:
-        return match[1]
-    code = ord(match[0])
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 class Segment(NamedTuple):
@@ -118,14 +99,17 @@ class Words:
 
     def number(self, value: float | None, digits: int = 2) -> str:
         """A number with so many digits after the point."""
-        return NOTHING if value is None else self._local(f"{value:.{digits}f}")
+        # Nothing is neither above nor below nothing.
+        return NOTHING if value is None else self._local(f"{round(value, digits) + 0.0:.{digits}f}")
 
     def short(self, value: float | None) -> str:
         """A number without digits that say nothing: a score, a rate."""
         return NOTHING if value is None else self._local(f"{value:.6g}")
 
     def signed(self, value: float | None, digits: int = 2) -> str:
-        return NOTHING if value is None else self._local(f"{value:+.{digits}f}")
+        return (
+            NOTHING if value is None else self._local(f"{round(value, digits) + 0.0:+.{digits}f}")
+        )
 
     def interval(self, low: float | None, high: float | None, digits: int = 2) -> str:
         """`[0.08, 0.34]`, in the way of the language; a dash for an end that nothing bounds."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from evenhand.report.html.answer import scaled_dimension
-from evenhand.report.html.build import Difference, Mean, Report, Standing
-from evenhand.report.html.page import Words, visible
+from evenhand.report.html.answer import digits_of, gap_text, scaled_dimension
+from evenhand.report.html.build import Difference, Mean, Meeting, Report, Standing
+from evenhand.report.html.page import Words
 from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.unseen import visible
 
 ROWS_SHOWN = 12
 _TONES = {"better": "good", "worse": "bad"}
@@ -22,6 +23,8 @@ class Ranking:
     rows: Sequence[Sequence[str]]
     tones: Sequence[str]
     """One per row: `good`, `bad`, or nothing."""
+    name: int
+    """The column of the names."""
     outcome: int | None
     """The column of the outcome; None where there is none."""
     more: int = 0
@@ -49,20 +52,21 @@ def ranked_variants(
     if len(of_name) < 2:
         return None
     against = {row.variant: row for row in differences if row.dimension == name}
+    digits = max(map(digits_of, against.values()), default=2)
+    if len(of_name) == 2 and len(against) == 1:
+        of_name = [_paired(mean, *against.values()) for mean in of_name]
     ordered = sorted(of_name, key=lambda mean: -(mean.value or 0.0))
-    heads = [say("ranks.place"), say("chart.variant"), scaled_dimension(name, say)]
-    heads += [say("chart.difference"), say("ranks.higher"), say("ranks.lower")]
-    heads.append(say("chart.outcome"))
-    rows = [
-        [str(place), *_variant_cells(mean, against.get(mean.variant), say)]
-        for place, mean in enumerate(ordered, 1)
-    ]
+    # No places: what is not decided against the baseline has none, and nothing was tested between
+    # the others.
+    heads = [say("chart.variant"), scaled_dimension(name, say), say("chart.difference")]
+    heads += [say("ranks.higher"), say("ranks.lower"), say("chart.outcome")]
+    rows = [_variant_cells(mean, against.get(mean.variant), digits, say) for mean in ordered]
     if critical:
         heads.append(say.gloss("verdict", "critical"))
         for cells, mean in zip(rows, ordered, strict=True):
             cells.append(say.percent(critical.get(mean.variant)))
     tones = [_tone(against.get(mean.variant)) for mean in ordered]
-    return _cut(Ranking(head=heads, rows=rows, tones=tones, outcome=6))
+    return _cut(Ranking(head=heads, rows=rows, tones=tones, name=0, outcome=5))
 
 
 def _ranked_by(differences: Sequence[Difference]) -> str:
@@ -70,14 +74,23 @@ def _ranked_by(differences: Sequence[Difference]) -> str:
     return dimensions.pop() if len(dimensions) == 1 else OVERALL
 
 
-def _variant_cells(mean: Mean, row: Difference | None, say: Words) -> list[str]:
-    name, value = visible(mean.variant), f"{say.number(mean.value)} "
-    cells = [name, f"{value}{say.interval(mean.low, mean.high)}".strip()]
+def _paired(mean: Mean, row: Difference) -> Mean:
+    """The mean over the units that both variants have, so that the two differ by what is said."""
+    if row.value is None:
+        return mean
+    if mean.variant == row.variant:
+        return replace(mean, n=row.n, value=row.mean, low=row.mean_low, high=row.mean_high)
+    low, high = row.baseline_low, row.baseline_high
+    return replace(mean, n=row.n, value=row.baseline_mean, low=low, high=high)
+
+
+def _variant_cells(mean: Mean, row: Difference | None, digits: int, say: Words) -> list[str]:
+    name, value = visible(mean.variant), f"{say.number(mean.value, digits)} "
+    cells = [name, f"{value}{say.interval(mean.low, mean.high, digits)}".strip()]
     if row is None:
         return [*cells, "", "", "", say("chart.baseline")]
-    gap = f"{say.signed(row.value)} {say.interval(row.low, row.high)}".strip()
     outcome = say.gloss("outcome", row.outcome)
-    return [*cells, gap, say.integer(row.higher), say.integer(row.lower), outcome]
+    return [*cells, gap_text(row, say), say.integer(row.higher), say.integer(row.lower), outcome]
 
 
 def _tone(row: Difference | None) -> str:
@@ -107,7 +120,8 @@ def ranked_candidates(standings: Sequence[Standing], say: Words) -> Ranking | No
     ]
     note = say("ranks.votes_note") if has_votes else ""
     heads += [say("ranks.votes")] if has_votes else []
-    return _cut(Ranking(head=heads, rows=rows, tones=[""] * len(rows), outcome=None, note=note))
+    tones = [""] * len(rows)
+    return _cut(Ranking(head=heads, rows=rows, tones=tones, name=1, outcome=None, note=note))
 
 
 def _places(standing: Standing) -> str:
@@ -118,14 +132,22 @@ def _places(standing: Standing) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
+def met_pairs(report: Report) -> list[Meeting]:
+    """Every two candidates that met, once, the one that won more first; in the order of their
+    standings."""
+    places = {standing.candidate: place for place, standing in enumerate(report.standings)}
+    ahead = [
+        meeting
+        for meeting in report.meetings
+        if (-meeting.rate, meeting.candidate) < (meeting.rate - 1, meeting.other)
+    ]
+    ends = len(places)
+    return sorted(
+        ahead, key=lambda m: (places.get(m.candidate, ends), places.get(m.other, ends), m.other)
+    )
+
+
 def _cut(ranking: Ranking) -> Ranking:
     """As many rows as a first screen holds."""
-    more = max(0, len(ranking.rows) - ROWS_SHOWN)
-    return Ranking(
-        head=ranking.head,
-        rows=ranking.rows[:ROWS_SHOWN],
-        tones=ranking.tones[:ROWS_SHOWN],
-        outcome=ranking.outcome,
-        more=more,
-        note=ranking.note,
-    )
+    rows, tones = ranking.rows[:ROWS_SHOWN], ranking.tones[:ROWS_SHOWN]
+    return replace(ranking, rows=rows, tones=tones, more=len(ranking.rows) - len(rows))

@@ -22,11 +22,11 @@ from evenhand.report.html.page import (
     json_text,
     policy,
     static,
-    visible,
     words,
 )
-from evenhand.report.html.ranks import ranking
+from evenhand.report.html.ranks import met_pairs, ranking
 from evenhand.report.html.units import flag_gloss
+from evenhand.unseen import visible
 
 ROWS_A_PAGE = 50
 CHOICES_MOST = 200
@@ -49,6 +49,7 @@ def render(report: Report) -> str:
         report=report,
         answers=answers(report, say),
         ranking=ranking(report, say),
+        met_pairs=met_pairs(report),
         facts=list(_facts(report, say)),
         bar=_bar(report),
         brackets=_brackets(report, say),

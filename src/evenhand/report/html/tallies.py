@@ -10,10 +10,10 @@ import numpy as np
 
 from evenhand.report.html.build import Bar, Difference, LengthBin, Mean, Meeting, Share, Standing
 from evenhand.stats.comparison.compare import CRITICAL
-from evenhand.stats.comparison.comparison import OVERALL, Comparison
+from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.means import mean
-from evenhand.stats.comparison.variants import QUESTIONS
 from evenhand.stats.proportion import Proportion
+from evenhand.stats.questions import question_of
 from evenhand.stats.ranking.board import Board
 from evenhand.stats.tables import Floats, Ints, Scores, Votes
 
@@ -30,8 +30,7 @@ def unit_means(scores: Scores, values: Floats) -> Floats:
 
 def plain_means(scores: Scores) -> list[Mean]:
     """Means where there is one variant only."""
-    questions = [n for n in QUESTIONS if n in scores.fields]
-    clusters = scores.fields[questions[0]].codes if questions else np.arange(len(scores.units))
+    clusters = question_of(scores.fields, len(scores.units))
     columns = [*zip(scores.dimensions, scores.values.T, scores.low, scores.high, strict=True)]
     overall = [(OVERALL, scores.overall, 0.0, 1.0)] if len(columns) > 1 else []
     figures: list[Mean] = []
@@ -90,6 +89,8 @@ def differences(comparison: Comparison | None) -> list[Difference]:
             mean_low=row.mean_low,
             mean_high=row.mean_high,
             baseline_mean=row.baseline_mean,
+            baseline_low=row.baseline_low,
+            baseline_high=row.baseline_high,
             value=row.difference,
             low=row.low,
             high=row.high,
@@ -101,10 +102,18 @@ def differences(comparison: Comparison | None) -> list[Difference]:
             higher=row.higher,
             lower=row.lower,
             scale=row.scale,
+            held=_is_held(row, 1 - comparison.level),
             sequential=comparison.decision(row),
         )
         for row in comparison.rows
     ]
+
+
+def _is_held(row: Row, alpha: float) -> bool:
+    """Whether a row is open by the correction for several tests alone."""
+    if row.p is None or row.p_adjusted is None:
+        return False
+    return row.p <= alpha + 1e-12 < row.p_adjusted
 
 
 def _variant_of(scores: Scores, by: Sequence[str]) -> list[str]:

@@ -16,8 +16,9 @@ from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Kind
 from evenhand.kinds.shared import blocks as of_kind
 from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.report.html.page import Segment, Words, marked, visible
+from evenhand.report.html.page import Segment, Words, marked
 from evenhand.report.outcome import Outcome, unit_outcome
+from evenhand.unseen import visible
 
 Block = dict[str, Any]
 Cell = str | tuple[str, str]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from evenhand.report.terminal.grid import TextTable, table
 from evenhand.report.terminal.judges import judge_tables, trust_sentences
-from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.report.terminal.prose import Paragraph
+from evenhand.report.terminal.tables import safe
 from evenhand.stats.agreement.coefficient import Coefficient
 from evenhand.stats.agreement.table import Agreement, Confusion, CorrectedRow, Row
 
@@ -48,15 +49,31 @@ BLOCKS_SHOWN = 3
 """Dimensions up to which each has all its coefficients shown."""
 CONFUSION_SHOWN = 8
 """Categories up to which the confusion table is shown."""
-_WIDE = 26
+ALONE = (
+    "There is nothing to hold these judgments against: no unit was rated twice. It takes labels"
+    " that people gave (import them, then --against), another run (--against RUN), a second judge,"
+    " or repeats = 2 under [[judges]]."
+)
 
 
-def agreement_lines(about: Mapping[str, Any], agreement: Agreement) -> Iterator[RenderableType]:
+class Sides(NamedTuple):
+    """What a person calls the run, and what it is held against, if anything."""
+
+    run: str
+    labels: str | None
+
+
+def agreement_lines(
+    about: Mapping[str, Any], agreement: Agreement, sides: Sides
+) -> Iterator[RenderableType]:
     """All that is to be printed, from top to bottom."""
-    yield _heading(about, agreement)
-    labels = about["against"] and (about["against"].partition(":")[2] or about["against"])
-    for sentence in trust_sentences(agreement, labels):
-        yield Text(safe(sentence))
+    yield _heading(about, agreement, sides)
+    for sentence in trust_sentences(agreement, sides.labels):
+        yield Paragraph(sentence)
+    if not agreement.matched:
+        yield Paragraph(ALONE, style="yellow")
+        yield from judge_tables(agreement, about["level"])
+        return
     full, brief = _arranged(agreement.rows)
     for row in full:
         yield Text(f"\n{safe(row.dimension)}{_between(row)}", style="bold")
@@ -64,11 +81,7 @@ def agreement_lines(about: Mapping[str, Any], agreement: Agreement) -> Iterator[
         if row.confusion and len(row.confusion.labels) <= CONFUSION_SHOWN:
             yield ""
             yield _confusion(row.confusion, row)
-    if brief:
-        yield ""
-        yield _brief(brief)
-        if len(brief) > ROWS_SHOWN:
-            yield Text(f"and {len(brief) - ROWS_SHOWN} more; all with --json", style="dim")
+    yield from _brief_tables(brief)
     yield from judge_tables(agreement, about["level"])
     if agreement.corrected:
         what = "win rates" if agreement.corrected[0].of == "candidate" else "means"
@@ -77,7 +90,7 @@ def agreement_lines(about: Mapping[str, Any], agreement: Agreement) -> Iterator[
     if agreement.notes:
         yield ""
     for note in agreement.notes:
-        yield Text(f"Note: {safe(note)}")
+        yield Paragraph(f"Note: {note}")
 
 
 def _arranged(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -91,14 +104,15 @@ def _arranged(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return full, order if full else sorted(order, key=lambda row: bool(row.judge or row.variant))
 
 
-def _heading(about: Mapping[str, Any], agreement: Agreement) -> Text:
-    text = Text(f"run {about['run']}", style="bold")
+def _heading(about: Mapping[str, Any], agreement: Agreement, sides: Sides) -> Text:
+    text = Text(f"run {about['run']} {safe(sides.run)}", style="bold")
     if about["against"] is None:
         text.append(" among its judges", style="bold")
         rest = f"; {agreement.only_run} by one alone" if agreement.only_run else ""
         text.append(f"\n{_units(agreement.matched)} rated by at least two{rest}", style="not bold")
     else:
-        text.append(f" against {safe(about['against'])}", style="bold")
+        name = "" if about["against"].endswith(f":{sides.labels}") else f" {safe(sides.labels)}"
+        text.append(f" against {safe(about['against'])}{name}", style="bold")
         matched = f"\n{_units(agreement.matched)} matched, {agreement.only_run} only in the run,"
         text.append(f"{matched} {agreement.only_other} only in the other", style="not bold")
     if agreement.failed_run or agreement.failed_other:
@@ -122,7 +136,7 @@ def _percent(level: float) -> str:
     return f"{100 * level:g} % interval"
 
 
-def _figures(row: Row, level: float) -> Table:
+def _figures(row: Row, level: float) -> TextTable:
     """Every coefficient with its interval and what it rests on."""
     grid = table("", "value", _percent(level), "n", right=(1, 2, 3))
     for name, figure in row.figures.items():
@@ -144,38 +158,64 @@ def _interval(figure: Coefficient) -> str:
     return f"{low} to {high}"
 
 
-def _confusion(confusion: Confusion, row: Row) -> Table:
-    corner = f"{cut(row.judge, 12)} \\ {cut(row.other, 12)}" if row.other else "run \\ other"
-    names = [cut(label, _WIDE if len(confusion.labels) < 4 else 8) for label in confusion.labels]
+def _confusion(confusion: Confusion, row: Row) -> TextTable:
+    corner = f"{row.judge} \\ {row.other}" if row.other else "run \\ other"
+    names = list(map(safe, confusion.labels))
     grid = table(corner, *names, right=range(1, len(names) + 1))
     for name, counts in zip(names, confusion.counts, strict=True):
         grid.add_row(name, *map(str, counts))
     return grid
 
 
-def _brief(rows: Sequence[Row]) -> Table:
-    """A line a row: each dimension, each judge, every two judges, or each variant."""
-    names = SCORES if "mae" in rows[0].figures else VOTES
-    dimensions = len({row.dimension for row in rows}) > 1
-    who = any(row.judge or row.variant is not None for row in rows)
-    most = 11 if dimensions and who else 24
-    heads = [*(["dimension"] if dimensions else []), *(["of"] if who else [])]
+def _brief_tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """The rows that have one line: each dimension as a whole, then each judge, every two judges or
+    each variant, in a table per dimension."""
+    telling = [row for row in rows if any(_is_figure(row.figures.get(n)) for n in _names(row))]
+    parts = [row for row in telling if _who(row)]
+    if whole := [row for row in telling if not _who(row)]:
+        yield ""
+        yield _brief(whole, "dimension", [row.dimension for row in whole])
+    several = len({row.dimension for row in rows}) > 1
+    first_rows = parts[:ROWS_SHOWN]
+    for dimension in dict.fromkeys(row.dimension for row in first_rows):
+        of_dimension = [row for row in first_rows if row.dimension == dimension]
+        yield Text(f"\n{safe(dimension)}" if several else "", style="bold")
+        yield _brief(of_dimension, _title(of_dimension[0]), map(_who, of_dimension))
+    if len(parts) > ROWS_SHOWN:
+        yield Text(f"and {len(parts) - ROWS_SHOWN} more; all with --json", style="dim")
+
+
+def _brief(rows: Sequence[Row], title: str, about: Iterable[str]) -> TextTable:
+    """A line per row, under a title of what each is about."""
+    names = _names(rows[0])
     titles = ["n", *(TITLES.get(name, NAMES[name]) for name in names)]
-    grid = table(*heads, *titles, right=range(len(heads), len(heads) + len(titles)))
-    for row in rows[:ROWS_SHOWN]:
-        about = [cut(row.dimension, most)] if dimensions else []
-        about += [cut(_who(row), most)] if who else []
+    grid = table(title, *titles, right=range(1, 1 + len(titles)))
+    for row, subject in zip(rows, about, strict=True):
         *cells, last = (row.figures.get(name) for name in names)
-        grid.add_row(*about, str(row.n), *map(_cell, cells), _value(last))
+        grid.add_row(safe(subject), str(row.n), *map(_cell, cells), _value(last))
     return grid
 
 
+def _names(row: Row) -> Sequence[str]:
+    """The figures that a line has room for."""
+    return SCORES if "mae" in row.figures else VOTES
+
+
+def _title(row: Row) -> str:
+    if row.variant is not None:
+        return "variant"
+    return "judges" if row.other else "judge"
+
+
 def _who(row: Row) -> str:
+    """Of whom or what a row is; empty where it is of all."""
     if row.variant is not None:
         return row.variant
-    if row.other:
-        return f"{row.judge} / {row.other}"
-    return row.judge or "all"
+    return "\n".join(name for name in (row.judge, row.other) if name)
+
+
+def _is_figure(figure: Coefficient | None) -> bool:
+    return figure is not None and figure.value is not None
 
 
 def _cell(figure: Coefficient | None) -> str:
@@ -183,10 +223,10 @@ def _cell(figure: Coefficient | None) -> str:
         return "none"
     if figure.low is None or figure.high is None:
         return f"{figure.value:.2f}"
-    return f"{figure.value:.2f} ({figure.low:.2f} to {figure.high:.2f})"
+    return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
 
 
-def _corrected(rows: Sequence[CorrectedRow], level: float) -> Table:
+def _corrected(rows: Sequence[CorrectedRow], level: float) -> TextTable:
     """The judge's mean, the corrected one with its interval, and that of the labels alone."""
     several = any(row.variant is not None for row in rows)
     heads = [rows[0].of, *(["variant"] if several else [])]
@@ -194,9 +234,9 @@ def _corrected(rows: Sequence[CorrectedRow], level: float) -> Table:
     grid = table(*heads, *numbers, right=range(len(heads), len(heads) + len(numbers)))
     for row in rows[:ROWS_SHOWN]:
         estimate = row.estimate
-        variant = [cut(row.variant or "all", 16)] if several else []
+        variant = [safe(row.variant or "all")] if several else []
         grid.add_row(
-            cut(row.name, 20),
+            safe(row.name),
             *variant,
             _value(estimate.naive),
             _value(estimate.corrected),

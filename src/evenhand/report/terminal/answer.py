@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from evenhand.kinds.shared.blocks import NO_BREAK
 from evenhand.report.html.answer import Sentence, answers, comparison_answers
 from evenhand.report.html.build import Difference, Report
 from evenhand.report.html.page import Words, words
 from evenhand.report.html.ranks import Ranking, ranking
-from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.pairs import RANKED_FROM
+from evenhand.report.terminal.prose import Paragraph
+from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import Comparison
 
-NAME = 28
-RANKED_FROM = 2
-"""Of two a sentence says all that a table would."""
-_PLAIN = str.maketrans({"→": "->", "−": "-", "–": "-", "\u00a0": " "})
+_PLAIN = str.maketrans({"→": "->", "−": "-", "–": "-"})
+_SENTENCE_STYLES = {"dimensions": "", "statistics": "dim"}
 _STYLES = {"good": "green", "bad": "red"}
 
 
@@ -29,29 +30,23 @@ def english() -> Words:
 
 def plain_text(text: str) -> str:
     """A text of a page in the characters that terminals are used to."""
-    return safe(text.translate(_PLAIN))
+    return safe(text.translate(_PLAIN).replace(NO_BREAK, " "))
 
 
-def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[Text]:
-    """Sentences one below the other; what is about dimensions is no headline."""
+def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
+    """Sentences one below the other; what is about dimensions or tests is no headline."""
     for sentence in sentences:
-        yield Text(plain_text(sentence.text), style="" if sentence.tone == "dimensions" else "bold")
+        style = _SENTENCE_STYLES.get(sentence.tone, "bold")
+        yield Paragraph(sentence.text.translate(_PLAIN), style=style)
 
 
 def comparison_sentences(
     comparison: Comparison, differences: Sequence[Difference]
-) -> Iterator[Text]:
+) -> Iterator[Paragraph]:
     """What a comparison says, as a report says it."""
     noun = "task" if "task_name" in comparison.pair_by else "question"
     answers = comparison_answers(differences, noun, english(), is_duel=comparison.is_duel)
     yield from sentence_lines(answers)
-
-
-def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
-    """What the short names of criteria stand for, where somebody says."""
-    told = [f"{name} {text}" for name, text in names.items() if text]
-    if told:
-        yield Text(plain_text(f"{'; '.join(told)}."), style="dim")
 
 
 def report_lines(report: Report) -> Iterator[RenderableType]:
@@ -63,21 +58,18 @@ def report_lines(report: Report) -> Iterator[RenderableType]:
         yield ranking_table(table_of)
 
 
-def ranking_table(ranked: Ranking) -> Table:
+def ranking_table(ranked: Ranking) -> TextTable:
     """The ranked table in the width of a terminal: without the outcomes, which colour what they
     are about, and the intervals of means, which the tables below have."""
-    places = [place for place in range(1, len(ranked.head)) if place != ranked.outcome]
+    columns = range(ranked.name, len(ranked.head))
+    places = [place for place in columns if place != ranked.outcome]
     heads = [plain_text(ranked.head[place]) for place in places]
     grid = table(*heads, right=range(1, len(heads)))
     for cells, tone in zip(ranked.rows, ranked.tones, strict=True):
         texts = [plain_text(cells[place]) for place in places]
-        texts[0] = cut(cells[1], NAME)
         if ranked.outcome is not None:
             texts[1] = texts[1].partition(" ")[0]
         grid.add_row(*(Text(text, _STYLES.get(tone, "")) for text in texts))
-    grid.columns[0].min_width = 10
-    for column in grid.columns[1:3]:
-        column.no_wrap = True
     if ranked.more:
         grid.add_row(f"and {ranked.more} more")
     return grid

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from evenhand.kinds.shared import blocks as of_kind
 from evenhand.report.html.page import Words, words
-from evenhand.report.terminal.tables import marked, safe, table
+from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.tables import marked, safe
 
 _STYLES: dict[of_kind.Tone, str] = {
     "": "",
@@ -77,12 +78,9 @@ def _grid(blocks: Sequence[of_kind.Text | of_kind.Items]) -> Iterator[Table]:
     yield grid
 
 
-def _table(block: of_kind.Table) -> Table:
+def _table(block: of_kind.Table) -> TextTable | Text:
     if not block.head:
-        bare = Table.grid()
-        for row in block.rows:
-            bare.add_row(line(row))
-        return bare
+        return Text("\n").join(map(line, block.rows))
     grid = table(*(safe(plain(piece)) for piece in block.head), right=block.right)
     for row in block.rows:
         grid.add_row(*(Text(safe(plain(c.piece)), style=_STYLES[c.tone]) for c in row))

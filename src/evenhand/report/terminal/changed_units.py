@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits
+from evenhand.report.terminal.grid import SideBySide
 from evenhand.report.terminal.tables import cut, safe
 
 TEXT = 360
@@ -34,21 +35,16 @@ def changed_lines(changed: ChangedUnits) -> Iterator[RenderableType]:
 def _pair(title: str, pair: ChangedPair) -> Iterator[RenderableType]:
     about = ", ".join(f"{name} {value}" for name, value in pair.fields.items())
     yield Text()
-    heading = cut(f"{title}: {pair.difference:+.3g}  {about}", 76)
+    heading = cut(f"{title}: {pair.difference or 0:+.3g}  {about}", 76)
     yield Rule(Text(heading, style="bold"), align="left")
     if pair.question:
         yield _row("Q", _shortened(pair.question, TEXT))
-    grid = Table.grid(expand=True, padding=(0, 1))
-    for _ in range(2):
-        grid.add_column(ratio=1, overflow="fold")
     sides = (pair.baseline, pair.variant)
-    grid.add_row(*(Text(_headed(side), style="bold") for side in sides))
-    grid.add_row(*(Text(_shortened(side.output, TEXT)) for side in sides))
+    yield SideBySide([Text(_headed(side), style="bold") for side in sides])
+    yield SideBySide([Text(_shortened(side.output, TEXT)) for side in sides])
     if all(side.reasons for side in sides):
-        grid.add_row(*(_reasons(side) for side in sides))
-        yield grid
+        yield SideBySide([_reasons(side) for side in sides])
         return
-    yield grid
     for side in sides:
         if side.reasons:
             yield _reasons(side)
@@ -64,7 +60,8 @@ def _row(letter: str, text: str) -> Table:
 
 def _headed(side: ChangedSide) -> str:
     several = f", {side.units} units" if side.units > 1 else ""
-    return f"{safe(side.name)}: {side.value:.3g}{several}"
+    value = "no verdict" if side.value is None else f"{side.value:.3g}"
+    return f"{safe(side.name)}: {value}{several}"
 
 
 def _reasons(side: ChangedSide) -> Text:
@@ -73,10 +70,18 @@ def _reasons(side: ChangedSide) -> Text:
     text = Text()
     for reason in side.reasons:
         by = f" ({reason.judge})" if several else ""
-        text.append(f"{safe(f'{reason.about} {reason.score}{by}')}", style="bold")
+        text.append(f"{safe(f'{reason.about} {_score(reason.score)}{by}')}", style="bold")
         text.append(f" {_shortened(reason.text, REASON)}\n" if reason.text else "\n")
     text.rstrip()
     return text
+
+
+def _score(text: str) -> str:
+    """A score with two decimals at most; what is no number as it is."""
+    try:
+        return f"{round(float(text), 2):g}"
+    except ValueError:
+        return text
 
 
 def _shortened(text: str, most: int) -> str:

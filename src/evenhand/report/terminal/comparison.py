@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from evenhand.kinds.shared.blocks import NO_BREAK
 from evenhand.report.html.ranks import ranked_variants
 from evenhand.report.html.tallies import compared_means, critical_rates, differences
 from evenhand.report.terminal.answer import comparison_sentences, english, ranking_table
-from evenhand.report.terminal.figures import STYLES, gap_text, number_text, p_text, places_of
+from evenhand.report.terminal.figures import (
+    STYLES,
+    gap_text,
+    number_text,
+    p_heading,
+    p_text,
+    places_of,
+)
+from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.prose import Paragraph
 from evenhand.report.terminal.sequential import decision_text
-from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.repeats import Repeats
 
@@ -45,7 +54,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[RenderableType]:
     if comparison.repeats:
         yield from _repeats(comparison.repeats)
     for note in comparison.notes:
-        yield Text(f"Note: {safe(note)}")
+        yield Paragraph(f"Note: {note}")
 
 
 def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
@@ -57,6 +66,9 @@ def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
     if test:
         yield Text(decision_text(test), style="bold")
         yield Text(f"\n{DESCRIPTIVE}")
+    elif not any(row.n for row in comparison.rows):
+        yield Paragraph(_nothing(comparison), style="bold")
+        return
     rest = [row for row in against if row.variant not in tested]
     yield from comparison_sentences(comparison, rest)
     ranking = None
@@ -66,6 +78,17 @@ def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
     if ranking is not None:
         yield ""
         yield ranking_table(ranking)
+
+
+def _nothing(comparison: Comparison) -> str:
+    """Why there is no answer."""
+    baseline, noun = comparison.baseline, "topic" if comparison.is_duel else "question"
+    variants = list(dict.fromkeys(row.variant for row in comparison.rows))
+    if not variants:
+        return f"There is nothing to compare {baseline} with."
+    if len(variants) > 1:
+        return f"None of {len(variants)} variants shares a scored {noun} with {baseline}."
+    return f"{variants[0]} and {baseline} share no scored {noun}: there is nothing to compare."
 
 
 def rows_shown(comparison: Comparison) -> list[Row]:
@@ -107,44 +130,42 @@ def _dimension(comparison: Comparison, rows: Sequence[Row]) -> Iterator[Renderab
     yield _rows_table(comparison, "variant", [(row.variant, row) for row in ranked])
 
 
-def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row]]) -> Table:
+def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row]]) -> TextTable:
     gap = f"difference [{100 * comparison.level:g} %]"
-    grid = table(what, "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
+    chance = p_heading(row for _, row in rows)
+    grid = table(what, "base", "mean", gap, chance, "outcome", right=(1, 2, 4), whole=[3])
     for name, row in rows:
         figures = [number_text(value, places_of(row)) for value in (row.baseline_mean, row.mean)]
         test = f" ({TESTS[row.decided_by]})" if comparison.sequential else ""
         outcome = Text(f"{row.outcome}{test}", style=STYLES[row.outcome])
         grid.add_row(safe(name), *figures, gap_text(row), p_text(row.p_adjusted), outcome)
-    for column in grid.columns[1:]:
-        column.no_wrap = True
     return grid
 
 
-def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Text]:
+def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Paragraph]:
     """Effects, and how many more units it would take."""
-    effects = [f"{safe(name)} {row.effect:.2f}" for name, row in rows if row.effect is not None]
+    effects = [f"{name}{NO_BREAK}{row.effect:.2f}" for name, row in rows if row.effect is not None]
     if effects:
-        yield Text(f"Effect: {', '.join(effects)}", style="dim")
-    needed = [f"{safe(name)} {row.units_needed}" for name, row in rows if row.units_needed]
+        yield Paragraph(f"Effect: {', '.join(effects)}", style="dim")
+    needed = [f"{name}{NO_BREAK}{row.units_needed:,}" for name, row in rows if row.units_needed]
     if needed:
-        yield Text(f"More units needed to decide: {', '.join(needed)}", style="dim")
+        yield Paragraph(f"More units needed to decide: {', '.join(needed)}", style="dim")
 
 
-def _tags_table(comparison: Comparison) -> Table:
-    grid = table("tag", "variant", "base", "rate", "difference", "p", "", right=(2, 3, 5))
+def _tags_table(comparison: Comparison) -> TextTable:
+    headers = ("tag", "variant", "base", "rate", "difference", p_heading(comparison.tags), "")
+    grid = table(*headers, right=(2, 3, 5), whole=[4])
     for row in comparison.tags:
         rates = [number_text(value, 3) for value in (row.baseline_mean, row.mean)]
         outcome = "" if row.outcome == "not enough evidence" else row.outcome
         grid.add_row(
             safe(row.dimension),
-            cut(row.variant, 24),
+            safe(row.variant),
             *rates,
             gap_text(row),
             p_text(row.p_adjusted),
             Text(outcome, style=STYLES[row.outcome]),
         )
-    for column in grid.columns[2:]:
-        column.no_wrap = True
     return grid
 
 
@@ -166,13 +187,11 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
         yield Text(f"Nothing is missing: {all_of} a score.")
         return
     headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
-    grid = table(*headers, right=range(1, 6))
+    grid = table(*headers, right=range(1, 6), whole=[6])
     ranges = {row.variant: _range(row) for row in reversed(rows_shown(comparison))}
     for name, count in counts.items():
         figures = (count.units, count.planned, count.scored, count.failed, count.pending)
         grid.add_row(safe(name), *map(str, figures), ranges.get(name, ""))
-    for column in grid.columns[1:]:
-        column.no_wrap = True
     yield grid
     for row in rows_shown(comparison)[:1]:
         condition = "if all that is missing lay at the ends of its scale."
@@ -192,7 +211,7 @@ def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
     for component in repeats.components:
         share = "-" if component.share is None else f"{100 * component.share:.0f} %"
         figures = [number_text(value, 3) for value in (component.within, component.between)]
-        grid.add_row(cut(component.dimension, 24), str(component.units), *figures, share)
+        grid.add_row(safe(component.dimension), str(component.units), *figures, share)
     yield grid
     if repeats.wavering:
         yield Text("Where the judge wavers most:")

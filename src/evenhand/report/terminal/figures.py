@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Protocol
+
+from evenhand.report.html.answer import SMALL
 from evenhand.stats.comparison.comparison import Row
 
 STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
@@ -9,9 +13,10 @@ STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
 
 
 def places_of(row: Row) -> int:
-    """Decimals that suit the scale."""
+    """Decimals that suit the scale, as the sentences have them; three where a difference would read
+    like none."""
     most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
-    return 3 if most <= 1 else 2 if most < 20 else 1
+    return 3 if most <= 1 or 0 < abs(row.difference or 0) < SMALL else 2
 
 
 def gap_text(row: Row) -> str:
@@ -19,13 +24,34 @@ def gap_text(row: Row) -> str:
     places = places_of(row)
     if row.difference is None:
         return "-"
+    difference = f"{_rounded(row.difference, places):+.{places}f}"
     if row.low is None or row.high is None:
-        return f"{row.difference:+.{places}f} [no interval]"
-    return f"{row.difference:+.{places}f} [{row.low:.{places}f}, {row.high:.{places}f}]"
+        return f"{difference} [no interval]"
+    return f"{difference} [{number_text(row.low, places)}, {number_text(row.high, places)}]"
 
 
 def number_text(value: float | None, places: int) -> str:
-    return "-" if value is None else f"{value:.{places}f}"
+    return "-" if value is None else f"{_rounded(value, places):.{places}f}"
+
+
+def _rounded(value: float, places: int) -> float:
+    """Nothing is neither above nor below nothing: no -0.000."""
+    return round(value, places) + 0.0
+
+
+class Tested(Protocol):
+    """What has a p value, alone and corrected for the tests beside it."""
+
+    @property
+    def p(self) -> float | None: ...
+
+    @property
+    def p_adjusted(self) -> float | None: ...
+
+
+def p_heading(rows: Iterable[Tested]) -> str:
+    """The name of a column of p values; it says so where they are corrected for their number."""
+    return "p (Holm)" if any(row.p_adjusted != row.p for row in rows) else "p"
 
 
 def p_text(value: float | None) -> str:

@@ -11,6 +11,13 @@ from evenhand.stats.decision.conditions import Condition
 from evenhand.stats.decision.gate import Gate
 
 WORDS = {"better": "met", "worse": "not met", "not enough evidence": "not enough evidence"}
+RESULTS = {"better": "passed", "worse": "failed", "not enough evidence": "not enough evidence"}
+"""What a gate says of all its conditions together."""
+WIDER = (
+    "The intervals of differences hold however scores are distributed; those of compare are"
+    " narrower."
+)
+_COMPARED = frozenset({"better", "no_worse_than"})
 _STYLES = {"better": "green", "worse": "red", "not enough evidence": "yellow"}
 _COMMANDS = {"better": "notice", "worse": "error", "not enough evidence": "warning"}
 _ANNOTATION = 2000
@@ -21,12 +28,13 @@ def headline(gate: Gate) -> str:
     """The outcome, and how it comes about."""
     count, outcomes = len(gate.conditions), [condition.outcome for condition in gate.conditions]
     if gate.outcome == "better":
-        return "better: every condition is met"
+        return f"{RESULTS[gate.outcome]}: every condition is met"
     of = f"of {count} condition{'s' if count > 1 else ''}"
     if gate.outcome == "worse":
         failed = outcomes.count("worse")
-        return f"worse: {failed} {of} {'is' if failed == 1 else 'are'} not met"
-    return f"not enough evidence: {outcomes.count('not enough evidence')} {of} open"
+        return f"{RESULTS[gate.outcome]}: {failed} {of} {'is' if failed == 1 else 'are'} not met"
+    open_ones = outcomes.count("not enough evidence")
+    return f"{RESULTS[gate.outcome]}: {open_ones} {of} open"
 
 
 def gate_lines(gate: Gate, width: int = 80) -> Iterator[Text]:
@@ -38,6 +46,10 @@ def gate_lines(gate: Gate, width: int = 80) -> Iterator[Text]:
         for line in _wrapped(Text(safe(condition.reason)), width - edge):
             yield label + line
             label = Text(" " * edge)
+    if any(
+        condition.name in _COMPARED and condition.low is not None for condition in gate.conditions
+    ):
+        yield from _wrapped(Text(WIDER, style="dim"), width)
     for note in gate.notes:
         yield from _wrapped(Text(f"Note: {safe(note)}", style="dim"), width)
 

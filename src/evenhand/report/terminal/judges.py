@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.terminal.figures import STYLES, p_text
-from evenhand.report.terminal.tables import cut, table
+from evenhand.report.terminal.figures import STYLES, p_heading, p_text
+from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.tables import safe
 from evenhand.stats.agreement.closer import WHOLE, JudgeContrast
 from evenhand.stats.agreement.coefficient import Coefficient
 from evenhand.stats.agreement.position import PositionLean
@@ -38,12 +38,14 @@ def trust_sentences(agreement: Agreement, labels: str | None) -> Iterator[str]:
 def _agreeing(agreement: Agreement, labels: str) -> Iterator[str]:
     row = next((row for row in agreement.rows if row.dimension in WHOLE), agreement.rows[0])
     share = row.figures["agreement"]
-    beyond = next((row.figures[name] for name in CHANCE if name in row.figures), None)
+    name = next((name for name in CHANCE if name in row.figures), "")
+    beyond = row.figures.get(name)
     parts: list[str] = []
     if share.value is not None:
         parts.append(f"the same as {labels} in {100 * share.value:.0f} %")
     if beyond is not None and beyond.value is not None:
-        parts.append(f"{beyond.value:.2f}{_interval(beyond)} corrected for chance")
+        partly = ", a near miss counted in part" if name == "kappa_quadratic" else ""
+        parts.append(f"{beyond.value:.2f}{_interval(beyond)} corrected for chance{partly}")
     if parts:
         yield f"On {row.dimension}: {', '.join(parts)}, {row.units} units."
 
@@ -85,7 +87,7 @@ def _gap(contrast: JudgeContrast) -> str:
 def lean_sentence(leans: Sequence[PositionLean]) -> str:
     """Which judges lean to a position, in one sentence."""
     leaning = [
-        f"{lean.judge} leans to the answer {LEANS[lean.outcome]} ({_share(lean.first_slot)} first)"
+        f"{lean.judge} leans to the answer {LEANS[lean.outcome]} ({_slot(lean)} first)"
         for lean in leans
         if lean.outcome != "not enough evidence"
     ]
@@ -105,14 +107,15 @@ def judge_tables(agreement: Agreement, level: float) -> Iterator[RenderableType]
         yield _leans(agreement.positions, level)
 
 
-def _contrasts(contrasts: Sequence[JudgeContrast], level: float) -> Table:
+def _contrasts(contrasts: Sequence[JudgeContrast], level: float) -> TextTable:
     gap = f"difference [{100 * level:g} %]"
-    grid = table("on", "judges", "n", gap, "p", "first is", right=(2, 4))
+    headers = ("on", "judges", "n", gap, p_heading(contrasts), "first is")
+    grid = table(*headers, right=(2, 4), whole=[3])
     for contrast in contrasts:
         of = "" if contrast.figure == "agreement" else " (error)"
-        judges = f"{cut(contrast.judge, 20)}\n{cut(contrast.other, 20)}"
+        judges = f"{safe(contrast.judge)}\n{safe(contrast.other)}"
         grid.add_row(
-            f"{cut(contrast.dimension, 10)}{of}",
+            f"{safe(contrast.dimension)}{of}",
             judges,
             str(contrast.n),
             f"{contrast.value:.3f} - {contrast.other_value:.3f} =\n{_gap(contrast)}",
@@ -122,22 +125,31 @@ def _contrasts(contrasts: Sequence[JudgeContrast], level: float) -> Table:
     return grid
 
 
-def _leans(leans: Sequence[PositionLean], level: float) -> Table:
+def _leans(leans: Sequence[PositionLean], level: float) -> TextTable:
     slot = f"first slot [{100 * level:g} %]"
-    grid = table("judge", "rounds", "consistent", slot, "p", "leans to", right=(1, 4))
+    headers = ("judge", "rounds", "consistent", slot, p_heading(leans), "leans to")
+    grid = table(*headers, right=(1, 4), whole=(2, 3))
     for lean in leans:
         grid.add_row(
-            cut(lean.judge, 24),
+            safe(lean.judge),
             str(lean.first_rounds),
             _share(lean.consistency),
-            _share(lean.first_slot),
+            _slot(lean),
             p_text(lean.p_adjusted),
             LEANS.get(lean.outcome, lean.outcome),
         )
     return grid
 
 
-def _share(share: Proportion) -> str:
+def _slot(lean: PositionLean) -> str:
+    """The share of the first slot, with a decimal where a claimed lean would read like none."""
+    ends = (100 * lean.first_slot.low, 100 * lean.first_slot.high)
+    is_close = lean.outcome != "not enough evidence" and 50 in map(round, ends)
+    return _share(lean.first_slot, 1 if is_close else 0)
+
+
+def _share(share: Proportion, digits: int = 0) -> str:
     if share.value is None:
         return "-"
-    return f"{100 * share.value:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    value, low, high = (f"{100 * x:.{digits}f}" for x in (share.value, share.low, share.high))
+    return f"{value} % [{low}, {high}]"

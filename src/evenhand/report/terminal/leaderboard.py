@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.report.html.answer import standing_answers
 from evenhand.report.html.tallies import standings
 from evenhand.report.terminal.answer import english, sentence_lines
+from evenhand.report.terminal.grid import Legend, TextTable, table
 from evenhand.report.terminal.pairs import share
-from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.report.terminal.tables import safe
 from evenhand.stats.ranking.board import Board, Options, Position, Row
 from evenhand.stats.ranking.leaderboard import Leaderboard
 
 LEVELS_SHOWN = 20
-NAME = 28
 RULES = {
     "tie": "a tie",
     "uncertain": "uncertain, half a win to each",
@@ -36,7 +35,7 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
     yield ""
     yield board_table(leaderboard.board, leaderboard.options)
     yield ""
-    yield Grid(_figures(leaderboard))
+    yield Legend(_figures(leaderboard))
     if leaderboard.criteria and leaderboard.criterion is None:
         yield ""
         yield criteria_table(leaderboard.criteria)
@@ -52,13 +51,11 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
         yield from (Text(safe(note), style="dim") for note in notes)
 
 
-def board_table(board: Board, options: Options) -> Table:
+def board_table(board: Board, options: Options) -> TextTable:
     """A row a candidate."""
     more = [name for name, is_shown in _columns(options) if is_shown]
     headers = ("rank", "candidate", "n", "win rate, %", "rating", *more)
-    grid = table(*headers, right=range(2, len(headers)))
-    for index in (0, 2, 3, 4):
-        grid.columns[index].no_wrap = True
+    grid = table(*headers, right=range(2, len(headers)), whole=[0])
     last = None
     for row in board.rows:
         if last is not None and row.set != last:
@@ -66,7 +63,7 @@ def board_table(board: Board, options: Options) -> Table:
         last = row.set
         cells = [
             _rank(row),
-            cut(row.candidate, NAME),
+            safe(row.candidate),
             str(row.n),
             _rate(row),
             _rating(row, options),
@@ -115,23 +112,6 @@ def _rating(row: Row, options: Options) -> str:
     return f"{sign}{row.rating:{form}} [{low}, {high}]"
 
 
-class Grid:
-    """Names with what is said of each beside them. Unlike a table it pads no line with blanks."""
-
-    def __init__(self, lines: Iterable[tuple[str, str]]) -> None:
-        self._lines = list(lines)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        left = max((len(name) for name, _ in self._lines), default=0) + 2
-        for name, text in self._lines:
-            wrapped = Text(safe(text)).wrap(console, max(options.max_width - left, 1))
-            for number, line in enumerate(wrapped):
-                opening = (name if number == 0 else "").ljust(left)
-                full_line = Text.assemble((opening, "bold"), line)
-                full_line.rstrip()
-                yield full_line
-
-
 def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
     board, orders, options = leaderboard.board, leaderboard.orders, leaderboard.options
     yield "votes", _votes(board) + _of(leaderboard)
@@ -165,7 +145,7 @@ def _position(position: Position) -> str:
 
 
 def _votes(board: Board) -> str:
-    votes = _counted(board.n, "vote")
+    votes = f"{_counted(board.n, 'vote')} on {_counted(board.topics, 'topic')}"
     votes += f", {board.failed} failed" if board.failed else ""
     return votes + (f", {board.dropped} dropped" if board.dropped else "")
 
@@ -186,7 +166,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def criteria_table(criteria: dict[str, Board]) -> Table:
+def criteria_table(criteria: dict[str, Board]) -> TextTable:
     """Win rates by criterion, in percent."""
     grid = table("win rate, %", *map(safe, criteria), right=range(1, len(criteria) + 1))
     rates = {
@@ -195,6 +175,6 @@ def criteria_table(criteria: dict[str, Board]) -> Table:
     }
     for candidate in next(iter(rates.values())):
         grid.add_row(
-            cut(candidate, NAME), *(_percent(column.get(candidate)) for column in rates.values())
+            safe(candidate), *(_percent(column.get(candidate)) for column in rates.values())
         )
     return grid

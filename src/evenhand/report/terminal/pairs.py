@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import RenderableType
-from rich.table import Table
 
-from evenhand.report.terminal.tables import safe, table
+from evenhand.kinds.shared.blocks import NO_BREAK
+from evenhand.report.terminal.grid import Legend, TextTable, table
+from evenhand.report.terminal.prose import Paragraph
+from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.proportion import Proportion
 
 TOPICS_SHOWN = 20
 JUDGES_SHOWN = 20
+RANKED_FROM = 2
+"""Of two candidates a sentence says all that a ranked table would."""
+TITLE = 40
+"""Columns for what a topic is called."""
 
 
-def pair_tables(figures: PairFigures) -> Iterator[RenderableType]:
-    """All that is said of judged pairs, top to bottom."""
+def pair_tables(
+    figures: PairFigures, titles: Mapping[str, str], *, with_standings: bool = True
+) -> Iterator[RenderableType]:
+    """All that is said of judged pairs, top to bottom; `titles` are what topics are called."""
     if figures.standings:
-        yield standings_table(figures)
-        yield ""
+        if with_standings:
+            yield standings_table(figures)
+            yield ""
         yield figures_table(figures)
     if figures.judges:
         yield ""
         yield judges_table(figures)
     if any(len(sets.candidates) > 2 for sets in figures.fronts.values()):
         yield ""
-        yield fronts_table(figures)
+        yield fronts_table(figures, titles)
 
 
-def standings_table(figures: PairFigures) -> Table:
+def standings_table(figures: PairFigures) -> TextTable:
     """How every candidate fared."""
     grid = table("candidate", "wins", "losses", "ties", "uncertain", right=range(1, 5))
     ranked = sorted(figures.standings.items(), key=lambda item: (-item[1].wins, item[1].losses))
@@ -41,14 +50,9 @@ def standings_table(figures: PairFigures) -> Table:
     return grid
 
 
-def figures_table(figures: PairFigures) -> Table:
+def figures_table(figures: PairFigures) -> Legend:
     """What is known about the judge from its two orders."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, text in _figures(figures):
-        grid.add_row(name, text)
-    return grid
+    return Legend(_figures(figures))
 
 
 def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
@@ -67,8 +71,8 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
         count = f"{figures.self_contradictions} of {figures.passes} passes"
         yield "judge against itself", f"{count} name a winner that their marks do not give"
     if sets_of_two := [sets for sets in figures.fronts.values() if len(sets.candidates) == 2]:
-        both = sum(len(sets.front) == 2 for sets in sets_of_two)
-        yield "kept", f"both candidates on {both} of {_topics(len(sets_of_two))} of two"
+        kept_two = sum(len(sets.front) == 2 for sets in sets_of_two)
+        yield "kept", f"both candidates on {kept_two} of {_topics(len(sets_of_two))} of two"
     if figures.extra_calls:
         yield "later rounds took", f"{figures.extra_calls} calls"
     if figures.agreement.n:
@@ -78,7 +82,7 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
         yield "majority", panel
 
 
-def judges_table(figures: PairFigures) -> Table:
+def judges_table(figures: PairFigures) -> TextTable:
     """The judges of a panel side by side."""
     grid = table(
         "judge", "A", "B", "tie", "uncertain", "consistent", "first slot", right=range(1, 7)
@@ -91,6 +95,13 @@ def judges_table(figures: PairFigures) -> Table:
     if len(figures.judges) > JUDGES_SHOWN:
         grid.add_row(f"and {len(figures.judges) - JUDGES_SHOWN} more", style="dim")
     return grid
+
+
+def criteria_line(names: Mapping[str, str]) -> Iterator[Paragraph]:
+    """What the short names of criteria stand for, where somebody says."""
+    texts = [f"{name}{NO_BREAK}{text}" for name, text in names.items() if text]
+    if texts:
+        yield Paragraph(f"{'; '.join(texts)}.", style="dim")
 
 
 def _topics(number: int) -> str:
@@ -109,13 +120,14 @@ def share(proportion: Proportion, of: str) -> str:
     return f"{100 * proportion.value:.0f} % [{low}, {high}] of {proportion.n:g} {of}"
 
 
-def fronts_table(figures: PairFigures) -> Table:
+def fronts_table(figures: PairFigures, titles: Mapping[str, str]) -> TextTable:
     """Which candidates of each topic with more than two stay."""
     grid = table("topic", "front", "pareto")
     fronts = {topic: sets for topic, sets in figures.fronts.items() if len(sets.candidates) > 2}
     for topic, sets in list(fronts.items())[:TOPICS_SHOWN]:
         front, best = (safe(", ".join(names)) or "none" for names in (sets.front, sets.pareto))
-        grid.add_row(safe(topic) + ("" if sets.complete else " (incomplete)"), front, best)
+        title = cut(titles.get(topic, topic), TITLE)
+        grid.add_row(title + ("" if sets.complete else " (incomplete)"), front, best)
     if len(fronts) > TOPICS_SHOWN:
         rest = len(fronts) - TOPICS_SHOWN
         grid.add_row(f"and {rest} more", "evenhand export --fronts", "", style="dim")

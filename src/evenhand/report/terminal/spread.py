@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.terminal.figures import STYLES, number_text, p_text
-from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.report.terminal.figures import STYLES, number_text, p_heading, p_text
+from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.spread import Spread, SpreadRow
 
@@ -41,17 +41,14 @@ def sentence(spread: Spread, row: SpreadRow) -> str:
     return f"{claim} {over} {on}: variance {_ratio(row)}, p {p_text(row.p_adjusted)}; {size}."
 
 
-def _table(spread: Spread, rows: list[SpreadRow]) -> Table:
+def _table(spread: Spread, rows: list[SpreadRow]) -> TextTable:
     ratio = f"variance ratio [{100 * spread.level:g} %]"
-    grid = table("dimension", "sd base", "sd", ratio, "p", "outcome", right=(1, 2, 4))
+    headers = ("dimension", "sd base", "sd", ratio, p_heading(rows), "outcome")
+    grid = table(*headers, right=(1, 2, 4), whole=[3])
     for row in rows:
         deviations = [number_text(v, 3) for v in (row.baseline_deviation, row.deviation)]
         outcome = Text(row.outcome, style=STYLES[row.outcome])
-        grid.add_row(
-            cut(row.dimension, 14), *deviations, _ratio(row), p_text(row.p_adjusted), outcome
-        )
-    for column in grid.columns[1:]:
-        column.no_wrap = True
+        grid.add_row(safe(row.dimension), *deviations, _ratio(row), p_text(row.p_adjusted), outcome)
     return grid
 
 

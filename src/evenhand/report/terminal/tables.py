@@ -8,28 +8,38 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, NamedTuple, cast
 
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
-_BLANKS = re.compile(r" +((?:\x1b\[[\d;]*m)*)(?=\n)")
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
+from evenhand.report.terminal.stream import unguarded
+from evenhand.unseen import visible
+
+_BLANKS = re.compile(r"(?<! ) ++((?:\x1b\[[\d;]*m)*)(?=\n)")
 
 ADVICE = {"truncated": "the reply was cut off: raise max_tokens under [[judges]]"}
 """Reasons to fail that say what to do about them."""
+WHOLE_DOLLARS = 10
 
 
 def console(*, stderr: bool = False) -> Console:
     """A console that asks the terminal for nothing but its width and colours."""
     file = cast("IO[str]", _Trimmed(stderr=stderr))
-    return Console(file=file, highlight=False, soft_wrap=False, emoji=False, markup=False)
+    return _VisibleConsole(file=file, highlight=False, soft_wrap=False, emoji=False, markup=False)
+
+
+class _VisibleConsole(Console):
+    """A console whose escape sequences are its own: no text that it prints brings any."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
 
 
 class _Trimmed:
@@ -40,7 +50,7 @@ class _Trimmed:
 
     @property
     def _file(self) -> IO[str]:
-        return sys.stderr if self._is_error else sys.stdout
+        return unguarded(sys.stderr if self._is_error else sys.stdout)
 
     def write(self, text: str) -> int:
         return self._file.write(_BLANKS.sub(r"\1", text))
@@ -51,7 +61,7 @@ class _Trimmed:
 
 def safe(text: object) -> str:
     """Text with characters that could steer a terminal shown as escapes."""
-    return _UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", str(text))
+    return visible(text)
 
 
 def cut(text: object, most: int) -> str:
@@ -71,49 +81,58 @@ def cut_start(text: object, most: int) -> str:
     return f"…{line[start:].lstrip()}"
 
 
-def table(*headers: str, right: Iterable[int] = ()) -> Table:
-    """An empty table; columns in `right` hold numbers."""
-    empty = Table(
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        collapse_padding=True,
-        header_style="bold",
-    )
-    for index, header in enumerate(headers):
-        empty.add_column(
-            header, justify="right" if index in set(right) else "left", overflow="fold"
-        )
-    return empty
+class FailureDetail(NamedTuple):
+    """What a failure says; an instance where others with the same reason say otherwise."""
+
+    text: str
+    is_instance: bool
 
 
 def outcome_lines(
-    summary: Mapping[str, Any], details: Mapping[str, str] | None = None, width: int = 80
+    summary: Mapping[str, Any], details: Mapping[str, FailureDetail] | None = None, width: int = 80
 ) -> Text:
     """How a run stands: what adds up to what was planned, and what it took. `details` says more of
     a reason to fail, on one line of `width`."""
     failures = sum(summary["failures"].values())
     text = Text()
-    text.append(f"{summary['verdicts']}", style="bold")
-    text.append(f" verdicts + {failures} failures + {summary['pending']} pending")
-    text.append(f" = {summary['planned']} planned\n")
+    number, noun = counted(summary["verdicts"], "verdict").split(" ")
+    text.append(number, style="bold")
+    text.append(f" {noun} + {counted(failures, 'failure')} + {summary['pending']:,} pending")
+    text.append(f" = {summary['planned']:,} planned\n")
     if summary.get("left_out"):
         text.append(f"  {summary['left_out']} left out: the judge shares a candidate's family\n")
     for reason, number in summary["failures"].items():
-        line = _reason_line(f"{number} x {reason}", reason, (details or {}).get(reason), width - 2)
+        detail = (details or {}).get(reason)
+        is_instance = detail is not None and detail.is_instance and reason not in ADVICE
+        head = f"{number} x {reason}{', for instance' if is_instance else ''}"
+        line = failure_line(head, reason, detail.text if detail else None, width - 2)
         text.append(f"  {line}\n", style="yellow")
     cost = summary["cost_usd"]
-    spent = "price unknown" if cost is None else f"${cost:.6g}"
+    spent = "price unknown" if cost is None else money(cost)
     text.append(
-        f"{summary['calls']} calls sent, {summary['cached']} from the ledger,"
-        f" {summary['reasks']} re-asks; {spent} in all"
+        f"{counted(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger,"
+        f" {counted(summary['reasks'], 're-ask')}; {spent} in all"
     )
     return text
 
 
-def _reason_line(head: str, reason: str, detail: str | None, width: int) -> str:
-    """A reason to fail on one line: what to do where code knows, else what the first one says; of a
-    judge that broke down its end, where the error itself stands."""
+def counted(number: int, noun: str) -> str:
+    """So many of something: `1 call`, `1,200 calls`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def money(dollars: float) -> str:
+    """Dollars in as many digits as a person reads: whole ones from ten on, cents below."""
+    if not dollars:
+        return "$0"
+    if dollars >= WHOLE_DOLLARS:
+        return f"${dollars:,.0f}"
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
+
+def failure_line(head: str, reason: str, detail: str | None, width: int) -> str:
+    """A reason to fail on one line of `width`: what to do where code knows, else what `detail`
+    says; of a judge that broke down its end, where the error itself stands."""
     if reason in ADVICE:
         return cut(f"{head}: {ADVICE[reason]}", width)
     if not detail:

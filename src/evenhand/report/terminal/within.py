@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from evenhand.report.terminal.comparison import rows_shown
-from evenhand.report.terminal.figures import STYLES, gap_text, number_text, p_text, places_of
-from evenhand.report.terminal.tables import cut, safe, table
+from evenhand.report.terminal.figures import (
+    STYLES,
+    gap_text,
+    number_text,
+    p_heading,
+    p_text,
+    places_of,
+)
+from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import OVERALL, Row
 from evenhand.stats.comparison.within import Between, Blocks
 
@@ -41,15 +48,14 @@ def blocks_lines(blocks: Blocks) -> Iterator[RenderableType]:
         yield Text(f"The test between them: {'; '.join(designs)}.", style="dim")
 
 
-def _table(blocks: Blocks, test: Between, level: float) -> Table:
+def _table(blocks: Blocks, test: Between, level: float) -> TextTable:
     gap = f"difference [{100 * level:g} %]"
-    grid = table(cut(blocks.field, 14), "base", "mean", gap, "p", "outcome", right=(1, 2, 4))
-    for block in blocks.blocks:
-        row = block.comparison.row(test.variant, test.dimension)
-        if row is not None:
-            grid.add_row(cut(block.value, 14), *_cells(row))
-    for column in grid.columns[1:5]:
-        column.no_wrap = True
+    pairs = [(b.value, b.comparison.row(test.variant, test.dimension)) for b in blocks.blocks]
+    rows = {value: row for value, row in pairs if row is not None}
+    columns = ("base", "mean", gap, p_heading(rows.values()), "outcome")
+    grid = table(blocks.field, *columns, right=(1, 2, 4), whole=[3])
+    for value, row in rows.items():
+        grid.add_row(safe(value), *_cells(row))
     return grid
 
 
