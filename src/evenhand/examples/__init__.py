@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -15,7 +16,7 @@ _SUITE = """\
 name = {name}
 protocol = {protocol}
 language = {language}         # ru | zh | ja | en
-data = [{data}]
+data = {data}
 {rubric}seed = 7
 
 {remark}
@@ -36,13 +37,32 @@ _REMOTE = "# Its key comes from the environment or from a file .env beside this 
 EMBEDDED = "embedded"
 
 
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file of a suite, and what stands beside it."""
+
+    name: str
+    encoding: str | None = None
+    prompt_variant: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As an entry of `data`."""
+        beside = {"encoding": self.encoding, "prompt_variant": self.prompt_variant}
+        keys = [f"{key} = {_quoted(value)}" for key, value in beside.items() if value]
+        return (
+            f"{{ {', '.join([f'file = {_quoted(self.name)}', *keys])} }}"
+            if keys
+            else (_quoted(self.name))
+        )
+
+
 def suite_text(
     *,
     name: str,
     protocol: str,
     language: str,
-    data: str,
-    encoding: str | None = None,
+    data: Sequence[DataFile],
     rubric: str | None = None,
     judge: str = EMBEDDED,
     columns: Mapping[str, str] | None = None,
@@ -55,9 +75,7 @@ def suite_text(
         name=_quoted(name),
         protocol=_quoted(protocol),
         language=_quoted(language),
-        data=f"{{ file = {_quoted(data)}, encoding = {_quoted(encoding)} }}"
-        if encoding
-        else _quoted(data),
+        data=_entries([file.text for file in data]),
         rubric=f"rubric = {_quoted(rubric)}\n" if rubric else "",
         remark=_LOCAL if is_local else _REMOTE,
         judge=_quoted(judge),
@@ -65,6 +83,13 @@ def suite_text(
         columns=_columns(columns or {}),
         question=_question(by, baseline),
     )
+
+
+def _entries(texts: Sequence[str]) -> str:
+    """A list of TOML; several entries on lines of their own."""
+    if len(texts) == 1:
+        return f"[{texts[0]}]"
+    return "[\n" + "".join(f"  {text},\n" for text in texts) + "]"
 
 
 def _quoted(text: str) -> str:
@@ -79,20 +104,26 @@ def _columns(columns: Mapping[str, str]) -> str:
     return f"[columns]                       # field = column\n{lines}\n"
 
 
-def example_files(protocol: str, language: str, judge: str = EMBEDDED) -> dict[str, str]:
-    """The files of a bundled suite, by name."""
+def example_files(
+    protocol: str, language: str, judge: str = EMBEDDED, *, rubric: str | None = None
+) -> dict[str, str]:
+    """The files of a bundled suite, by name; its rubric under another one where that is given."""
     folder, example = resources.files("evenhand.examples") / protocol / language, _example(protocol)
     suite = suite_text(
         name=f"example-{protocol}-{language}",
         protocol=protocol,
         language=language,
-        data=example.data,
-        rubric=example.rubric,
+        data=[DataFile(example.data)],
+        rubric=rubric or example.rubric,
         judge=judge,
         by=example.by,
         baseline=example.baseline,
     )
-    texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
+    names = {example.rubric: rubric} if rubric else {}
+    texts = {
+        names.get(entry.name, entry.name): entry.read_text(encoding="utf-8")
+        for entry in folder.iterdir()
+    }
     return {"evenhand.toml": suite} | dict(sorted(texts.items()))
 
 

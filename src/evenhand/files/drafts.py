@@ -4,18 +4,21 @@ with."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
-from itertools import islice
+from itertools import chain, count, islice, takewhile
 from pathlib import Path
 from typing import Any
 
 from evenhand.data.encoding import sampled_encoding
 from evenhand.data.files import is_data_file
+from evenhand.data.recognise import fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables
-from evenhand.errors import DataError
-from evenhand.examples import example_rubric, suite_text
+from evenhand.errors import DataError, UsageError
+from evenhand.examples import DataFile, example_rubric, suite_text
+from evenhand.files.protocols import find_protocol
+from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.table_form import TableForm
 
@@ -39,37 +42,120 @@ class Draft:
     """Name to text, the suite first."""
     understood: Sequence[str]
     """For people, a line each."""
+    first_rubric: str
+    """The name of the file with a rubric to begin with; empty where none is needed."""
 
 
-def draft_suite(data: Path, *, protocol: str | None, language: str | None, judge: str) -> Draft:
-    """What the columns of a table hold, and a suite with a first rubric for it. Raises UsageError
-    or DataError where the table cannot be read, also where two columns would fit."""
-    source = _source(data)
-    protocol = protocol or _protocol(source)
+@dataclass(frozen=True, slots=True)
+class _Rubric:
+    """The rubric of a draft: its file, the text to write where the user has none, and a remark."""
+
+    file: str = ""
+    text: str = ""
+    remark: str = ""
+
+
+def draft_suite(
+    data: Sequence[Path],
+    folder: Path,
+    columns: Mapping[str, str],
+    *,
+    protocol: str | None,
+    language: str | None,
+    judge: str,
+) -> Draft:
+    """What the columns of tables hold, and a suite in a folder for them, with the rubric that lies
+    there or a first one. Files in which nothing else sets answers apart are variants, called by
+    their names. `columns` are fields that the user has named. Raises UsageError or DataError where
+    a table cannot be read, also where two columns would fit."""
+    sources = [_source(path) for path in data]
+    protocol = protocol or _protocol(sources[0], folder)
     form = KINDS[protocol].table_form
-    table = Table(source, {}, form)
-    rows = [row.value for _, row in islice(table.rows(), ROWS_LOOKED_AT)]
-    _require_texts(table, rows, form)
+    columns = fields_of(columns, form)
+    tables = [Table(source, columns, form) for source in sources]
+    rows = list(_first_rows(tables, form))
     language = language or language_of(_texts(rows, form))
+    variants = _variants(tables)
+    if len(tables) > 1 and not variants.field:
+        sources = _as_variants(sources)
+        tables = [Table(source, columns, form) for source in sources]
+        variants = _variants(tables)
+    elif tables[0].is_long:
+        _require_author(tables[0], rows)
     # Candidates of pairs are compared with each other, whatever sets them apart.
-    variants = _NONE if form.gather else _variants(table)
-    rubric, rubric_file = _rubric(protocol, language)
+    compared = _NONE if form.gather else variants
+    rubric = _rubric(protocol, language, folder, [path.name for path in data])
     suite = suite_text(
-        name=data.name.split(".")[0] or "evenhand",
+        name=_name(data),
         protocol=protocol,
         language=language,
-        data=data.name,
-        encoding=source.encoding,
-        rubric=rubric_file,
+        data=[_data_file(source) for source in sources],
+        rubric=rubric.file,
         judge=judge,
-        columns=table.recognition.columns,
-        by=variants.field,
-        baseline=variants.values[0] if variants.field else None,
+        columns={**columns, **_common_columns(tables)},
+        by=compared.field,
+        baseline=compared.values[0] if compared.field else None,
     )
-    files = {"evenhand.toml": suite} | ({rubric_file: rubric} if rubric_file else {})
-    units = sum(1 for _ in Tables([source], {}, form, lambda line: None).rows())
-    understood = list(_lines(table, form, variants, units, protocol, language))
-    return Draft(files=files, understood=understood)
+    files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.text else {})
+    reading = Tables(sources, columns, form, lambda line: None)
+    units = sum(1 for _ in reading.rows())
+    noun = {"pairwise": "topic", "weighted": "answer"}.get(protocol, "sample")
+    names = ", ".join(path.name for path in data)
+    size = f"{units:,} {noun}{'' if units == 1 else 's'}"
+    understood = [f"{names}: {size} for the protocol {protocol}, in {language}"]
+    understood += dict.fromkeys(
+        line for table in tables for line in _column_lines(table, form, columns)
+    )
+    understood += [*_variant_lines(variants)]
+    understood += [f"  {reading.remark_on_ids}"] if reading.remark_on_ids else []
+    understood += [_labelled("rubric", rubric.remark)] if rubric.remark else []
+    first_rubric = rubric.file if rubric.text else ""
+    return Draft(files=files, understood=understood, first_rubric=first_rubric)
+
+
+def _first_rows(tables: Sequence[Table], form: TableForm) -> Iterator[Mapping[str, Any]]:
+    """Rows to look at; raises DataError for a table in which question or answers are not found."""
+    for table in tables:
+        rows = [row.value for _, row in islice(table.rows(), ROWS_LOOKED_AT)]
+        _require_texts(table, rows, form)
+        yield from rows
+
+
+def _shared_beginning(data: Sequence[Path]) -> str:
+    """The words that the names of all files begin with."""
+    words = [re.split(r"(?<=[\W_])", path.name.split(".")[0]) for path in data]
+    alike = takewhile(lambda places: len(set(places)) == 1, zip(*words, strict=False))
+    return "".join(places[0] for places in alike)
+
+
+def _name(data: Sequence[Path]) -> str:
+    """What to call a suite on these files."""
+    return _shared_beginning(data).strip("_-. ") or data[0].name.split(".")[0] or "evenhand"
+
+
+def _as_variants(sources: Sequence[Source]) -> list[Source]:
+    """Files with their names, less what all begin with, as prompt variants."""
+    paths = [source.path for source in sources]
+    shared = len(_shared_beginning(paths))
+    rest = [path.name.split(".")[0][shared:] for path in paths]
+    are_names = all(rest) and len(set(rest)) == len(rest)
+    names = rest if are_names else [path.name for path in paths]
+    return [
+        replace(source, constants={"prompt_variant": name})
+        for source, name in zip(sources, names, strict=True)
+    ]
+
+
+def _data_file(source: Source) -> DataFile:
+    variant = source.constants.get("prompt_variant")
+    return DataFile(source.path.name, source.encoding, variant)
+
+
+def _common_columns(tables: Sequence[Table]) -> Mapping[str, str]:
+    """The columns that were recognised; nothing where they differ from file to file, for a suite
+    maps the columns of all its files alike."""
+    first, *others = [table.recognition.columns for table in tables]
+    return first if all(columns == first for columns in others) else {}
 
 
 def _source(data: Path) -> Source:
@@ -80,15 +166,19 @@ def _source(data: Path) -> Source:
     return Source(path=data, encoding=sampled_encoding(data))
 
 
-def _protocol(source: Source) -> str:
-    """The protocol whose own fields a table has; samples to score, where nothing says more."""
+def _protocol(source: Source, folder: Path) -> str:
+    """The protocol whose own fields a table has, or whose rubric lies in the folder; samples to
+    score, where nothing says more."""
     rows = [row.value for row in islice(source.rows({}), ROWS_LOOKED_AT)]
     names = {name for row in rows for name in row}
     for name in KINDS:
         form = KINDS[name].table_form
         if form.several and form.several in names:
             return name
-    return "weighted" if "task_name" in names else "rubric"
+    if "task_name" in names:
+        return "weighted"
+    data = {source.path.name}
+    return next((name for name in KINDS if _own_rubric(name, folder, data).file), "rubric")
 
 
 def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableForm) -> None:
@@ -96,13 +186,22 @@ def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableF
     answers = (form.several,) if form.several and not table.is_long else (form.answer,)
     for field in (form.question, *answers):
         if not any(field in row for row in rows):
-            names = ", ".join(dict.fromkeys(name for row in rows for name in row))
-            raise DataError(
-                f'no column looks like the field "{field}"',
-                where=str(table.source.path),
-                advice=f"The columns are: {names}. Rename one, or write a suite by hand and map it:"
-                f' [columns] {field} = "COLUMN"',
-            )
+            raise _unmapped(table, f'no column looks like the field "{field}"', field)
+
+
+def _require_author(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a table of answers to compare in which nothing says whose they are."""
+    metas = [row.get("meta") or {} for row in rows]
+    if not any(meta.get(name) for meta in metas for name in ("model", "prompt_variant")):
+        raise _unmapped(table, "no column says whose answer it is", "model")
+
+
+def _unmapped(table: Table, what: str, field: str) -> DataError:
+    return DataError(
+        what,
+        where=str(table.source.path),
+        advice=f"The columns are: {', '.join(table.names)}. Say which it is: --map {field}=COLUMN",
+    )
 
 
 def _texts(rows: Sequence[Mapping[str, Any]], form: TableForm) -> Iterator[str]:
@@ -134,9 +233,9 @@ class _Variants:
 _NONE = _Variants("", ())
 
 
-def _variants(table: Table) -> _Variants:
+def _variants(tables: Sequence[Table]) -> _Variants:
     values: dict[str, dict[str, None]] = {"prompt_variant": {}, "model": {}}
-    for _, row in table.rows():
+    for _, row in chain.from_iterable(table.rows() for table in tables):
         meta = row.value.get("meta")
         for field, levels in values.items():
             value = meta.get(field) if isinstance(meta, Mapping) else None
@@ -148,41 +247,66 @@ def _variants(table: Table) -> _Variants:
     return _NONE
 
 
-def _rubric(protocol: str, language: str) -> tuple[str, str]:
-    """The text of a first rubric and the name of its file; both empty where there is none."""
-    form = KINDS[protocol].rubric_form
-    if form is None:
-        return "", ""
+def _own_rubric(protocol: str, folder: Path, data: Collection[str]) -> _Rubric:
+    """The file of a folder that is called like a rubric of a protocol, is no data file and can be
+    read as one; a remark alone where it cannot."""
+    form, remark = KINDS[protocol].rubric_form, ""
+    names = [f"rubric{ending}" for ending in form.endings] if form else []
+    for name in names:
+        if name in data or not (folder / name).is_file():
+            continue
+        try:
+            read_rubric(folder / name, find_protocol(protocol), folder)
+            return _Rubric(name, remark=f"{name}, as it lies there")
+        except UsageError as error:
+            remark = f"{name} is there, but {error.what}"
+    return _Rubric(remark=remark)
+
+
+def _rubric(protocol: str, language: str, folder: Path, data: Collection[str]) -> _Rubric:
+    """The rubric that lies in the folder, else a first one under a name that is free; empty where
+    the protocol takes none."""
+    form, own = KINDS[protocol].rubric_form, _own_rubric(protocol, folder, data)
+    if form is None or own.file:
+        return own
     if form.has_bands:
-        return example_rubric(protocol, language), "rubric.json"
-    folder = resources.files("evenhand.files") / "first_task"
-    return (folder / f"{language}.md").read_text(encoding="utf-8"), "rubric.md"
+        name, text = "rubric.json", example_rubric(protocol, language)
+    else:
+        first_task = resources.files("evenhand.files") / "first_task" / f"{language}.md"
+        name, text = "rubric.md", first_task.read_text(encoding="utf-8")
+    return _Rubric(free_name(name, folder, data), text, own.remark)
 
 
-def _lines(
-    table: Table,
-    form: TableForm,
-    variants: _Variants,
-    units: int,
-    protocol: str,
-    language: str,
-) -> Iterator[str]:
-    noun = {"pairwise": "topics", "weighted": "answers"}.get(protocol, "samples")
-    yield f"{table.source.path.name}: {units:,} {noun} for the protocol {protocol}, in {language}"
+def free_name(name: str, folder: Path, taken: Collection[str] = ()) -> str:
+    """A name for a new file of a folder: this one, or one like it where something lies there."""
+    stem, ending = Path(name).stem, Path(name).suffix
+    names = chain([name, f"{stem}-draft{ending}"], (f"{stem}-draft-{n}{ending}" for n in count(2)))
+    return next(free for free in names if free not in taken and not (folder / free).exists())
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"  {label:<20} {text}"
+
+
+def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> Iterator[str]:
+    """What was understood of the columns of a table, beside what the user has named, a line
+    each."""
     if table.source.encoding:
-        yield f"  {'encoding':<20} {table.source.encoding}"
-    columns = table.recognition.columns
+        yield _labelled("encoding", table.source.encoding)
+    columns = {**given, **table.recognition.columns}
     for field in (form.question, form.answer):
-        yield f"  {field:<20} {columns.get(field, field)}"
-    for field in columns:
+        yield _labelled(field, columns.get(field, field))
+    for field, column in columns.items():
         if field not in (form.question, form.answer):
-            yield f"  {field:<20} {columns[field]}"
+            yield _labelled(field, column)
     if table.recognition.spare:
-        yield f"  {'meta':<20} {', '.join(table.recognition.spare)}"
+        yield _labelled("meta", ", ".join(table.recognition.spare))
+    yield from (f"  {remark}" for remark in table.recognition.remarks)
+
+
+def _variant_lines(variants: _Variants) -> Iterator[str]:
     if variants.field:
         more = len(variants.values) - _VALUES_LISTED
-        listed = ", ".join(variants.values[:_VALUES_LISTED]) + (
-            f" and {more} more" if more > 0 else ""
-        )
-        yield f"  {'compared by':<20} {variants.field}: {listed}"
-    yield from (f"  {remark}" for remark in table.recognition.remarks)
+        listed = ", ".join(variants.values[:_VALUES_LISTED])
+        rest = f" and {more} more" if more > 0 else ""
+        yield _labelled("compared by", f"{variants.field}: {listed}{rest}")

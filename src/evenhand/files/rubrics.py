@@ -14,7 +14,8 @@ from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import Protocol, ProtocolError
 from evenhand.kinds.shared.rubric_form import RubricForm, RubricTextError
-from evenhand.suite import FILE, find_line
+from evenhand.suite import FILE
+from evenhand.tomltext import find_line
 
 if TYPE_CHECKING:
     from evenhand.data.read import Row
@@ -53,7 +54,11 @@ def rubric_of_value(value: Mapping[str, Any], protocol: Protocol) -> Any:
     form = KINDS[protocol.kind].rubric_form
     if form is None or not form.has_bands:
         raise UsageError(f"the protocol {protocol.name} takes no rubric of dimensions")
-    return _parsed("rubric", jsontext.dump(value), ".json", form, protocol)
+    try:
+        text = jsontext.dump(value)
+    except ValueError as error:
+        raise UsageError(f"the rubric is no JSON: {error}") from None
+    return _parsed("rubric", text, ".json", form, protocol)
 
 
 def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> Any:

@@ -3,16 +3,18 @@ scores, and the judge's reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import NamedTuple
 
 from evenhand import jsontext
 from evenhand.errors import UsageError
-from evenhand.kinds.shared.blocks import Block, Columns, ShownUnit, Text
+from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.ledger.ports import Archive
 from evenhand.measures import ScoredUnit
 from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
-from evenhand.report.outcome import unit_outcome
+from evenhand.report.outcome import Outcome, unit_outcome
+from evenhand.results.questions import question_of, texts_of
 from evenhand.results.rows import full_name
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Change, Changes
@@ -34,8 +36,8 @@ def changed_units(sides: Sides, changes: Changes) -> ChangedUnits:
         n=changes.n,
         worse=changes.worse,
         better=changes.better,
-        worst=tuple(_pair(sides, change) for change in changes.worst),
-        best=tuple(_pair(sides, change) for change in changes.best),
+        worst=tuple(changed_pair(sides, change) for change in changes.worst),
+        best=tuple(changed_pair(sides, change) for change in changes.best),
     )
 
 
@@ -44,10 +46,18 @@ class _Read(NamedTuple):
 
     shown: ShownUnit
     judges: Sequence[str]
-    scores: Mapping[str, float]
+    outcome: Outcome
+    failures: tuple[str, ...]
+
+    @property
+    def winner(self) -> str:
+        """Of a pair the candidate that won, or the code of what came out."""
+        code, names = self.outcome.winner, dict(zip("AB", self.outcome.candidates, strict=False))
+        return "" if code is None else names.get(code, code)
 
 
-def _pair(sides: Sides, change: Change) -> ChangedPair:
+def changed_pair(sides: Sides, change: Change) -> ChangedPair:
+    """A question with both of its answers, read from the store."""
     store = sides.store
     here = _read(store, sides.variant, change.units[0])
     is_same = sides.baseline is sides.variant and change.units == change.baseline_units
@@ -55,17 +65,19 @@ def _pair(sides: Sides, change: Change) -> ChangedPair:
     ours, theirs = _common(here, there)
     names = [change.variant, sides.name] if is_same else ["", ""]
     return ChangedPair(
-        question=_question(here.shown),
+        question=question_of(here.shown.unit),
         fields={name: ours[name] for name in ours if theirs.get(name) == ours[name]},
-        difference=change.difference,
+        difference=_known(change.difference),
         variant=ChangedSide(
             name=change.variant,
             run=sides.variant.id,
             unit=change.units[0],
             units=len(change.units),
-            value=change.value,
+            value=_known(change.value),
+            winner=here.winner,
+            failures=here.failures,
             output=_output(here.shown, names[0]),
-            scores=here.scores,
+            scores=here.outcome.scores,
             reasons=tuple(_reasons(here)),
         ),
         baseline=ChangedSide(
@@ -73,13 +85,19 @@ def _pair(sides: Sides, change: Change) -> ChangedPair:
             run=sides.baseline.id,
             unit=change.baseline_units[0],
             units=len(change.baseline_units),
-            value=change.baseline_value,
+            value=_known(change.baseline_value),
+            winner=there.winner,
+            failures=there.failures,
             output=_output(there.shown, names[1]),
-            scores=there.scores,
+            scores=there.outcome.scores,
             # Of one pair of candidates the reasons are those of both.
             reasons=() if is_same else tuple(_reasons(there)),
         ),
     )
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) else value
 
 
 def _read(store: Archive, run: Recorded, name: str) -> _Read:
@@ -91,7 +109,9 @@ def _read(store: Archive, run: Recorded, name: str) -> _Read:
     judges = [full_name(run, judgment) for judgment in stored]
     shown = run.kind.shown(unit.body, judgments)
     judged = list(zip(judges, judgments, strict=True))
-    return _Read(shown, judges, unit_outcome(run.kind, shown.measured, judged).scores)
+    reasons = [str(judgment.reason) for judgment in judgments if judgment.reason]
+    outcome = unit_outcome(run.kind, shown.measured, judged)
+    return _Read(shown, judges, outcome, tuple(dict.fromkeys(reasons)))
 
 
 def _common(here: _Read, there: _Read) -> tuple[dict[str, str], dict[str, str]]:
@@ -107,23 +127,9 @@ def _common(here: _Read, there: _Read) -> tuple[dict[str, str], dict[str, str]]:
     return texts[0], texts[1]
 
 
-def _texts(blocks: Iterable[Block]) -> Iterator[Text]:
-    for block in blocks:
-        if isinstance(block, Text):
-            yield block
-        elif isinstance(block, Columns):
-            for column in block.columns:
-                yield from _texts(column)
-
-
-def _question(shown: ShownUnit) -> str:
-    """The text that a unit is about, as every kind marks it."""
-    return next((text.text for text in _texts(shown.unit) if text.short == "Q"), "")
-
-
 def _output(shown: ShownUnit, candidate: str) -> str:
     """What was answered; of a pair, by this candidate."""
-    outputs = [text for text in _texts(shown.unit) if text.short and text.short != "Q"]
+    outputs = [text for text in texts_of(shown.unit) if text.short and text.short != "Q"]
     measured = shown.measured
     if isinstance(measured, ScoredUnit):
         return outputs[0].text if outputs else ""
@@ -135,4 +141,4 @@ def _output(shown: ShownUnit, candidate: str) -> str:
 def _reasons(read: _Read) -> Iterator[JudgeReason]:
     for judge, judgment in zip(read.judges, read.shown.judgments, strict=True):
         for reason in judgment.reasons:
-            yield JudgeReason(judge, *reason)
+            yield JudgeReason(judge, reason.about, reason.score, reason.text)

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand import jsontext
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.ledger.ports import Archive
 from evenhand.measures import Ends, Rule, Scored, Voted, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
 from evenhand.stats.pairwise import preferred, under
+from evenhand.stats.questions import QUESTIONS
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -54,19 +56,25 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
             judgment = recorded.kind.read_judgment(text)
             rows.add((places[no], judge, repeat), measure.judgment(judgment))
     low, high, is_given = rows.ends(ends)
+    tags = rows.tags()
+    if recorded.imported and not tags.any():
+        # Nobody says whether those who gave these scores were asked for tags.
+        tags, tag_names = tags[:, :0], ()
     fields = columns.fields()
     return Scores(
         dimensions=tuple(rows.columns),
         low=np.array(low),
         high=np.array(high),
         values=rows.values(),
+        most=rows.most(),
         totals=rows.totals(),
         unit=rows.place(0),
         judge=rows.place(1),
         repeat=rows.place(2),
-        tags=rows.tags(),
+        tags=tags,
         tag_names=tag_names,
         critical=np.array(rows.critical, dtype=np.bool_),
+        tells_critical=not recorded.imported,
         units=units,
         fields=fields,
         id_fields=_id_fields(recorded, fields),
@@ -87,6 +95,7 @@ class _Cells:
 
     def __init__(self) -> None:
         self.rows, self.scores, self.most = array("q"), array("d"), 0.0
+        self.points = array("d")
 
     def ends(self) -> tuple[float, float]:
         return (0.0, self.most) if self.most else (min(self.scores), max(self.scores))
@@ -113,6 +122,7 @@ class _ScoreRows:
             cells = self.columns.setdefault(name, _Cells())
             cells.rows.append(row)
             cells.scores.append(score)
+            cells.points.append(scored.most.get(name, np.nan))
             cells.most = max(cells.most, scored.most.get(name, 0.0))
         tag_names = self._tag_names
         self._tags += [(row, tag_names.index(tag)) for tag in scored.tags if tag in tag_names]
@@ -131,9 +141,18 @@ class _ScoreRows:
         return np.array(self._places, dtype=np.int64).reshape(-1, 3)[:, part]
 
     def values(self) -> Floats:
+        return self._table([cells.scores for cells in self.columns.values()])
+
+    def most(self) -> Floats | None:
+        """The points to be had in each judgment; None where no judgment says."""
+        if not any(cells.most for cells in self.columns.values()):
+            return None
+        return self._table([cells.points for cells in self.columns.values()])
+
+    def _table(self, columns: Sequence[array[float]]) -> Floats:
         table = np.full((len(self.critical), len(self.columns)), np.nan)
-        for column, cells in enumerate(self.columns.values()):
-            table[np.asarray(cells.rows), column] = cells.scores
+        for place, cells in enumerate(self.columns.values()):
+            table[np.asarray(cells.rows), place] = columns[place]
         return table
 
     def totals(self) -> Floats | None:
@@ -178,7 +197,8 @@ class _VoteRows:
 
     def __init__(self, rule: Rule) -> None:
         self._rule: Rule = rule
-        self._candidates, self._topics, self._pairs = Codes(), Codes(), list[str]()
+        self._candidates, self._topics = Codes(), Codes()
+        self._pairs, self._rows = list[str](), list[str]()
         self._columns = Columns()
         self._places = array("q")  # first, second, pair, topic, judge, repeat, outcome
         self._lengths, self._preferences = array("d"), array("d")
@@ -189,9 +209,10 @@ class _VoteRows:
     def begin(self, ident: str, unit: VotedUnit) -> None:
         """The next judgments are of this pair."""
         self._pairs.append(ident)
+        self._rows.append(unit.topic)
         first, second = map(self._candidates.of, unit.candidates)
         self._pair = _Opening(
-            (first, second, len(self._pairs) - 1, self._topics.of(unit.topic)),
+            (first, second, len(self._pairs) - 1, self._topics.of(_question(unit))),
             [np.nan if length is None else length for length in unit.lengths],
             unit.fields,
         )
@@ -236,6 +257,7 @@ class _VoteRows:
             second_length=lengths[:, 1],
             fields=self._columns.fields(),
             pairs=self._pairs,
+            rows=self._rows,
             topics=self._topics.levels,
             judges=judges,
             passes=Passes(
@@ -247,6 +269,12 @@ class _VoteRows:
             rule=self._rule,
             conflict=np.array(self._conflicts, dtype=np.bool_),
         )
+
+
+def _question(unit: VotedUnit) -> str:
+    """What a pair is about: the question that its meta names, else its row of the data."""
+    value = next((unit.fields[name] for name in QUESTIONS if name in unit.fields), None)
+    return unit.topic if value is None else jsontext.as_text(value)
 
 
 def _known(preference: float | None) -> float:

@@ -87,13 +87,16 @@ def answered(store: Archive, run: Recorded, question: Question) -> Answer:
     UsageError."""
     proper_level(question.level)
     if question.against is not None:
-        _refuse_against(run, question.against, question)
+        refuse_against(run, question.against, question)
     seed = run.manifest.judging.seed if question.seed is None else question.seed
     question = replace(question, seed=seed)
     answer = (_of_votes if run.has_votes else _of_scores)(store, run, question, seed)
     notes = [*_runs_told(store, run, question.against), *_history(run)]
     comparison = answer.comparison
     comparison = replace(comparison, notes=(*comparison.notes, *notes))
+    if question.against is not None and is_of_same_replies(run, question.against):
+        # More units would have the same rules: they decide nothing about these.
+        comparison = comparison.without_needed
     asks_else = question.pair_by or question.rule or question.judge or question.against
     if not asks_else:
         by = question.by or _own(run).by
@@ -106,7 +109,12 @@ def _own(run: Recorded) -> Compare:
     return run.manifest.compare or Compare()
 
 
-def _baseline(run: Recorded, question: Question) -> str | None:
+def own_fields(run: Recorded) -> tuple[str, ...]:
+    """The fields that the suite compares its runs by."""
+    return tuple(_own(run).by)
+
+
+def own_baseline(run: Recorded, question: Question) -> str | None:
     """The baseline that is named, or the suite's: that belongs to the suite's fields; candidates
     are all that pairs have."""
     own = _own(run)
@@ -141,7 +149,7 @@ def laid_out(store: Archive, run: Recorded, question: Question) -> VariantScores
     scores, pair_by, judge = score_table(store, run), list(question.pair_by), question.judge
     if question.against is None:
         fields = list(question.by or _own(run).by)
-        base = _baseline(run, question)
+        base = own_baseline(run, question)
         return variant_scores(scores, fields, base, pair_by=pair_by or None, judge=judge)
     tables = scores, score_table(store, question.against)
     return run_variants((run.id, question.against.id), *tables, pair_by=pair_by, judge=judge)
@@ -151,7 +159,7 @@ def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> A
     _only_candidates(question.by or _own(run).by, question.pair_by)
     if question.spread is not None:
         raise UsageError("--spread is for runs of samples or answers", advice="Leave it out.")
-    votes, base = vote_table(store, run, question.rule), _baseline(run, question)
+    votes, base = vote_table(store, run, question.rule), own_baseline(run, question)
     judge, level = question.judge, question.level
     if question.against is not None:
         tables = votes, vote_table(store, question.against, question.rule)
@@ -172,7 +180,7 @@ def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> A
     return Answer(comparison=comparison, blocks=blocks, changed=changed)
 
 
-def _refuse_against(run: Recorded, earlier: Recorded, question: Question) -> None:
+def refuse_against(run: Recorded, earlier: Recorded, question: Question) -> None:
     """Raises UsageError for two runs that cannot be compared, or a question that is about one."""
     if run.id == earlier.id:
         raise UsageError(f"run {run.id} is compared with itself", advice="Name another run.")
@@ -195,6 +203,9 @@ def _runs_told(store: Archive, run: Recorded, earlier: Recorded | None) -> Itera
     """What two runs have in common, so that a reader knows whose the difference is."""
     if earlier is None:
         return
+    if is_of_same_replies(run, earlier):
+        yield "Both runs rest on the same replies, weighed anew: what differs are the rules."
+        return
     changes = store.changes(run.id, earlier.id)
     here = sum(1 for _ in store.units(Scope(run.id)))
     same = here - changes.added - changes.changed
@@ -209,6 +220,12 @@ def _runs_told(store: Archive, run: Recorded, earlier: Recorded | None) -> Itera
         )
     elif same:
         yield "Units with the same texts share their judgments, so they do not differ."
+
+
+def is_of_same_replies(run: Recorded, earlier: Recorded) -> bool:
+    """Whether one of two runs was settled from the replies of the other, or both from a third's."""
+    sources = [each.manifest.settled_from or each.id for each in (run, earlier)]
+    return sources[0] == sources[1]
 
 
 def with_decision(
@@ -292,5 +309,5 @@ def ranked(
     options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
     # A table of votes does not say which candidates a topic has, so these are read again.
     is_listed = votes.outcome.size <= FRONT_VOTES
-    fronts = fronts_of(store, run, rule or run.rule) if is_listed else {}
+    fronts = fronts_of(store, run, rule or run.rule, judge) if is_listed else {}
     return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
+from msgspec import Raw, Struct
+
 from evenhand import jsontext
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
@@ -28,13 +30,14 @@ from evenhand.ledger.ports import (
     StoredUnit,
 )
 from evenhand.manifest import plain
-from evenhand.report.html.page import visible
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.outcome import unit_outcome
-from evenhand.results.rows import full_name, judged_row
+from evenhand.results.rows import asked_row, full_name
 from evenhand.results.texts import OTHER_SIDE, Texts
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
+from evenhand.storedtext import StoredText, stored_object
+from evenhand.unseen import visible
 
 WINDOW, REACH = 2_000, 50_000
 """Rows a filter looks at in one go, and for one page: some tenths of a second."""
@@ -127,17 +130,20 @@ def judgment_rows(
 ) -> tuple[list[tuple[StoredUnit, JudgedRow | None]], dict[str, str | None]]:
     """A page of judgments, each with its unit, None where a unit waits; and the places of the pages
     beside it."""
-    # Nobody knows what was planned of judgments made elsewhere.
-    planned = 0 if recorded.imported else recorded.judgments_per_unit
-    selection = replace(browsed, planned=planned)
+    selection = replace(browsed, planned=planned_judgments(recorded))
     page = store.judgment_page(recorded.row.id, selection, request)
     rows = [
-        (unit, None if stored is None else judged_row(recorded, unit, stored))
+        (unit, None if stored is None else asked_row(recorded, unit, stored))
         for unit, stored in page.rows
     ]
     places = [_place(*row) for row in page.rows]
     beyond = None if page.stopped is None else _written(page.stopped)
     return rows, _beside(request, places, page.more, beyond)
+
+
+def planned_judgments(recorded: Recorded) -> int:
+    """How many judgments each unit is to have; nobody knows that of judgments made elsewhere."""
+    return 0 if recorded.imported else recorded.judgments_per_unit
 
 
 def _place(unit: StoredUnit, stored: StoredJudgment | None) -> str:
@@ -180,8 +186,8 @@ class UnitDetail(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """As the API gives it."""
-        unit, judgments = jsontext.parse(self.unit.body), [judgment.row for judgment in self.judged]
-        return {"unit": unit, "judgments": judgments}
+        unit = stored_object(self.unit.body, "a unit")
+        return {"unit": unit, "judgments": [judgment.row for judgment in self.judged]}
 
 
 def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | None:
@@ -196,7 +202,7 @@ def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | N
 def _judged(
     store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
 ) -> JudgedRow:
-    judgment, row = judged_row(recorded, unit, stored)
+    judgment, row = asked_row(recorded, unit, stored)
     if recorded.imported:
         return JudgedRow(judgment, row | {"exchanges": []})
     trace = [exchange.json() for exchange in run_in_loop(exchanges(recorded, store, unit, stored))]
@@ -257,6 +263,20 @@ def call_detail(store: Archive, recorded: Recorded, no: int) -> dict[str, Any] |
     return call_row
 
 
+class _Candidate(Struct):
+    id: str
+
+
+class _Filterable(Struct):
+    """What a unit can be filtered by."""
+
+    meta: Raw = Raw(b"{}")
+    candidates: tuple[_Candidate, ...] = ()
+
+
+_filterable: StoredText[_Filterable] = StoredText(_Filterable, "a unit")
+
+
 def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
     """Values to filter by, from the first units of a run: fields with their values, candidates,
     flags."""
@@ -264,23 +284,30 @@ def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
     candidates: dict[str, None] = {}
     flags: dict[str, None] = {}
     for unit in islice(store.units(recorded.scope), SUGGESTED_UNITS):
-        body = jsontext.parse(unit.body)
-        for name, value in (body.get("meta") or {}).items():
-            fields.setdefault(str(name), {})[jsontext.as_text(value)] = None
-        candidates |= {str(candidate["id"]): None for candidate in body.get("candidates", ())}
+        body = _filterable.read(unit.body)
+        for name, value in stored_object(bytes(body.meta).decode(), "the meta of a unit").items():
+            fields.setdefault(name, {})[jsontext.as_text(value)] = None
+        candidates |= {candidate.id: None for candidate in body.candidates}
         for stored in store.of_unit(recorded.id, unit):
             flags |= {flag.partition(":")[0]: None for flag in recorded.judgment(stored).flags}
     choices = {
-        name: _plain(values) for name, values in fields.items() if len(values) <= SUGGESTED_VALUES
+        name: plain_texts(values)
+        for name, values in fields.items()
+        if len(values) <= SUGGESTED_VALUES
     }
-    names = {"candidates": _plain(candidates)[:SUGGESTED_VALUES], "flags": sorted(_plain(flags))}
-    return {"fields": _plain(fields), "values": choices, **names}
+    names = {
+        "candidates": plain_texts(candidates)[:SUGGESTED_VALUES],
+        "flags": sorted(plain_texts(flags)),
+    }
+    return {"fields": plain_texts(fields), "values": choices, **names}
 
 
-def _plain(texts: Iterable[str]) -> list[str]:
+def plain_texts(texts: Iterable[str]) -> list[str]:
     """Those that a form can carry as they are: short, on a line, nothing hidden in them."""
     return [
-        text for text in texts if len(text) <= 200 and text.isprintable() and visible(text) == text
+        text
+        for text in texts
+        if 0 < len(text) <= 200 and text.isprintable() and visible(text) == text
     ]
 
 

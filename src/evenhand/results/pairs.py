@@ -88,10 +88,19 @@ def figures_of_pairs(
     return pair_figures((pair.votes for pair in pairs), by_judge=len(judge_groups) > 1)
 
 
-def fronts_of(store: Archive, recorded: Recorded, rule: Rule) -> dict[str, Front]:
-    """The fronts of every topic."""
-    groups = recorded.judge_groups
-    return figures_of_pairs(recorded.kind, store, recorded.scope, groups, rule).fronts
+def fronts_of(
+    store: Archive, recorded: Recorded, rule: Rule, judge: str | None = None
+) -> dict[str, Front]:
+    """The fronts of every topic, by the panel or by one judge of it."""
+    kind, groups = recorded.kind, recorded.judge_groups
+    sizes = row_sizes(kind, store, recorded.id)
+    pairs = judged_pairs(kind, store, recorded.scope, groups, rule, sizes=sizes)
+    votes = (pair.votes if judge is None else _said_by(judge, pair.votes) for pair in pairs)
+    return pair_figures(votes, by_judge=False).fronts
+
+
+def _said_by(judge: str, pair: Judged) -> Judged:
+    return pair._replace(judgments=[(name, vote) for name, vote in pair.judgments if name == judge])
 
 
 def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:

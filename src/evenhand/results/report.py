@@ -33,7 +33,7 @@ from evenhand.report.html.build import (
     Selected,
 )
 from evenhand.report.html.pack import PackedUnits, Packer
-from evenhand.report.html.page import LANGUAGES, Words, require, visible, words
+from evenhand.report.html.page import LANGUAGES, Words, require, words
 from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
     binned,
@@ -53,6 +53,7 @@ from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import with_decision
+from evenhand.results.names import names_of
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.rows import judged_row
 from evenhand.runs.exchanges import exchanges
@@ -60,15 +61,14 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Changes, score_changes, vote_changes
 from evenhand.stats.comparison.compare import compare_variants, compare_votes, variant_scores
 from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.variants import layout, variant_fields
+from evenhand.stats.comparison.variants import USUAL, layout, usual_fields
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import leaderboard
 from evenhand.stats.tables import Scores, Votes
+from evenhand.unseen import visible
 
 T = TypeVar("T")
-VARIANTS = ("prompt_variant", "model")
-"""Fields that a run is compared by first where several tell variants apart and nobody says."""
 UNITS_MOST = 10_000
 """Units in one file: more belong into `view`, which reads the store page by page."""
 CHANGED = 10
@@ -99,6 +99,8 @@ class ReportOptions:
     seed: int | None = None
     summary: bool = False
     """Whether the units are left out."""
+    answer_only: bool = False
+    """Whether all is left out but what the first screen says: a third of the time."""
 
 
 def make_report(store: Archive, recorded: Recorded, options: ReportOptions | None = None) -> Report:
@@ -108,7 +110,7 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
     measure = recorded.kind.measure
     sections = _OfPairs if isinstance(measure, Voting) else _OfScores
     report = sections(store, recorded, options, language).report()
-    if options.summary:
+    if options.summary or options.answer_only:
         return report
     say = words(language).naming_tags(report.tag_names)
     return replace(report, units=_units(store, recorded, report, say))
@@ -140,6 +142,7 @@ class _Of:
         compare = recorded.manifest.compare or Compare()
         self.by: Sequence[str] = tuple(options.by or compare.by)
         self.baseline = options.baseline or compare.baseline
+        self.is_whole = not options.answer_only
 
     def changed(self, baseline: str, changes: Changes) -> ChangedUnits:
         """The units that changed most against the baseline."""
@@ -223,31 +226,6 @@ def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
     return {n: t for n, t in sorted(texts.items()) if n in used or n.endswith(endings)}
 
 
-def names_of(recorded: Recorded, language: str) -> dict[str, str]:
-    """What the ids of dimensions and criteria stand for, in this language where it is said."""
-    rubric = recorded.rubric
-    if isinstance(rubric, Mapping) and "dimensions" in rubric:
-        return {row["id"]: str(row.get("name", "")) for row in rubric["dimensions"]}
-    if recorded.imported:
-        return {}
-    tables, languages = (
-        recorded.protocol.given,
-        (language, recorded.manifest.judging.language, "en"),
-    )
-    rows = [*tables.get("criteria", ()), *tables.get("dimensions", ())]
-    names = {row["id"]: next((str(row[n]) for n in languages if n in row), "") for row in rows}
-    return {ident: _short(text) for ident, text in names.items()}
-
-
-def _short(text: str) -> str:
-    """What a description begins with, up to its colon."""
-    for colon in (":", "："):
-        head, separator, _ = text.partition(colon)
-        if separator and len(head) <= 40:
-            return head
-    return ""
-
-
 class _OfScores(_Of):
     """A report of samples or answers."""
 
@@ -264,7 +242,8 @@ class _OfScores(_Of):
         if by:
             variants = variant_scores(scores, list(by), self.baseline)
             comparison = compare_variants(variants, 0.95, self.seed)
-            changed = self.changed(variants.baseline, score_changes(variants, CHANGED))
+            if self.is_whole:
+                changed = self.changed(variants.baseline, score_changes(variants, CHANGED))
             comparison = with_decision(self.store, self.recorded, comparison, by)
         elif self.baseline:
             raise UsageError(
@@ -283,10 +262,10 @@ class _OfScores(_Of):
             else [],
             means=means,
             differences=against,
-            scores=distribution(scores, by),
+            scores=distribution(scores, by) if self.is_whole else (),
             tags=tags(scores, by),
             critical=critical_rates(comparison),
-            lengths=self._lengths(scores),
+            lengths=self._lengths(scores) if self.is_whole else (),
             changed=changed,
             notes=[
                 *(comparison.notes if comparison else self._not_compared(scores)),
@@ -297,8 +276,7 @@ class _OfScores(_Of):
     def _by(self, scores: Scores) -> Sequence[str]:
         if self.by:
             return self.by
-        names = sorted(variant_fields(scores), key=lambda name: name not in VARIANTS)[:1]
-        return names or _means_by(scores)
+        return usual_fields(scores) or _means_by(scores)
 
     def _not_compared(self, scores: Scores) -> Iterator[str]:
         """Why variants that are there are not compared."""
@@ -341,7 +319,7 @@ def _means_by(scores: Scores) -> list[str]:
 
 def _several(scores: Scores) -> list[str]:
     """The first field that usually tells variants apart and has several values."""
-    fields = [n for n in VARIANTS if n in scores.fields and len(scores.fields[n].levels) > 1]
+    fields = [n for n in USUAL if n in scores.fields and len(scores.fields[n].levels) > 1]
     return fields[:1]
 
 
@@ -350,18 +328,9 @@ class _OfPairs(_Of):
 
     def report(self) -> Report:
         votes = vote_table(self.store, self.recorded)
-        figures = figures_of_pairs(
-            self.recorded.kind,
-            self.store,
-            self.scope,
-            self.recorded.judge_groups,
-            self.recorded.rule,
-        )
-        comparison, board = (
-            self._comparison(votes),
-            leaderboard(votes, Options(seed=self.seed)).board,
-        )
-        return Report(
+        comparison = self._comparison(votes)
+        board = leaderboard(votes, Options(seed=self.seed)).board
+        report = Report(
             **self.facts(self._number(votes)),
             method=self.method(comparison, votes.rule),
             variants=list(votes.candidates),
@@ -369,12 +338,21 @@ class _OfPairs(_Of):
             standings=standings(board),
             resampled=board.resampled,
             meetings=meetings(board),
-            positions=_positions(figures, self.recorded),
+            notes=[*(comparison.notes if comparison else ()), *board.notes],
+        )
+        return self._with_orders(report, votes, comparison) if self.is_whole else report
+
+    def _with_orders(self, report: Report, votes: Votes, comparison: Comparison | None) -> Report:
+        """A report with what the two orders tell, lengths, and what changed most."""
+        run = self.recorded
+        figures = figures_of_pairs(run.kind, self.store, self.scope, run.judge_groups, run.rule)
+        return replace(
+            report,
+            positions=_positions(figures, run),
             agreement=share(figures.agreement) if figures.agreement.n else None,
             contradictions=dict(figures.contradictions.most_common()),
             lengths=pair_lengths(votes),
             changed=self._changed(votes, comparison),
-            notes=[*(comparison.notes if comparison else ()), *board.notes],
         )
 
     def _number(self, votes: Votes) -> int:

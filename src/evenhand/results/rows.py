@@ -13,6 +13,8 @@ from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
 from evenhand.report.html.units import JudgedRow
+from evenhand.report.terminal.tables import FailureDetail
+from evenhand.results.questions import question_of
 from evenhand.runs.recorded import Recorded
 
 
@@ -24,13 +26,21 @@ def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str,
             yield unit.body, judgment
 
 
-def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, str]:
-    """What the first failure of each reason says."""
+def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, FailureDetail]:
+    """What the first failure of each reason says, and whether others say otherwise."""
     details: dict[str, str] = {}
+    varied: set[str] = set()
     for _, stored in store.judgments(scope):
-        if stored.text.reason is not None and stored.text.reason not in details:
-            details[stored.text.reason] = kind.read_judgment(stored.text).detail
-    return details
+        reason = stored.text.reason
+        if reason is None or reason in varied:
+            continue
+        detail = kind.read_judgment(stored.text).detail
+        if details.setdefault(reason, detail) != detail:
+            varied.add(reason)
+    return {
+        reason: FailureDetail(detail, is_instance=reason in varied)
+        for reason, detail in details.items()
+    }
 
 
 def contract_objects(
@@ -65,7 +75,8 @@ def namesakes(store: Archive, recorded: Recorded) -> int:
 def full_rows(
     store: Archive, recorded: Recorded, is_wanted: Selector = lambda judgment: True
 ) -> Iterator[Mapping[str, Any]]:
-    """Everything known about every judgment, failures included."""
+    """Everything known about every judgment, failures included, and the question it is about: the
+    id of a unit may be a hash of that."""
     for unit, stored in store.judgments(recorded.scope):
         if is_wanted(recorded.judgment(stored)):
             yield full_row(recorded, unit, stored)
@@ -120,11 +131,19 @@ def full_name(recorded: Recorded, stored: StoredJudgment) -> str:
 
 def full_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> dict[str, Any]:
     """One judgment as `export --full` writes it."""
-    return judged_row(recorded, unit, stored).row
+    return asked_row(recorded, unit, stored).row
+
+
+def asked_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
+    """A judgment, and the same as `export --full` writes it, with what was asked."""
+    judgment, row = judged_row(recorded, unit, stored)
+    question = question_of(recorded.kind.shown(unit.body, []).unit)
+    return JudgedRow(judgment, row | {"question": question})
 
 
 def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
-    """A judgment, and the same as `export --full` writes it."""
+    """A judgment, and the same as `export --full` writes it but for the question, which stands
+    with the unit where units are shown."""
     judgment = recorded.judgment(stored)
     row: dict[str, Any] = {
         "unit": unit.id,

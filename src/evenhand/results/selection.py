@@ -20,9 +20,10 @@ _Levels = Mapping[str, Mapping[str, None]]
 def select(archive: Archive, run: Recorded, where: Sequence[str]) -> Recorded:
     """The run with only those units that each FIELD=VALUE holds for; of several values of one field
     any may. Raises UsageError for a field or value that no unit has, and if nothing is left."""
-    if not where:
-        return run
-    conditions = _conditions(where)
+    return _selected(archive, run, _conditions(where)) if where else run
+
+
+def _selected(archive: Archive, run: Recorded, conditions: _Texts) -> Recorded:
     levels: dict[str, dict[str, None]] = {}
     units, positions = 0, list[int]()
     for unit in archive.units(run.scope):
@@ -44,14 +45,20 @@ def select(archive: Archive, run: Recorded, where: Sequence[str]) -> Recorded:
     return Recorded(run.row, run.manifest, selection)
 
 
-def same_units(archive: Archive, run: Recorded, other: Recorded) -> Recorded:
+def same_units(
+    archive: Archive, run: Recorded, other: Recorded, pair_by: Sequence[str] = ()
+) -> Recorded:
     """Another run with only those units that a selected run has too, by their ids, or by topic and
-    candidates; the other run as it is where nothing was selected."""
+    candidates; the other run as it is where nothing was selected. Units that are paired by fields
+    have ids of their own in each run, so there the conditions are put to the other run as well:
+    raises UsageError where it has no such field or value."""
     selection = run.selection
     if selection is None:
         return other
     if other.id == run.id:
         return run
+    if pair_by:
+        return _selected(archive, other, selection.where)
     keys = {key for unit in archive.units(run.scope) for key in _keys(run.kind, unit)}
     places = [
         (unit.position, not keys.isdisjoint(_keys(other.kind, unit)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from pydantic_core import from_json
+from evenhand.storedtext import StoredText
 
 ABOUT = frozenset({"id", "row", "places", "of", "order", "meta", "language", "lengths"})
 """What a unit carries beside its texts: where it came from, and how it was asked about."""
+_units: StoredText[dict[str, Any]] = StoredText(dict[str, Any], "a unit")
 OTHER_SIDE = {"A": "B", "B": "A"}
 
 
@@ -16,7 +16,7 @@ class Texts:
     """The texts of a unit, by what they are; those of candidates by the candidate's name."""
 
     def __init__(self, body: str) -> None:
-        unit: Mapping[str, Any] = from_json(body)
+        unit = _units.read(body)
         self.candidates = [str(candidate["id"]) for candidate in unit.get("candidates", ())]
         texts = {name: unit[name] for name in unit.keys() - ABOUT - {"candidates"}}
         for candidate in unit.get("candidates", ()):

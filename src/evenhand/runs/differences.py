@@ -13,6 +13,7 @@ from msgspec import structs
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol, own_prompt
 from evenhand.files.rubrics import read_rubric
+from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.shared.load import Protocol, ProtocolError
 from evenhand.manifest import Compare, GateRule, JudgingRecord, Manifest, rubric_json
@@ -20,6 +21,7 @@ from evenhand.runs.plan import table_record
 from evenhand.runs.recorded import Recorded
 from evenhand.runs.rules import changed_rules, rules_of
 from evenhand.suite import FILE, Suite, load_suite
+from evenhand.tomltext import TomlError, parse_toml
 
 _FILES_NAMED = 3
 
@@ -84,10 +86,7 @@ def folder_note(recorded: Recorded, folder: Path, environment: Mapping[str, str]
         differences = list(_differences(recorded, folder, environment))
         if differences:
             listed = "; ".join(differences)
-            return (
-                f"The suite here differs from what run {recorded.id} used: {listed}."
-                " `settle` applies other rules without a call, `run` judges anew."
-            )
+            return f"The suite here differs from what run {recorded.id} used: {listed}."
     return None
 
 
@@ -104,7 +103,9 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
         yield f"its protocol is of the kind {protocol.kind}"
         return
     record = recorded.manifest.judging
-    if differences := protocol_differences(protocol, used, record):
+    # Who settled a run by other rules knows that the suite has others.
+    rules_set = None if recorded.manifest.settled_from else record
+    if differences := protocol_differences(protocol, used, rules_set):
         yield f"protocol {file.protocol} ({', '.join(differences)})"
     if KINDS[used.kind].rubric_form is not None and file.rubric is not None:
         path, root = suite.located("rubric", file.rubric)
@@ -112,17 +113,16 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
             yield f"rubric {file.rubric}"
 
 
-def with_present_suite(
-    recorded: Recorded, folder: Path, environment: Mapping[str, str]
-) -> Recorded:
-    """The run with `[compare]` and `[gate]` of the suite in a folder as they stand there now, where
-    that suite made it; what the run recorded holds where the file says nothing or cannot be read.
-    What a run that was to stop early compares was fixed before it began."""
-    suite = None
-    with suppress(UsageError, OSError):
-        suite = _suite_of(recorded, folder, environment)
-    if suite is None:
-        return recorded
+def with_present_suite(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Recorded:
+    """The run with `[compare]` and `[gate]` of a suite file, or of the one in a folder, as they
+    stand there now, where that suite made it. Raises UsageError for a file that cannot be read."""
+    suite = _suite_of(recorded, place, environment)
+    return recorded if suite is None else with_tables(recorded, suite)
+
+
+def with_tables(recorded: Recorded, suite: Suite) -> Recorded:
+    """The run with `[compare]` and `[gate]` of a suite, where it says something; else with what the
+    run recorded. What a run that was to stop early compares was fixed before it began."""
     manifest, file = recorded.manifest, suite.file
     if file.compare is not None and not manifest.is_sequential:
         manifest = structs.replace(manifest, compare=table_record(file.compare, Compare))
@@ -131,9 +131,25 @@ def with_present_suite(
     return Recorded(recorded.row, manifest, recorded.selection)
 
 
-def _suite_of(recorded: Recorded, folder: Path, environment: Mapping[str, str]) -> Suite | None:
-    """The suite in a folder, if the run was made by one of its name."""
-    if not (folder / FILE).exists():
+def _suite_of(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Suite | None:
+    """The suite of a file or folder, if the run was made by one of its name."""
+    path = place / FILE if place.is_dir() else place
+    if not path.exists():
         return None
-    suite = load_suite(folder, environment)
+    try:
+        suite = load_suite(path, environment)
+    except UsageError:
+        if _written_name(path) in (None, recorded.row.name):
+            raise
+        return None
     return suite if suite.file.name == recorded.row.name else None
+
+
+def _written_name(path: Path) -> str | None:
+    """The name that a suite file gives itself, whatever else is wrong with it; None where it says
+    none that can be read."""
+    try:
+        name = parse_toml(read_text(path, "the suite")).get("name")
+    except (UsageError, TomlError):
+        return None
+    return name if isinstance(name, str) else None

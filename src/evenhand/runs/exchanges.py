@@ -13,6 +13,7 @@ from evenhand.engine.attempt import Endpoint
 from evenhand.engine.settle import asking
 from evenhand.engine.stop import Stopped
 from evenhand.engine.tally import Tally
+from evenhand.errors import ReplyAltered
 from evenhand.exchange import Question, Reply
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.ports import Archive, Call, StoredJudgment, StoredUnit
@@ -33,6 +34,12 @@ def _recorded_endpoint(identity: Mapping[str, Any], archive: Archive, tally: Tal
         answer = archive.calls([key]).get(key)
         if answer is None:
             raise Stopped
+        if answer.altered:
+            raise ReplyAltered(
+                f"the reply of call {key} is not what was recorded",
+                advice="See what else is wrong: evenhand store verify. The next run asks for it"
+                " again where a judgment is pending.",
+            )
         tally.cached += 1
         await asyncio.sleep(0)  # Ctrl-C is heard
         return answer.call
@@ -69,7 +76,8 @@ async def exchanges(
     recorded: Recorded, archive: Archive, unit: StoredUnit, stored: StoredJudgment
 ) -> list[Exchange]:
     """The conversation behind one judgment, made again from the ledger: the keys prove that these
-    are the prompts that were sent. None of a judgment made elsewhere."""
+    are the prompts that were sent. It ends before a reply that was altered. None of a judgment made
+    elsewhere."""
     if recorded.imported:
         return []
     group, judges = list(seated(recorded.judge_groups, recorded.judges))[stored.judge]
@@ -81,6 +89,6 @@ async def exchanges(
         conversation.append(Exchange(call.key, call.judge, question, call.reply))
         return call.reply
 
-    with suppress(Stopped):
+    with suppress(Stopped, ReplyAltered):
         await recorded.judging.judge(unit.body, asking(group, stored.repeat, ask))
     return conversation

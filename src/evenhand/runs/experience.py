@@ -1,53 +1,180 @@
-"""What a call takes, told before it is sent: from the form of the reply, and from what the last run
-of the same suite really took."""
+"""What a call will take, told before it is sent: from what replies of its form take, and from what
+the store has seen of the same judge and kind of protocol.
+
+The lengths are measured, in tokens of OpenAI's o200k_base; other vocabularies differ, and the store
+says by how much as soon as something was judged.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
+from evenhand.engine.prices import Price, token_guess
+from evenhand.engine.settle import asking
+from evenhand.engine.stop import Stopped
+from evenhand.errors import StoreError, UsageError
+from evenhand.exchange import Question, Reply, Usage
 from evenhand.kinds.kind import Judging
-from evenhand.ledger.ports import Archive, Spent
+from evenhand.ledger.ports import Archive, Scope
+from evenhand.runs.recorded import Recorded, recorded_run
 
 CALLS_ENOUGH = 5
 """Fewer calls say little about the next ones."""
+CALLS_ASKED_FOR = 200
+"""More do not say more; the newest are looked at first."""
+RUNS_READ = 100
+"""The newest; what older ones took is not what the next will take."""
+RUNS_LOOKED_AT = 10
+"""Of those, the ones of the same kind and with one of the judges."""
+JUDGMENTS_LOOKED_AT = 200
+JUDGMENTS_SAMPLED = 40
+"""Of the first judgments of a run, spread over them: tables are often sorted."""
 DIMENSIONS_GUESSED = 4
 """Where units bring their own rubrics."""
-_PER_REPLY = {"rubric": 30, "pairwise": 110, "weighted": 80}
-_PER_DIMENSION = {"rubric": 90, "pairwise": 50, "weighted": 55}
-_CALLS_AGAIN = {"pairwise": 1.3}
-"""Calls per first call, with re-asks and later rounds: orders contradict each other in about one
-round of seven to three."""
-_TEXT = {"en": 1.0, "zh": 1.0, "ja": 1.3, "ru": 1.3}
-"""Tokens that the same reasons take, against English."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLength:
+    """Tokens of a reply: of its JSON, and of English prose, once and per dimension."""
+
+    form: int
+    prose: int
+    form_each: int
+    prose_each: int
+
+    def tokens(self, dimensions: int, language: str) -> float:
+        """Of a reply about so many dimensions, its prose in a language."""
+        prose = self.prose + self.prose_each * dimensions
+        return self.form + self.form_each * dimensions + prose * _PROSE.get(language, 1.0)
+
+
+REPLY_LENGTHS = {
+    "rubric": ReplyLength(form=15, prose=0, form_each=20, prose_each=60),
+    "pairwise": ReplyLength(form=15, prose=80, form_each=22, prose_each=20),
+    "weighted": ReplyLength(form=45, prose=0, form_each=12, prose_each=35),
+}
+"""Prose of real judges, in published records: a reason for one grade takes 22 tokens in English
+(GPT-3.5, PandaLM), 34 in Japanese (Command R+, ELYZA tasks), 36 in Russian with the fragment that
+it quotes (Gemini 2.5 Pro, RuQualBench), 61 in Russian in a rubric of JSON (TruthfulQA); a whole
+comparison 100 in English (GPT-4, MT-Bench) and 178 in Japanese (GPT-3.5, Rakuda). A rationale with
+one or two quotes is about two such reasons. Form: the JSON that the contract asks for, less its
+prose."""
+_PROSE = {"en": 1.0, "ru": 1.26, "zh": 1.18, "ja": 1.61}
+"""Tokens of the same text against English: of the bundled prompts, which were written natively in
+each language."""
+_REASKS = 1.03
+_CONTRADICTIONS = 0.2
+"""The share of rounds that contradict themselves: 31 % of the first GPT-4's on the Vicuna
+questions, about half of that with newer judges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What to expect of a call."""
+    """What to expect of the questions that open a judgment, with all that follows from them."""
 
+    input_factor: float
+    """Tokens read per token that their prompts are guessed to have."""
     output_tokens: float
-    calls_per_call: float
-    """With re-asks and later rounds."""
-    input_tokens: float | None = None
-    """As the last run took; None where there was none, and a prompt's length must do."""
+    """Tokens written per question."""
+    cached_share: float = 0.0
+    """Of the tokens read, those that the provider had in its cache."""
+
+    def cost(self, price: Price, guess: int, most: int) -> float:
+        """What a question with a prompt of about so many tokens will cost, in picodollars; a reply
+        has at most so many."""
+        discount = 1 - price.cached / price.input if price.input else 0.0
+        read = price.bound(guess, 0) * self.input_factor * (1 - self.cached_share * discount)
+        calls = max(1.0, self.input_factor)
+        return read + price.output * min(self.output_tokens, most * calls)
 
 
-def expected(judging: Judging, language: str, archive: Archive | None, name: str) -> Experience:
-    """What calls of a judging take: those of the last run of that name, else those of a reply in
-    the form that is asked for."""
-    again = _CALLS_AGAIN.get(judging.kind, 1.05)
-    row = archive.last_run(name) if archive else None
-    spent = archive.spent(row.id) if archive and row else None
-    if spent is not None and spent.calls >= CALLS_ENOUGH and spent.output_tokens:
-        return from_spent(spent, again)
+def expected(
+    judging: Judging, language: str, archive: Archive | None, judges: Sequence[str]
+) -> dict[str, Experience]:
+    """What to expect of each judge: what replies of this form take, corrected by what the newest
+    runs of the same kind took of that judge."""
+    usual = reply_tokens(judging, language)
+    again = _calls_per_question(judging.rounds)
+    experiences = dict.fromkeys(judges, Experience(again, usual * again))
+    for judge, past in (_past(archive, judging.kind, judges) if archive else {}).items():
+        if past.calls >= CALLS_ENOUGH and past.guess and past.usual_output:
+            experiences[judge] = Experience(
+                past.input_tokens / past.guess,
+                usual * past.output_tokens / past.usual_output,
+                past.cached_tokens / past.input_tokens if past.input_tokens else 0.0,
+            )
+    return experiences
+
+
+def reply_tokens(judging: Judging, language: str) -> float:
+    """About how many tokens a reply of a judging has."""
     dimensions = len(judging.dimensions) or len(judging.ends) or DIMENSIONS_GUESSED
-    kind = judging.kind if judging.kind in _PER_REPLY else "rubric"
-    tokens = _PER_REPLY[kind] + _PER_DIMENSION[kind] * dimensions
-    return Experience(tokens * _TEXT.get(language, 1.0), again)
+    length = REPLY_LENGTHS.get(judging.kind, REPLY_LENGTHS["rubric"])
+    return length.tokens(dimensions, language)
 
 
-def from_spent(spent: Spent, calls_per_call: float) -> Experience:
-    """What the calls of a run really took."""
-    return Experience(
-        spent.output_tokens / spent.calls, calls_per_call, spent.input_tokens / spent.calls
-    )
+def _calls_per_question(rounds: int) -> float:
+    """Calls per question that opens a judgment, with re-asks and later rounds."""
+    return _REASKS * sum(_CONTRADICTIONS**later for later in range(rounds))
+
+
+@dataclass(slots=True)
+class _Past:
+    """What calls of a judge took, and what they would have been guessed to take."""
+
+    calls: int = 0
+    guess: int = 0
+    usual_output: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def add(self, opening: Sequence[Question], usual: float, usages: Sequence[Usage]) -> None:
+        """A judgment: the questions that opened it, the usual length of a reply, and what all its
+        calls took."""
+        self.calls += len(usages)
+        self.guess += sum(token_guess(question.messages) for question in opening)
+        self.usual_output += usual * len(opening)
+        self.input_tokens += sum(usage.input_tokens or 0 for usage in usages)
+        self.output_tokens += sum(usage.output_tokens or 0 for usage in usages)
+        self.cached_tokens += sum(usage.cached_tokens for usage in usages)
+
+
+def _past(archive: Archive, kind: str, judges: Sequence[str]) -> dict[str, _Past]:
+    """What the newest runs of a kind took of each judge, as far as it takes to know."""
+    past: dict[str, _Past] = defaultdict(_Past)
+    looked_at = 0
+    for row in archive.runs()[:RUNS_READ]:
+        if looked_at >= RUNS_LOOKED_AT or all(
+            past[name].calls >= CALLS_ASKED_FOR for name in judges
+        ):
+            break
+        # A run of an older version, or one that was damaged, says nothing of the next.
+        with suppress(StoreError, UsageError):
+            run = recorded_run(archive, row)
+            names = {judge.name for judge in run.judges}
+            if not run.imported and names & set(judges) and run.kind_name == kind:
+                looked_at += 1
+                _look(archive, run, past)
+    return past
+
+
+def _look(archive: Archive, run: Recorded, past: dict[str, _Past]) -> None:
+    """Add what some judgments of a run took: those whose tokens the provider counted."""
+    usual = reply_tokens(run.judging, run.manifest.judging.language)
+    judgments = islice(archive.judgments(Scope(run.id, JUDGMENTS_LOOKED_AT)), JUDGMENTS_LOOKED_AT)
+    rows = [(unit, stored) for unit, stored in judgments if stored.calls]
+    for unit, stored in rows[:: max(1, len(rows) // JUDGMENTS_SAMPLED)]:
+        group = run.judge_groups[stored.judge]
+        opening = run.judging.opening(unit.body, asking(group, stored.repeat, _nothing))
+        usages = [call.call.reply.usage for call in archive.calls(stored.calls).values()]
+        if len(group.names) == 1 and opening and all(usage.input_tokens for usage in usages):
+            past[group.names[0]].add(opening, usual, usages)
+
+
+async def _nothing(question: Question) -> Reply:
+    raise Stopped

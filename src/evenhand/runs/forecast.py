@@ -43,11 +43,8 @@ class Forecast:
     output_tokens_most: int = 0
     cost_least: int | None = 0
     cost_most: int | None = 0
-    input_cost: float = 0.0
-    """Of the calls that are sure, at the length of their prompts."""
-    output_price: float = 0.0
-    """The sum over these calls of what a token of their replies costs."""
-    experience: Experience | None = None
+    cost_expected: float = 0.0
+    """Of the calls that are sure and what follows from them, by what such calls take."""
     budget: int | None = None
     """What may be spent; None without a limit."""
     until_decided: bool = False
@@ -63,13 +60,9 @@ class Forecast:
     @property
     def cost_likely(self) -> int | None:
         """What it will about cost, never above the most; None where a price is not known."""
-        if self.cost_least is None or self.cost_most is None or self.experience is None:
+        if self.cost_least is None or self.cost_most is None:
             return None
-        experience, input_cost = self.experience, self.input_cost
-        if experience.input_tokens is not None and self.input_tokens:
-            input_cost *= experience.input_tokens * self.calls_least / self.input_tokens
-        cost = input_cost + self.output_price * experience.output_tokens
-        return min(round(cost * experience.calls_per_call), self.cost_most)
+        return min(round(self.cost_expected), self.cost_most)
 
     def json(self) -> dict[str, Any]:
         likely = self.cost_likely
@@ -99,11 +92,12 @@ async def forecast(
     """Everything a run would do up to the first call of each judgment that is not in the ledger,
     and no call. The data is read as by a run, into a store that vanishes."""
     file = plan.suite.file
-    result = Forecast(experience=expected(plan.judging, file.language, archive, plan.name))
-    budget_usd = file.limits.budget_usd
+    result, budget_usd = Forecast(), file.limits.budget_usd
     result.budget = None if budget_usd is None else int(budget_usd * PICO)
     async with aclosing(plan):
-        await _look(result, plan, archive, limit, retry_failures)
+        judges = [seat.judge.name for seat in plan.seats]
+        experiences = expected(plan.judging, file.language, archive, judges)
+        await _look(result, plan, archive, limit, retry_failures, experiences)
     return result
 
 
@@ -118,7 +112,7 @@ async def require_keys(
     def is_enough() -> bool:
         return bool(result.lacking(plan.seats))
 
-    await _look(result, plan, archive, limit, retry_failures, is_enough)
+    await _look(result, plan, archive, limit, retry_failures, {}, is_enough)
     for lack in result.lacking(plan.seats):
         raise lack
 
@@ -129,6 +123,7 @@ async def _look(
     archive: Archive | None,
     limit: int | None,
     retry_failures: bool,
+    experiences: Mapping[str, Experience],
     is_enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Sum up what the units of a run would send, until it is enough."""
@@ -140,7 +135,7 @@ async def _look(
             async with ledger.begin(result.run, plan.name, plan.manifest, intake):
                 begun = Begun(Scope(result.run, limit), plan.manifest)
                 schedule = run_schedule(plan, beside.archive, ledger, begun)
-        ahead = _Lookahead(result, plan, archive or beside.archive, retry_failures)
+        ahead = _Lookahead(result, plan, archive or beside.archive, retry_failures, experiences)
         await ahead.add_all(schedule, lambda: beside.archive.units(begun.scope), is_enough)
     finally:
         beside.close()
@@ -150,15 +145,22 @@ class _Lookahead:
     """A forecast under way: the ledger answers as far as it can, and what is missing is summed."""
 
     def __init__(
-        self, forecast: Forecast, plan: Plan, archive: Archive, retry_failures: bool
+        self,
+        forecast: Forecast,
+        plan: Plan,
+        archive: Archive,
+        retry_failures: bool,
+        experiences: Mapping[str, Experience],
     ) -> None:
-        self.forecast = forecast
+        self.forecast, self._experiences = forecast, experiences
         self._judging, self._archive, self._record = plan.judging, archive, plan.manifest.judging.id
         self._retry_failures, self._bad_tries = retry_failures, plan.bad_tries
         self._read = plan.kind.read_judgment
         self._tries = 1 + plan.suite.file.settings.repairs
         judges = [(seat, call_keys(seat.judge.identity)) for seat in plan.seats]
         self._seated = list(seated(plan.judge_groups, judges))
+        self._sent: set[str] = set()
+        """The keys of calls that were counted: units alike ask the same question once."""
 
     async def add_all(
         self,
@@ -223,7 +225,9 @@ class _Lookahead:
             key = judges[question.seat][1](replace(question, repeat=repeat))
             recorded = None if key in aside else self._archive.calls([key]).get(key)
             if recorded is None or recorded.aside:
-                missing.append(question)
+                if key not in self._sent:
+                    self._sent.add(key)
+                    missing.append(question)
                 raise Stopped
             self.forecast.answered += 1
             await asyncio.sleep(0)  # Ctrl-C is heard
@@ -234,8 +238,9 @@ class _Lookahead:
             self._plan(is_left_out=judgment.status == "left_out")
         except Stopped:
             self._plan(is_left_out=False)
-            openings = self._openings(unit.body, group, repeat)
-            self._send([seat for seat, _ in judges], missing, len(rounds), openings)
+            if missing:
+                openings = self._openings(unit.body, group, repeat)
+                self._send([seat for seat, _ in judges], missing, len(rounds), openings)
 
     def _openings(self, body: str, group: JudgeGroup, repeat: int) -> dict[int, list[Question]]:
         """The questions of a round to each judge of a group that may be asked them."""
@@ -274,9 +279,10 @@ class _Lookahead:
         if seat.price is None:
             forecast.cost_least = None
         elif forecast.cost_least is not None:
-            forecast.input_cost += seat.price.bound(guess, 0)
-            forecast.output_price += seat.price.output
-            forecast.cost_least += seat.price.bound(guess, min(OUTPUT_GUESS, seat.spec.max_tokens))
+            written = min(OUTPUT_GUESS, seat.spec.max_tokens)
+            forecast.cost_least += seat.price.bound(guess, written)
+            if experience := self._experiences.get(seat.judge.name):
+                forecast.cost_expected += experience.cost(seat.price, guess, seat.spec.max_tokens)
 
     def _add_most(
         self, ways: Sequence[tuple[Seat, Question]], tries: range, times: int = 1

@@ -6,7 +6,8 @@ In every summary planned = verdicts + failures + pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,6 +19,7 @@ from evenhand.engine.ask import CallPath
 from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
+from evenhand.engine.recent import account_name, ages
 from evenhand.engine.retry import Patience
 from evenhand.engine.run import Engine, Pool
 from evenhand.engine.schedule import Everything
@@ -251,10 +253,7 @@ async def _judged(
     tally.cached, tally.verdicts = before.calls - again, before.verdicts
     tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
     budget = options.budget or Budget(plan.budget_cap, _used(plan, archive.spent(scope.run)))
-    paces = {
-        seat.judge.account: Pace(stop, limits.requests_per_minute, limits.tokens_per_minute)
-        for seat in plan.seats
-    }
+    paces = _paces(plan, archive, stop, options)
     call_paths = [
         _call_path(
             plan, seat, ledger, scope.run, stop, paces[seat.judge.account], budget, tally, options
@@ -285,6 +284,21 @@ async def _judged(
         stopped=stop.cause,
         decided=None if isinstance(schedule, Everything) else schedule.result(),
     )
+
+
+def _paces(plan: Plan, archive: Archive, stop: Stop, options: Options) -> dict[Hashable, Pace]:
+    """The pace of each account, which begins with what was sent to it within the last minute."""
+    limits, paces = plan.suite.file.limits, dict[Hashable, Pace]()
+    for account in {seat.judge.account for seat in plan.seats}:
+        paces[account] = pace = Pace(
+            stop,
+            limits.requests_per_minute,
+            limits.tokens_per_minute,
+            backoff_first=options.backoff_first,
+        )
+        if pace.is_limited:
+            pace.remember(ages(archive.sendings(account_name(account)), time.time()))
+    return paces
 
 
 def _width(concurrency: int, seated: Sequence[CallPath]) -> int:

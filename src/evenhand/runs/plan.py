@@ -12,10 +12,11 @@ import msgspec
 from pydantic import BaseModel
 
 from evenhand.engine.group import JudgeGroup
-from evenhand.engine.prices import PICO, Price
+from evenhand.engine.prices import PICO, Price, similar_model
 from evenhand.errors import UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.files.protocols import judging_of
+from evenhand.judges import split_name
 from evenhand.judgment import bad_tries
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Kind
@@ -130,10 +131,13 @@ class Plan:
         """With a budget every price must be known; raises UsageError."""
         for index, seat in enumerate(self.seats):
             if seat.price is None:
+                provider, model = split_name(seat.spec.model)
+                near = similar_model(provider.name, model)
+                question = f'Did you mean "{provider.name}/{near}"? If not, add' if near else "Add"
                 raise UsageError(
                     f"a budget is set, but the price of {quoted(seat.judge.name)} is not known",
                     where=str(self.suite.path or ""),
-                    advice="Add to its [[judges]] entry, in dollars a million tokens:"
+                    advice=f"{question} to its [[judges]] entry, in dollars a million tokens:"
                     f' price = {{ input = "0.40", output = "1.60" }}  (entry {index + 1})',
                 )
 

@@ -3,11 +3,9 @@ becomes a plan; doors call this, and nobody imports it for a shape."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from evenhand.data.tables import Source, Tables
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
@@ -21,8 +19,8 @@ from evenhand.files.protocols import (
 )
 from evenhand.files.rubrics import read_rubric, rubric_of_text, with_rubric_text
 from evenhand.files.sentences import is_rubric_text
-from evenhand.folders import read_text
-from evenhand.judges import JudgeOptions, Provider, split_name
+from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
+from evenhand.judges.environment import Environment
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.load import Protocol
@@ -31,16 +29,8 @@ from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.plan import Plan, Seat
 from evenhand.suite import DataSpec, JudgeSpec, Settings, Suite
 
-
-def environment(folder: Path | None = None) -> dict[str, str]:
-    """The environment over `.env` of the folder: what is really set wins."""
-    from dotenv import dotenv_values
-
-    path = (folder or Path.cwd()) / ".env"
-    # A folder of that name is somebody's virtual environment.
-    text = read_text(path, "the file") if path.exists() and not path.is_dir() else ""
-    values = dotenv_values(stream=StringIO(text))
-    return {name: value for name, value in values.items() if value is not None} | dict(os.environ)
+if TYPE_CHECKING:
+    from evenhand.judges.trust import Trust
 
 
 def prepare(
@@ -48,9 +38,12 @@ def prepare(
     environ: Mapping[str, str],
     notify: Callable[[str], None],
     sources: Sequence[Source] | None = None,
+    trust: Trust | None = None,
 ) -> Plan:
     """A suite ready to be judged, on its own data or on these; raises UsageError. Nothing is sent
-    or written."""
+    or written, but which hosts the user trusts, where `trust` asks."""
+    for name in environ.unread if isinstance(environ, Environment) else ():
+        notify(f"Note: {name} of .env is not used: proxies and certificates are yours to set.")
     sources = list(_sources(suite)) if sources is None else sources
     prompt = suite.file.prompt
     prompt_files = own_prompt(*suite.located("prompt", prompt)) if prompt else None
@@ -66,7 +59,7 @@ def prepare(
         protocol=protocol,
         settings=settings,
         rubric=_read_rubric(suite, protocol),
-        seats=tuple(_seat(suite, spec, environ, notify) for spec in suite.file.judges),
+        seats=tuple(_seat(suite, spec, environ, notify, trust) for spec in suite.file.judges),
         units=_unit_reader(suite, sources, protocol, notify),
     )
     if suite.file.limits.budget_usd is not None:
@@ -78,14 +71,31 @@ def prepare(
 
 
 def _seat(
-    suite: Suite, spec: JudgeSpec, environ: Mapping[str, str], notify: Callable[[str], None]
+    suite: Suite,
+    spec: JudgeSpec,
+    environ: Mapping[str, str],
+    notify: Callable[[str], None],
+    trust: Trust | None,
 ) -> Seat:
-    provider, model = split_name(spec.model)
+    provider, model = _provider_and_model(spec.model)
     if provider.is_file(model):
         suite.located("judges", model)
-    options = JudgeOptions(
+    options = replace(judge_options(suite, spec, environ), notify=notify, trust=trust)
+    judge = provider.open(options, model)
+    price = _price(spec, provider, model)
+    is_free_to_name = spec.base_url is not None or _has_address(provider, environ)
+    # With a budget the error for the price asks the same.
+    if price is None and suite.file.limits.budget_usd is None and not is_free_to_name:
+        _doubt_model(provider, model, notify)
+    return Seat(spec=spec, judge=judge, price=price)
+
+
+def judge_options(suite: Suite, spec: JudgeSpec, environ: Mapping[str, str]) -> JudgeOptions:
+    """What a suite says about one of its judges, with nobody to tell anything to."""
+    return JudgeOptions(
         name=spec.model,
         base_url=spec.base_url,
+        base_url_place=suite.address_place(spec.base_url),
         temperature=spec.temperature,
         max_tokens=spec.max_tokens,
         probabilities=spec.probabilities,
@@ -93,18 +103,26 @@ def _seat(
         attempt_seconds=suite.file.limits.attempt_seconds,
         folder=suite.folder,
         environment=environ,
-        notify=notify,
+        notify=lambda line: None,
     )
-    judge = provider.open(options, model)
-    price = _price(spec, provider, model)
-    if price is None and spec.base_url is None and not _has_address(provider, environ):
-        _doubt_model(provider, model, notify)
-    return Seat(spec=spec, judge=judge, price=price)
 
 
 def _has_address(provider: Provider, environ: Mapping[str, str]) -> bool:
     """Whether the environment sends the provider's requests elsewhere, to models of anyone."""
     return any(environ.get(name) for name in provider.url_names)
+
+
+def _provider_and_model(name: str) -> tuple[Provider, str]:
+    """A judge's name in its two parts; raises UsageError, with the listed model that a name without
+    a provider was most likely meant to be."""
+    try:
+        return split_name(name)
+    except UsageError as error:
+        for provider in PROVIDERS.values():
+            begins = name.casefold().startswith(provider.model_starts or ("\0",))
+            if begins and (near := similar_model(provider.name, name)):
+                error.advice = f'Did you mean "{provider.name}/{near}"?'
+        raise
 
 
 def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) -> None:

@@ -10,18 +10,20 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from evenhand.engine.group import JudgeGroup, group_names
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import StoreError, UsageError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Kind, Scoring, Voting
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.load import Protocol, ProtocolError
 from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
 from evenhand.measures import Rule
 from evenhand.runs.rules import RuleChange, changed_rules, rules_of
 
 LATEST = "latest"
+LABELS = "labels"
+"""The kind of an import that labels the pairs of another run."""
 _BEFORE = re.compile(r"(.+)~(\d+)")
 _LISTED = 5
 """So many runs are listed where a name finds none, or several."""
@@ -89,7 +91,13 @@ class Recorded:
 
     @cached_property
     def protocol(self) -> Protocol:
-        return load_protocol(self.manifest.protocol, self.manifest.judging.texts)
+        try:
+            return load_protocol(self.manifest.protocol, self.manifest.judging.texts)
+        except ProtocolError as error:
+            raise StoreError(
+                f"the protocol of run {self.row.id} cannot be read: {error.file}: {error}",
+                advice="The store is damaged; evenhand store verify says where.",
+            ) from None
 
     @property
     def kind(self) -> Kind:

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, cast
 from msgspec import structs
 
 from evenhand import jsontext
+from evenhand.data.files import require_file
 from evenhand.errors import UsageError, quoted
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import Protocol, ProtocolError, parse_toml
+from evenhand.kinds.shared.load import Protocol, ProtocolError, protocol_toml
 from evenhand.manifest import JudgingRecord
 
 _KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}
@@ -156,10 +157,13 @@ def _types_under(
 def read_weights_file(path: Path) -> dict[str, Any]:
     """Weights by task type from a .toml or .json file, which may also be a protocol.toml; raises
     UsageError."""
+    require_file(path)
     text = read_text(path, "the weights")
     try:
         value: object = (
-            jsontext.parse(text) if path.suffix.lower() == ".json" else parse_toml(path.name, text)
+            jsontext.parse(text)
+            if path.suffix.lower() == ".json"
+            else protocol_toml(path.name, text)
         )
     except ValueError as error:
         raise UsageError(f"the weights cannot be read: {error}", where=str(path)) from None

@@ -38,13 +38,17 @@ async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = 
     record = _record(recorded, rules or NewRules())
     judging = judging_of(recorded.protocol, record)
     async with store.ledger() as ledger, _held(recorded, record, archive, ledger) as run:
-        for group, judges in seated(recorded.judge_groups, recorded.judges):
-            endpoint = recorded_endpoints(judges, archive, tally)
-            for repeat in range(group.repeats):
-                for unit in archive.units(recorded.scope):
-                    await _compute(judging, ledger, run, group, repeat, unit, endpoint, tally)
-                    if unit.position % BATCH_ROWS == 0:
-                        await ledger.flush()
+        archive.freeze()  # replies that come meanwhile are another state's
+        try:
+            for group, judges in seated(recorded.judge_groups, recorded.judges):
+                endpoint = recorded_endpoints(judges, archive, tally)
+                for repeat in range(group.repeats):
+                    for unit in archive.units(recorded.scope):
+                        await _compute(judging, ledger, run, group, repeat, unit, endpoint, tally)
+                        if unit.position % BATCH_ROWS == 0:
+                            await ledger.flush()
+        finally:
+            archive.thaw()
         await ledger.flush()
     scope = Scope(run)
     return Summary(

@@ -40,7 +40,7 @@ def _existing(url: str, folder: Path | None) -> Path:
 def store_path(url: str, folder: Path | None = None) -> Path:
     """The file of a store; raises UsageError for an address of an unknown kind."""
     scheme, _, rest = url.partition(":")
-    if scheme != "sqlite" or not rest:
+    if scheme != "sqlite" or not rest or "\0" in rest:
         raise UsageError(
             f"the store {quoted(url)} is not of a known kind", advice="Use sqlite:FILE."
         )

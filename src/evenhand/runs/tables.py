@@ -15,9 +15,10 @@ from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
 from evenhand.files.sentences import is_rubric_text
 from evenhand.judges import first_judge
+from evenhand.judges.environment import environment
 from evenhand.kinds.shared.load import Protocol
 from evenhand.runs.plan import Plan
-from evenhand.runs.prepare import environment, prepare
+from evenhand.runs.prepare import prepare
 from evenhand.suite import Suite, suite_of_keys
 
 Rubric = Mapping[str, Any] | str | Path

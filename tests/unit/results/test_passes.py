@@ -31,27 +31,28 @@ class Case(NamedTuple):
 
 
 CASES = {
-    # Figures and fronts read all units for the sizes of topics, and the judged ones for votes.
+    # Figures and fronts read all units for the sizes of topics, and the judged ones for votes; a
+    # listing reads each unit for its question.
     "pairwise": Case(
         write_pairs,
         pairs,
-        {"compare": 1, "leaderboard": 3, "show": 3, "report": 5, "run": 5},
-        {"report": 4, "run": 4},
+        {"compare": 1, "leaderboard": 3, "show": 4, "report": 5, "run": 3},
+        {"report": 4},
     ),
-    "rubric": Case(write_suite, samples, {"show": 1, "report": 4, "run": 2}),
-    "weighted": Case(write_answers, answers, {"show": 2, "report": 4, "run": 3}),
+    "rubric": Case(write_suite, samples, {"show": 2, "report": 4, "run": 1}),
+    "weighted": Case(write_answers, answers, {"show": 3, "report": 4, "run": 2}),
 }
 
 
 class Counted:
-    """A decoder that counts the texts it decodes."""
+    """A reader that counts the texts it reads."""
 
-    def __init__(self, decoder: Any) -> None:
-        self.decoder, self.texts = decoder, list[str]()
+    def __init__(self, reader: Any) -> None:
+        self.reader, self.texts = reader, list[str]()
 
-    def decode(self, text: str) -> Any:
+    def read(self, text: str) -> Any:
         self.texts.append(text)
-        return self.decoder.decode(text)
+        return self.reader.read(text)
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -66,7 +67,7 @@ def test_a_pass_over_a_run_parses_each_unit_once(
     assert runner.invoke(cli, ["run", "."], standalone_mode=False).return_value == 0
     counts: dict[str, Counter[str]] = {}
     for command in case.passes:
-        reading = Counted(judging.decoder)
+        reading = Counted(judging.reader)
         monkeypatch.setattr(case.module, "_body", reading)
         result = runner.invoke(cli, ["run", "."] if command == "run" else [command, "latest"])
         assert result.exit_code == 0, result.output

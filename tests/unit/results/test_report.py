@@ -14,17 +14,29 @@ import pytest
 from click.testing import CliRunner
 
 import evenhand
+from evenhand.cli import run as cli_run
 from evenhand.cli.main import cli
 from evenhand.errors import UsageError
 from evenhand.report.html import page
+from evenhand.report.html.answer import answers
 from evenhand.report.html.build import Report
+from evenhand.report.html.ranks import ranking
 from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.imports import Options, import_files
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
 from tests.browser.runs import SUITES, judge, opened, rubric_suite
-from tests.suites import EVENHAND, answers, pairs, samples, write_answers, write_pairs, write_suite
+from tests.suites import (
+    EVENHAND,
+    evenhand_here,
+    pairs,
+    samples,
+    write_answers,
+    write_pairs,
+    write_suite,
+)
+from tests.suites import answers as answer_rows
 
 
 def report_of(suite: Path, asked: ReportOptions | None = None, limit: int | None = None) -> Report:
@@ -43,6 +55,27 @@ def test_the_same_store_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
         assert size == len(written[-1])
     assert written[0] == written[1]
     assert str(tmp_path).encode() not in written[0]
+
+
+@pytest.mark.parametrize("kind", SUITES)
+def test_the_answer_alone_is_that_of_the_whole_report(tmp_path: Path, kind: str) -> None:
+    folder = judge(SUITES[kind](tmp_path, 6))
+    say = page.words("en")
+    with opened(folder) as (store, run):
+        whole = make_report(store, run, ReportOptions(summary=True))
+        alone = make_report(store, run, ReportOptions(answer_only=True))
+    assert answers(alone, say) == answers(whole, say)
+    assert ranking(alone, say) == ranking(whole, say)
+    assert not alone.lengths and alone.changed is None and alone.units is None
+
+
+def test_an_answer_that_takes_long_is_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_suite(tmp_path)
+    assert "computing" not in evenhand_here("run", cwd=tmp_path).stderr
+    monkeypatch.setattr(cli_run, "ANSWER_AT_ONCE", 2)
+    assert "computing the answer from 3 verdicts ..." in evenhand_here("run", cwd=tmp_path).stderr
 
 
 def test_the_bytes_do_not_hang_on_how_python_hashes(tmp_path: Path) -> None:
@@ -121,8 +154,8 @@ def test_what_is_pending_is_shown_as_such(tmp_path: Path) -> None:
         (write_pairs, pairs(1), "content"),
         (write_pairs, pairs(2), "bad"),
         (write_pairs, pairs(3), "tie"),
-        (write_answers, answers(1), "good"),
-        (write_answers, answers(2), "bad"),
+        (write_answers, answer_rows(1), "good"),
+        (write_answers, answer_rows(2), "bad"),
     ],
 )
 def test_little_and_nothing_make_a_page_too(
@@ -185,7 +218,7 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
 
 
 def test_a_total_is_on_the_scale_of_compare_and_gate(tmp_path: Path) -> None:
-    report = report_of(write_answers(tmp_path, answers(3)))
+    report = report_of(write_answers(tmp_path, answer_rows(3)))
     (total,) = [mean for mean in report.means if mean.dimension == "overall"]
     points = sum(mean.value or 0 for mean in report.means if mean.dimension != "overall")
     assert total.value == pytest.approx(points / 100) and points > 1

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,10 @@ from evenhand.cli.run import price_line
 from evenhand.engine.prices import token_bound, token_guess
 from evenhand.errors import DataError
 from evenhand.exchange import Message
+from evenhand.kinds import KINDS
 from evenhand.kinds.shared.asking import Asking
-from evenhand.ledger.ports import Spent
 from evenhand.limits import MAX_ROUNDS, REPAIRS
-from evenhand.runs.experience import from_spent
+from evenhand.runs import experience
 from evenhand.runs.forecast import Forecast, forecast
 from evenhand.runs.judge import Summary
 from evenhand.runs.stores import open_archive
@@ -202,21 +205,43 @@ def test_the_printed_forecast_says_what_it_counts(tmp_path: Path) -> None:
     assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)
 
 
-async def test_the_price_is_that_of_the_replies_that_the_last_run_got(tmp_path: Path) -> None:
+async def test_the_likely_price_lies_between_the_least_and_the_most(tmp_path: Path) -> None:
     talks = {"model": "python/judge:good", "max_tokens": 4000, "price": PRICE["price"]}
     write_suite(tmp_path, 30, talks)
-    guessed = await foreseen(tmp_path)
-    assert guessed.cost_least is not None and guessed.cost_most is not None
-    assert guessed.cost_likely is not None
-    assert guessed.cost_least <= guessed.cost_likely < guessed.cost_most / 5
-    spent = Spent(
-        cost=0, reserved=0, unpriced=0, calls=30, input_tokens=30_000, output_tokens=9_000
-    )
-    seen = Forecast(
-        calls_least=30, input_tokens=60_000, input_cost=60.0, output_price=30.0, cost_most=10**9
-    )
-    seen.experience = from_spent(spent, 1.0)
-    assert seen.cost_likely == 30 + 30 * 300, "half the prompt's guess, 300 tokens a reply"
+    forecast = await foreseen(tmp_path)
+    assert forecast.cost_least is not None and forecast.cost_most is not None
+    assert forecast.cost_likely is not None
+    assert forecast.cost_least / 1.5 <= forecast.cost_likely < forecast.cost_most / 5
+
+
+async def test_a_run_whose_protocol_cannot_be_read_says_nothing_of_the_next(
+    tmp_path: Path,
+) -> None:
+    write_pairs(tmp_path, 4, judge("coin", **PRICE))
+    usual = (await foreseen(tmp_path)).cost_likely
+    await judged(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "evenhand.db")) as database:
+        assert database.execute("UPDATE texts SET text='= ['").rowcount
+        database.commit()
+    write_pairs(tmp_path, pairs(4, start=100), judge("coin", **PRICE))
+    assert (await foreseen(tmp_path)).cost_likely == pytest.approx(usual, rel=0.1)
+    outcome = evenhand_here("run", "--dry-run", cwd=tmp_path)
+    assert outcome.returncode == 0, outcome.stderr
+
+
+async def test_no_more_than_the_newest_runs_are_read_for_what_a_judge_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for start in range(0, 16, 4):
+        write_pairs(tmp_path, pairs(4, start=start), judge("coin", **PRICE))
+        await judged(tmp_path)
+    monkeypatch.setattr(experience, "RUNS_READ", 3)
+    read: list[str] = []
+    with closing(open_archive("sqlite:evenhand.db", tmp_path)) as archive:
+        manifest = archive.manifest
+        monkeypatch.setattr(archive, "manifest", lambda run: read.append(run) or manifest(run))
+        experience._past(archive, "rubric", ["coin"])
+        assert read == [row.id for row in archive.runs()[:3]]
 
 
 def test_a_price_is_one_line_that_a_person_reads() -> None:
@@ -231,7 +256,20 @@ def test_a_price_is_one_line_that_a_person_reads() -> None:
 
 @pytest.mark.parametrize(
     ("text", "least", "most"),
-    [("word " * 100, 100, 150), ("слово " * 100, 180, 300), ("日本語の文" * 100, 300, 500)],
+    [("word " * 100, 100, 150), ("слово " * 100, 150, 250), ("日本語の文" * 100, 300, 500)],
 )
 def test_tokens_are_guessed_by_script(text: str, least: int, most: int) -> None:
     assert least <= token_guess([Message("user", text)]) <= most
+
+
+CHARS_PER_TOKEN = {"en": 4.26, "ru": 3.58, "zh": 1.62, "ja": 1.53}
+"""Of the bundled prompts, as o200k_base counts them."""
+
+
+@pytest.mark.parametrize("language", CHARS_PER_TOKEN)
+def test_the_tokens_of_a_prompt_are_guessed_as_they_were_counted(language: str) -> None:
+    for kind in KINDS:
+        folder = resources.files("evenhand.kinds") / "builtin" / kind / "prompts"
+        text = (folder / f"{language}.md").read_text(encoding="utf-8")
+        counted = len(text) / CHARS_PER_TOKEN[language]
+        assert token_guess([Message("system", text)]) == pytest.approx(counted, rel=0.15), kind

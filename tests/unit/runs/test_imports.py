@@ -139,10 +139,10 @@ def test_a_failed_row_fails_its_judgment_and_says_what_the_other_order_says(
     imported: Importer,
 ) -> None:
     rows = [vote("a", "b", "a"), vote("b", "a", "neither"), vote("a", "b", "", unit="r")]
-    found = imported("votes", rows)
+    found = imported("votes", [*rows, vote("a", "b", "a", unit="s")])
     assert found.json()["failures"] == {"empty": 1, "schema": 1}
-    assert found.json()["planned"] == 2 and found.json()["pending"] == 0
-    both, one = imported.judgments.values()
+    assert found.json()["planned"] == 3 and found.json()["pending"] == 0
+    both, one, _ = imported.judgments.values()
     assert both.reason == "schema"
     assert '"neither"' in both.detail and "order 12 says A" in both.detail
     assert [bool(p.problems) for p in both.passes] == [False, True]
@@ -389,7 +389,9 @@ def test_a_score_beyond_all_bounds_is_a_failure_and_spoils_no_figure(imported: I
     assert found.json()["failures"] == {"out_of_range": 2}
     assert found.json()["missing_scores"] == {"d": 1}
     assert found.tally.details["out_of_range"] == 'score "1e+308" is beyond 1e+100'
-    found = imported("scores", [score("q", 1e308), score("q", "x", "e"), score("r", "")])
+    found = imported(
+        "scores", [score("q", 1e308), score("q", "x", "e"), score("r", ""), score("s", 1)]
+    )
     assert found.json()["failures"] == {"empty": 1, "schema": 1}
 
 

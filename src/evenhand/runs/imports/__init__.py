@@ -17,34 +17,39 @@ from typing import Any
 
 from evenhand.data.files import require_file
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.errors import DataError, UsageError, quoted
+from evenhand.folders import open_plain
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import IncomingUnit, Store
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
-from evenhand.measures import Rule
+from evenhand.measures import Rule, Unreadable
 from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 
-VERSION = 2
+VERSION = 4
 """Of how rows are read: a change gives other runs."""
 ROWS_A_NOTICE = 100_000
+VALUES_TOLD = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What a command says beyond the files."""
 
-    columns: Mapping[str, str] = field(default_factory=dict[str, str])
-    """New names to old ones."""
+    shaping: Shaping = field(default_factory=Shaping)
+    """How a table is brought into our words."""
     name: str | None = None
     judge: str | None = None
     """Who judged, where the rows do not say."""
     key: Sequence[str] = ()
     """The columns that tell units apart; nothing: those of the layout, or found out."""
     on_conflict: Rule = "uncertain"
+    on_unreadable: Unreadable = "fail"
+    """Of votes: what becomes of a judgment one order of which cannot be read."""
     known: KnownPairs | None = None
     """The pairs that the files hold labels for."""
     notice: Callable[[str], None] = lambda message: None
@@ -82,6 +87,10 @@ class Imported:
             "key": list(self.key),
             "meta_differs": dict(tally.differs.most_common()),
         }
+        if tally.spelled:
+            summary["read_as"] = dict(tally.spelled.keys())
+        if tally.unreadable:
+            summary["unreadable"] = dict(tally.unreadable.most_common())
         if self.shape == "votes":
             outcomes = dict(sorted(tally.settled.items()))
             summary |= {
@@ -112,7 +121,7 @@ async def import_files(
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in ("votes", "scores") else kind)
     gathered = (
-        VoteRows(kind, tuple(key), judge, options.known)
+        VoteRows(kind, tuple(key), judge, options.known, options.on_unreadable)
         if first.shape == "votes"
         else ScoreRows(kind, tuple(key), judge)
     )
@@ -121,6 +130,8 @@ async def import_files(
         name = options.name or _stem(paths[0])
         async with store.ledger() as ledger:
             intake = await ledger.intake(_told(gathered, options.notice))
+            if not gathered.tally.verdicts:
+                raise _unreadable(gathered.tally, paths)
             # How often each judge judged is known only now.
             judging = _judging(gathered, paths, options)
             manifest = Manifest(
@@ -146,7 +157,7 @@ async def import_files(
 def _rows(paths: Sequence[Path], layout: Layout, options: Options) -> Iterator[TidyRow]:
     number = 0
     for path in paths:
-        for row in layout.read(path, options.columns):
+        for row in layout.read(path, options.shaping):
             number += 1
             if number % ROWS_A_NOTICE == 0:
                 options.notice(f"{number:,} rows read")
@@ -155,6 +166,24 @@ def _rows(paths: Sequence[Path], layout: Layout, options: Options) -> Iterator[T
         raise options.known.none_known()
     if not number:
         raise UsageError("there is nothing to import", advice="Name a file that holds judgments.")
+
+
+def _unreadable(tally: Tally, paths: Sequence[Path]) -> DataError:
+    """Judgments none of which says anything are no run."""
+    (reason, number), *_ = tally.failures.most_common(1) or [("empty", 0)]
+    return DataError(
+        f"no judgment can be read: {number:,} of {sum(tally.failures.values()):,} are {reason},"
+        f" the first because {tally.details.get(reason, 'there is nothing')}",
+        where=str(paths[0]),
+        advice=f"{_values(tally)}Are --kind and --map right? Nothing was imported.",
+    )
+
+
+def _values(tally: Tally) -> str:
+    values = [f"{value} {number:,}" for value, number in tally.unreadable.most_common(VALUES_TOLD)]
+    if len(values) < 2:
+        return ""
+    return f"Unreadable are {', '.join(values)}: say what they mean with --value. "
 
 
 def _told(gathered: VoteRows | ScoreRows, notice: Callable[[str], None]) -> Iterator[IncomingUnit]:
@@ -189,16 +218,22 @@ def _judging(
 ) -> JudgingRecord:
     """Who judged, what the files hold and how they were read: another file is another judging."""
     judges = zip(gathered.judges, gathered.tally.repeats, strict=True)
+    wide = options.shaping.wide
     return JudgingRecord(
+        language="en" if options.known is None else options.known.language,
         protocol=f"imported:{gathered.shape}:{VERSION}",
         judges=tuple(JudgeRecord(name=name, repeats=repeats) for name, repeats in judges),
         source=Source(
             shape=gathered.shape,
             version=VERSION,
             content=_hash(paths),
-            map=dict(options.columns),
+            map=dict(options.shaping.columns),
             key=tuple(gathered.key),
             on_conflict=options.on_conflict,
+            values=options.shaping.values,
+            missing=tuple(options.shaping.missing),
+            wide=None if wide is None else (wide.field, wide.columns),
+            on_unreadable=options.on_unreadable,
         ),
     )
 
@@ -213,7 +248,7 @@ def _hash(paths: Sequence[Path]) -> str:
     whole = blake2b(digest_size=16)
     for path in paths:
         digest = blake2b(digest_size=16)
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
         whole.update(digest.digest())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.data.foreign.rows import ORDER_UNKNOWN, TidyRow, missing, table
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.kinds.kind import Voting
@@ -15,9 +16,8 @@ from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.shared.raw import object_text
 from evenhand.ledger.ports import Archive
-from evenhand.runs.recorded import Recorded
+from evenhand.runs.recorded import LABELS, Recorded
 
-KIND = "labels"
 HUMAN = "human"
 _UNITS = ("unit", "pair_id", "id")
 _ANNOTATORS = ("annotator", "judge", "rater", "labeler", "labeller", "user")
@@ -48,7 +48,10 @@ class KnownPairs:
                 " score.",
             )
         self.run = run.id
+        self.language = run.manifest.judging.language
         self.left_out = 0
+        self.verdict_column = _VERDICTS[0]
+        """Where the labels of the file that was read say who is better."""
         self.pairs: dict[str, KnownPair] = {}
         self._by_candidates: dict[tuple[str, frozenset[str]], KnownPair] = {}
         for unit in archive.units(run.scope):
@@ -57,23 +60,25 @@ class KnownPairs:
             self.pairs[pair.id] = KnownPair(pair.id, *names, object_text(pair.meta), unit.body)
             self._by_candidates[pair.row, frozenset(names)] = self.pairs[pair.id]
 
-    def read(self, path: Path, columns: Mapping[str, str]) -> Iterator[TidyRow]:
+    def read(self, path: Path, shaping: Shaping) -> Iterator[TidyRow]:
         """The labels of a file as votes; raises DataError. Those of pairs that the run does not
         have are counted and left out."""
         has_verdict, row = False, None
-        for row in table(path, columns):
+        for row in table(path, shaping):
             unit = _cell(row.value, _UNITS)
             if unit is None:
-                raise missing("unit", row.value, row.where, KIND)
+                raise missing("unit", row.value, row.where, LABELS)
             verdict = _cell(row.value, _VERDICTS)
-            has_verdict = has_verdict or verdict is not None
+            if verdict is not None and not has_verdict:
+                has_verdict = True
+                self.verdict_column = next(name for name in _VERDICTS if name in row.value)
             pair = self._pair(unit, row.value)
             if pair is None:
                 self.left_out += 1
             else:
                 yield _vote(pair, row.value, verdict or "", row.where)
         if row is not None and not has_verdict:
-            raise missing("winner", row.value, str(path), KIND)
+            raise missing("winner", row.value, str(path), LABELS)
 
     def _pair(self, unit: str, row: Mapping[str, Any]) -> KnownPair | None:
         names = frozenset(text_of(row.get(name)) for name in ("first", "second"))

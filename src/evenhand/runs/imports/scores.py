@@ -15,7 +15,15 @@ from pydantic_core import from_json
 
 from evenhand import jsontext
 from evenhand.data.foreign import TidyRow
-from evenhand.data.foreign.tidy import SCORE_COLUMNS, judge_of, meta_of, read_score, unit_of
+from evenhand.data.foreign.tidy import (
+    SCORE_COLUMNS,
+    judge_of,
+    meta_of,
+    read_score,
+    text_of,
+    unit_of,
+)
+from evenhand.errors import DataError
 from evenhand.judgment import (
     Evidence,
     Failure,
@@ -98,6 +106,8 @@ class ScoreRows:
         self.tally, self._columns, self._spool = Tally(), Columns(), Spool(_COLUMNS)
         self.judges: list[str] = []
         self.criteria: list[str] = []
+        self._letters: set[str] = set()
+        """Letters that are no grade."""
 
     def __enter__(self) -> ScoreRows:
         return self
@@ -109,6 +119,7 @@ class ScoreRows:
         """Take in all rows, and settle what tells units apart; raises DataError."""
         spool, tally = self._spool, self.tally
         tally.rows = spool.fill(map(self._row, rows))
+        self._refuse_letters()
         if not self.key:
             key = find_key(self._columns, self._distinct, self._doubles, self._spread)
             self.key = tuple(key)
@@ -119,11 +130,26 @@ class ScoreRows:
         tally.repeats = [0] * len(self.judges)
         tally.names = spool.names(_DIMENSIONS)
 
+    def _refuse_letters(self) -> None:
+        """Letters of which some are no grades are none: C and I may be correct and incorrect."""
+        grades = sorted(spelled for spelled, _ in self.tally.spelled if len(spelled) == 1)
+        if grades and self._letters:
+            letters = ", ".join([*grades, *sorted(self._letters)])
+            raise DataError(
+                f"scores are letters that are not all grades: {letters}",
+                advice="Say what they mean: --value score:C=1,I=0",
+            )
+
     def _row(self, source: TidyRow) -> tuple[Any, ...]:
         row, where = source.value, source.where
         score, meta = read_score(row), meta_of(row, SCORE_COLUMNS, self.key)
         # As long as the key is open, the unit stands for it.
         key = self.key or ("unit",)
+        if score.failed and len(text := text_of(row.get("score"))) == 1 and text.isalpha():
+            self._letters.add(text)
+        if score.spelled:
+            self.tally.spelled[score.spelled, f"{score.score:g}"] += 1
+        self.tally.note_unreadable(score.unreadable)
         judge = judge_of(row, where, self.kind, self._judge)
         unit = unit_of(row, where, self.kind, key)
         self._columns.see({"unit": unit, **meta} if unit else meta)

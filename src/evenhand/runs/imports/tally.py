@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 
 from pydantic_core import from_json
 
+from evenhand.data.foreign.rows import begin
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.pairwise.verdict import PairVerdict
+
+VALUES_COUNTED, VALUE_SHOWN = 1000, 30
+"""Of values that cannot be read: how many different ones are counted, and how long they may be."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,8 +26,14 @@ class Tally:
     failures: Counter[str] = field(default_factory=Counter[str])
     details: dict[str, str] = field(default_factory=dict[str, str])
     """What the first failure of each reason says."""
+    varied: set[str] = field(default_factory=set[str])
+    """Reasons of which the failures say different things."""
+    unreadable: Counter[str] = field(default_factory=Counter[str])
+    """What stands where a winner or a score belongs and is none, the first `VALUES_COUNTED`."""
     repeats: list[int] = field(default_factory=list[int])
     """Of each judge, the most judgments of one unit."""
+    spelled: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """What was read as it is usually meant: how it is spelled, and as what it was read."""
     settled: Counter[str] = field(default_factory=Counter[str])
     candidates: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])
@@ -44,9 +54,16 @@ class Tally:
                 self.verdicts += 1
             else:
                 self.failures[judgment.reason] += 1
-                self.details.setdefault(judgment.reason, judgment.detail)
+                if self.details.setdefault(judgment.reason, judgment.detail) != judgment.detail:
+                    self.varied.add(judgment.reason)
             if isinstance(judgment, Verdict) and isinstance(judgment.value, PairVerdict):
                 self.settled[judgment.value.settled] += 1
+
+    def note_unreadable(self, value: str) -> None:
+        """Count a value that nobody can read; a file may hold any number of different ones."""
+        value = begin(value, VALUE_SHOWN)
+        if value and (value in self.unreadable or len(self.unreadable) < VALUES_COUNTED):
+            self.unreadable[value] += 1
 
     def compare(self, meta: str, first: str, key: Collection[str]) -> None:
         """Note where the meta of a row, as JSON, is not that of the first row of its unit, which

@@ -11,6 +11,7 @@ from itertools import groupby, zip_longest
 from typing import Any, Literal, NamedTuple, cast
 
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 from pydantic_core import from_json
 
 from evenhand import jsontext
@@ -36,6 +37,7 @@ from evenhand.kinds.pairwise.verdict import (
     Winner,
 )
 from evenhand.ledger.ports import IncomingUnit
+from evenhand.measures import Unreadable
 from evenhand.runs.imports.keys import Columns, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
 from evenhand.runs.imports.spool import Spool
@@ -78,6 +80,8 @@ _VOTES = (
 )
 _CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
 _CRITERIA = "SELECT criterion FROM rows WHERE criterion<>'' GROUP BY criterion ORDER BY min(no)"
+UNREADABLE = "unreadable_order"
+"""Of a judgment one order of which nobody can read, settled without it."""
 _SIDES: dict[Order, dict[str, Winner]] = {
     "12": {"first": "A", "second": "B"},
     "21": {"first": "B", "second": "A"},
@@ -124,9 +128,15 @@ class VoteRows:
     shape: Literal["votes"] = "votes"
 
     def __init__(
-        self, kind: str, key: tuple[str, ...], judge: str, known: KnownPairs | None = None
+        self,
+        kind: str,
+        key: tuple[str, ...],
+        judge: str,
+        known: KnownPairs | None = None,
+        on_unreadable: Unreadable = "fail",
     ) -> None:
         self.kind, self.key, self._judge, self._known = kind, key, judge, known
+        self._on_unreadable: Unreadable = on_unreadable
         self.tally, self._columns, self._spool = Tally(), Columns(), Spool(_COLUMNS)
         self.judges: list[str] = []
 
@@ -154,6 +164,9 @@ class VoteRows:
     def _row(self, source: TidyRow) -> tuple[Any, ...]:
         row, where = source.value, source.where
         vote, meta = read_vote(row, where), meta_of(row, VOTE_COLUMNS, self.key)
+        if vote.spelled:
+            self.tally.spelled[vote.spelled, vote.side] += 1
+        self.tally.note_unreadable(vote.unreadable)
         judge = judge_of(row, where, self.kind, self._judge)
         unit = unit_of(row, where, self.kind, self.key)
         self._columns.see({"unit": unit, **meta} if unit else meta)
@@ -180,7 +193,7 @@ class VoteRows:
                 votes = list(group)
                 for row in votes:
                     self.tally.compare(row.meta, first, self.key)
-                judgments = settled(pair, votes, self.judges[judge])
+                judgments = settled(pair, votes, self.judges[judge], self._on_unreadable)
                 self.tally.count(judge, judgments)
                 for repeat, judgment in enumerate(judgments):
                     texts.append((judge, repeat, write_judgment(judgment)))
@@ -238,7 +251,9 @@ def _as_known(known: KnownPair, unit: IncomingUnit) -> tuple[_Pair, IncomingUnit
     return pair, unit._replace(body=known.body)
 
 
-def settled(pair: _Pair, rows: Sequence[_Row], judge: str) -> list[Judgment]:
+def settled(
+    pair: _Pair, rows: Sequence[_Row], judge: str, on_unreadable: Unreadable = "fail"
+) -> list[Judgment]:
     """The judgments of one judge on one pair: the k-th row in one order goes with the k-th in the
     other."""
     samples: dict[str, dict[Order, list[dict[str, _Row]]]] = {}
@@ -262,8 +277,22 @@ def settled(pair: _Pair, rows: Sequence[_Row], judge: str) -> list[Judgment]:
             flags = dict.fromkeys(
                 row.flag for slot in slots if slot for row in slot.values() if row.flag
             )
-            judgments.append(_judgment(pair, passes, tuple(flags)))
+            readable = _readable(passes, on_unreadable)
+            more = () if readable == passes else (UNREADABLE,)
+            judgments.append(_judgment(pair, readable, (*flags, *more)))
     return judgments
+
+
+def _readable(passes: tuple[PairPass, ...], rule: Unreadable) -> tuple[PairPass, ...]:
+    """The passes of a judgment under the rule for an order that cannot be read, where the other
+    one can."""
+    if rule == "fail" or not (0 < sum(bool(each.problems) for each in passes) < len(passes)):
+        return passes
+    if rule == "other":
+        return tuple(each for each in passes if not each.problems)
+    return tuple(
+        replace(each, problems=(), winner="tie") if each.problems else each for each in passes
+    )
 
 
 def _pass(slot: Mapping[str, _Row], order: Order, judge: str) -> PairPass:
