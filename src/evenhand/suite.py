@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,8 +21,8 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import is_within, read_text
 from evenhand.kinds.shared.languages import meant_language
 from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
 
-Loc = tuple[str | int, ...]
 FILE = "evenhand.toml"
 _DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".parquet", ".gz")
 _PATTERN = re.compile(r"[*?\[]")
@@ -51,6 +50,7 @@ def _decimal(value: object) -> object:
 
 
 Money = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, allow_inf_nan=False)]
+DollarsAMillion = Annotated[Money, Field(le=limits.PRICE_MOST)]
 
 
 class _Part(BaseModel):
@@ -60,8 +60,8 @@ class _Part(BaseModel):
 class PriceSpec(_Part):
     """Dollars a million tokens."""
 
-    input: Money
-    output: Money
+    input: DollarsAMillion
+    output: DollarsAMillion
 
 
 class JudgeSpec(_Part):
@@ -72,7 +72,7 @@ class JudgeSpec(_Part):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
     """0 unless given."""
     repeats: Annotated[int, Field(ge=1, le=limits.REPEATS_MAX)] = 1
-    max_tokens: Annotated[int, Field(ge=1)] = limits.MAX_TOKENS
+    max_tokens: Annotated[int, Field(ge=1, le=limits.MAX_TOKENS_MOST)] = limits.MAX_TOKENS
     base_url: str | None = None
     price: PriceSpec | None = None
     probabilities: bool = False
@@ -85,7 +85,7 @@ class Limits(_Part):
     concurrency: Annotated[int, Field(ge=1, le=limits.CONCURRENCY_MAX)] = limits.CONCURRENCY
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
-    budget_usd: Money | None = None
+    budget_usd: Annotated[Money, Field(le=limits.BUDGET_MOST)] | None = None
     max_failure_rate: Annotated[float, Field(ge=0, le=1)] | None = None
     attempt_seconds: Annotated[float, Field(gt=0)] = limits.ATTEMPT_SECONDS
     call_seconds: Annotated[float, Field(gt=0)] = limits.CALL_SECONDS
@@ -213,7 +213,8 @@ class Suite:
     """A suite and the folder its paths are relative to.
 
     `user_keys` are those set by the user, on the command line or in the environment; only what
-    these name may lie outside of the folder. Without a file, all of it is the user's.
+    these name may lie outside of the folder. Without a file, all of it is the user's. `addresses`
+    are those that the file gives to judges, each with its place.
     """
 
     def __init__(
@@ -224,13 +225,17 @@ class Suite:
         user_keys: Collection[str] = (),
         *,
         allow_outside: bool = False,
+        addresses: Mapping[str, str] | None = None,
     ) -> None:
         self.file, self.folder, self.path = file, folder, path
+        self._addresses = addresses or {}
         self._user_keys, self._allow_outside = user_keys, allow_outside or path is None
 
     def located(self, key: str, name: str) -> Located:
         """Where a file lies that a key of the suite names; raises UsageError for one outside of the
         folder that the user has not named."""
+        if "\0" in name:
+            raise UsageError(f"{key}: {quoted(name)} is no name of a file", where=self._where(key))
         path = self.folder / name
         if self._allow_outside or key in self._user_keys:
             return Located(path, None)
@@ -247,7 +252,7 @@ class Suite:
         """Where the files lie that a name or a pattern such as `answers/*.csv` stands for, sorted;
         raises UsageError where a pattern fits none, or one leads out of the folder."""
         whole = self.folder / name
-        if not _PATTERN.search(name) or whole.exists():
+        if not _PATTERN.search(name) or "\0" in name or whole.exists():
             return [self.located(key, name)]
         pattern = str(whole.relative_to(whole.anchor)) if Path(name).is_absolute() else name
         start = Path(whole.anchor) if Path(name).is_absolute() else self.folder
@@ -269,6 +274,11 @@ class Suite:
             self.located("store", name.removeprefix("//"))
         return url
 
+    def address_place(self, url: str | None) -> str:
+        """Where the file gives a judge this `base_url`, also for a judge that the command line
+        names; empty where it does not, and the user does."""
+        return self._addresses.get(url or "", "")
+
     def _where(self, key: str) -> str:
         line = find_line(_text(self.path), (key,)) if self.path else None
         return f"{self.path}:{line}" if line else str(self.path or "")
@@ -286,20 +296,20 @@ def load_suite(
     path = path / FILE if path.is_dir() else path
     text = _text(path)
     try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"not TOML: {error}", where=_toml_where(path, str(error))) from None
-    except RecursionError:
-        raise UsageError("not TOML: nested too deeply", where=str(path)) from None
+        values = parse_toml(text)
+    except TomlError as error:
+        where = f"{path}:{error.line}" if error.line else str(path)
+        raise UsageError(str(error), where=where) from None
+    addresses = _addresses(values, path, text)
     overrides, environ = overrides or {}, _from_environment(environment)
     _merge(values, environ)
     _merge(values, overrides)
     try:
         file = SuiteFile.model_validate(values)
-        # What `.env` says lies in the folder too, and may be as much a stranger's as the suite.
-        set_by_user = {name: value for name, value in environment.items() if name in os.environ}
-        keys = overrides.keys() | _from_environment(set_by_user).keys()
-        return Suite(file, path.parent, path, keys, allow_outside=allow_outside)
+        keys = overrides.keys() | environ.keys()
+        return Suite(
+            file, path.parent, path, keys, allow_outside=allow_outside, addresses=addresses
+        )
     except ValidationError as error:
         first = _telling(error.errors(include_url=False))
         if _holds(overrides, first["loc"]):
@@ -328,9 +338,16 @@ def _text(path: Path) -> str:
     return read_text(path, "the suite")
 
 
-def _toml_where(path: Path, message: str) -> str:
-    match = re.search(r"at line (\d+)", message)
-    return f"{path}:{match[1]}" if match else str(path)
+def _addresses(values: Mapping[str, Any], path: Path, text: str) -> dict[str, str]:
+    """Each `base_url` that stands in a suite's file, and where."""
+    judges: Any = values.get("judges")
+    places: dict[str, str] = {}
+    for index, judge in enumerate(judges if isinstance(judges, list) else ()):
+        url = judge.get("base_url") if isinstance(judge, dict) else None
+        if isinstance(url, str):
+            line = find_line(text, ("judges", index, "base_url"))
+            places[url] = f"{path}:{line}" if line else str(path)
+    return places
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
@@ -349,6 +366,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         top, *rest = variable.removeprefix("EVENHAND_").lower().split("__")
         if not variable.startswith("EVENHAND_"):
             continue
+        if len(rest) > limits.NAME_PARTS:
+            raise UsageError(f"more than {limits.NAME_PARTS} names", where=variable[:200])
         if top not in SuiteFile.model_fields:
             _no_table(variable, top, rest)
             continue
@@ -450,49 +469,6 @@ _PARTS: dict[str, type[_Part]] = {
     "stop": StopSpec,
     "gate": GateSpec,
 }
-
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_NAME = re.compile(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")
-_KEY = re.compile(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*=")
-
-
-def find_line(text: str, loc: Loc) -> int | None:
-    """The line where a key of a TOML text stands; its table's line, or none, where it does not."""
-    lines = {path: line for line, path in _keys(text)}
-    while loc:
-        if loc in lines:
-            return lines[loc]
-        if (*loc, 0) in lines:  # the first of an array of tables
-            return lines[(*loc, 0)]
-        loc = loc[:-1]
-    return None
-
-
-def _keys(text: str) -> Iterator[tuple[int, Loc]]:
-    table: Loc = ()
-    counts: dict[Loc, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(line):
-            *outer, last = _names(header[2])
-            table = ()
-            for name in outer:
-                table = _latest((*table, name), counts)
-            table = (*table, last)
-            if header[1] == "[[":
-                counts[table] = counts.get(table, -1) + 1
-            table = _latest(table, counts)
-            yield number, table
-        elif key := _KEY.match(line):
-            yield number, (*table, *_names(key[1]))
-
-
-def _latest(table: Loc, counts: Mapping[Loc, int]) -> Loc:
-    """A table, or the last one of an array of tables so far."""
-    return (*table, counts[table]) if table in counts else table
-
-
-def _names(dotted: str) -> list[str]:
-    return ["".join(groups) for groups in _NAME.findall(dotted)]
 
 
 def suite_schema() -> dict[str, Any]:

@@ -10,7 +10,8 @@ import pytest
 
 from evenhand import limits
 from evenhand.errors import UsageError
-from evenhand.suite import Suite, find_line, load_suite, suite_schema
+from evenhand.suite import Suite, load_suite, suite_schema
+from evenhand.tomltext import find_line
 
 SUITE = """\
 name = "mine"
@@ -194,7 +195,7 @@ WRONG = {
         "columns.meta.model: input should be",
     ),
     "bad TOML": (SUITE + "what is this\n", 15, "not TOML: "),
-    "deep TOML": ("deep = " + "[" * 10**5 + "\n", None, "not TOML: nested too deeply"),
+    "deep TOML": ("deep = " + "[" * 10**5 + "\n", None, "not TOML: nested more than 64 deep"),
     "a key twice": ('name = "a"\n' + SUITE, 2, "not TOML: Cannot overwrite a value"),
 }
 
