@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from evenhand.ledger.ports import Archive
-from evenhand.report.html.page import visible
 from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
+from evenhand.unseen import visible
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE

@@ -74,7 +74,8 @@ def check(page: str) -> None:
 def test_pages_hold_no_element_that_data_made(site: Site) -> None:
     for run in site.json("/api/runs")["runs"]:
         base = f"/runs/{run['run']}"
-        for path in (base, f"{base}/calls", f"{base}/protocol", "/", "/protocols"):
+        pages = ("", "/calls", "/protocol", "/changes", "/changes?only=failures&sort=best")
+        for path in (*(base + page for page in pages), "/", "/protocols"):
             check(site.get(path).text)
         path = f"{base}/units"
         shown = 0
@@ -104,6 +105,9 @@ def test_what_is_asked_for_comes_back_as_text(site: Site, text: str) -> None:
         f"/runs/latest/units?text={sent}",
         f"/runs/latest/units?field={sent}&value={sent}&flag={sent}",
         f"/runs/latest/units?reason={sent}",
+        f"/runs/latest/units?score={sent}&tag={sent}&sort=lowest",
+        f"/runs/latest/changes?baseline={sent}&variant={sent}",
+        f"/runs/latest/changes?against={sent}",
         f"/runs/latest/unit?id={sent}",
         f"/runs/{quote(text[:60], safe='')}",
         f"/protocols/{quote(text[:60], safe='')}",

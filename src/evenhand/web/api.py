@@ -14,8 +14,10 @@ from evenhand import jsontext
 from evenhand.files.protocols import builtin_protocols, find_protocol
 from evenhand.kinds.shared.load import Protocol
 from evenhand.ledger.ports import StoredUnit
+from evenhand.report.changes import pair_json
 from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages
+from evenhand.results.side_by_side import Only, Setting, Sort
 from evenhand.web import shapes
 from evenhand.web.desk import ROWS, Desk, NotFound, page_request, read_filters
 from evenhand.web.guard import TOKEN_HEADER
@@ -90,7 +92,7 @@ def row_json(unit: StoredUnit, judged: JudgedRow | None) -> dict[str, Any]:
         return judged.row
     empty: dict[str, Any] = {"evidence": [], "passes": [], "fixes": [], "flags": [], "calls": []}
     waits = {"unit": unit.id, "judge": None, "repeat": None, "status": "pending"}
-    return {**waits, "reason": None, "detail": "", "output": None, **empty}
+    return {**waits, "reason": None, "detail": "", "output": None, **empty, "question": ""}
 
 
 def protocol_json(protocol: Protocol) -> dict[str, Any]:
@@ -110,6 +112,7 @@ def routes(desk: Desk) -> APIRouter:
     """All of the API."""
     router = APIRouter(prefix="/api", responses=PROBLEMS, default_response_class=Json)
     _runs(router, desk)
+    _differences(router, desk)
     _judgments(router, desk)
     _calls(router, desk)
     _protocols(router)
@@ -149,6 +152,35 @@ def _runs(router: APIRouter, desk: Desk) -> None:
     def settle(run: Run) -> Json:
         """Recompute the judgments of a run from its stored replies, without a call."""
         return Json(desk.settle(desk.run(run)))
+
+
+def _differences(router: APIRouter, desk: Desk) -> None:
+    @router.get("/runs/{run}/changes", response_model=shapes.SideBySide)
+    def changes(
+        run: Run,
+        against: Text = "",
+        baseline: Text = "",
+        variant: Text = "",
+        only: Only = "",
+        sort: Sort = "worst",
+        after: Number = 0,
+        limit: Limit = ROWS,
+    ) -> Json:
+        """Two variants of a run, or a run and an earlier one, question by question; ask again while
+        it is null."""
+        recorded = desk.run(run)
+        earlier = desk.run(against) if against else None
+        setting = Setting((), baseline or None, variant or None, earlier)
+        table = desk.side_by_side(recorded, setting)
+        if table is None:
+            return Json({"changes": None})
+        places = table.rows(only, sort)
+        page = places[after : after + limit].tolist()
+        names = {name: getattr(table, name) for name in ("by", "variant", "baseline", "dimension")}
+        rows = [pair_json(pair) for pair in desk.pairs(recorded, setting, table, page)]
+        following = after + limit if after + limit < places.size else None
+        counts = table.counts._asdict() | {"total": int(places.size)}
+        return Json({"changes": names | counts | {"rows": rows, "next": following}})
 
     @router.get("/compare", response_model=shapes.Differences)
     def compare(

@@ -21,11 +21,14 @@ from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, qu
 from evenhand.ledger.ports import Store
 from evenhand.report.html.page import static
 from evenhand.web.api import Json, routes
+from evenhand.web.connections import ConnectionLimits, bounded_connections
 from evenhand.web.desk import Desk, NotFound
 from evenhand.web.guard import App, Endpoint, Guard
 from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer
+from evenhand.web.side_by_side import SideBySidePage
 from evenhand.web.stores import Patience
+from evenhand.web.unit_list import UnitList
 
 STATIC = {
     "page.css": ("text/css", "evenhand.report.html"),
@@ -66,6 +69,8 @@ def make_app(
     )
     app.include_router(routes(desk))
     app.include_router(Pages(desk, renderer, store).routes())
+    app.include_router(UnitList(desk, renderer).routes())
+    app.include_router(SideBySidePage(desk, renderer).routes())
     _files(app)
     _errors(app, renderer)
 
@@ -78,12 +83,14 @@ def make_app(
     return Guard(app, endpoint=endpoint, refuse=refuse)
 
 
-def make_server(app: App) -> uvicorn.Server:
-    """What serves it: quiet, no other protocol than HTTP, no word about the program."""
+def make_server(app: App, limits: ConnectionLimits | None = None) -> uvicorn.Server:
+    """What serves it: quiet, no other protocol than HTTP, no word about the program; nobody can
+    keep it from others."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
             lifespan="on",
+            http=bounded_connections(limits or ConnectionLimits()),
             ws="none",
             log_level="error",
             access_log=False,

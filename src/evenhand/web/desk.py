@@ -11,17 +11,29 @@ from typing import Any
 
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.ports import Archive, Browsed, Cursor, PageRequest, Store
+from evenhand.judges.environment import environment
+from evenhand.ledger.ports import Archive, Browsed, Cursor, PageRequest, Store, StoredUnit
+from evenhand.report.changes import ChangedPair
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure, figures
 from evenhand.report.html.page import Words
 from evenhand.report.html.render import render
+from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages
+from evenhand.results.judgment_index import (
+    INDEXED,
+    Facets,
+    JudgmentIndex,
+    facets,
+    indexed_rows,
+    judgment_index,
+)
 from evenhand.results.pages import REACH, WINDOW, Standing, read_place
 from evenhand.results.report import ReportOptions, make_report
+from evenhand.results.rows import asked_row
 from evenhand.results.selection import select
+from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side
 from evenhand.runs.differences import with_present_suite
-from evenhand.runs.prepare import environment
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.runs.settle import settle_run
 from evenhand.web.stores import FigureCache, Patience, Stores
@@ -56,7 +68,8 @@ class Desk:
         """The run that a command line would name so; raises NotFound."""
         runs = {recorded.id: recorded for recorded in self.runs()}
         try:
-            recorded = runs[named_run([recorded.row for recorded in runs.values()], name).id]
+            rows = [recorded.row for recorded in runs.values()]
+            recorded = runs[named_run(rows, name).id]
         except UsageError as error:
             raise NotFound(error.what, advice=error.advice) from None
         return with_present_suite(recorded, Path(), environment())
@@ -94,6 +107,24 @@ class Desk:
             store, first, second
         )
         return self.cache.get(key, make, self._patience.figures, is_long=True)
+
+    def side_by_side(self, recorded: Recorded, setting: Setting) -> SideBySide | None:
+        """Two variants or two runs question by question; None while it is being computed. Raises
+        UsageError where they cannot be set so."""
+        earlier = setting.against.row.id if setting.against else None
+        names = (setting.by, setting.baseline, setting.variant, earlier)
+        key = ("side by side", recorded.row.id, recorded.manifest.compare, *names)
+        make: Callable[[Archive], SideBySide] = lambda store: side_by_side(  # noqa: E731
+            store, recorded, setting
+        )
+        return self.cache.get(key, make, self._patience.figures, is_long=True)
+
+    def pairs(
+        self, recorded: Recorded, setting: Setting, table: SideBySide, places: Sequence[int]
+    ) -> list[ChangedPair]:
+        """These rows of it with their texts and reasons."""
+        with self.stores.lent() as store:
+            return page_of(store, recorded, setting, table, places)
 
     def report(self, recorded: Recorded, where: Sequence[str] = ()) -> Report | None:
         """What the judgments of a run, or of the units that FIELD=VALUE selects, come to; None
@@ -148,6 +179,39 @@ class Desk:
         )
         suggestions = self.cache.get(key, make, self._patience.counts)
         return suggestions or {"fields": [], "values": {}, "candidates": [], "flags": []}
+
+    def facets(self, recorded: Recorded) -> Facets | None:
+        """What the judgments of a run can be filtered by; None while it is being counted, and of
+        runs too large to count."""
+        if not self._is_indexed(recorded):
+            return None
+        key = ("facets", recorded.row.id)
+        return self.cache.get(key, lambda store: facets(store, recorded), self._patience.counts)
+
+    def index(self, recorded: Recorded, browsed: Browsed, score: str) -> JudgmentIndex | None:
+        """The judgments that filters leave; None while they are being looked for, and of runs too
+        large for it."""
+        if not self._is_indexed(recorded):
+            return None
+        make: Callable[[Archive], JudgmentIndex] = lambda store: judgment_index(  # noqa: E731
+            store, recorded, browsed, score
+        )
+        key = ("index", recorded.row.id, browsed, score)
+        return self.cache.get(key, make, self._patience.counts)
+
+    def indexed_rows(
+        self, recorded: Recorded, places: list[Cursor]
+    ) -> list[tuple[StoredUnit, JudgedRow | None]]:
+        """The judgments at these places of an index."""
+        with self.stores.lent() as store:
+            return [
+                (unit, None if stored is None else asked_row(recorded, unit, stored))
+                for unit, stored in indexed_rows(store, recorded, places)
+            ]
+
+    def _is_indexed(self, recorded: Recorded) -> bool:
+        stands = self.standing(recorded)
+        return stands is not None and stands.counts.planned <= INDEXED
 
     def unit(self, recorded: Recorded, name: str) -> pages.UnitDetail:
         """A unit with all its judgments; raises NotFound."""

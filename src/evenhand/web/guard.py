@@ -212,17 +212,19 @@ def _cookie(header: str, name: str) -> str:
 
 
 async def _whole(receive: Receive, headers: dict[str, str]) -> bytes:
-    """The body of a request; raises Refused if it is too long."""
+    """The body of a request; raises Refused if it is too long, or does not come to its end."""
     announced = headers.get("content-length", "0")
     if not (announced.isascii() and announced.isdigit()) or int(announced) > BODY_BYTES:
         raise Refused(413, "The request is too long.")
     body = bytearray()
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "The request broke off.")
         body += message.get("body", b"")
         if len(body) > BODY_BYTES:
             raise Refused(413, "The request is too long.")
-        if message["type"] == "http.disconnect" or not message.get("more_body"):
+        if not message.get("more_body"):
             return bytes(body)
 
 

@@ -17,30 +17,27 @@ from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol
-from evenhand.ledger.ports import Cursor, PageRequest, StoredUnit
-from evenhand.report.changes import ChangedSide
+from evenhand.ledger.ports import Cursor, PageRequest
 from evenhand.report.html.answer import answers
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure
 from evenhand.report.html.page import Words
-from evenhand.report.html.ranks import ranking
-from evenhand.report.html.units import JudgedRow, beginning, unit_blocks, unit_line
+from evenhand.report.html.ranks import met_pairs, ranking
+from evenhand.report.html.units import unit_blocks
 from evenhand.results import pages
+from evenhand.results.names import names_of
 from evenhand.results.pages import WINDOW
-from evenhand.results.report import names_of
 from evenhand.runs.recorded import Recorded
-from evenhand.web.api import CursorText, Filters, Number, Run, Text, named_protocol, protocol_json
-from evenhand.web.desk import ROWS, Desk, page_request, read_filters
+from evenhand.web.api import CursorText, Filters, Run, Text, named_protocol, protocol_json
+from evenhand.web.desk import Desk, page_request, read_filters
 from evenhand.web.render import Renderer
+from evenhand.web.side_by_side import unit_href
 
 FIGURES_AT_ONCE = 50_000
 """Up to so many judgments, figures are computed without being asked for."""
 FIGURES_SECONDS = 20
 """So often the figures of a run under way are read again by an open page."""
-_TONES = {"failure": "bad", "pending": "dim", "left_out": "dim"}
 _LAST = 2**31
-_END = str(10**17)
-"""A place behind every unit."""
 
 
 class _RunFigures(NamedTuple):
@@ -63,7 +60,6 @@ class Pages:
         pages: dict[str, Callable[..., Response]] = {
             "/": self.runs,
             "/runs/{run}": self.run,
-            "/runs/{run}/units": self.units,
             "/runs/{run}/unit": self.unit,
             "/runs/{run}/calls": self.calls,
             "/runs/{run}/calls/{no}": self.call,
@@ -119,8 +115,13 @@ class Pages:
             live=live,
             behind=behind,
             figures=report,
-            said=answers(report, say) if report else [],
+            answers=answers(report, say) if report else [],
             ranking=ranking(report, say) if report else None,
+            met_pairs=met_pairs(report) if report else [],
+            pair_href=lambda met: _href(
+                f"/runs/{recorded.row.id}/changes",
+                {"baseline": met.other, "variant": met.candidate},
+            ),
             charts=[(f, Markup(svg)) for f, svg in charts or ()],  # noqa: S704
             computing=computing and (charts is None or (behind and not live)),
             again=FIGURES_SECONDS,
@@ -129,7 +130,7 @@ class Pages:
             caveats=sorted({judge.caveat for judge in recorded.judges} - {""}),
             can_report=all(find_spec(name) for name in ("altair", "vl_convert")),
             duration=_duration,
-            unit_href=_unit_href,
+            unit_href=unit_href,
             field=field,
             value=value,
             part=f"?{urlencode({'field': field, 'value': value})}" if where else "",
@@ -156,52 +157,6 @@ class Pages:
         """The labels of a page about a run, its failure tags as its protocol names them."""
         say = self._render.words(request)
         return say.naming_tags(recorded.tag_names(say.language))
-
-    def units(
-        self,
-        request: Request,
-        run: Run,
-        filters: Filters,
-        after: CursorText = "",
-        before: CursorText = "",
-    ) -> Response:
-        """A page of a run's judgments."""
-        recorded = self._desk.run(run)
-        browsed, page = read_filters(recorded, filters), page_request(after, before)
-        with self._desk.stores.lent() as store:
-            rows, beside = pages.judgment_rows(store, recorded, browsed, page)
-        say, query = self._words(request, recorded), _query(filters)
-        here = f"/runs/{recorded.row.id}/units"
-        offered = self._desk.suggestions(recorded)
-        values = dict.fromkeys(
-            value for field_values in offered["values"].values() for value in field_values
-        )
-        stands = self._desk.standing(recorded)
-        following = None if before == _END else beside["next"]
-        links = [
-            ("first_page", _href(here, query) if page.place else None),
-            ("prev", _page_href(here, query, "before", beside["previous"])),
-            ("next", _page_href(here, query, "after", following)),
-            ("last_page", _page_href(here, query, "before", _END if following else None)),
-        ]
-        return self._render(
-            request,
-            "units.html",
-            say=say,
-            place="",
-            run=recorded,
-            tags=list(recorded.tag_names(say.language)),
-            given=filters,
-            filtered=bool(query),
-            total=stands.counts.planned + stands.counts.left_out if stands else None,
-            reasons=sorted({*(stands.counts.failures if stands else ()), filters["reason"]} - {""}),
-            rows=[_line(recorded, say, query, *row) for row in rows],
-            several=recorded.judgments_per_unit > 1,
-            beside=beside,
-            ahead=dict(links)["next" if page.forward else "prev"],
-            offered=offered | {"all": list(values)[:200]},
-            pages=links,
-        )
 
     def unit(
         self,
@@ -292,26 +247,17 @@ class Pages:
         call = self._desk.call(recorded, no)
         return self._render(request, "call.html", place="", run=recorded, call=call)
 
-    def compare(
-        self,
-        request: Request,
-        first: Text = "",
-        second: Text = "",
-        after: Number = 0,
-        changed: bool = True,
-    ) -> Response:
-        """Two runs over the units they share."""
+    def compare(self, request: Request, first: Text = "", second: Text = "") -> Response:
+        """How far two runs agree over the units they share."""
         runs = self._desk.runs()
-        values: dict[str, Any] = {"problem": "", "rows": [], "ahead": None, "agreed": None}
         first_run = self._desk.run(first) if first else None
         second_run = self._desk.run(second) if second else None
-        query = {"first": first, "second": second, "changed": str(changed).lower()}
+        problem, agreed = "", None
         if first_run and second_run:
             try:
-                values |= self._compared(first_run, second_run, after, changed)
+                agreed = self._desk.agreement(first_run, second_run)
             except UsageError as error:
-                values["problem"] = str(error)
-        ahead = values["ahead"]
+                problem = str(error)
         return self._render(
             request,
             "compare.html",
@@ -319,22 +265,11 @@ class Pages:
             runs=runs,
             first=first_run or (runs[1] if len(runs) > 1 else None),
             second=second_run or (runs[0] if runs else None),
-            changed=changed,
             has_votes=first_run.has_votes if first_run else False,
             asked=bool(first_run and second_run),
-            pages=[
-                ("first_page", _href("/compare", query) if after else None),
-                ("next", _href("/compare", {**query, "after": str(ahead)}) if ahead else None),
-            ],
-            **values,
+            problem=problem,
+            agreed=agreed,
         )
-
-    def _compared(self, first: Recorded, second: Recorded, after: int, changed: bool) -> Any:
-        with self._desk.stores.lent() as store:
-            rows, ahead = pages.differences(
-                store, first, second, after=after, changed_only=changed, limit=ROWS
-            )
-        return {"rows": rows, "ahead": ahead, "agreed": self._desk.agreement(first, second)}
 
     def protocols(self, request: Request) -> Response:
         """The built-in protocols, and those that runs used."""
@@ -412,11 +347,6 @@ class Pages:
         return self._render(request, "api.html", place="api", calls=calls)
 
 
-def _unit_href(side: ChangedSide) -> str:
-    """Where a unit is shown with all that led to its judgments."""
-    return _href(f"/runs/{side.run}/unit", {"id": side.unit})
-
-
 def _about(recorded: Recorded, say: Words) -> list[tuple[str, str]]:
     """What a run is, in pairs of a label and a value."""
     row, manifest, judging = recorded.row, recorded.manifest, recorded.manifest.judging
@@ -462,26 +392,3 @@ def _in_order(texts: Mapping[str, str], language: str) -> list[tuple[str, str]]:
         return (not is_own, not name.startswith("prompts/"), name)
 
     return [(name, texts[name]) for name in sorted(texts, key=rank)]
-
-
-def _line(
-    recorded: Recorded,
-    say: Words,
-    query: Mapping[str, str],
-    unit: StoredUnit,
-    judged: JudgedRow | None,
-) -> dict[str, Any]:
-    """A judgment on a line."""
-    unit_shown = recorded.kind.shown(unit.body, [])
-    rows = [] if judged is None else [judged]
-    return {
-        "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **query}),
-        "line": unit_line(recorded.kind, unit.id, unit_shown, rows, say),
-        "text": beginning(unit_shown),
-        "judge": _by(judged.row) if judged else "",
-        "tone": _TONES.get(judged.row["status"] if judged else "pending", ""),
-    }
-
-
-def _by(row: Mapping[str, Any]) -> str:
-    return f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"])

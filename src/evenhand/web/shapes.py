@@ -83,6 +83,7 @@ class Judgment(BaseModel):
     fixes: list[dict[str, Any]]
     flags: list[str]
     calls: list[str]
+    question: str
 
 
 class Page(BaseModel):
@@ -146,6 +147,12 @@ class Figures(BaseModel):
     """What the judgments of a run come to; null while they are being computed."""
 
     figures: dict[str, Any] | None
+
+
+class SideBySide(BaseModel):
+    """Questions with both of their answers; null while they are being computed."""
+
+    changes: dict[str, Any] | None
 
 
 class Difference(BaseModel):

@@ -46,14 +46,18 @@ class Stores:
 
     @contextmanager
     def lent(self) -> Iterator[Archive]:
-        """A store to read from for the time of a request; raises StoreError where it is gone."""
+        """A store to read from for the time of a request, in one state; raises StoreError where it
+        is gone."""
         store = self._idle_or_new()
         try:
+            store.archive.freeze()
             yield store.archive
+            store.archive.thaw()
         except StoreError:
             store.close()
             raise
         except BaseException:
+            store.archive.thaw()
             self._give_back(store)
             raise
         self._give_back(store)

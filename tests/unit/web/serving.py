@@ -16,6 +16,7 @@ import httpx
 
 from evenhand.runs.stores import open_store
 from evenhand.web.app import listening, make_app, make_server
+from evenhand.web.connections import ConnectionLimits
 from evenhand.web.guard import Endpoint
 from evenhand.web.stores import Patience
 from tests.suites import (
@@ -85,7 +86,12 @@ is."""
 
 @contextmanager
 def served(
-    store: Path, *, closed: bool = False, host: str = "127.0.0.1", patience: Patience = PATIENT
+    store: Path,
+    *,
+    closed: bool = False,
+    host: str = "127.0.0.1",
+    patience: Patience = PATIENT,
+    limits: ConnectionLimits | None = None,
 ) -> Iterator[Site]:
     """The site over a store, on a free port."""
     bound = listening("127.0.0.1", 0)
@@ -94,7 +100,7 @@ def served(
     app = make_app(
         lambda: open_store(f"sqlite:{store}", must_exist=True), endpoint, "the store", patience
     )
-    server = make_server(app)
+    server = make_server(app, limits)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     try:

@@ -137,9 +137,9 @@ async def test_means_of_a_comparison_have_two_digits(tmp_path: Path) -> None:
         await judged(folder)
     with served(tmp_path / "all.db") as site:
         ids = {one["name"]: one["run"] for one in site.json("/api/runs")["runs"]}
-        page = text(site.get(f"/compare?first={ids['a']}&second={ids['b']}").text)
-    assert "correct 1.67" in page
-    assert "1.6667" not in page
+        page = text(site.get(f"/runs/{ids['b']}/changes?against={ids['a']}").text)
+    assert " 0.17 " in page and " 0.67 " in page and "+0.50" in page
+    assert "0.1667" not in page
 
 
 def ready(site: Site, run: str) -> str | None:

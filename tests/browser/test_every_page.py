@@ -1,0 +1,269 @@
+"""Every page over a gallery of odd runs: in light and dark, on a phone, a laptop and a wide screen,
+in four languages. Nothing scrolls sideways, no text is cut or overlaps, all of it can be read
+against its ground. The short form looks at each page in one language, `--long` in all."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.results.report import ReportOptions, write_report
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive
+from tests.browser.gallery import fill
+from tests.unit.web.serving import Site, run_named, served
+
+Open = Callable[..., Any]
+LANGUAGES = ("en", "ru", "zh", "ja")
+WIDTHS, SCHEMES = (360, 1024, 1600), ("light", "dark")
+RUNS = (
+    "two variants",
+    "many variants",
+    "league of seven",
+    "pairs by two judges",
+    "graded answers",
+    "odd units",
+    "failing",
+    "scores",
+    "votes",
+)
+PAGES = {
+    "runs": "/",
+    "two": "/runs/{two variants}",
+    "many": "/runs/{many variants}",
+    "league": "/runs/{league of seven}",
+    "graded": "/runs/{graded answers}",
+    "failing": "/runs/{failing}",
+    "imported": "/runs/{votes}",
+    "changes": "/runs/{many variants}/changes",
+    "changes of pairs": "/runs/{league of seven}/changes",
+    "changes of runs": "/runs/{two variants}/changes?against={two variants, again}&only=failures",
+    "units": "/runs/{graded answers}/units",
+    "odd units": "/runs/{odd units}/units",
+    "pairs": "/runs/{league of seven}/units",
+    "unit": "/runs/{two variants}/unit?id=m/v1/q2",
+    "hidden": "/runs/{odd units}/unit?id=hidden",
+    "calls": "/runs/{two variants}/calls",
+    "call": "/runs/{two variants}/calls/1",
+    "protocol": "/runs/{two variants}/protocol",
+    "compare": "/compare?first={two variants}&second={two variants, again}",
+    "protocols": "/protocols",
+    "api": "/api",
+}
+FAULTS = """() => {
+  const faults = [];
+  const told = (one) => (one.textContent || "").trim().slice(0, 60);
+  if (document.documentElement.scrollWidth > innerWidth) faults.push("the page scrolls sideways");
+  const channels = (text) => {
+    const parts = text.match(/[\\d.]+/g).map(Number);
+    return [parts[0], parts[1], parts[2], parts[3] ?? 1];
+  };
+  const over = (front, back) =>
+    [0, 1, 2].map((i) => front[i] * front[3] + back[i] * (1 - front[3])).concat(1);
+  const ground = (one) => {
+    const layers = [];
+    for (let at = one; at; at = at.parentElement) {
+      const colour = channels(getComputedStyle(at).backgroundColor);
+      if (colour[3] > 0) layers.push(colour);
+      if (colour[3] === 1) break;
+    }
+    return layers.reverse().reduce((back, front) => over(front, back), [255, 255, 255, 1]);
+  };
+  const luminance = (colour) => {
+    const [r, g, b] = colour.slice(0, 3).map((c) => c / 255).map((c) =>
+      c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const contrast = (one, other) => {
+    const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (light + 0.05) / (dark + 0.05);
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const holders = new Set();
+  while (walker.nextNode()) {
+    const holder = walker.currentNode.parentElement;
+    if (walker.currentNode.data.trim()) holders.add(holder);
+  }
+  for (const one of holders) {
+    if (one.closest("script, style, option, .sr, .skip, noscript")) continue;
+    if (!one.checkVisibility()) continue;
+    const style = getComputedStyle(one);
+    const box = one.getBoundingClientRect();
+    if (!box.width || !box.height || one.closest("thead") && box.width <= 1) continue;
+    const isDrawn = Boolean(one.closest("svg"));
+    const scrolls = one.closest(".scroll, .table, .chart:has(svg.wide)");
+    const isBeyond = box.right > innerWidth + 1 || box.left < -1;
+    if (!scrolls && isBeyond) faults.push(`beyond: ${told(one)}`);
+    const hides = ["hidden", "clip"].includes(style.overflowX);
+    if (hides && one.scrollWidth > one.clientWidth + 1) faults.push(`cut: ${told(one)}`);
+    if (one.closest("#chart-matrix svg")) continue; // its ground is a field of the picture
+    const ink = channels(isDrawn ? style.fill : style.color);
+    const back = ground(one);
+    const ratio = contrast(over(ink, back), back);
+    if (ratio < 4.5) faults.push(`contrast ${ratio.toFixed(2)}: ${told(one)}`);
+  }
+  return [...new Set(faults)];
+}"""
+CUT = """font => {
+  const style = new CSSStyleSheet();
+  style.replaceSync(`figure svg text { font-family: "${font}", sans-serif !important; }`);
+  document.adoptedStyleSheets = [style];
+  const boxes = all => [...all].map(one => [one.textContent, one.getBoundingClientRect()]);
+  return [...document.querySelectorAll("figure")].flatMap(figure => {
+    const frame = figure.querySelector("svg").getBoundingClientRect();
+    const texts = boxes(figure.querySelectorAll("svg text")).filter(([, box]) => box.width);
+    const cut = texts.filter(([, box]) => box.left < frame.left - 1 || box.right > frame.right + 1
+      || box.top < frame.top - 2 || box.bottom > frame.bottom + 2);
+    const lines = [...figure.querySelectorAll("svg text")].filter(one => !one.childElementCount);
+    const whole = boxes([...lines, ...figure.querySelectorAll("svg tspan")]);
+    const upright = whole.filter(([, box]) => box.width && box.height < 24 * frame.width / 360);
+    const overlap = upright.filter(([, one], place) => upright.some(([, two], other) =>
+      other > place && Math.min(one.right, two.right) - Math.max(one.left, two.left) > 2
+      && Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top) > 6));
+    return [...cut.map(([text]) => `${figure.id} cuts ${text}`),
+      ...overlap.map(([text]) => `${figure.id} overlaps ${text}`)];
+  });
+}"""
+INSTALLED = """font => {
+  const canvas = document.createElement("canvas").getContext("2d");
+  const width = (fallback) => {
+    canvas.font = `40px "${font}", ${fallback}`;
+    return canvas.measureText("How wide is this line? 0.123").width;
+  };
+  return width("monospace") === width("serif"); // what is there needs no fallback
+}"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fill(tmp_path_factory.mktemp("gallery"))
+
+
+@pytest.fixture(scope="module")
+def site(store: Path) -> Iterator[Site]:
+    with served(store) as served_site:
+        yield served_site
+
+
+@pytest.fixture(scope="module")
+def written(store: Path) -> Callable[[str, str], Path]:
+    """Writes the report of a run in a language, once."""
+
+    def write(name: str, language: str) -> Path:
+        path = store.parent / f"{name} {language}.html"
+        if not path.exists():
+            archive = open_archive(f"sqlite:{store}", store.parent)
+            run = find_run(archive, name)
+            write_report(path, archive, run, ReportOptions(language=language))
+            archive.close()
+        return path
+
+    return write
+
+
+def _looked_at(names: tuple[str, ...], long: bool) -> list[tuple[str, str]]:
+    """Names with languages: each with every one, or with one in turn."""
+    if long:
+        return list(itertools.product(names, LANGUAGES))
+    return list(zip(names, itertools.cycle(LANGUAGES), strict=False))
+
+
+def _look(page: Any, name: str, screenshot: Callable[[Any, str], None]) -> list[str]:
+    """What is wrong with a page in any light and at any width."""
+    faults: list[str] = []
+    for width, scheme in itertools.product(WIDTHS, SCHEMES):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        faults += [f"{name} {width} {scheme}: {fault}" for fault in page.evaluate(FAULTS)]
+        screenshot(page, f"{name.replace(' ', '-')}-{width}-{scheme}")
+    return faults
+
+
+def test_every_report_can_be_read_anywhere(
+    written: Any, open_page: Open, screenshot: Any, long: bool
+) -> None:
+    faults: list[str] = []
+    for name, language in _looked_at(RUNS, long):
+        page = open_page(written(name, language))
+        for opener in page.locator("button.open, .pair > summary").all()[:25:12]:
+            opener.click()
+        faults += _look(page, f"report {name} {language}", screenshot)
+    assert faults == []
+
+
+def test_every_page_of_the_view_can_be_read_anywhere(
+    site: Site, open_page: Open, screenshot: Any, long: bool
+) -> None:
+    ids = {run["name"]: run["run"] for run in site.json("/api/runs")["runs"]}
+    faults: list[str] = []
+    page = open_page(site.url)
+    for name, language in _looked_at(tuple(PAGES), long):
+        path = PAGES[name].format(**ids)
+        page.goto(f"{site.url}{path}{'&' if '?' in path else '?'}lang={language}")
+        page.locator("main").wait_for()
+        assert page.locator('#figures[data-ready="no"]').count() == 0
+        for opener in page.locator(".pair > summary").all()[:1]:
+            opener.click()
+        faults += _look(page, f"view {name} {language}", screenshot)
+    assert faults == []
+
+
+@pytest.mark.parametrize("font", ["DejaVu Sans", "Noto Sans", "Liberation Sans"])
+def test_no_label_of_a_picture_is_cut_or_overlaps(
+    written: Any, open_page: Open, long: bool, font: str
+) -> None:
+    """Every text is measured against its picture and the others in it, in the usual fonts."""
+    faults: list[str] = []
+    for place, (name, language) in enumerate(_looked_at(RUNS, long)):
+        page = open_page(written(name, language))
+        if place == 0 and not page.evaluate(INSTALLED, font):
+            pytest.skip(f"the font {font} is not installed (scripts/browser installs it)")
+        for width in (360, 1600):
+            page.set_viewport_size({"width": width, "height": 900})
+            cut = page.evaluate(CUT, font)
+            faults += [f"{name} {language} {width}: {fault}" for fault in cut]
+        inner = "all => all.map(svg => svg.getBoundingClientRect().width"
+        inner += " / svg.parentElement.getBoundingClientRect().width)"
+        shares = page.locator("figure svg:not(.wide)").evaluate_all(inner)
+        assert min(shares) > 0.9, "pictures fill their cards"
+    assert faults == []
+
+
+def test_what_is_wrong_with_a_page_is_found(open_page: Open, tmp_path: Path) -> None:
+    """The measuring itself: each of these faults is named."""
+    file = tmp_path / "faulty.html"
+    file.write_text(
+        "<body style='background:#fff;margin:0'><p style='color:#999'>pale</p>"
+        "<p style='width:2em;overflow:hidden;white-space:nowrap'>this line is cut</p>"
+        "<p style='width:200vw'>far too wide</p>",
+        encoding="utf-8",
+    )
+    faults = " ".join(open_page(file).evaluate(FAULTS))
+    assert "contrast 2.85: pale" in faults and "cut: this line" in faults
+    assert "scrolls sideways" in faults and "beyond: far too wide" in faults
+
+
+def test_letters_of_pictures_can_be_read_on_a_phone(written: Any, open_page: Open) -> None:
+    page = open_page(written("two variants", "ru"), viewport={"width": 360, "height": 780})
+    sizes = page.locator("figure svg").evaluate_all(
+        "all => all.map(svg => parseFloat(getComputedStyle(svg.querySelector('text')).fontSize)"
+        " * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
+    )
+    assert len(sizes) >= 5 and min(sizes) >= 10.5
+
+
+def test_on_a_phone_the_ranked_table_is_read_without_scrolling(site: Site, open_page: Open) -> None:
+    for name in ("many variants", "league of seven"):
+        page = open_page(
+            f"{site.url}/runs/{run_named(site, name)}", viewport={"width": 360, "height": 780}
+        )
+        wide = page.locator(".scroll:has(.ranks)").evaluate(
+            "one => one.scrollWidth > one.clientWidth"
+        )
+        assert not wide, name
+        tops = [page.locator(one).first.bounding_box()["y"] for one in (".answer", ".tiles")]
+        assert tops[0] < tops[1], "the answer comes before the tiles"
