@@ -81,11 +81,16 @@ class Connection(asyncio.Protocol):
         raw, self.buffer = self.buffer[end:after], self.buffer[after:]
         if head.startswith(b"get "):
             self.send(self.provider.counted())
-        elif self.provider.delay:
-            loop = asyncio.get_running_loop()
-            loop.call_later(self.provider.delay, self.send, self.provider.completed(raw))
         else:
-            self.send(self.provider.completed(raw))
+            self.answer(raw)
+
+    def answer(self, raw: bytes) -> None:
+        """Answer the request of a completion."""
+        body = self.provider.completed(raw)
+        if self.provider.delay:
+            asyncio.get_running_loop().call_later(self.provider.delay, self.send, body)
+        else:
+            self.send(body)
 
     def send(self, body: bytes) -> None:
         self.transport.write(HEAD % len(body) + body)

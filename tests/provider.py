@@ -41,6 +41,8 @@ USAGE = {
     "total_tokens": 1100,
     "prompt_tokens_details": {"cached_tokens": 128},
 }
+READING = "reading"
+"""The behaviour that reads what it judges; a number behind it is how wordy it is."""
 NO_EVIDENCE = "no evidence found 未找到相关证据 свидетельств не найдено 該当する根拠なし"
 ANSWER = re.compile(r"\[\[((?:answer|model_output) [0-9a-f]{8})\]\]\n(.*?)\n\[\[/\1\]\]", re.DOTALL)
 BLOCK = re.compile(r"\[\[(\w+) ([0-9a-f]+)\]\]\n(.*?)\n\[\[/\1 \2\]\]", re.DOTALL)
@@ -508,14 +510,19 @@ def _named(name: str, delay: float, certificate: str) -> Any:
         from tests.fast_provider import FastProvider
 
         return FastProvider(delay=delay, certificate=certificate)
-    behaviour = BEHAVIOURS[name]
+    if name.startswith(READING):
+        from tests.stories.reader import reading
+
+        behaviour = reading(int(name.removeprefix(READING) or 1))
+    else:
+        behaviour = BEHAVIOURS[name]
     return Provider(pausing(delay, behaviour) if delay else behaviour, keep=False)
 
 
 async def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.provider", description=__doc__)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--behaviour", choices=sorted(BEHAVIOURS), default="fast")
+    parser.add_argument("--behaviour", default="fast", help=", ".join(sorted(BEHAVIOURS)))
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--certificate", default="", help="of `fast`: a certificate and its key")
     parser.add_argument("--piped", action="store_true", help="end when stdin is closed")

@@ -19,6 +19,7 @@ from evenhand.errors import DataError, EvenhandError, StoreBusy, UsageError, quo
 from evenhand.files.outputs import check_output
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
+from evenhand.judges.environment import environment
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.rows import RowError
@@ -26,13 +27,15 @@ from evenhand.ledger.ports import Archive, Changes, IncomingUnit, Store
 from evenhand.notebook import html_table
 from evenhand.results.frames import Judgments, flat_rows
 from evenhand.results.rows import full_rows
+from evenhand.runs.differences import with_present_suite
 from evenhand.runs.judge import Options, Summary, Watch, judge_run
 from evenhand.runs.plan import Plan
-from evenhand.runs.prepare import environment, prepare
+from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.runs.tables import is_table, rubric_value, table_plan
 from evenhand.suite import FILE, StoreSpec, Suite, SuiteFile, load_suite, suite_of_keys
+from evenhand.unseen import visible
 
 if TYPE_CHECKING:
     from evenhand.stats.comparison.comparison import Comparison
@@ -190,10 +193,11 @@ class Run:
         folder: Path,
         summary: Mapping[str, Any],
         stopped: EvenhandError | None = None,
+        suite: Path | None = None,
     ) -> None:
         self.id, self.stopped = run, stopped
         self.summary = dict(summary)
-        self._url, self._folder = store_url, folder
+        self._url, self._folder, self._suite = store_url, folder, suite or folder
 
     def judgments(self) -> Judgments:
         """Every judgment with all that is known about it, failures included; `.to_pandas()`,
@@ -234,7 +238,9 @@ class Run:
     def _opened(self) -> Iterator[tuple[Archive, Recorded]]:
         archive = open_archive(self._url, self._folder)
         try:
-            yield archive, find_run(archive, self.id)
+            archive.freeze()
+            run = find_run(archive, self.id)
+            yield archive, with_present_suite(run, self._suite, environment(self._folder))
         finally:
             archive.close()
 
@@ -305,14 +311,14 @@ async def run_async(
     store = open_store(url, folder)
     try:
         summary = await judge_run(plan, store, options)
-        return Run(summary.run, url, folder, summary.json(), summary.stopped)
+        return Run(summary.run, url, folder, summary.json(), summary.stopped, plan.suite.path)
     finally:
         store.close()
 
 
 def notify(line: str) -> None:
     """Say on stderr what was understood of a table."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{visible(line)}\n")
 
 
 def _in_notebook() -> bool:
@@ -336,6 +342,7 @@ def open_run(run: str = "latest", *, store: str | None = None) -> Run:
     )
     archive = open_archive(url, folder)
     try:
+        archive.freeze()
         recorded = find_run(archive, run)
         counts, spent = recorded.counts(archive), archive.spent(recorded.id)
         summary = {

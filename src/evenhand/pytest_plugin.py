@@ -320,10 +320,11 @@ def _cached_store(request: pytest.FixtureRequest) -> str:
 
 def _summary(done: Mapping[str, int], budget: str) -> str:
     from evenhand.engine.prices import usd
+    from evenhand.report.terminal.tables import counted
 
     cost = f"${usd(done['cost'])}" + (f" of ${budget}" if budget else "")
     parts = [
-        f"{done['sent']} calls sent, {done['cached']} from the ledger",
+        f"{counted(done['sent'], 'call')} sent, {done['cached']} from the ledger",
         "price unknown" if done["unpriced"] else cost,
     ]
     if done["failed"]:

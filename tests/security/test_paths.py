@@ -176,12 +176,14 @@ def test_readers_open_no_store_outside_because_a_suite_says_so(call: Call, folde
     assert call("runs", "--store", "sqlite:../home/other.db", cwd=folder).returncode == 0
 
 
-def test_settings_of_dotenv_are_the_suites(call: Call, folder: Path) -> None:
+def test_dotenv_names_no_store(call: Call, folder: Path) -> None:
     """`.env` lies in the folder, so whoever made the suite may have written it."""
     write_suite(folder, 1)
     (folder / ".env").write_text("EVENHAND_STORE__URL=sqlite:../home/other.db\n")
-    told = call("run", cwd=folder)
-    assert told.returncode == 2 and "leads out of" in told.stderr
+    for command in ("run", "runs", "show"):
+        told = call(command, cwd=folder)
+        assert told.returncode == 2 and "EVENHAND_STORE__URL is not read from here" in told.stderr
+    assert not (folder.parent / "home" / "other.db").exists()
 
 
 def test_a_protocol_folder_links_to_nothing_outside(call: Call, folder: Path) -> None:
@@ -277,7 +279,8 @@ def test_code_is_run_by_run_alone(call: Call, folder: Path) -> None:
         ("settle", "latest"),
     )
     for command in looks:
-        call(*command, cwd=folder)
+        told = call(*command, cwd=folder)
         assert not ran.exists(), command
+        assert ("was not run" in told.stderr) == ("--dry-run" in command)
     assert call("run", cwd=folder).returncode == 0
     assert ran.exists()

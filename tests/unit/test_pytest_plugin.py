@@ -200,9 +200,9 @@ def test_scored(evenhand):
         first, second = ran(pytester), ran(pytester)
         elsewhere = ran(pytester, "--evenhand-store", "sqlite:kept.db")
         assert calls(url) == 2
-    first.stdout.fnmatch_lines(["evenhand: 1 calls sent, 0 from the ledger; $0.0011"])
+    first.stdout.fnmatch_lines(["evenhand: 1 call sent, 0 from the ledger; $0.0011"])
     second.stdout.fnmatch_lines(["evenhand: 0 calls sent, 1 from the ledger; $0"])
-    elsewhere.stdout.fnmatch_lines(["evenhand: 1 calls sent, *"])
+    elsewhere.stdout.fnmatch_lines(["evenhand: 1 call sent, *"])
     assert (pytester.path / "kept.db").exists()
 
 
@@ -219,14 +219,14 @@ def test_moved(evenhand, tmp_path, monkeypatch):
     write(pytester, tests, store="sqlite:kept.db")
     found = ran(pytester)
     found.assert_outcomes(passed=1)
-    found.stdout.fnmatch_lines(["evenhand: 1 calls sent, 1 from the ledger; $0"])
+    found.stdout.fnmatch_lines(["evenhand: 1 call sent, 1 from the ledger; $0"])
 
 
 def test_without_pytests_cache_the_store_lasts_a_session(pytester: pytest.Pytester) -> None:
     write(pytester, SCORED + SCORED.replace("_scored", "_again"), judge="python/judge:good")
     found = ran(pytester, "-p", "no:cacheprovider")
     found.assert_outcomes(passed=2)
-    found.stdout.fnmatch_lines(["evenhand: 1 calls sent, 1 from the ledger; $0"])
+    found.stdout.fnmatch_lines(["evenhand: 1 call sent, 1 from the ledger; $0"])
     assert not list(pytester.path.glob(".pytest_cache/**/store.db"))
 
 
@@ -418,4 +418,4 @@ def test_same(evenhand, number):
         write(pytester, remote(url, price=PRICE) + BUDGETED, budget="0.008")
         ran(pytester, "-p", "xdist", "-n", "2").assert_outcomes(failed=4)
         assert calls(url) == 1
-    found.stdout.fnmatch_lines(["evenhand: 1 calls sent, 7 from the ledger; $0.0011 of $0.04"])
+    found.stdout.fnmatch_lines(["evenhand: 1 call sent, 7 from the ledger; $0.0011 of $0.04"])

@@ -19,6 +19,7 @@ from evenhand.cli.common import (
     where_option,
 )
 from evenhand.errors import UsageError, quoted
+from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
 from evenhand.report.terminal.tables import console
 from evenhand.runs.recorded import Recorded
@@ -108,22 +109,48 @@ def agreement_command(
     if as_json:
         print_json(about | agreed.json())
         return
-    from evenhand.report.terminal.agreement import agreement_lines
+    from evenhand.report.terminal.agreement import Sides, agreement_lines
 
     tell_selection(run_record)
     out = console()
-    for line in agreement_lines(about, agreed):
+    names = Sides(run_record.row.name, labels.title if labels else None)
+    for line in agreement_lines(about, agreed, names):
         out.print(line)
 
 
 def _unmatched(store: Archive, run: Recorded, labels: _LabelSource) -> UsageError:
     sides = (run, labels.run)
+    what = f"no unit of {run.row.id} is rated by {labels.name}"
+    if reason := _why_same_ids_do_not_join(store, sides):
+        return UsageError(what, advice=reason)
     ids = [next((quoted(unit.id) for unit in store.units(side.scope)), "none") for side in sides]
     return UsageError(
-        f"no unit of {run.row.id} is rated by {labels.name}",
+        what,
         advice=f"Units are joined by their ids, such as {' and '.join(ids)}. Import labels under"
         " the same ids (--key names their columns, in order); of pairs, with --for RUN.",
     )
+
+
+def _why_same_ids_do_not_join(store: Archive, sides: tuple[Recorded, Recorded]) -> str:
+    """Why units that both sides call alike are not joined; nothing where no two are."""
+    bodies = {unit.id: unit.body for unit in store.units(sides[0].scope)}
+    for unit in store.units(sides[1].scope):
+        if unit.id not in bodies:
+            continue
+        measures = [side.kind.measure for side in sides]
+        names = [
+            [quoted(name) for name in measure.unit(body).candidates]
+            for measure, body in zip(measures, (bodies[unit.id], unit.body), strict=True)
+            if isinstance(measure, Voting)
+        ]
+        if len(names) == 2 and set(names[0]) != set(names[1]):
+            compared = [" and ".join(pair) for pair in names]
+            return (
+                f"Pairs are joined by their ids and candidates, and {quoted(unit.id)} compares"
+                f" {compared[0]} here, {compared[1]} there. Give the candidates the same names."
+            )
+        return f"Both sides have {quoted(unit.id)}, but no unit has a verdict on both."
+    return ""
 
 
 class _LabelSource(NamedTuple):
@@ -135,6 +162,11 @@ class _LabelSource(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.run.row.id}:{self.judge}" if self.judge else self.run.row.id
+
+    @property
+    def title(self) -> str:
+        """What a person calls it: the judge, or else the run by its name."""
+        return self.judge or self.run.row.name
 
 
 def _label_source(store: Archive, run: Recorded, against: str) -> _LabelSource:

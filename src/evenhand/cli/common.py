@@ -15,15 +15,17 @@ from typing import Any, TypeVar
 
 import click
 
+from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError
+from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Store
 from evenhand.results.rows import ONLY
 from evenhand.runs.differences import folder_note, with_present_suite
-from evenhand.runs.prepare import environment
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.suite import FILE, StoreSpec, load_suite
+from evenhand.unseen import visible_json
 
 T = TypeVar("T")
 
@@ -53,6 +55,17 @@ where_option = click.option(
     metavar="FIELD=VALUE",
     help="Only units with this value of a field; repeatable. One field twice: either value.",
 )
+
+
+def mapped_columns(moves: Sequence[str]) -> dict[str, str]:
+    """What `--map NEW=OLD` says, new name to old; raises click.UsageError."""
+    columns: dict[str, str] = {}
+    for move in moves:
+        new, equals, old = move.partition("=")
+        if not (new.strip() and equals and old.strip()):
+            raise click.UsageError(f"--map {move!r} is not of the form NEW=OLD")
+        columns[new.strip()] = old.strip()
+    return columns
 
 
 def store_at(url: str | None, *, must_exist: bool = True) -> Store:
@@ -100,14 +113,24 @@ def resume_advice(url: str) -> str:
     return f"To continue: {command}"
 
 
-def recorded(url: str | None, run: str, where: Sequence[str] = ()) -> tuple[Archive, Recorded]:
-    """A store to read from, and a run in it, or those of its units that --where selects; told on
-    stderr where the suite in this folder is not what the run used."""
+def recorded(
+    url: str | None, run: str, where: Sequence[str] = (), *, asks_suite: bool = False
+) -> tuple[Archive, Recorded]:
+    """A store to read from, in one state until it is closed, and a run in it, or those of its units
+    that --where selects; told on stderr where the suite in this folder is not what the run used. A
+    suite file that cannot be read is an error where the command asks it something, else told."""
     from evenhand.results.selection import select
 
     archive = archive_at(url)
     try:
-        run_record = with_present_suite(find_run(archive, run), Path(), environment())
+        archive.freeze()
+        run_record = find_run(archive, run)
+        try:
+            run_record = with_present_suite(run_record, Path(), environment())
+        except UsageError as error:
+            if asks_suite:
+                raise
+            notice(f"Note: {error.where or 'the suite file here'} cannot be read: {error.what}")
         folder_notice(run_record)
         return archive, select(archive, run_record, where)
     except BaseException:
@@ -115,11 +138,14 @@ def recorded(url: str | None, run: str, where: Sequence[str] = ()) -> tuple[Arch
         raise
 
 
-def earlier_run(archive: Archive, run: Recorded, name: str) -> Recorded:
-    """The run that another is held against, with the same units where some were selected."""
+def earlier_run(
+    archive: Archive, run: Recorded, name: str, pair_by: Sequence[str] = ()
+) -> Recorded:
+    """The run that another is held against, with the same units where some were selected; which
+    are the same is told by their ids, or by `pair_by`."""
     from evenhand.results.selection import same_units
 
-    return same_units(archive, run, find_run(archive, name))
+    return same_units(archive, run, find_run(archive, name), pair_by)
 
 
 def about_run(run: Recorded) -> dict[str, Any]:
@@ -137,10 +163,12 @@ def tell_selection(run: Recorded, *, stderr: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """JSON alone on stdout; a number that has none in JSON is null."""
+    is_ascii = not is_utf8(sys.stdout)
     try:
-        click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        text = json.dumps(value, ensure_ascii=is_ascii, allow_nan=False)
     except ValueError:
-        click.echo(json.dumps(_finite(value), ensure_ascii=False))
+        text = json.dumps(_finite(value), ensure_ascii=is_ascii)
+    click.echo(visible_json(text))
 
 
 def _finite(value: Any) -> Any:
@@ -153,22 +181,16 @@ def _finite(value: Any) -> Any:
 
 def notice(message: str) -> None:
     """A line about what is going on, on stderr."""
-    click.echo(shown_line(message), err=True)
-
-
-def shown_line(text: str) -> str:
-    """A text that may hold names from data, with what a terminal would obey made visible."""
-    if text.isprintable():
-        return text
-    from evenhand.report.terminal.tables import safe
-
-    return "\n".join(map(safe, text.split("\n")))
+    click.echo(message, err=True)
 
 
 def folder_notice(run: Recorded) -> None:
     """Say on stderr where the suite in this folder is not what a run used."""
+    from evenhand.report.terminal.prose import Paragraph
+    from evenhand.report.terminal.tables import console
+
     if text := folder_note(run, Path(), environment()):
-        notice(text)
+        console(stderr=True).print(Paragraph(text))
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:

@@ -89,12 +89,13 @@ def compare_command(
     """
     from evenhand.results.compare import Question, answered, field_names
 
-    opened, run_record = recorded(store, run, where)
+    opened, run_record = recorded(store, run, where, asks_suite=True)
     try:
+        paired = field_names(pair_by)
         question = Question(
             by=field_names(by),
-            pair_by=field_names(pair_by),
-            against=None if against is None else earlier_run(opened, run_record, against),
+            pair_by=paired,
+            against=None if against is None else earlier_run(opened, run_record, against, paired),
             rule=on_conflict,
             **options,
         )
@@ -110,13 +111,13 @@ def compare_command(
 
 
 def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
-    from evenhand.report.terminal.answer import criteria_line
     from evenhand.report.terminal.changed_units import changed_lines
     from evenhand.report.terminal.comparison import comparison_lines
+    from evenhand.report.terminal.pairs import criteria_line
     from evenhand.report.terminal.spread import spread_lines
     from evenhand.report.terminal.tables import safe
     from evenhand.report.terminal.within import blocks_lines
-    from evenhand.results.report import names_of
+    from evenhand.results.names import names_of
 
     out = console()
     if earlier is not None:
@@ -125,7 +126,7 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
     for line in comparison_lines(answer.comparison):
         out.print(line)
     if answer.comparison.is_duel:
-        for line in criteria_line(names_of(run, "en")):
+        for line in criteria_line(names_of(run)):
             out.print(line)
     if answer.blocks is not None:
         for line in blocks_lines(answer.blocks):

@@ -4,7 +4,7 @@ judge."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.cli.common import notice, resume_advice, wait
@@ -13,14 +13,18 @@ from evenhand.cli.views import verdict_line
 from evenhand.cli.watch import Watcher
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
+from evenhand.judges.environment import environment
 from evenhand.judgment import Failure, Judgment, Verdict
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind
-from evenhand.kinds.shared import blocks
+from evenhand.kinds.pairwise.verdict import PairVerdict
+from evenhand.kinds.rubric.verdict import RubricVerdict
+from evenhand.kinds.weighted.verdict import Grade
 from evenhand.ledger.ports import Store
 from evenhand.report.terminal.tables import outcome_lines
+from evenhand.results.questions import texts_of
 from evenhand.runs.judge import Options, Summary, judge_run
-from evenhand.runs.prepare import environment, prepare
+from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import find_run
 from evenhand.suite import load_suite
 
@@ -28,6 +32,11 @@ UNITS = 1
 """Of each protocol: a call takes some 20 s of one core, and nobody watches for long."""
 QUOTES = 2
 """Of a unit."""
+WRONG = frozenset({("rubric", "en"), ("rubric", "zh")})
+"""The bundled answers that are wrong, by protocol and language. What is judged live is the first of
+its file, whatever the model makes of it; the others are right, and so is the first of a pair."""
+GOOD_SCORE, GOOD_GRADE = 3, 50
+"""The middle of the scales: a higher score or grade calls an answer right."""
 
 
 def judge_live(
@@ -69,12 +78,14 @@ def _print(store: Store, narration: Narration, summary: Summary) -> None:
         narration.out.print()
         narration.quote("─", f"{recorded.kind_name}: {unit.id}", 1)
         _print_unit(narration, recorded.kind, unit.body, judgment)
+        if isinstance(judgment, Verdict):
+            _print_truth(narration, recorded.kind_name, judgment.value)
     narration.out.print(outcome_lines(summary.json()))
 
 
 def _print_unit(narration: Narration, kind: Kind, body: str, judgment: Judgment) -> None:
     """A unit and its judgment: the beginning of each text, the verdict, and what it rests on."""
-    texts = list(_texts(kind.shown(body, [judgment]).unit))
+    texts = list(texts_of(kind.shown(body, [judgment]).unit))
     for text in texts:
         narration.quote(text.short or "·", text.text, 1)
     if isinstance(judgment, Failure):
@@ -86,11 +97,25 @@ def _print_unit(narration: Narration, kind: Kind, body: str, judgment: Judgment)
         narration.quote(" ", f"{mark.title}: “{quote}” [{mark.start}:{mark.end}]", 1)
 
 
-def _texts(unit: Sequence[blocks.Block]) -> Iterator[blocks.Text]:
-    """The texts of a unit, also those that stand side by side."""
-    for block in unit:
-        if isinstance(block, blocks.Text):
-            yield block
-        elif isinstance(block, blocks.Columns):
-            for column in block.columns:
-                yield from _texts(column)
+def _print_truth(narration: Narration, protocol: str, value: object) -> None:
+    """What is true of a unit, and whether the judge saw it."""
+    is_right = (protocol, narration.words.language) not in WRONG
+    truth = (
+        "truth_first" if protocol == "pairwise" else "truth_right" if is_right else "truth_wrong"
+    )
+    missed = "missed_pair" if protocol == "pairwise" else "missed_score"
+    outcome = "agreed" if _calls_right(value) == is_right else missed
+    narration.quote("=", f"{narration.word(truth)} {narration.word(outcome)}", 2)
+
+
+def _calls_right(value: object) -> bool:
+    """Whether a verdict calls the answer, or the first of a pair, the right one."""
+    match value:
+        case PairVerdict():
+            return value.winner == "A"
+        case RubricVerdict():
+            return next(iter(value.scores.values())).score > GOOD_SCORE
+        case Grade():
+            return value.total_score > GOOD_GRADE
+        case _:
+            raise TypeError(type(value))

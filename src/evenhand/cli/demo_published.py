@@ -22,7 +22,8 @@ from evenhand.kinds.pairwise.verdict import PairPass, PairVerdict, pair_passes
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.ledger.ports import Archive, Store
-from evenhand.report.terminal.tables import cut, table
+from evenhand.report.terminal.grid import table
+from evenhand.report.terminal.tables import safe
 from evenhand.results.columns import vote_table
 from evenhand.results.compare import compared, ranked
 from evenhand.results.pairs import figures_of_pairs
@@ -69,7 +70,17 @@ def show_published(store: Store, narration: Narration, folder: Path, url: str) -
     narration.tell("commands", store=url)
     narration.command(f"evenhand leaderboard {JUDGES} --judge gpt-4")
     narration.command(f"evenhand agreement {JUDGES} --against {PEOPLE} --majority")
-    narration.command(f"evenhand show {reported[-1]} {unit}")
+    run = find_run(store.archive, runs[reported[-1]].run)
+    ids = [stored.id for stored in store.archive.units(run.scope)]
+    narration.command(f"evenhand show {reported[-1]} {unique_beginning(unit, ids)}")
+
+
+def unique_beginning(ident: str, ids: Sequence[str]) -> str:
+    """The shortest beginning of an id, up to the end of a part, that no other id has."""
+    ends = (match.end() for match in re.finditer(r"[/#\-]|$", ident))
+    others = [other for other in ids if other != ident]
+    beginnings = (ident[:end] for end in ends)
+    return next(start for start in beginnings if not any(o.startswith(start) for o in others))
 
 
 def _imported(store: Store, name: str) -> Imported:
@@ -127,7 +138,7 @@ class _Published:
         grid = table(word("model"), *head, right=range(1, len(head) + 1))
         for candidate in next(iter(boards.values())):
             rates = [board.get(candidate, "") for board in boards.values()]
-            grid.add_row(cut(candidate, 42), *rates)
+            grid.add_row(safe(candidate), *rates)
         self.narration.out.print(grid)
 
     def _print_trust(self, run: Recorded, labels: Recorded) -> None:
@@ -219,7 +230,7 @@ class _Published:
         for model in ranking:
             row = [by_model[model][dimension] for dimension in dimensions]
             shares = [narration.words.share(mean.mean, mean.low, mean.high) for mean in row]
-            grid.add_row(cut(model, 30), *shares)
+            grid.add_row(safe(model), *shares)
         narration.out.print(grid)
 
     def _show_evidence(self, run: Recorded) -> str:

@@ -13,11 +13,14 @@ from typing import Literal
 import click
 
 from evenhand.cli.common import json_option, print_json
-from evenhand.errors import EvenhandError
-from evenhand.judges import PROVIDERS, Provider
-from evenhand.runs.prepare import environment
+from evenhand.errors import EvenhandError, UsageError
+from evenhand.judges import PROVIDERS, Provider, split_name
+from evenhand.judges.address import key_passage
+from evenhand.judges.environment import environment, place_of
+from evenhand.judges.trust import Trust, TrustedHosts
+from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive
-from evenhand.suite import FILE, load_suite
+from evenhand.suite import FILE, Suite, load_suite
 
 State = Literal["ok", "absent", "look"]
 Finding = tuple[str, State, str]
@@ -48,7 +51,8 @@ def _findings() -> Iterator[Finding]:
         if provider.package:
             yield _extra(f"{provider.name} judge", provider.package, provider.extra)
     yield _extra("parquet files", "pyarrow", "parquet")
-    yield _extra("workbooks", "python_calamine", "xlsx")
+    yield _extra("workbooks in", "python_calamine", "xlsx")
+    yield _extra("workbooks out", "xlsxwriter", "xlsx")
     yield _extra("report", "vl_convert", "report")
     yield _extra("web view", "fastapi", "view")
     yield _extra("win rates at equal lengths", "sklearn", "length")
@@ -57,6 +61,7 @@ def _findings() -> Iterator[Finding]:
     for provider in PROVIDERS.values():
         if provider.needs_key:
             yield _key(provider, environ)
+    yield from _trusted()
     yield from _suite(environ)
 
 
@@ -72,8 +77,35 @@ def _extra(what: str, module: str, extra: str) -> Finding:
 def _key(provider: Provider, environ: Mapping[str, str]) -> Finding:
     for name in provider.key_names:
         if environ.get(name):
-            return name, "ok", "set"
+            return name, "ok", f"set in {place_of(environ, name) or 'the environment'}"
     return provider.key_names[0], "absent", f"not set (needed for {provider.name} only)"
+
+
+def _trusted() -> Iterator[Finding]:
+    hosts = TrustedHosts()
+    try:
+        names = hosts.hosts()
+    except EvenhandError as error:
+        yield "trusted hosts", "look", str(error)
+        return
+    if names:
+        yield "trusted hosts", "ok", f"{', '.join(names)} ({hosts.file})"
+
+
+def _passages(suite: Suite, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Where the keys of a suite's judges would go, and whether they may."""
+    for spec in suite.file.judges:
+        provider, model = split_name(spec.model)
+        passage = key_passage(provider, judge_options(suite, spec, environ), model)
+        if passage is None:
+            continue
+        try:
+            Trust(TrustedHosts(), tell=lambda line: None).check(passage)
+        except UsageError as error:
+            yield f"judge {spec.model}", "look", str(error)
+            continue
+        way = ", over plain http" if passage.is_open else ""
+        yield f"judge {spec.model}", "ok", f"{passage.key_name} goes to {passage.host}{way}"
 
 
 def _models() -> Iterator[Finding]:
@@ -92,6 +124,7 @@ def _suite(environ: dict[str, str]) -> Iterator[Finding]:
     try:
         suite = load_suite(Path(FILE), environ)
         yield "suite", "ok", f"{FILE}: {suite.file.name}"
+        yield from _passages(suite, environ)
         url = suite.store_url
         if not Path(url.partition(":")[2]).exists():
             yield "store", "absent", f"{url}: not made yet"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any, Literal, NamedTuple
 
 import click
@@ -19,13 +21,16 @@ from evenhand.cli.common import (
     tell_selection,
     where_option,
 )
-from evenhand.data.files import is_table, is_text
+from evenhand.data.files import is_csv, is_table, is_text, is_workbook
+from evenhand.data.sheet import CELL_MOST, write_sheet
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
 from evenhand.files.outputs import check_output
 from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
 from evenhand.results.pairs import fronts_of, verdict_lines
+from evenhand.results.people import people_sheet
+from evenhand.results.questions import topic_questions
 from evenhand.results.rows import (
     Selector,
     contract_objects,
@@ -35,6 +40,10 @@ from evenhand.results.rows import (
     with_pass_columns,
 )
 from evenhand.runs.recorded import Recorded
+from evenhand.unseen import visible_json
+
+IN_MEMORY = 8 * 1024 * 1024
+"""Bytes that wait to be printed before they are written to a file."""
 
 
 @click.command("export")
@@ -44,7 +53,13 @@ from evenhand.runs.recorded import Recorded
     "--output",
     required=True,
     metavar="FILE",
-    help=".jsonl .json .csv .parquet, pairs also .txt; - for stdout.",
+    help=".jsonl .json .csv .parquet .xlsx, pairs also .txt; - for stdout.",
+)
+@click.option(
+    "--people",
+    is_flag=True,
+    help="A table to read: question, answers, verdict, evidence, reasons. .xlsx always is one;"
+    " .csv so that Excel opens it rightly.",
 )
 @click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
 @click.option("--fronts", is_flag=True, help="Pairs: a row a topic with its front and pareto set.")
@@ -56,6 +71,7 @@ from evenhand.runs.recorded import Recorded
 def export_command(
     run: str,
     output: str,
+    people: bool,
     full: bool,
     fronts: bool,
     with_unit: bool,
@@ -66,31 +82,50 @@ def export_command(
 ) -> None:
     """Write the results of RUN to a file, by its ending.
 
-    Without --full: the contract's own objects of all verdicts; failures are counted on stderr.
-    Pairs go into a .txt as the verdict table, one line a pair.
+    For people, .xlsx or --people: a row per judgment with its texts, failures in words. For
+    programs, all else: the contract's own objects of all verdicts, failures counted on stderr; with
+    --full everything. Pairs go into a .txt as the verdict table, one line a pair.
+
+    \b
+    evenhand export latest -o verdicts.xlsx
+    evenhand export latest --people -o verdicts.csv
+    evenhand export latest --full -o everything.jsonl
     """
-    if full + fronts + with_unit > 1:
-        raise click.UsageError("--full, --fronts and --with-unit exclude each other")
+    people = people or is_workbook(Path(output))
+    if people + full + fronts + with_unit > 1:
+        raise click.UsageError(
+            "--people (which .xlsx is), --full, --fronts and --with-unit exclude each other"
+        )
     if output != "-":
         check_output(Path(output), force=force)
     opened, run_record = recorded(store, run, where)
     try:
         form = Form("full" if full else "fronts" if fronts else "contract", with_unit, only)
-        number = _write(output, opened, run_record, form)
         counts = run_record.counts(opened)
-        alike = 0 if full or fronts or with_unit else namesakes(opened, run_record)
+        alike = 0 if people or full or fronts or with_unit else namesakes(opened, run_record)
+        number = (_write_sheet if people else _write)(output, opened, run_record, form)
     finally:
         opened.close()
     tell_selection(run_record, stderr=True)
     if output != "-":
         click.echo(f"{number} rows written to {output}", err=True)
     left_out = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
-    if left_out and not full:
+    if left_out and not full and not people:
         click.echo(f"left out: failures {', '.join(left_out)}", err=True)
     if counts.pending:
         click.echo(f"left out: {counts.pending} pending", err=True)
     if alike:
         click.echo(f"{alike} units share the name of another: --with-unit adds their ids", err=True)
+        table = shlex.join(["evenhand", "export", run, "--people", "-o", _people_file(output)])
+        click.echo(f"a table to read: {table}", err=True)
+
+
+def _people_file(output: str) -> str:
+    """A name for a table to read beside or in the place of what was written."""
+    path = Path(output)
+    return (
+        output if is_csv(path) else str(path.with_suffix(".xlsx")) if path.suffix else "FILE.xlsx"
+    )
 
 
 class Form(NamedTuple):
@@ -115,18 +150,53 @@ def _write(output: str, store: Archive, run: Recorded, form: Form) -> int:
         rows = with_pass_columns(rows)
     if output != "-":
         return write(path, rows)
-    number = 0
-    for number, row in enumerate(rows, 1):  # noqa: B007
-        click.echo(jsontext.dump(row))
+    return _print(rows, store)
+
+
+def _print(rows: Iterator[Mapping[str, Any]], store: Archive) -> int:
+    """Print rows, however slowly they are read: the store is let go of before."""
+    with SpooledTemporaryFile(IN_MEMORY, mode="w+", encoding="utf-8", newline="") as waiting:
+        number = 0
+        for number, row in enumerate(rows, 1):  # noqa: B007
+            waiting.write(visible_json(jsontext.dump(row)) + "\n")
+        store.thaw()
+        waiting.seek(0)
+        for line in waiting:
+            click.echo(line, nl=False)
     return number
+
+
+def _write_sheet(output: str, store: Archive, run: Recorded, form: Form) -> int:
+    """Write the table for people; whatever of it had to be cut is told."""
+    path = Path(output)
+    if not is_workbook(path) and (output == "-" or not is_csv(path)):
+        raise UsageError(
+            f"{quoted(output)} is no table for people", advice="Write .xlsx, or .csv with --people."
+        )
+    written = write_sheet(path, people_sheet(store, run, _selector(run, form)))
+    if written.cut:
+        click.echo(
+            f"{written.cut} texts are longer than a cell of a workbook holds ({CELL_MOST:,}"
+            " characters) and were cut: a .csv with --people has them whole",
+            err=True,
+        )
+    return written.rows
+
+
+def _selector(run: Recorded, form: Form) -> Selector:
+    return selector(run, form.only) if form.only else lambda judgment: True
 
 
 def _rows(store: Archive, run: Recorded, form: Form) -> Iterator[Mapping[str, Any]]:
     if form.rows == "fronts":
         _only_pairs(run, "a front")
         topics = fronts_of(store, run, run.rule)
-        return ({"pair_id": topic, **asdict(front)} for topic, front in topics.items())
-    is_wanted: Selector = selector(run, form.only) if form.only else lambda judgment: True
+        questions = topic_questions(run.kind, store, run.scope)
+        return (
+            {"pair_id": topic, **asdict(front), "topic": questions[topic]}
+            for topic, front in topics.items()
+        )
+    is_wanted = _selector(run, form)
     if form.rows == "full":
         return full_rows(store, run, is_wanted)
     return contract_objects(store, run, is_wanted, with_unit=form.with_unit)

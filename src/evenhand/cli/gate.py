@@ -85,7 +85,7 @@ def gate_command(
 ) -> int:
     """May this ship? Hold RUN to conditions; the exit code tells.
 
-    0: all are met (better). 1: one is not (worse). 7: not enough evidence. A mean or a rate is met
+    0: all are met (passed). 1: one is not (failed). 7: not enough evidence. A mean or a rate is met
     or not by its interval, never by itself. Every condition can also stand in the suite, under
     [gate]; flags beat it.
 
@@ -96,7 +96,7 @@ def gate_command(
     """
     if report:
         check_output(report, force=force)
-    opened, run_record = recorded(store, run, where)
+    opened, run_record = recorded(store, run, where, asks_suite=True)
     try:
         conditions, rule = conditions_of(run_record, flags)
         chance = run_record.manifest.judging.seed if seed is None else seed

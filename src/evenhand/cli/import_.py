@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from evenhand.cli.common import (
     json_option,
+    mapped_columns,
     notice,
     print_json,
     store_at,
@@ -21,12 +23,13 @@ from evenhand.cli.common import (
     wait,
 )
 from evenhand.data.foreign import LAYOUTS
-from evenhand.measures import Rule
-from evenhand.report.terminal.tables import console, cut, safe
+from evenhand.data.foreign.shaping import Shaping, read_values, read_wide
+from evenhand.errors import quoted
+from evenhand.measures import Rule, Unreadable
+from evenhand.report.terminal.tables import console, counted, cut, safe
 from evenhand.runs.imports import Imported, Options, import_files
-from evenhand.runs.imports.labels import KIND as LABELS
 from evenhand.runs.imports.labels import KnownPairs
-from evenhand.runs.recorded import find_run
+from evenhand.runs.recorded import LABELS, find_run
 
 NAMES_SHOWN = 12
 
@@ -53,6 +56,25 @@ NAMES_SHOWN = 12
     metavar="NEW=OLD",
     help="Read the column OLD as NEW, e.g. --map unit=question_id. May be given several times.",
 )
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="COLUMN:OLD=NEW,...",
+    help="What values mean, e.g. --value winner:A=first,B=second. The usual words are known.",
+)
+@click.option(
+    "--missing",
+    multiple=True,
+    metavar="VALUE",
+    help="A winner or score that stands for none, e.g. --missing -1.",
+)
+@click.option(
+    "--wide",
+    metavar="FIELD=COLUMN,COLUMN",
+    help="Columns that each hold what was said under one judge, dimension, model, ...; pass=C1,C2:"
+    " the two orders.",
+)
 @click.option("--name", help="The run's name. Default: that of the first file.")
 @click.option("--judge", metavar="NAME", help="Who judged, where the rows do not say.")
 @click.option(
@@ -68,6 +90,13 @@ NAMES_SHOWN = 12
     show_default=True,
     help="Votes: what two orders that name different winners count as.",
 )
+@click.option(
+    "--on-unreadable",
+    type=click.Choice(get_args(Unreadable)),
+    default="fail",
+    show_default=True,
+    help="Votes: what an order that cannot be read makes of its judgment.",
+)
 @store_option
 @json_option
 def import_command(
@@ -75,10 +104,14 @@ def import_command(
     kind: str | None,
     labelled: str | None,
     moves: tuple[str, ...],
+    values: tuple[str, ...],
+    missing: tuple[str, ...],
+    wide: str | None,
     name: str | None,
     judge: str | None,
     key: str | None,
     on_conflict: Rule,
+    on_unreadable: Unreadable,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -89,18 +122,25 @@ def import_command(
 
     \b
     evenhand import votes.csv --kind votes
-    evenhand import labels.csv --for latest      then: evenhand agreement
+    evenhand import labels.csv --for latest      people's labels; then:
+    evenhand agreement SUITE --against labels    can the judge be trusted?
     """
     if (kind is None) == (labelled is None):
         raise click.UsageError("say either --kind or --for RUN")
     if labelled and key:
         raise click.UsageError("--key does not go with --for: the pairs are those of the run")
     options = Options(
-        columns=_columns(moves),
+        shaping=Shaping(
+            columns=mapped_columns(moves),
+            values=read_values(values),
+            missing=missing,
+            wide=read_wide(wide),
+        ),
         name=name,
         judge=judge,
         key=[part.strip() for part in (key or "").split(",") if part.strip()],
         on_conflict=on_conflict,
+        on_unreadable=on_unreadable,
         notice=notice,
     )
     opened = store_at(store, must_exist=labelled is not None)
@@ -111,63 +151,84 @@ def import_command(
         imported = wait(import_files(opened, files, kind or LABELS, options))
     finally:
         opened.close()
-    if options.known is not None and options.known.left_out:
-        left_out = _counted(options.known.left_out, "row")
-        notice(f"{left_out} about pairs that run {options.known.run} does not have: left out")
-    if sum(imported.tally.failures.values()) > imported.tally.verdicts:
-        notice("most judgments could not be read: are --kind and --map right?")
+    _warn(imported, options.known)
     if as_json:
         print_json(imported.json())
     else:
         _print(imported, store, options.known)
 
 
-def _columns(moves: tuple[str, ...]) -> dict[str, str]:
-    columns: dict[str, str] = {}
-    for move in moves:
-        new, equals, old = move.partition("=")
-        if not (new.strip() and equals and old.strip()):
-            raise click.UsageError(f"--map {move!r} is not of the form NEW=OLD")
-        columns[new.strip()] = old.strip()
-    return columns
+def _warn(imported: Imported, known: KnownPairs | None) -> None:
+    """Say on stderr what was left out, and where the files may have been misread."""
+    if known is not None and known.left_out:
+        left_out = counted(known.left_out, "row")
+        notice(f"{left_out} about pairs that run {known.run} does not have: left out")
+    if sum(imported.tally.failures.values()) > imported.tally.verdicts:
+        notice("most judgments could not be read: are --kind and --map right?")
 
 
 def _print(imported: Imported, store: str | None, known: KnownPairs | None) -> None:
     out, summary, tally = console(), imported.json(), imported.tally
     failed = sum(summary["failures"].values())
     out.print(Text(f"run {imported.run}", style="bold").append(f"  {safe(imported.name)}"))
-    counts = (_counted(tally.rows, "row"), _counted(tally.units, "unit"))
-    out.print(f"{counts[0]}: {counts[1]}, {_counted(summary['judges'], 'judge')}")
-    judgments = _counted(summary["planned"], "judgment")
-    out.print(
-        f"{_counted(tally.verdicts, 'verdict')} + {_counted(failed, 'failure')} = {judgments}"
-    )
+    counts = (counted(tally.rows, "row"), counted(tally.units, "unit"))
+    out.print(f"{counts[0]}: {counts[1]}, {counted(summary['judges'], 'judge')}")
+    judgments = counted(summary["planned"], "judgment")
+    out.print(f"{counted(tally.verdicts, 'verdict')} + {counted(failed, 'failure')} = {judgments}")
     for reason, number in summary["failures"].items():
-        reason_line = f"{number:,} x {reason}: {tally.details[reason]}"
+        first = ", for instance" if reason in tally.varied else ""
+        reason_line = f"{number:,} x {reason}{first}: {tally.details[reason]}"
         out.print(f"  {cut(reason_line, out.width - 2)}", style="yellow")
+    for line in _unreadable(imported, known):
+        out.print(line, style="yellow")
     for line in _about(imported):
-        out.print(cut(line, out.width))
+        out.print(line)
     where = store_flag(store, Path()) if store else ""
     command = f"leaderboard {imported.run}"
     if imported.shape == "scores":
-        command = f"compare {imported.run} --by FIELD"
+        command = f"compare {imported.run} --by {_compared_by(imported.key)}"
     if known is not None:
         command = f"agreement {known.run} --against {imported.run}"
     out.print(f"next: evenhand {command}{where}", soft_wrap=True)
 
 
+def _unreadable(imported: Imported, known: KnownPairs | None) -> Iterator[str]:
+    """The values that stand where a verdict belongs and are none, and how to say what they mean."""
+    counts = imported.tally.unreadable.most_common()
+    if not counts:
+        return
+    values = [f"{quoted(value)} {number:,}" for value, number in counts[:NAMES_SHOWN]]
+    more = f" and {len(counts) - NAMES_SHOWN:,} more" if len(counts) > NAMES_SHOWN else ""
+    yield f"cannot be read: {', '.join(values)}{more}"
+    column, meaning = "score", "NUMBER"
+    if imported.shape == "votes":
+        column, meaning = known.verdict_column if known else "winner", "first|second|tie"
+    # A comma ends a value there.
+    value = next((value for value, _ in counts if "," not in value), None)
+    if value is not None:
+        yield f"say what they mean: --value {quoted(f'{column}:{value}={meaning},...')}"
+
+
+def _compared_by(key: Sequence[str]) -> str:
+    """The field to compare by: the first of the key beside the unit."""
+    return next((shlex.quote(name) for name in key if name != "unit"), "FIELD")
+
+
 def _about(imported: Imported) -> list[str]:
     tally, lines = imported.tally, list[str]()
+    if tally.spelled:
+        meanings = [f"{safe(a)} as {b} ({n:,})" for (a, b), n in tally.spelled.most_common()]
+        lines.append(f"read as usual: {', '.join(meanings[:NAMES_SHOWN])} (else: --value)")
     if imported.shape == "votes":
         outcomes = ", ".join(f"{number:,} {how}" for how, number in sorted(tally.settled.items()))
         lines.append(f"settled: {outcomes or 'none'}; a conflict counts as {imported.on_conflict}")
-        lines.append(f"{_counted(len(tally.candidates), 'candidate')}: {_some(tally.candidates)}")
+        lines.append(f"{counted(len(tally.candidates), 'candidate')}: {_some(tally.candidates)}")
     what = "criteria" if imported.shape == "votes" else "dimensions"
     if tally.names:
         lines.append(f"{what}: {_some(tally.names)}")
     if tally.missing:
         counts = ", ".join(f"{safe(name)} {n:,}" for name, n in tally.missing.most_common())
-        lines.append(f"scores missing from judgments that have others: {counts}")
+        lines.append(f"scores missing or unreadable in judgments that have others: {counts}")
     if tally.quotes:
         lines.append(f"quotes found in the answers: {tally.quotes_found:,} of {tally.quotes:,}")
     if max(tally.repeats, default=0) > 1:
@@ -179,14 +240,10 @@ def _about(imported: Imported) -> list[str]:
 def _differing(differs: Counter[str]) -> Iterator[str]:
     """Where rows of one unit say different things about it."""
     for name, number in differs.most_common(NAMES_SHOWN):
-        differ = f"{_counted(number, 'row')} {'differs' if number == 1 else 'differ'}"
+        differ = f"{counted(number, 'row')} {'differs' if number == 1 else 'differ'}"
         yield f"{safe(name)}: taken from the first row of a unit, {differ}"
     if len(differs) > NAMES_SHOWN:
         yield f"and {len(differs) - NAMES_SHOWN} more such columns: --json"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _some(names: list[str]) -> str:

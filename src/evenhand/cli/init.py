@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from evenhand.cli.common import shown_line
+from evenhand.cli.common import mapped_columns
+from evenhand.data.files import is_data_file
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.folders import is_within
 from evenhand.judges import first_judge, split_name
+from evenhand.judges.environment import environment
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import LANGUAGES
-from evenhand.runs.prepare import environment
+
+if TYPE_CHECKING:
+    from evenhand.files.drafts import Draft
 
 
 @click.command("init")
@@ -28,7 +33,14 @@ from evenhand.runs.prepare import environment
     "tables",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Your own table in place of example data.",
+    help="Your own table in place of example data; several times: a file per variant.",
+)
+@click.option(
+    "--map",
+    "moves",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Which column a field is, where it is not found by its name, e.g. question=Фраза.",
 )
 @click.option("--judge", metavar="MODEL", help="Who judges; else the judge whose key is set.")
 @click.option("--yes", is_flag=True, help="Fetch the embedded model without asking.")
@@ -37,6 +49,7 @@ def init_command(
     protocol: str | None,
     language: str | None,
     tables: tuple[Path, ...],
+    moves: tuple[str, ...],
     judge: str | None,
     yes: bool,
 ) -> None:
@@ -47,21 +60,28 @@ def init_command(
     \b
     evenhand init my-suite                      example data
     evenhand init --data answers.csv            your table, with a first rubric
+    evenhand init --data v1.csv --data v2.csv   a file per variant
     """
     judge = judge or first_judge(environment(directory if directory.is_dir() else None))
     provider, _ = split_name(judge)
-    if len(tables) > 1:
-        raise UsageError(
-            f"--data is given {len(tables)} times",
-            advice="Begin with one of the files; then list all in evenhand.toml, such as"
-            f' data = [{{ file = "{tables[0].name}", prompt_variant = "v1" }},'
-            f' {{ file = "{tables[1].name}", prompt_variant = "v2" }}].',
+    if tables:
+        if len({path.name for path in tables}) < len(tables):
+            raise UsageError(
+                "--data names two files of the same name", advice="A suite lies beside its files."
+            )
+        from evenhand.files.drafts import draft_suite
+
+        draft = draft_suite(
+            tables,
+            directory,
+            mapped_columns(moves),
+            protocol=protocol,
+            language=language,
+            judge=judge,
         )
-    data = tables[0] if tables else None
-    if data is None:
-        _write(directory, example_files(protocol or "rubric", language or "en", judge))
+        _write_for(directory, tables, draft)
     else:
-        _write_for(directory, data, protocol, language, judge)
+        _write_example(directory, protocol or "rubric", language or "en", judge)
     click.echo(f"\nJudge: {judge}")
     if provider.name == "embedded":
         _offer_model(judge, yes)
@@ -70,37 +90,57 @@ def init_command(
     click.echo(f"       evenhand run{place}")
 
 
-def _write_for(
-    directory: Path, data: Path, protocol: str | None, language: str | None, judge: str
-) -> None:
-    from evenhand.files.drafts import draft_suite
+def _write_example(directory: Path, protocol: str, language: str, judge: str) -> None:
+    from evenhand.files.drafts import free_name
 
-    draft = draft_suite(data, protocol=protocol, language=language, judge=judge)
-    copy = None if is_within(data, directory) and data.parent.samefile(directory) else data
-    _write(directory, draft.files, copy)
+    rubric = KINDS[protocol].example.rubric
+    name = free_name(rubric, directory) if rubric else None
+    _write(directory, example_files(protocol, language, judge, rubric=name))
+    if rubric and name != rubric:
+        click.echo(f"\n{directory / rubric} is yours and stays: the example has its own, {name}.")
+
+
+def _write_for(directory: Path, tables: Sequence[Path], draft: Draft) -> None:
+    """Write a suite for tables beside copies of them, and say what was understood."""
+    copies = [
+        path
+        for path in tables
+        if not (is_within(path, directory) and path.parent.samefile(directory))
+    ]
+    _write(directory, draft.files, copies)
     click.echo()
     for line in draft.understood:
-        click.echo(shown_line(line))
-    if "rubric.json" in draft.files or "rubric.md" in draft.files:
-        name = next(name for name in draft.files if name.startswith("rubric."))
-        click.echo(f"\nThe rubric is a beginning: say in {directory / name} what matters to you.")
+        click.echo(line)
+    if draft.first_rubric:
+        path = directory / draft.first_rubric
+        click.echo(f"\nThe rubric is a beginning: say in {path} what matters to you.")
 
 
-def _write(directory: Path, files: Mapping[str, str], copy: Path | None = None) -> None:
-    """Write the files, and a copy of a data file that lies elsewhere; nothing is overwritten."""
-    for name in [*files, *([copy.name] if copy else [])]:
+def _write(directory: Path, files: Mapping[str, str], copies: Sequence[Path] = ()) -> None:
+    """Write the files, and copies of data files that lie elsewhere; nothing is overwritten."""
+    for name in [*files, *(path.name for path in copies)]:
         if (directory / name).exists():
             raise UsageError(
-                f"{directory / name} is there already",
-                advice="Name another folder: evenhand init my-suite",
+                f"{directory / name} is there already", advice=_instead(directory, name, copies)
             )
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")
         click.echo(f"{directory / name}")
-    if copy:
-        shutil.copyfile(copy, directory / copy.name)
-        click.echo(f"{directory / copy.name}  (a copy: a suite reads what lies in its folder)")
+    for path in copies:
+        shutil.copyfile(path, directory / path.name)
+        click.echo(f"{directory / path.name}  (a copy: a suite reads what lies in its folder)")
+
+
+def _instead(directory: Path, name: str, copies: Sequence[Path]) -> str:
+    """What to do where a file of the suite would overwrite one."""
+    elsewhere = "Name another folder: evenhand init my-suite"
+    if copies:
+        return f"{elsewhere} {' '.join(f'--data {path}' for path in copies)}"
+    if not is_data_file(Path(name)):
+        return elsewhere
+    place = "" if directory == Path() else f" {directory}"
+    return f"To judge it: evenhand init{place} --data {directory / name}"
 
 
 def _offer_model(judge: str, yes: bool) -> None:

@@ -83,14 +83,14 @@ def leaderboard_command(
     if as_json:
         print_json(about_run(run_record) | board.json())
         return
-    from evenhand.report.terminal.answer import criteria_line
     from evenhand.report.terminal.leaderboard import leaderboard_lines
-    from evenhand.results.report import names_of
+    from evenhand.report.terminal.pairs import criteria_line
+    from evenhand.results.names import names_of
 
     tell_selection(run_record)
     out = console()
     for line in leaderboard_lines(board):
         out.print(line)
     if board.criteria:
-        for line in criteria_line(names_of(run_record, "en")):
+        for line in criteria_line(names_of(run_record)):
             out.print(line)

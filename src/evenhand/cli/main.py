@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from errno import ENAMETOOLONG
 from importlib import import_module
 
 import click
 
-from evenhand.errors import EvenhandError, nearest
+from evenhand.cli.streams import lasting_streams, lost_output
+from evenhand.errors import EvenhandError, UsageError, nearest, quoted
+from evenhand.report.terminal.stream import guarded_streams
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Judge bundled examples with the embedded judge."),
@@ -82,6 +84,17 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and leave with the exit code that the error tree gives."""
+    lasting_streams()
+    with guarded_streams():
+        code = _exit_code()
+    if fault := lost_output():
+        click.echo(f"evenhand: what was to be printed is lost: {fault.strerror}", err=True)
+        code = code or UsageError.exit_code
+    sys.exit(code)
+
+
+def _exit_code() -> int:
+    """Run the command line; the exit code that the error tree gives."""
     try:
         code = cli.main(prog_name="evenhand", standalone_mode=False)
     except click.exceptions.Abort:
@@ -94,13 +107,12 @@ def main() -> None:
         code = error.exit_code
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except Exception:
-        _report_bug()
-        code = 70
-    sys.exit(code if isinstance(code, int) else 0)
+    except UnicodeEncodeError as error:
+        click.echo(f"evenhand: {_unwritable(error)}", err=True)
+        code = UsageError.exit_code
+    except Exception as error:
+        code = _unexpected(error)
+    return code if isinstance(code, int) else 0
 
 
 _OTHER_NAMES = {
@@ -130,6 +142,25 @@ def _meant(error: click.NoSuchOption) -> click.NoSuchOption:
         return error
     message = f"No such option {error.option_name!r}. Did you mean {meant!r}?"
     return click.NoSuchOption(error.option_name, message, ctx=error.ctx)
+
+
+def _unwritable(error: UnicodeEncodeError) -> UsageError:
+    """What to say of a text that cannot be written: what comes from files is refused where it is
+    read, so that it is the name of a file or folder."""
+    part = error.object[max(0, error.start - 40) : error.end + 40]
+    return UsageError(
+        f"the name {quoted(part)} cannot be written in {error.encoding}",
+        advice="Rename the file or folder; or, where it is well named, set LC_ALL=C.UTF-8.",
+    )
+
+
+def _unexpected(error: Exception) -> int:
+    """Tell of an error that nobody raised on purpose; the exit code."""
+    if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
+        click.echo(f"evenhand: the name {quoted(error.filename)} is too long for a file", err=True)
+        return UsageError.exit_code
+    _report_bug()
+    return 70
 
 
 def _report_bug() -> None:

@@ -8,6 +8,7 @@ import click
 
 from evenhand.cli.common import json_option, print_json
 from evenhand.judges.embedded import fetch, models
+from evenhand.report.terminal.stream import unguarded
 
 
 @click.group("models", invoke_without_command=True)
@@ -55,6 +56,8 @@ def get_model(name: str) -> None:
         click.echo(f"{model.name} is here: {models.find(name)}", err=True)
         return
     click.echo(f"{model.name}: {model.notice}", err=True)
-    with click.progressbar(length=model.download, label=model.name, file=sys.stderr) as bar:
+    with click.progressbar(
+        length=model.download, label=model.name, file=unguarded(sys.stderr)
+    ) as bar:
         path = fetch.get(name, lambda done, _: bar.update(done - bar.pos))
     click.echo(f"verified and kept at {path}", err=True)

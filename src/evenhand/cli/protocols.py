@@ -26,6 +26,7 @@ from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
+from evenhand.report.terminal.tables import console
 
 
 @click.group("protocols", invoke_without_command=True)
@@ -74,7 +75,7 @@ def show_command(
         click.echo(protocol.texts[file])
         return
     for message in _opening(protocol, language, "compact" if compact else "full"):
-        click.secho(f"{message.role}:", bold=True)
+        console().print(f"{message.role}:", style="bold")
         click.echo(message.content)
 
 

@@ -65,7 +65,7 @@ def report_command(
 
     options = ReportOptions(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
     check_output(Path(output), force=force)
-    opened, run_record = recorded(store, run, where)
+    opened, run_record = recorded(store, run, where, asks_suite=True)
     try:
         size = write_report(Path(output), opened, run_record, options)
     finally:

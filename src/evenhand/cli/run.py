@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.console import Console
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
+from evenhand.cli.trust import trust_option, users_trust
 from evenhand.cli.views import run_figures, run_json
 from evenhand.cli.watch import Watcher
-from evenhand.errors import StoppedEarly, StoreError, UsageError
+from evenhand.errors import StoppedEarly, StoreError, UsageError, quoted
+from evenhand.judges import split_name
+from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Changes, Store
 from evenhand.report.terminal.sequential import decision_text
-from evenhand.report.terminal.tables import console, outcome_lines, safe
+from evenhand.report.terminal.tables import console, counted, money, outcome_lines, safe
 from evenhand.results.rows import failure_details
+from evenhand.runs.differences import with_tables
 from evenhand.runs.forecast import forecast
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.plan import Plan
-from evenhand.runs.prepare import environment, prepare
-from evenhand.runs.recorded import find_run
+from evenhand.runs.prepare import prepare
+from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_archive, open_store
 from evenhand.suite import FILE, load_suite
 
 if TYPE_CHECKING:
     from evenhand.report.html.build import Report
 
-WHOLE_DOLLARS = 10
+ANSWER_AT_ONCE = 20_000
+"""From more verdicts the answer takes seconds, so it is announced."""
 
 
 @click.command("run")
@@ -38,6 +45,7 @@ WHOLE_DOLLARS = 10
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and price range; send nothing.")
 @click.option("--store", metavar="URL", help="Keep the results here, e.g. sqlite:evenhand.db.")
 @click.option("--allow-outside", is_flag=True, help="Read files outside of the suite's folder too.")
+@trust_option
 @click.option("--retry-failures", is_flag=True, help="Judge failed units again, whatever failed.")
 @click.option(
     "--until-decided/--to-the-end",
@@ -53,6 +61,7 @@ def run_command(
     dry_run: bool,
     store: str | None,
     allow_outside: bool,
+    trusted: Sequence[str],
     retry_failures: bool,
     until_decided: bool | None,
     as_json: bool,
@@ -77,14 +86,14 @@ def run_command(
     if judges:
         overrides["judges"] = judge_overrides(suite, environ, judges)
     loaded = load_suite(suite, environ, overrides, allow_outside=allow_outside)
-    plan = prepare(loaded, environ, notice)
+    plan = prepare(loaded, environ, notice, trust=users_trust(trusted))
     url, place = plan.suite.store_url, Path() if store else folder
     if dry_run:
         return _dry(plan, url, place, limit, retry_failures, as_json)
     opened = open_store(url, place)
     try:
         summary = _judge(plan, opened, limit, retry_failures)
-        _print(summary, plan, opened.archive, store_flag(url, place), as_json)
+        _print(summary, plan, opened.archive, _way(url, place), as_json)
     finally:
         opened.close()
     return _exit_code(summary, plan, store_flag(url, place))
@@ -122,6 +131,8 @@ def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
         return summary.stopped.exit_code
     if summary.is_barren:
         return _nothing_judged(summary, flag)
+    if summary.tally.silent:
+        return _silent_judges(summary.tally.silent, summary.run, flag)
     most = plan.suite.file.limits.max_failure_rate
     if most is None or summary.failure_rate <= most:
         return 0
@@ -148,7 +159,30 @@ def _nothing_judged(summary: Summary, flag: str) -> int:
     return StoppedEarly.exit_code if summary.is_resumable else 1
 
 
-def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: bool) -> None:
+def _silent_judges(silent: Mapping[str, str], run: str, flag: str) -> int:
+    """Where others judged, and these gave no answer to any of their calls."""
+    for judge, loss in silent.items():
+        click.echo(f"evenhand: {quoted(judge)} gave no answer to any call: {loss}", err=True)
+    click.echo(f"  See why: evenhand show {run}{flag}; then try again: the same command", err=True)
+    return StoppedEarly.exit_code
+
+
+class _Way(NamedTuple):
+    """How the next commands find the store: in the folder to go to first, or by a flag."""
+
+    folder: str
+    flag: str
+
+
+def _way(url: str, place: Path) -> _Way:
+    """The way to a store. That of a suite elsewhere is found by every command in its folder."""
+    flag = store_flag(url, place)
+    if flag and (place / FILE).exists() and not place.samefile(Path()):
+        return _Way(str(place), "")
+    return _Way("", flag)
+
+
+def _print(summary: Summary, plan: Plan, store: Archive, way: _Way, as_json: bool) -> None:
     if as_json:
         figures = run_json(plan.kind, store, summary.scope, plan.judge_groups)
         print_json(summary.json() | figures)
@@ -158,29 +192,37 @@ def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: boo
     details = failure_details(store, scope, plan.kind) if counts.failures else {}
     out.print(outcome_lines(summary.json(), details, out.width))
     out.print()
-    for part in run_figures(plan.kind, store, scope, plan.judge_groups):
+    recorded = find_run(store, summary.run)
+    for part in run_figures(store, recorded, scope, is_ranked=summary.decided is None):
         out.print(part)
     if summary.decided is not None:
         out.print(f"\n{decision_text(summary.decided)}")
     for caveat in sorted({seat.judge.caveat for seat in plan.seats} - {""}):
         out.print(f"\nNote: {caveat}")
-    report = _answer(out, summary, store) if counts.verdicts else None
+    report = _answer(out, summary, plan, recorded, store) if counts.verdicts else None
     if counts.verdicts or counts.failures:
         out.print()
+        if way.folder:
+            out.print(f"{'Go there:':13} cd {shlex.quote(way.folder)}", soft_wrap=True)
         for label, command in _next_commands(summary.run, report):
-            out.print(f"{label:13} evenhand {command}{flag}", soft_wrap=True)
+            line = f"{label:13} evenhand {command}{way.flag}{_to_install(command)}"
+            out.print(line, soft_wrap=True, markup=False)
 
 
-def _answer(out: Console, summary: Summary, store: Archive) -> Report | None:
+def _answer(
+    out: Console, summary: Summary, plan: Plan, run: Recorded, store: Archive
+) -> Report | None:
     """Print what the run says, unless it stopped early, which was told; a question of the suite
     that its data cannot answer is told and does no harm."""
     # They need numpy, which other ends of this command do without.
     from evenhand.report.terminal.answer import report_lines
     from evenhand.results.report import ReportOptions, make_report
 
-    options = ReportOptions(language="en", summary=True)
+    options = ReportOptions(language="en", answer_only=True)
+    if summary.counts.verdicts > ANSWER_AT_ONCE:
+        notice(f"evenhand: computing the answer from {summary.counts.verdicts:,} verdicts ...")
     try:
-        report = make_report(store, find_run(store, summary.run), options)
+        report = make_report(store, with_tables(run, plan.suite), options)
     except UsageError as error:
         notice(f"evenhand: {error}")
         return None
@@ -202,7 +244,22 @@ def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]
         yield "Compare:", f"compare {run}"
     yield "Report:", f"report {run} -o report.html"
     yield "In a browser:", "view"
-    yield "Take it away:", f"export {run} -o out.jsonl"
+    yield "As a table:", f"export {run} --people -o verdicts.csv"
+
+
+_PACKAGES = {
+    "report": ("altair", "jinja2", "vl_convert"),
+    "view": ("fastapi", "jinja2", "uvicorn"),
+}
+"""What commands need that not everybody installs; the extra is called like the command."""
+
+
+def _to_install(command: str) -> str:
+    """What to do before a command can be used; empty where nothing is missing."""
+    name = command.partition(" ")[0]
+    if all(find_spec(package) for package in _PACKAGES.get(name, ())):
+        return ""
+    return f'  (first: pip install "evenhand[{name}]")'
 
 
 def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str:
@@ -246,6 +303,9 @@ def _dry(
         _print_forecast(plan, ahead.json())
     for message in lacking:
         notice(f"evenhand: {message}")
+    for seat in plan.seats:
+        if split_name(seat.spec.model)[0].runs_code:
+            notice(f"The code of {seat.spec.model} was not run; without --dry-run it is.")
     return 0
 
 
@@ -255,10 +315,11 @@ def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
     rounds = " and later round" if plan.judging.rounds > 1 else ""
     click.echo(f"run {forecast['run']}: nothing was sent")
     click.echo(
-        f"{forecast['planned']:,} judgments planned, {forecast['done']:,} of them done{left_out}"
+        f"{counted(forecast['planned'], 'judgment')} planned,"
+        f" {forecast['done']:,} of them done{left_out}"
     )
-    click.echo(f"{forecast['cached']:,} calls in the ledger")
-    sure = f"{calls['least']:,} calls to send, at most"
+    click.echo(f"{counted(forecast['cached'], 'call')} in the ledger")
+    sure = f"{counted(calls['least'], 'call')} to send, at most"
     start = "as many calls as it takes to decide, at most" if forecast["until_decided"] else sure
     click.echo(f"{start} {calls['most']:,} with every re-ask{rounds}")
     click.echo(
@@ -280,10 +341,3 @@ def price_line(price: Mapping[str, float | None], *, is_open: bool = False) -> s
         limit, likely = f"{money(budget)}, your budget", min(likely, budget)
     about = f"up to {money(likely)}" if is_open else f"about {money(likely)}"
     return f"{about} (at most {limit})"
-
-
-def money(dollars: float) -> str:
-    """Dollars in as many digits as a person reads: whole ones from ten on, cents below."""
-    if dollars >= WHOLE_DOLLARS:
-        return f"${dollars:,.0f}"
-    return f"${dollars:.2f}" if dollars >= 1 or not dollars else f"${dollars:.2g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -25,15 +25,20 @@ from evenhand.cli.common import (
 from evenhand.cli.views import run_figures, run_json, unit_lines, verdict_line
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment, Verdict
-from evenhand.ledger.ports import Archive
+from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.report.html.units import JudgedRow
-from evenhand.report.terminal.tables import console, cut, safe, table
+from evenhand.report.terminal.grid import Legend, table
+from evenhand.report.terminal.pairs import criteria_line
+from evenhand.report.terminal.tables import console, counted, cut, failure_line, safe
+from evenhand.results.names import names_of
 from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import judged_pairs
-from evenhand.results.rows import full_name, full_rows, judged_row, selector
+from evenhand.results.questions import is_hash_of, question_of
+from evenhand.results.rows import asked_row, full_name, full_rows, selector
 from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
+from evenhand.storedtext import stored_object
 
 
 @click.command("runs")
@@ -43,6 +48,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
     """List the runs in the store, the one started last first."""
     opened = archive_at(store)
     try:
+        opened.freeze()
         rows = [_overview(opened, recorded_run(opened, row)) for row in opened.runs()]
     finally:
         opened.close()
@@ -50,7 +56,9 @@ def runs_command(store: str | None, as_json: bool) -> None:
         print_json({"runs": rows})
         return
     listing = table(
-        "run", "name", "verdicts", "failed", "pending", "cost", "started", right=(2, 3, 4)
+        *("run", "name", "verdicts", "failed", "pending", "cost", "started"),
+        right=(2, 3, 4),
+        whole=(0, 5, 6),
     )
     for row in rows:
         failed = sum(row["failures"].values())
@@ -58,8 +66,6 @@ def runs_command(store: str | None, as_json: bool) -> None:
         counted = [str(row["verdicts"]), str(failed), str(row["pending"])]
         started = row["started"][5:16].replace("T", " ")
         listing.add_row(row["run"], safe(row["name"]), *counted, cost, started)
-    for index in (0, 6):
-        listing.columns[index].no_wrap = True
     console().print(listing)
 
 
@@ -108,30 +114,39 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
         return
     tell_selection(run)
     out = console()
-    for key in ("run", "name", "protocol", "protocol_version", "language", "seed", "started"):
-        out.print(f"{key:17} {safe(about[key])}")
-    if about["prompt"]:
-        out.print(f"{'prompt':17} {safe(about['prompt'])} {about['protocol_version']}")
-    out.print(f"{'judges':17} {_judges(about['judges'])}")
-    if about["imported"]:
-        files = ", ".join(map(safe, about["imported"]["files"]))
-        out.print(f"{'imported':17} {about['imported']['kind']}: {files}")
-    if about["settled_from"]:
-        out.print(f"{'settled from':17} {about['settled_from']}")
-        for change in run.rule_changes:
-            out.print(f"{'':17} {safe(change)}")
-    failed = sum(about["failures"].values())
-    left_out = f"; {about['left_out']} left out" if about["left_out"] else ""
-    out.print(
-        f"{'planned':17} {about['planned']} = {about['verdicts']} verdicts"
-        f" + {failed} failures + {about['pending']} pending{left_out}\n"
-    )
-    for part in run_figures(run.kind, store, scope, run.judge_groups, run.rule):
+    out.print(Legend(_about(about, run)))
+    out.print()
+    for part in run_figures(store, run, scope):
         out.print(part)
     out.print()
     _print_units(out, store, run)
     for caveat in sorted({judge.caveat for judge in run.judges} - {""}):
         out.print(f"\nNote: {caveat}")
+
+
+def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]:
+    """What a run is, each as a name and what is said of it."""
+    for key in ("run", "name", "protocol", "protocol_version", "language", "seed"):
+        yield key, str(about[key])
+    yield "started", f"{about['started'][:16].replace('T', ' ')} UTC"
+    if about["prompt"]:
+        yield "prompt", f"{about['prompt']} {about['protocol_version']}"
+    yield "judges", _judges(about["judges"])
+    if about["imported"]:
+        files = ", ".join(about["imported"]["files"])
+        yield "imported", f"{about['imported']['kind']}: {files}"
+    if about["settled_from"]:
+        yield "settled from", about["settled_from"]
+        for change in run.rule_changes:
+            yield "", str(change)
+    failed = sum(about["failures"].values())
+    left_out = f"; {about['left_out']} left out" if about["left_out"] else ""
+    yield (
+        "planned",
+        f"{about['planned']:,} = {counted(about['verdicts'], 'verdict')}"
+        f" + {counted(failed, 'failure')}"
+        f" + {about['pending']:,} pending{left_out}",
+    )
 
 
 def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
@@ -146,46 +161,60 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
         judgment = run.judgment(stored)
         if is_wanted(judgment):
             notes = (judgment.output or {}).get("notes") or " ".join(judgment.flags)
-            rows.add_row(safe(unit.id), _result(run, unit.body, judgment), safe(notes))
-    console().print(rows if rows.rows else f"run {run.id} has none: {only}")
+            rows.add_row(cut(unit.id, ID_SHOWN), _result(run, unit.body, judgment), safe(notes))
+    console().print(rows if rows.count else f"run {run.id} has none: {only}")
 
 
 UNITS_SHOWN = 50
 JUDGES_SHOWN = 20
+QUESTION_SHOWN = 40
+ID_SHOWN = 60
+RESULT_SHOWN = 100
+"""Columns of a terminal for why a unit of a list has no verdict."""
 
 
 def _judges(names: Sequence[str]) -> str:
     more = f" and {len(names) - JUDGES_SHOWN} more" if len(names) > JUDGES_SHOWN else ""
-    return ", ".join(map(safe, names[:JUDGES_SHOWN])) + more
+    return ", ".join(names[:JUDGES_SHOWN]) + more
 
 
 def _print_units(out: Console, store: Archive, run: Recorded) -> None:
     judgments = store.judgments(run.scope)
     several = run.judgments_per_unit > 1
-    rows = table("unit", *(["judge"] if several else []), "result", "flags")
+    rows = table("unit", "question", *(["judge"] if several else []), "result", "flags")
     for unit, stored in islice(judgments, UNITS_SHOWN):
         judge = full_name(run, stored) + (f" #{stored.repeat}" if stored.repeat else "")
         judgment = run.judgment(stored)
         flags = [flag for flag in judgment.flags if flag != "not_validated"]
         by = [safe(judge)] if several else []
         result = _result(run, unit.body, judgment)
-        rows.add_row(safe(unit.id), *by, result, safe(" ".join(flags)))
-    if rows.rows:
+        rows.add_row(
+            cut(unit.id, ID_SHOWN), _question(run, unit), *by, result, safe(" ".join(flags))
+        )
+    if rows.count:
         out.print(rows)
     if next(judgments, None):
-        all_of_them = f"evenhand export {run.row.id} --full -o out.csv"
+        all_of_them = f"evenhand export {run.row.id} --people -o verdicts.csv"
         out.print(f"the first {UNITS_SHOWN}; all of them: {all_of_them}", soft_wrap=True)
+
+
+def _question(run: Recorded, unit: StoredUnit) -> str:
+    """How the question of a unit begins, where its id is a hash that says nothing."""
+    question = question_of(run.kind.shown(unit.body, []).unit)
+    return cut(question, QUESTION_SHOWN) if is_hash_of(unit.id, question) else ""
 
 
 def _result(run: Recorded, body: str, judgment: Judgment) -> Text:
     if isinstance(judgment, Verdict):
         return verdict_line(run.kind, body, judgment)
-    text = _no_verdict(judgment.status, judgment.reason, judgment.detail)
-    return Text(cut(text, 200), style="yellow", no_wrap=True, overflow="ellipsis")
+    return Text(_no_verdict(judgment), style="yellow")
 
 
-def _no_verdict(status: str, reason: str | None, detail: str) -> str:
-    return f"failed: {reason}: {detail}" if status == "failure" else f"left out: {detail}"
+def _no_verdict(judgment: Judgment, width: int = RESULT_SHOWN) -> str:
+    """Why there is no verdict, on a line of `width`."""
+    if judgment.reason is None:
+        return cut(f"left out: {judgment.detail}", width)
+    return failure_line(f"failed: {judgment.reason}", judgment.reason, judgment.detail, width)
 
 
 def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
@@ -193,12 +222,12 @@ def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
     if not judged:
         unit = _unit_with(store, run, unit)
         judged = list(store.judgments(run.scope, unit))
-    rows = [judged_row(run, *judged_unit) for judged_unit in judged]
+    rows = [asked_row(run, *judged_unit) for judged_unit in judged]
     traces = [wait(exchanges(run, store, *judged_unit)) for judged_unit in judged]
     if as_json:
         print_json(
             {
-                "unit": load_unit(judged[0][0].body),
+                "unit": stored_object(judged[0][0].body, "a unit"),
                 "judgments": [
                     judged_unit.row | {"exchanges": [exchange.json() for exchange in trace]}
                     for judged_unit, trace in zip(rows, traces, strict=True)
@@ -232,12 +261,6 @@ def _unit_with(store: Archive, run: Recorded, part: str) -> str:
     )
 
 
-def load_unit(body: str) -> Any:
-    from evenhand import jsontext
-
-    return jsontext.parse(body)
-
-
 def _print_judgment(
     out: Console, run: Recorded, body: str, judged: JudgedRow, trace: list[Exchange]
 ) -> None:
@@ -247,9 +270,12 @@ def _print_judgment(
     # Of what was judged elsewhere there may be no texts to tell units apart by.
     for part in unit_lines(run.kind, body, judged.judgment, with_about=run.imported):
         out.print(part)
+    if run.has_votes and judged.judgment.passes:
+        for part in criteria_line(names_of(run)):
+            out.print(part)
     if row["output"] is None:
-        text = _no_verdict(row["status"], row["reason"], row["detail"])
-        out.print(Text(safe(text), style="yellow"))
+        everything = 20 + 2 * len(judged.judgment.detail)
+        out.print(Text(_no_verdict(judged.judgment, everything), style="yellow"))
     for name in ("fixes", "flags"):
         if row[name]:
             out.print(f"{name}: {', '.join(_named(entry) for entry in row[name])}")

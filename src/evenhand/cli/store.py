@@ -16,8 +16,8 @@ def store_command() -> None:
 @store_option
 @json_option
 def verify_command(store: str | None, as_json: bool) -> int:
-    """Check the file, every text, unit and reply against its digest, every run against its units,
-    every judgment against its calls."""
+    """Check the file, every text, unit, call, judgment and run against its digest, every run
+    against its units, every judgment against its calls."""
     opened = archive_at(store)
     try:
         wrong = opened.verify()

@@ -14,23 +14,35 @@ from evenhand.kinds.kind import Kind, Voting
 from evenhand.ledger.ports import Archive, Scope
 from evenhand.measures import Rule
 from evenhand.report.terminal.blocks import line, rendered
-from evenhand.report.terminal.pairs import pair_tables
+from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
+from evenhand.results.names import names_of
 from evenhand.results.pairs import figures_of_pairs
+from evenhand.results.questions import is_hash_of, topic_questions
 from evenhand.results.rows import verdicts_of
+from evenhand.runs.recorded import Recorded
 
 
 def run_figures(
-    kind: Kind,
-    store: Archive,
-    scope: Scope,
-    judge_groups: Sequence[JudgeGroup],
-    rule: Rule = "uncertain",
+    store: Archive, run: Recorded, scope: Scope, *, is_ranked: bool = False
 ) -> Iterator[RenderableType]:
-    """What the judgments of a scope come to."""
-    measure = kind.measure
-    if isinstance(measure, Voting):
-        return pair_tables(figures_of_pairs(kind, store, scope, judge_groups, rule))
-    return rendered(measure.summary(verdicts_of(kind, store, scope)).blocks)
+    """What the judgments of a scope of a run come to; `is_ranked` where a ranked table says how the
+    candidates fared."""
+    kind, measure = run.kind, run.kind.measure
+    if not isinstance(measure, Voting):
+        yield from rendered(measure.summary(verdicts_of(kind, store, scope)).blocks)
+        return
+    figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
+    has_fronts = any(len(sets.candidates) > 2 for sets in figures.fronts.values())
+    questions = topic_questions(kind, store, scope) if has_fronts else {}
+    titles = {
+        topic: question if is_hash_of(topic, question) else topic
+        for topic, question in questions.items()
+    }
+    with_standings = not is_ranked or len(figures.standings) <= RANKED_FROM
+    yield from pair_tables(figures, titles, with_standings=with_standings)
+    if figures.first_rounds:
+        yield ""
+        yield from criteria_line(names_of(run))
 
 
 def run_json(

@@ -18,7 +18,9 @@ from evenhand.engine.progress import Progress
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted, quoted
+from evenhand.report.terminal.stream import unguarded
 from evenhand.runs.judge import Watch
+from evenhand.unseen import visible
 
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.2, 10.0
 BAR = 20
@@ -86,5 +88,5 @@ class Watcher:
 
     def _write(self, line: str, end: str = "") -> None:
         clear = "\r\x1b[2K" if self._terminal else ""
-        sys.stderr.write(f"{clear}{line}{end}")
+        unguarded(sys.stderr).write(f"{clear}{visible(line)}{end}")
         sys.stderr.flush()

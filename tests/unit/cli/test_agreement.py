@@ -192,8 +192,9 @@ def test_what_is_wrong_is_said_and_is_exit_2(
 def test_one_judge_and_no_repeat_is_words(call: CallCommand, labelled: str) -> None:
     said = call("agreement", labelled)
     assert said.code == 0
-    assert "undefined" in said.out
-    assert "there is one judge and no repeat" in said.out
+    assert "nothing to hold these judgments against: no unit was rated twice" in said.out
+    assert "undefined" not in said.out
+    assert "Note" not in said.out
 
 
 def test_sides_without_a_unit_in_common_are_told_apart_by_their_ids(

@@ -62,6 +62,7 @@ def test_the_answer_comes_first_and_fits_the_terminal(
     assert "; better on 19 questions, worse on 0, 20 in all. Better on correct (+" in sentence
     assert "Not enough evidence on clear (+0.00 [" in sentence
     assert "Nothing is missing: all 40 judgments have a score." in said.out
+    assert " p (Holm) " in said.out
     assert max(map(cell_len, lines)) <= 80
 
 
@@ -363,6 +364,17 @@ def test_the_only_field_that_tells_variants_apart_is_taken(
     assert (said.code, said.out) == (2, "")
     assert "the units differ in prompt_variant and model" in said.err
     assert "--by prompt_variant" in said.err
+
+
+def test_variants_without_a_shared_question_are_answered_in_a_sentence(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    units = [unit(q, "v1" if q < 3 else "v2", 3) for q in range(6)]
+    write_suite(tmp_path, units, READ, judge=SCORES)
+    call("run")
+    lines = call("compare", "--by", "prompt_variant").out.splitlines()
+    sentence = "v2 and v1 share no scored question: there is nothing to compare."
+    assert sentence in lines[:2], lines[:3]
 
 
 def test_one_variant_leaves_nothing_to_compare(call: CallCommand, tmp_path: Path) -> None:

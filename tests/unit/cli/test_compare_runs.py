@@ -35,6 +35,34 @@ def test_grades_before_and_after_new_weights(call: CallCommand, tmp_path: Path) 
     assert row["baseline_mean"] == pytest.approx(sum(totals[1]) / 700)
     text = call("compare", new, "--against", old).out
     assert f"{new} against {old}" in text
+    # The replies are the same: as shares of the points to be had no dimension differs.
+    for row in said["rows"]:
+        if row["dimension"] != "overall":
+            assert row["difference"] == pytest.approx(0, abs=1e-12), row["dimension"]
+            assert row["outcome"] == "not enough evidence"
+        assert not row["units_needed"]
+    (shares,) = [row for row in said["rows"] if row["dimension"] == "logic_and_fact"]
+    assert shares["scale"] == [0, 1]
+    assert "may be the judge" not in text
+    assert "more would decide" not in text and "More units needed" not in text
+    assert "the same replies" in text
+
+
+def test_weights_of_one_task_type_leave_the_other_as_it_was(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = answers(8)
+    for row in rows[4:]:
+        row["rubric"] = row["rubric"].replace("fact", "creative")
+    write_answers(tmp_path, rows)
+    old = call("run", "--json").json["run"]
+    # The highest points on constraint_adherence, of any type, stay what they were.
+    weights = {"logic_and_fact": 80, "constraint_adherence": 10, "helpfulness_and_creativity": 10}
+    (tmp_path / "weights.json").write_text(json.dumps({"fact": weights}))
+    new = call("settle", old, "--weights", "weights.json", "--json").json["run"]
+    for row in call("compare", new, "--against", old, "--json").json["rows"]:
+        if row["dimension"] != "overall":
+            assert row["difference"] == pytest.approx(0, abs=1e-12), row["dimension"]
 
 
 def test_pairs_before_and_after_another_priority(call: CallCommand, tmp_path: Path) -> None:

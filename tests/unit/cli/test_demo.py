@@ -79,6 +79,18 @@ def test_its_figures_are_those_of_the_commands_it_names(
     assert shown.code == 0 and "Assistant 1" in shown.out
 
 
+@pytest.mark.parametrize("language", ["ja", "ru"])
+def test_every_command_it_names_fits_on_a_line_and_finds_its_unit(
+    call: CallCommand, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    output = call("demo", "--recorded", "--language", language).out
+    commands = [line for line in output.splitlines() if line.startswith("  evenhand ")]
+    assert max(map(cell_len, commands)) <= 80
+    shown = call(*commands[-1].split()[1:], "--store", STORE)
+    assert shown.code == 0 and shown.out.lstrip().startswith(commands[-1].split()[-1])
+
+
 def test_the_bundled_records_give_what_their_authors_published(call: CallCommand) -> None:
     call("demo", "--recorded")
     rates = ("--judge", "gpt-4", "--on-conflict", "split", "--json", "--store", STORE)
@@ -130,6 +142,7 @@ def test_the_live_part_warns_judges_and_fits_a_screen(
     assert output.code in (0, 1)
     live = output.out[output.out.index("2. Live") :]
     assert "no better than chance" in live and "= 1 planned" in live
+    assert live.count("By the facts") == 3
     assert len(live.splitlines()) <= 60
     runs = json.loads(call("runs", "--json", "--store", STORE).out)["runs"]
     assert len(runs) == 5

@@ -27,6 +27,7 @@ async def good(messages, schema, params):
 AGAINST = ("--by", "prompt_variant", "--baseline", "v1")
 CONDITION = {
     "name",
+    "clusters",
     "outcome",
     "reason",
     "value",
@@ -99,9 +100,9 @@ def test_people_read_sentences(call: CallCommand, tmp_path: Path) -> None:
     said = call("gate", *AGAINST, *asked)
     assert said.code == 1
     text = " ".join(said.out.split())
-    assert text.startswith("worse: 1 of 3 conditions is not met")
-    assert 'met "v2" is better than "v1" on "correct": the difference is +1.4 [' in text
-    assert 'not met The mean of "v2" on "correct" is below 4.9: it is 4.4 [' in text
+    assert text.startswith("failed: 1 of 3 conditions is not met")
+    assert 'met "v2" is better than "v1" on "correct": the difference is +1.40 [' in text
+    assert 'not met The mean of "v2" on "correct" is below 4.9: it is 4.40 [' in text
     assert "met The share of failed judgments is at most 0: it is 0 over 40 judgments" in text
 
 
@@ -178,6 +179,15 @@ def test_lines_end_without_blanks(call: CallCommand, tmp_path: Path) -> None:
     assert all(line == line.rstrip() for line in lines)
     reasons = [line for line in lines if line.startswith(" " * 21)]
     assert reasons, "long reasons go on below their start"
+
+
+def test_intervals_wider_than_those_of_compare_are_explained(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    judged(call, tmp_path, v1="31" * 10, v2="53" * 10)
+    for flags, is_told in ((["--no-worse-than", "0.1"], True), (["--min-mean", "0.2"], False)):
+        text = " ".join(call("gate", *AGAINST, *flags).out.split())
+        assert ("those of compare are narrower" in text) is is_told, text
 
 
 def test_one_unit_is_not_enough(call: CallCommand, tmp_path: Path) -> None:
@@ -300,7 +310,7 @@ def test_the_summary_of_a_job_is_added_to(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     assert call(*asked).code == 1
     text = summary.read_text()
-    assert text.startswith("before\n### evenhand gate: worse")
+    assert text.startswith("before\n### evenhand gate: failed: 1 of 2")
     assert "| min\\_mean v2 overall | not met | " in text
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     said = call(*asked)

@@ -137,6 +137,7 @@ def test_a_table_of_pairs_and_one_of_tasks_are_known_as_such(
     [
         ("prompt,input,answer", '"prompt" and "input" would each fit as "question"'),
         ("a,b,c", 'no column looks like the field "question"'),
+        ("type of question,a question,b question", 'no column looks like the field "question"'),
     ],
 )
 def test_a_table_that_is_not_understood_makes_no_suite(
@@ -174,10 +175,187 @@ def test_without_a_key_the_embedded_judge_is_offered_and_a_dry_run_needs_no_mode
     assert ran.code == 2 and "evenhand models get " in ran.err
 
 
-def test_two_tables_are_not_taken_for_one(call: CallCommand, tmp_path: Path) -> None:
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("question,answer\nWhy?,So.\n")
-    told = call("init", "--data", "a.csv", "--data", "b.csv")
-    assert told.code == 2
-    assert '{ file = "a.csv", prompt_variant = "v1" }' in " ".join(told.err.split())
+def test_files_that_nothing_else_sets_apart_are_variants_called_by_their_names(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "answers_v1.csv").write_text("question,answer\nWhy?,So.\nHow?,Thus.\n")
+    (tmp_path / "answers_v2.csv").write_text("prompt;Ответ\nWhy?;Because.\nHow?;Like this.\n")
+    done = call("init", "--data", "answers_v1.csv", "--data", "answers_v2.csv")
+    assert done.code == 0, done.err
+    assert "compared by          prompt_variant: v1, v2" in done.out
+    suite = load_suite(tmp_path, {}).file
+    assert suite.compare is not None and suite.compare.baseline == "v1"
+    judges(tmp_path)
+    ran = call("run", "--judge", "python/filler:f", "--json")
+    assert ran.code == 0 and ran.json["verdicts"] == 4, ran.err
+    assert call("compare", "--json").json["rows"][0]["n"] == 2
+    call("init", "pairs", *("--data", "answers_v1.csv", "--data", "answers_v2.csv"))
+    paired = call(
+        "init",
+        "p",
+        "--protocol",
+        "pairwise",
+        "--data",
+        "answers_v1.csv",
+        "--data",
+        "answers_v2.csv",
+    )
+    assert "2 topics for the protocol pairwise" in paired.out
+
+
+def test_files_in_which_a_column_sets_answers_apart_are_one_table(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    for number, name in enumerate(("may.csv", "june.csv")):
+        (tmp_path / name).write_text(
+            f"question,model,answer\nWhy {number}?,a,So.\nWhy {number}?,b,Thus.\n"
+        )
+    done = call("init", "--data", "may.csv", "--data", "june.csv")
+    assert "compared by          model: a, b" in done.out
+    assert load_suite(tmp_path, {}).file.data == ["may.csv", "june.csv"]
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/may.csv").write_text("question,answer\nWhy?,So.\n")
+    told = call("init", "two", "--data", "may.csv", "--data", "more/may.csv")
+    assert told.code == 2 and "two files of the same name" in told.err
+
+
+def test_a_table_called_like_a_rubric_keeps_its_name(call: CallCommand, tmp_path: Path) -> None:
+    rows = [{"question": "Why?", "answer": "So it is."}]
+    (tmp_path / "rubric.json").write_text(json.dumps(rows))
+    for arguments, folder in ((("mine",), tmp_path / "mine"), ((), tmp_path)):
+        done = call("init", *arguments, "--data", "rubric.json")
+        assert done.code == 0, done.err
+        assert json.loads((folder / "rubric.json").read_text()) == rows
+        assert f"say in {(Path(*arguments) / 'rubric-draft.json')} what" in done.out
+        assert call("run", *arguments, "--dry-run").code == 0
+
+
+def test_the_rubric_that_lies_there_is_used_and_said(call: CallCommand, tmp_path: Path) -> None:
+    write_table(tmp_path, "en")
+    own = "task_type: fact\n\n- +60 if it names scattering\n"
+    (tmp_path / "rubric.md").write_text(own)
+    done = call("init", "--data", "answers.csv")
+    assert done.code == 0, done.err
+    assert "for the protocol weighted" in done.out and "rubric.md, as it lies there" in done.out
+    assert "The rubric is a beginning" not in done.out
+    assert load_suite(tmp_path, {}).file.rubric == "rubric.md"
+    assert (tmp_path / "rubric.md").read_text() == own
+    assert call("run", "--dry-run").code == 0
+
+
+def test_what_is_called_a_rubric_and_is_none_stays_and_is_told(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_table(tmp_path, "en")
+    (tmp_path / "rubric.json").write_text('{"dimensions": []}')
+    done = call("init", "--data", "answers.csv")
+    assert done.code == 0 and "rubric.json is there, but " in done.out
+    assert load_suite(tmp_path, {}).file.rubric == "rubric-draft.json"
+    assert (tmp_path / "rubric.json").read_text() == '{"dimensions": []}'
+    assert call("run", "--dry-run").code == 0
+
+
+def test_an_example_leaves_what_is_there_alone(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "rubric.json").write_text("{}")
+    done = call("init")
+    assert done.code == 0 and "rubric.json is yours and stays" in done.out
+    assert (tmp_path / "rubric.json").read_text() == "{}"
+    assert call("run", "--dry-run").code == 0
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/samples.jsonl").write_text("{}")
+    told = call("init", "mine")
+    assert told.code == 2 and "evenhand init mine --data mine/samples.jsonl" in told.err
+    assert not (tmp_path / "mine/evenhand.toml").exists()
+
+
+ODD = {
+    "ru": ("№;Запрос пользователя;Версия промпта;Ответ модели", "Где заказ {}?", "В пути {}."),
+    "zh": ("序号;用户问题;模型名称;模型回答", "第{}个问题是什么？", "这是第{}个回答。"),
+    "ja": ("番号;ユーザーの質問;モデル名;モデルの回答", "{}番は何ですか。", "{}番の回答です。"),
+    "en": ("no;customer question;model;final answer", "Where is {}?", "On its way, {}."),
+}
+
+
+@pytest.mark.parametrize("language", ODD)
+def test_numbers_of_questions_and_longer_names_are_understood_and_the_draft_runs(
+    call: CallCommand, tmp_path: Path, language: str
+) -> None:
+    header, question, answer = ODD[language]
+    rows = [
+        f"{number};{question.format(number)};{variant};{answer.format(number)} {variant}"
+        for number in range(4)
+        for variant in ("a", "b")
+    ]
+    (tmp_path / "odd.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    done = call("init", "--data", "odd.csv")
+    assert done.code == 0, done.err
+    judges(tmp_path)
+    ran = call("run", "--judge", "python/filler:f", "--json")
+    assert ran.code == 0 and ran.json["verdicts"] == 8, ran.err
+    assert call("compare", "--json").json["rows"][0]["n"] == 4
+
+
+def test_a_column_that_no_name_gives_away_is_named_with_map(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("phrase,kind,said\nWhy?,x,So it is.\n")
+    told = call("init", "--data", "a.csv")
+    assert told.code == 3 and "--map question=COLUMN" in told.err
+    assert "The columns are: phrase, kind, said. Say" in told.err
+    done = call("init", "--data", "a.csv", "--map", "question=phrase", "--map", "model_output=said")
+    assert done.code == 0, done.err
+    assert load_suite(tmp_path, {}).file.columns == {"question": "phrase", "model_output": "said"}
+    assert call("run", "--dry-run").code == 0
+    assert call("init", "b", "--data", "a.csv", "--map", "question").code == 2
+
+
+@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_file_per_variant_with_the_ids_of_questions_runs(
+    call: CallCommand, tmp_path: Path, ending: str, protocol: str
+) -> None:
+    separator = "\t" if ending == "tsv" else ","
+    for variant in ("v1", "v2"):
+        rows = [("id", "question", "answer"), *((str(i), f"q{i}", variant) for i in (1, 2, 3))]
+        text = "".join(f"{separator.join(row)}\n" for row in rows)
+        (tmp_path / f"same_{variant}.{ending}").write_text(text)
+    tables = [f"--data=same_{variant}.{ending}" for variant in ("v1", "v2")]
+    done = call("init", "same", *tables, "--protocol", protocol)
+    assert done.code == 0 and "prompt_variant: v1, v2" in done.out
+    assert f"  The ids of same_v1.{ending} and 1 more are those of questions" in done.out
+    ran = call("run", "same", "--dry-run", "--json")
+    assert ran.code == 0 and ran.json["planned"] == 6
+
+
+WHOSE = "Вопрос,Кто,Ответ\nПочему?,м1,worth 1\nПочему?,м2,worth 2\n"
+
+
+@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize("field", ["model", "meta.model"])
+def test_whose_an_answer_is_is_named_with_map(
+    call: CallCommand, tmp_path: Path, field: str, protocol: str
+) -> None:
+    (tmp_path / "a.csv").write_text(WHOSE, encoding="utf-8")
+    done = call("init", "--data", "a.csv", "--protocol", protocol, "--map", f"{field}=Кто")
+    assert done.code == 0, done.err
+    (compared,) = [line for line in done.out.splitlines() if "compared by" in line]
+    assert compared.split(maxsplit=2)[2] == "model: м1, м2"
+    assert load_suite(tmp_path, {}).file.columns["meta.model"] == "Кто"
+    assert call("run", "--dry-run").code == 0
+
+
+def test_pairs_of_which_nothing_says_whose_they_are_ask_for_the_column(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text(WHOSE, encoding="utf-8")
+    told = call("init", "--data", "a.csv", "--protocol", "pairwise")
+    assert told.code == 3 and "no column says whose answer it is" in told.err
+    assert "The columns are: Вопрос, Кто, Ответ. Say which it is: --map model=COLUMN" in told.err
     assert not (tmp_path / "evenhand.toml").exists()
+
+
+@pytest.mark.parametrize("name", ["Нейросеть", "ボット名", "Bot"])
+def test_a_model_may_be_called_a_bot(call: CallCommand, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.csv").write_text(WHOSE.replace("Кто", name), encoding="utf-8")
+    done = call("init", "--data", "a.csv", "--protocol", "pairwise")
+    assert done.code == 0 and "model: м1, м2" in done.out

@@ -38,6 +38,7 @@ def test_the_contract_export_can_be_joined(call: CallCommand, tmp_path: Path) ->
     bare = call("export", "latest", "-o", "bare.jsonl")
     assert "6 units share the name of another" in bare.err
     assert "--with-unit" in bare.err
+    assert "evenhand export latest --people -o bare.xlsx" in bare.err
     told = call("export", "latest", "--with-unit", "-o", "grades.jsonl")
     assert "--with-unit" not in told.err
     rows = [json.loads(line) for line in (tmp_path / "grades.jsonl").read_text().splitlines()]

@@ -114,6 +114,7 @@ def test_each_judge_leans_or_not_to_a_position(call: CallCommand, tmp_path: Path
         ps.append(lean["p"])
     assert leans["poor"]["p_adjusted"] == pytest.approx(2 * min(ps))
     assert leans["poor"]["outcome"] == "first"
+    assert leans["poor"]["first_slot"]["low"] > 0.5
     assert leans["good"]["outcome"] == "not enough evidence"
 
 

@@ -82,6 +82,8 @@ def test_agreement_between_judge_and_labels(call: CallCommand, tmp_path: Path) -
         ("平局", "tie"),
         ("引き分け", "tie"),
         ("candidate 2", "B"),
+        ("правый", "B"),
+        ("=", "tie"),
     ],
 )
 def test_a_preference_is_read_as_people_write_it(
@@ -102,6 +104,16 @@ def test_what_cannot_be_read_is_a_failed_judgment(call: CallCommand, tmp_path: P
     (tmp_path / "labels.csv").write_text(text)
     said = call("import", "labels.csv", "--for", run, "--json").json
     assert (said["verdicts"], said["failures"]) == (1, {"empty": 1, "schema": 2})
+    assert said["unreadable"] == {"7": 1, "c9": 1}
+
+
+def test_the_hint_names_the_column_that_holds_the_labels(call: CallCommand, tmp_path: Path) -> None:
+    run = judged(call, tmp_path)
+    (tmp_path / "labels.csv").write_text("pair_id,annotator,label\np0,ann,1\np1,ann,hm\n")
+    out = call("import", "labels.csv", "--for", run).out
+    assert '--value "label:hm=first|second|tie,..."' in out
+    out = call("import", "labels.csv", "--for", run, "--value", "label:hm=second").out
+    assert "2 verdicts + 0 failures" in out
 
 
 def test_who_was_shown_first_may_be_said(call: CallCommand, tmp_path: Path) -> None:
@@ -166,9 +178,13 @@ def test_what_does_not_fit_is_refused(call: CallCommand, tmp_path: Path) -> None
 def test_a_zero_is_not_guessed_at(call: CallCommand, tmp_path: Path) -> None:
     """Some write 0 for a tie, others for the first of two."""
     run = judged(call, tmp_path, 1)
-    (tmp_path / "labels.jsonl").write_text('{"unit": "p0", "rater": "ann", "label": "0"}\n')
+    rows = (
+        {"unit": "p0", "rater": who, "label": label} for who, label in (("ann", "0"), ("bo", "1"))
+    )
+    (tmp_path / "labels.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     labels = call("import", "labels.jsonl", "--for", run, "--json").json["run"]
-    assert [row["status"] for row in stored(tmp_path, labels)] == ["failure"]
+    statuses = {row["judge"]: row["status"] for row in stored(tmp_path, labels)}
+    assert statuses == {"human/ann": "failure", "human/bo": "verdict"}
 
 
 def test_who_stood_first_must_be_a_candidate(call: CallCommand, tmp_path: Path) -> None:
@@ -179,3 +195,43 @@ def test_who_stood_first_must_be_a_candidate(call: CallCommand, tmp_path: Path) 
     told = call("import", "labels.jsonl", "--for", run)
     assert told.code == 3
     assert '"C2"' in told.err
+
+
+def test_labels_that_were_exported_and_imported_again_meet_those_they_were(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    names = [{"id": name, "text": f"An answer worth {n}."} for n, name in enumerate("xyz", 3)]
+    topics = [{"id": f"t{i}", "topic": "Which?", "candidates": names} for i in range(3)]
+    write_pairs(tmp_path, topics)
+    run = call("run", "--json").json["run"]
+    (tmp_path / "labels.csv").write_text("pair_id,winner\nt0#1-2,1\nt1#1-3,2\n")
+    call("import", "labels.csv", "--for", run)
+    call("export", "labels", "-o", "m.xlsx")
+    columns = {"unit": "Unit", "judge": "Judge", "first": "Candidate A", "second": "Candidate B"}
+    moves = [f"--map={new}={old}" for new, old in (columns | {"winner": "Winner"}).items()]
+    call("import", "m.xlsx", "--kind", "votes", *moves, "--name", "back")
+    said = call("agreement", "back", "--against", "labels", "--json")
+    assert said.code == 0, said.err
+    assert (said.json["rows"][0]["n"], said.json["rows"][0]["agreement"]["value"]) == (2, 1.0)
+
+
+def test_why_units_of_one_id_do_not_join_is_said(call: CallCommand, tmp_path: Path) -> None:
+    for name, candidates, winner in (("a", "x,y", 1), ("b", "p,q", 1), ("c", "x,y", "?")):
+        rows = f"u,j,{candidates},{winner}\nonly-{name},j,{candidates},1\n"
+        (tmp_path / f"{name}.csv").write_text(f"unit,judge,first,second,winner\n{rows}")
+        assert call("import", f"{name}.csv", "--kind", "votes").code == 0
+    error = " ".join(call("agreement", "a", "--against", "b").err.split())
+    assert '"u" compares "x" and "y" here, "p" and "q" there' in error
+    error = " ".join(call("agreement", "a", "--against", "c").err.split())
+    assert 'Both sides have "u", but no unit has a verdict on both' in error
+
+
+def test_labels_have_the_language_of_their_run(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(tmp_path, pairs(3), language="ru")
+    run = call("run", "--json").json["run"]
+    (tmp_path / "labels.csv").write_text("pair_id,winner\np0,1\np1,ничья\n")
+    assert call("import", "labels.csv", "--for", run).code == 0
+    assert call("export", "labels", "--people", "-o", "table.csv").code == 0
+    assert "Победитель" in (tmp_path / "table.csv").read_text(encoding="utf-8-sig").splitlines()[0]
+    assert call("show", "labels").code == call("report", "labels").code == 0
+    assert call("agreement", run, "--against", "labels").code == 0

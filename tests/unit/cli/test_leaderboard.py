@@ -172,9 +172,9 @@ def test_few_votes_have_words(call: CallCommand, tmp_path: Path) -> None:
     text = re.sub(r"\s+", " ", call("leaderboard").out)
     assert "All votes are on one topic" in text and "never lost: a; never won: b" in text
     assert "nan" not in text and "inf " not in text
-    write(tmp_path / "none.csv", [row | {"winner": "?"}])
+    write(tmp_path / "none.csv", [row, row | {"unit": "r", "first": "c", "winner": "?"}])
     call("import", "none.csv", "--kind", "votes")
-    text = call("leaderboard").out
+    text = call("leaderboard", "--where", "unit=r").out
     assert "No vote has a verdict" in text and "1 failed" in text
 
 
@@ -205,3 +205,24 @@ def test_scores_are_not_ranked(call: CallCommand, tmp_path: Path) -> None:
 
 def test_json_alone_is_on_stdout(call: CallCommand, imported: str) -> None:
     json.loads(call("leaderboard", imported, "--json").out)
+
+
+def test_the_fronts_of_one_judge_are_its_own(call: CallCommand, tmp_path: Path) -> None:
+    rows = [
+        {"unit": f"q{i}", "judge": judge, "first": "a", "second": "b", "winner": winner}
+        for i in range(4)
+        for judge, winner in (("x", "first"), ("y", "second"), ("z", "second"))
+    ]
+    write(tmp_path / "votes.csv", rows)
+    call("import", "votes.csv", "--kind", "votes")
+    fronts = {
+        judge: call("leaderboard", *arguments, "--json").json["fronts"]
+        for judge, arguments in (("", ()), ("x", ("--judge", "x")), ("y", ("--judge", "y")))
+    }
+    assert {
+        name: {tuple(sets["front"]) for sets in front.values()} for name, front in fronts.items()
+    } == {
+        "": {("b",)},
+        "x": {("a",)},
+        "y": {("b",)},
+    }

@@ -59,8 +59,21 @@ MISTAKES = {
     "a maker in place of the provider": Mistake(
         'Did you mean "openrouter/meta-llama/llama-3"?', judges=judge("meta-llama/llama-3")
     ),
+    "no provider, and the model mistyped": Mistake(
+        'Did you mean "openai/gpt-4.1-mini"?', judges=judge("gpt-41-mini")
+    ),
     "a model mistyped": Mistake(
         'did you mean "openai/gpt-4.1-mini"?', 0, judges=judge("openai/gpt-41-mini")
+    ),
+    "a model mistyped, with a budget": Mistake(
+        'Did you mean "openai/gpt-4.1-mini"? If not, add to its [[judges]] entry',
+        judges=judge("openai/gpt-4.1-minni"),
+        more='[limits]\nbudget_usd = "5"\n',
+    ),
+    "a model mistyped, elsewhere, with a budget": Mistake(
+        'Did you mean "openai/gpt-4.1-mini"? If not, add to its [[judges]] entry',
+        judges=judge("openai/gpt-4.1-minni") + 'base_url = "http://127.0.0.1:9/v1"\n',
+        more='[limits]\nbudget_usd = "5"\n',
     ),
     "judge for judges": Mistake(
         'evenhand.toml:6: unknown key "judge"; did you mean "judges"?',
@@ -120,6 +133,23 @@ MISTAKES = {
         '"model_output" is missing; there are "question", "text"',
         3,
         table="question,text\nWhy?,a\n",
+    ),
+    "a column mistyped": Mistake(
+        'the column "anwser" is not used; did you mean "answer"?'
+        ' Then say: [columns] model_output = "anwser"',
+        3,
+        table="question,model,anwser\nWhy?,m1,a\n",
+    ),
+    "a column that is no column": Mistake(
+        'there are "question", "model", "note". Map one',
+        3,
+        table="question,model,note\nWhy?,m1,12\n",
+    ),
+    "a task's name in Japanese": Mistake(
+        'task_name = "課題名"',
+        0,
+        top={"protocol": '"weighted"', "rubric": '"task.md"'},
+        table="課題名,質問,回答\nt1,なぜ？,だから\n",
     ),
     "a column nearly called like a field": Mistake(
         'the column "rubrik" is not used; did you mean "rubric"?',

@@ -131,7 +131,7 @@ def test_doctor_knows_the_key_of_every_provider_that_needs_one(
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GOOGLE_API_KEY", "x" * 20)
     findings = {found["what"]: found["said"] for found in call("doctor", "--json").json["findings"]}
-    assert findings["GOOGLE_API_KEY"] == "set"
+    assert findings["GOOGLE_API_KEY"] == "set in the environment"
     assert "GEMINI_API_KEY" not in findings
     assert "OLLAMA_API_KEY" not in findings
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"):

@@ -59,6 +59,17 @@ def test_run_prints_the_figures(call: CallCommand, tmp_path: Path) -> None:
     assert "p0 uncertain = = = = =" in shown
 
 
+def test_run_tells_once_how_several_candidates_fared_and_what_the_criteria_are(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_pairs(tmp_path, [pair_row(f"p{number}", number, 7, 8) for number in range(3)], CONTENT)
+    text = call("run").out
+    assert len(re.findall(r"^candidate .* wins ", text, re.MULTILINE)) == 1
+    assert text.index("C1 Factual correctness; C2 ") > text.index("orders contradict")
+    assert "C1 Factual correctness; C2 " in call("show").out
+    assert "C1 Factual correctness; C2 " in call("leaderboard").out
+
+
 def test_json_has_the_same_figures_in_run_and_show(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path, 9, COIN, CONTENT)
     told = call("run", "--json").json
@@ -246,7 +257,8 @@ def test_fronts_of_rows_with_many_candidates(call: CallCommand, tmp_path: Path) 
     assert "circle c1, c2, c3" in shown
     call("export", "latest", "--fronts", "-o", "fronts.jsonl")
     written = [json.loads(line) for line in (tmp_path / "fronts.jsonl").read_text().splitlines()]
-    assert written == [{"pair_id": name, **one} for name, one in expected.items()]
+    assert [row.pop("topic") for row in written] == ["One?", "Two?", "Three?"]
+    assert written == [{"pair_id": name, **front} for name, front in expected.items()]
     assert call("export", "latest", "--fronts", "-o", "fronts.csv").code == 0
     assert call("export", "latest", "--fronts", "--full", "-o", "x.jsonl").code == 2
     assert call("export", "latest", "--fronts", "-o", "x.txt").code == 2

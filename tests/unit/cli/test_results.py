@@ -120,7 +120,7 @@ def test_verify_says_whether_all_is_well(call: CallCommand, run: str, tmp_path: 
     assert "was altered" in said.json["problems"][0]
 
 
-def test_at_80_columns_names_dates_and_failures_stay_on_one_line(
+def test_at_80_columns_names_and_dates_stay_on_one_line_and_crashes_show_their_end(
     call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -131,7 +131,8 @@ def test_at_80_columns_names_dates_and_failures_stay_on_one_line(
     assert len(listed) == 3
     assert re.search(r"prompt-v2-against-v1 .* \d\d-\d\d \d\d:\d\d$", listed[2])
     shown = call("show").out
-    assert re.search(r"^u1 +failed: judge_crash: .*…", shown, re.MULTILINE)
+    assert re.search(r"^u1 +failed: judge_crash: ….*$", shown, re.MULTILINE)
+    assert 'no luck no luck "' in shown
     assert "dimension" not in shown
     assert "judge " not in shown
 
@@ -142,6 +143,6 @@ def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(
     write_suite(tmp_path, 60)
     run = call("run", "--json").json["run"]
     lines = call("show").out.splitlines()
-    assert lines[-1] == f"the first 50; all of them: evenhand export {run} --full -o out.csv"
+    assert lines[-1] == f"the first 50; all of them: evenhand export {run} --people -o verdicts.csv"
     headers = [index for index, line in enumerate(lines) if re.match("dimension|unit", line)]
     assert [lines[index - 1] for index in headers] == ["", ""]

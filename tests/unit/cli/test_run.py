@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,24 @@ def test_people_get_a_table_and_the_next_step(call: CallCommand, tmp_path: Path)
     assert "3 verdicts + 0 failures + 0 pending = 3 planned" in said.out
     assert "evenhand show" in said.out
     assert "3/3 judged" in said.err
+
+
+def test_one_of_something_is_called_so(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 1, BAD)
+    ahead = call("run", "--dry-run").out
+    assert "1 judgment planned" in ahead and "\n1 call to send, at most" in ahead
+    done = call("run").out
+    assert "0 verdicts + 1 failure + 0 pending = 1 planned" in done
+    assert "1 = 0 verdicts + 1 failure + 0 pending" in call("show", "latest").out
+
+
+def test_a_next_step_that_needs_more_packages_says_which(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_suite(tmp_path, 3)
+    assert "evenhand view\n" in call("run").out
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert 'evenhand view  (first: pip install "evenhand[view]")\n' in call("run").out
 
 
 def test_a_dry_run_sends_nothing_and_writes_nothing(call: CallCommand, tmp_path: Path) -> None:
@@ -130,11 +149,12 @@ def test_an_address_where_nobody_listens_is_exit_5(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    write_suite(tmp_path, 10, at(url), limits={"call_seconds": 0.5})
+    write_suite(tmp_path, 10, at(url))
     done = evenhand("run", "--json", cwd=tmp_path)
     assert done.returncode == 5, done.stderr
-    assert json.loads(done.stdout)["failures"] == {"transport": 10}
-    assert "nothing could be judged" in done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["failures"], summary["pending"]) == ({}, 10)
+    assert "is not there: cannot connect" in done.stderr
 
 
 def test_replies_that_all_break_the_contract_are_exit_1(call: CallCommand, tmp_path: Path) -> None:
@@ -315,7 +335,7 @@ def test_the_scores_are_those_of_the_units_that_are_counted(
     write_suite(tmp_path, 3)
     call("run")
     said = call("run", "--limit", "1").out
-    assert "1 verdicts" in said
+    assert "1 verdict +" in said
     assert "1 x 3" in said
     assert "3 x 3" not in said
 
@@ -333,15 +353,31 @@ def test_a_dry_run_passes_over_nothing_but_a_store_that_is_yet_to_be_made(
 @pytest.mark.parametrize("store", [[], ["--store", "sqlite:my results.db"]])
 @pytest.mark.parametrize("suite", [".", "deep"])
 def test_the_next_steps_work_as_they_are_printed(
-    call: CallCommand, tmp_path: Path, suite: str, store: list[str]
+    call: CallCommand,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suite: str,
+    store: list[str],
 ) -> None:
     write_suite(tmp_path / suite, 1)
     said = call("run", suite, *store).out
     steps = [line.partition(" evenhand ")[2] for line in said.splitlines()]
     commands = {step.split()[0]: shlex.split(step) for step in steps if step}
     assert list(commands) == ["show", "report", "view", "export"]
-    assert ("--store" in commands["show"]) is (suite == "deep" or bool(store))
+    assert ("--store" in commands["show"]) is bool(store)
+    assert ("Go there:     cd deep" in said) is (suite == "deep" and not store)
+    if "cd deep" in said:
+        monkeypatch.chdir("deep")
     assert {call(*commands[name]).code for name in ("show", "export")} == {0}
+
+
+def test_a_failure_is_told_as_an_instance_where_others_say_otherwise(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    several = JUDGE.replace('"no luck"', 'f"no luck {hash(str(messages))}"')
+    assert several != JUDGE
+    write_suite(tmp_path, 3, {"model": "python/judge:crash"}, judge=several)
+    assert "3 x judge_crash, for instance: " in call("run").out
 
 
 def test_failures_are_told_with_what_went_wrong(call: CallCommand, tmp_path: Path) -> None:

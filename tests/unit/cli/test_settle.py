@@ -257,6 +257,9 @@ def test_weights_that_do_not_fit_are_refused(call: CallCommand, tmp_path: Path) 
         said = call("settle", "latest", "--weights", "weights.json")
         assert said.code == 2
         assert words in said.err
+    missing = call("settle", "latest", "--weights", "weight.json")
+    assert missing.code == 2 and 'there is no file "weight.json"' in missing.err
+    assert 'did you mean "weights.json"?' in missing.err
     assert call("settle", "latest", "--max-rounds", "1").code == 2
     assert call("settle", "latest", "--priority", "C1").code == 2
     assert len(call("runs", "--json").json["runs"]) == 1
@@ -281,13 +284,24 @@ def test_a_word_wherever_the_folder_differs_from_what_a_run_used(
         said = call(*command)
         assert said.code == 0, (command, said.err)
         assert NOTE in said.err, command
-        assert "priority C2, C1 in place of C1, C2, C5" in said.err
-        assert "prompts/en.md" in said.err
+        text = " ".join(said.err.split())
+        assert "priority C2, C1 in place of C1, C2, C5" in text
+        assert "prompts/en.md" in text
+        assert max(map(len, said.err.splitlines())) <= 120
     told = call("run").err
     assert "priority C2, C1 in place of C1, C2, C5" in told
     assert "prompts/en.md" in told
     assert NOTE not in call("show", "latest").err
     assert NOTE in call("show", old).err
+
+
+def test_no_word_where_rules_were_set_by_settling(call: CallCommand, tmp_path: Path) -> None:
+    write_answers(tmp_path, answers(3))
+    old = call("run", "--json").json["run"]
+    (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
+    new = call("settle", old, "--weights", "weights.json", "--json").json["run"]
+    for command in (("show", new), ("compare", new, "--against", old), ("show", old)):
+        assert NOTE not in call(*command).err, command
 
 
 def test_a_rubric_that_was_edited_is_told_too(call: CallCommand, tmp_path: Path) -> None:

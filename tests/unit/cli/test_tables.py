@@ -99,8 +99,8 @@ def test_more_than_two_answers_are_all_pairs_and_a_lonely_topic_is_told(
     suite(tmp_path, "pairwise", '["a.csv"]')
     ran = call("run", "--json")
     assert ran.json["planned"] == 4
-    assert "1 topics have one answer and make no pair" in ran.err
-    assert "1 answers are empty and meet no other" in ran.err
+    assert "1 topic has one answer and makes no pair" in ran.err
+    assert "1 answer is empty and meets no other" in ran.err
     assert call("show", "latest", f"{SKY}#2-3").code == 0
 
 
@@ -176,6 +176,26 @@ def test_a_column_near_a_known_name_is_told(
     (tmp_path / "a.csv").write_text(f"question,model_output,{column}\nq,a,x\n")
     suite(tmp_path, "rubric", '["a.csv"]')
     assert remark in call("run", "--dry-run").err
+
+
+@pytest.mark.parametrize(
+    ("column", "remark"),
+    [
+        ("rubrik", 'the column "rubrik" is not used; did you mean "rubric"?'),
+        ("Question", 'the column "Question" is not used, "question" is'),
+        ("modeloutput", 'the column "modeloutput" is not used, "model_output" is'),
+        ("refrence", 'did you mean "reference"?'),
+    ],
+)
+def test_a_column_near_a_known_name_is_told_beside_a_meta_too(
+    call: CallCommand, tmp_path: Path, column: str, remark: str
+) -> None:
+    row = {"question": "q", "model_output": "text", "meta": {"model": "m", column: 1}, column: "x"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    suite(tmp_path, "rubric", '["a.jsonl"]')
+    told = call("run", "--dry-run").err
+    assert told.count("is not used") == 1
+    assert remark in told
 
 
 def test_a_table_of_the_contract_is_read_without_a_word(call: CallCommand, tmp_path: Path) -> None:
@@ -405,3 +425,80 @@ async def test_a_task_is_called_by_its_name_where_that_is_enough(tmp_path: Path)
     await judged(tmp_path)
     first, _, third = [str(row["unit"]) for row in stored(tmp_path)]
     assert first.startswith("t/m/") and third.endswith("#3"), "alike: the question and the row"
+
+
+def write_variants(folder: Path, header: str, *tables: str) -> str:
+    """A file per variant, v1 first, and the entry `data` for them."""
+    for number, rows in enumerate(tables, 1):
+        (folder / f"v{number}.csv").write_text(f"{header}\n{rows}", encoding="utf-8")
+    names = [f"v{number}" for number in range(1, len(tables) + 1)]
+    entries = [f'{{ file = "{name}.csv", prompt_variant = "{name}" }}' for name in names]
+    return f"[{', '.join(entries)}]"
+
+
+@pytest.mark.parametrize("header", ["id,question,answer", "номер,question,answer"])
+@pytest.mark.parametrize(
+    ("protocol", "ids"),
+    [("rubric", ["v1/1", "v1/2", "v2/1", "v2/2"]), ("weighted", ["1/v1", "2/v1", "1/v2", "2/v2"])],
+)
+def test_ids_that_repeat_from_variant_to_variant_are_those_of_questions(
+    call: CallCommand, tmp_path: Path, protocol: str, ids: list[str], header: str
+) -> None:
+    data = write_variants(
+        tmp_path, header, "1,q,worth 1\n2,r,worth 3\n", "1,q,worth 2\n2,r,worth 4\n"
+    )
+    suite(tmp_path, protocol, data)
+    ran = call("run", "--dry-run")
+    assert ran.code == 0
+    lines = [line for line in ran.err.splitlines() if "meta.question_id" in line]
+    assert lines == [
+        "The ids of v1.csv and 1 more are those of questions (meta.question_id), for they repeat"
+        " from file to file"
+    ]
+    assert list(units(call)) == ids
+    rows = call("compare", "latest", "--by", "prompt_variant", "--json").json["rows"]
+    assert {(row["variant"], row["n"]) for row in rows} == {("v2", 2)}
+
+
+def test_ids_of_rows_that_a_file_lays_out_with_meta_may_be_those_of_questions(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    row = {"id": 1, "question": "q", "model_output": "worth 1", "meta": {"area": "sums"}}
+    for name in ("v1", "v2"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    entries = [f'{{ file = "{name}.jsonl", prompt_variant = "{name}" }}' for name in ("v1", "v2")]
+    suite(tmp_path, "rubric", f"[{', '.join(entries)}]")
+    assert list(units(call)) == ["v1/1", "v2/1"]
+
+
+def test_ids_that_are_unique_over_all_files_stay(call: CallCommand, tmp_path: Path) -> None:
+    data = write_variants(tmp_path, "id,question,answer", "1,q,x\n2,r,y\n", "3,q,x\n4,r,y\n")
+    suite(tmp_path, "rubric", data)
+    assert list(units(call)) == ["1", "2", "3", "4"]
+    assert "ids of" not in call("run", "--dry-run").err
+
+
+def test_numbers_of_rows_in_files_that_differ_in_length_are_not_those_of_questions(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    """Where v2 leaves a question out, its later numbers are those of other questions in v1."""
+    data = write_variants(
+        tmp_path, "№,question,answer", "1,q,worth 1\n2,r,worth 2\n3,s,worth 3\n", "1,q,x\n2,s,y\n"
+    )
+    suite(tmp_path, "rubric", data)
+    ran = call("run", "--dry-run")
+    assert "v1.csv and 1 more number rows, not questions" in ran.err
+    read = units(call)
+    questions: dict[str, set[str]] = {}
+    for unit in read.values():
+        questions.setdefault(unit["question"], set()).add(unit["meta"]["question_id"])
+    assert len(read) == 5 and {len(ids) for ids in questions.values()} == {1}
+
+
+def test_questions_of_one_id_that_are_worded_differently_are_told(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    data = write_variants(tmp_path, "id,prompt,answer", "1,Be brief: q,x\n", "1,Be long: q,y\n")
+    suite(tmp_path, "rubric", data)
+    ran = call("run", "--dry-run")
+    assert ran.code == 0 and "; 1 of 1 have another text there" in ran.err

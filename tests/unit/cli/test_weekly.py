@@ -84,6 +84,13 @@ def test_weeks_with_run_ids_of_their_own_are_paired_by_other_fields(
     assert row_of(found)["difference"] == pytest.approx(
         mean([gap for _, gap in week_gaps("overall")])
     )
+    one_model = call(
+        *("compare", "latest", "--against", "latest~1", "--pair-by", fields),
+        *("--where", f"model={ROWS[0].model}", "--json"),
+    ).json
+    gaps = [gap for row, gap in week_gaps("overall") if row.model == ROWS[0].model]
+    assert row_of(one_model)["difference"] == pytest.approx(mean(gaps))
+    assert row_of(one_model)["n"] < 80
 
 
 def exchange_p(rows: list[tuple[int, str, float]], levels: tuple[str, str]) -> float:
@@ -269,13 +276,11 @@ def test_a_report_lists_what_changed_most(call: CallCommand, weeks: None) -> Non
     page = Path("week.html").read_text()
     section = page[page.index('<section id="changed">') : page.index('<section id="units">')]
     gaps = sorted(gap for *_, gap in paired(ROWS))
-    shown = [float(value) for value in re.findall(r'good" data-value="(.*?)"', section)]
-    lost = [float(value) for value in re.findall(r'bad" data-value="(.*?)"', section)]
-    assert lost == pytest.approx(gaps[:10])
-    assert shown == pytest.approx(gaps[-10:])
+    shown = [float(value) for value in re.findall(r'data-difference="(.*?)"', section)]
+    assert shown == pytest.approx([*gaps[:10], *gaps[-10:]])
     row = next(row for row, _, gap in paired(ROWS) if gap == gaps[0])
     assert row.row["model_output"] in section and f"correct: {row.row['model_output']}" in section
-    assert '<table class="sortable changed">' in section
+    assert '<div class="pairs">' in section
 
 
 def spread_oracle(rows: list[Scored], value: str) -> dict[str, Any]:

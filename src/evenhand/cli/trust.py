@@ -1,0 +1,34 @@
+"""Where keys may go: what the user says about it on the command line, or when asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from evenhand.cli.common import notice
+from evenhand.judges.trust import Passage, Trust, TrustedHosts, host_named
+
+trust_option = click.option(
+    "--trust-host",
+    "trusted",
+    multiple=True,
+    metavar="HOST",
+    help="Let keys go to this host, now and later. Repeatable.",
+)
+
+
+def users_trust(trusted: Sequence[str]) -> Trust:
+    """What the user allows: these hosts, remembered; others where a terminal can be asked. Raises
+    UsageError."""
+    hosts = TrustedHosts()
+    hosts.remember([host_named(host) for host in trusted])
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    return Trust(hosts, ask=_ask if is_terminal else None, tell=notice)
+
+
+def _ask(passage: Passage) -> bool:
+    notice(f"{passage.sentence()}.")
+    question = f"May {passage.host} have this key, now and later?"
+    return click.confirm(question, default=False, err=True)

@@ -1,0 +1,301 @@
+"""Whatever stands in a file, reading it ends in what it says or in an error that says what is
+wrong: rows, suites, rubrics, protocols, tables, archives and stores.
+
+The short form tries the same few thousand files every time, the long form new ones. A failure names
+its seed: `FILES[name].mutant(seed)` is the file again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import secrets
+import sqlite3
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import jsontext
+from evenhand.data.foreign import LAYOUTS
+from evenhand.data.foreign.shaping import Shaping
+from evenhand.data.read import rows
+from evenhand.data.write import write
+from evenhand.errors import DataError, EvenhandError, StoreError, UsageError
+from evenhand.files.protocols import find_protocol
+from evenhand.files.rubrics import read_rubric
+from evenhand.results.rows import full_rows
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive
+from tests.security.byte_mutants import byte_mutant
+from tests.suites import (
+    RUBRIC,
+    TASK,
+    answers,
+    evenhand_here,
+    pairs,
+    prepared,
+    samples,
+    write_answers,
+    write_pairs,
+    write_suite,
+)
+from tests.unit.data.workbooks import write_workbook
+from tests.unit.kinds.mutants import mutant
+
+EXPECTED = (UsageError, DataError, StoreError)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Mutants of one kind of file, how many are tried, and what reads one."""
+
+    mutant: Callable[[int], bytes]
+    read: Callable[[Path], object]
+    name: str
+    short: int
+    long: int
+
+
+def raw(goods: Sequence[bytes]) -> Callable[[int], bytes]:
+    return lambda seed: byte_mutant(goods, seed)
+
+
+def tree(goods: Sequence[Any]) -> Callable[[int], bytes]:
+    """Mutants that begin as JSON values."""
+
+    def made(seed: int) -> bytes:
+        text = mutant(goods, seed)
+        return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+
+    return made
+
+
+def all_rows(path: Path) -> None:
+    for row in rows(path):
+        jsontext.dump(row.value).encode()
+
+
+def all_units(path: Path) -> None:
+    """The units of the suite in whose folder a data file lies."""
+    plan = prepared(path.parent)
+    for unit in plan.units(plan.judging):
+        unit.body.encode()
+
+
+def suite(path: Path) -> None:
+    prepared(path.parent)
+
+
+def rubric(kind: str) -> Callable[[Path], object]:
+    protocol = find_protocol(kind)
+    return lambda path: jsontext.dump(read_rubric(path, protocol))
+
+
+def layout(kind: str) -> Callable[[Path], object]:
+    return lambda path: [row.value for row in LAYOUTS[kind].read(path, Shaping())]
+
+
+def protocol_folder(path: Path) -> None:
+    find_protocol("mine", path.parent.parent)
+
+
+def store(path: Path) -> None:
+    archive = open_archive(f"sqlite:{path}")
+    try:
+        archive.verify()
+        for row in full_rows(archive, find_run(archive, "latest")):
+            jsontext.dump(row)
+    finally:
+        archive.close()
+
+
+SAMPLES = [*samples(2), samples(1)[0] | {"rubric": RUBRIC, "reference": "r", "language": "ru"}]
+LINES = ["".join(json.dumps(row) + "\n" for row in unit(2)).encode() for unit in (samples, pairs)]
+CSV = [
+    b'id,question,answer,meta.model\n1,"a ""q"", b",x,m\n2,"line\nbreak",y,m\n',
+    "id;вопрос;ответ\r\n1;что?;то\r\n".encode(),
+    b"sep=;\nid;question;answer\n1;a;b\n",
+]
+SUITE = b"""name = "s"
+protocol = "rubric"
+language = "zh"
+data = ["samples.jsonl", { file = "samples.jsonl", prompt_variant = "v" }]
+rubric = "rubric.json"
+[[judges]]
+model = "python/judge:good"
+temperature = 0.5
+price = { input = "1", output = 2 }
+[limits]
+concurrency = 4
+budget_usd = "5.00"
+[settings]
+max_rounds = 2
+[compare]
+by = "model"
+[columns]
+meta.model = "question"
+"x.y" = "id"
+"""
+RUBRIC_TOML = b"""[[dimensions]]
+id = "correct"
+name = "Correct"
+scale = "1, 3"
+definition = '''Is it?'''
+bands = [{ score = 1, criteria = "no" }, { score = 3, criteria = "yes" }]
+"""
+TASK_TOML = b"""task_type = "fact"
+facts = ["a", "b"]
+points = "+60 if right"
+critical_fail = ["It lies.", { must_not_match = "/x+/i" }, { max_chars = 10 }]
+"""
+VOTES = b"unit,judge,first,second,winner,preference\nq,j,a,b,first,\nq,j,b,a,second,0.5\n"
+PROMPTFOO = {"results": {"results": [{"prompt": {"raw": "p"}, "success": True, "score": 1}]}}
+
+
+def packed(goods: Sequence[bytes]) -> Callable[[int], bytes]:
+    """Mutants before packing, and after."""
+    whole = [gzip.compress(good) for good in goods]
+    return lambda seed: (
+        byte_mutant(whole, seed) if seed % 2 else gzip.compress(byte_mutant(goods, seed), 1)
+    )
+
+
+def zipped(parts: dict[str, bytes]) -> Callable[[int], bytes]:
+    """Mutants of the parts, and of the archive."""
+
+    def archive(changed: dict[str, bytes]) -> bytes:
+        out = BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, data in changed.items():
+                file.writestr(name, data)
+        return out.getvalue()
+
+    whole = archive(parts)
+
+    def made(seed: int) -> bytes:
+        if seed % 2:
+            return byte_mutant([whole], seed)
+        name = sorted(parts)[seed // 2 % len(parts)]
+        return archive({**parts, name: byte_mutant([parts[name]], seed)})
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+    """What is tried, by name."""
+    folder = tmp_path_factory.mktemp("goods")
+    write_workbook(folder / "g.xlsx", {"S": [["id", "question"], ["1", "q"], [2, True]]})
+    with zipfile.ZipFile(folder / "g.xlsx") as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    write(folder / "g.parquet", SAMPLES)
+    parquet = (folder / "g.parquet").read_bytes()
+    write_suite(folder / "s", 3)
+    assert evenhand_here("run", cwd=folder / "s").returncode == 0
+    with sqlite3.connect(folder / "s" / "evenhand.db") as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    stored = (folder / "s" / "evenhand.db").read_bytes()
+    log = {
+        "header.json": b'{"eval": {"task": "t", "model": "m"}}',
+        "summaries.json": b'[{"id": 1, "epoch": 1, "input": "i", "scores": {"s": {"value": "C"}}}]',
+    }
+    protocol = find_protocol("rubric").texts["protocol.toml"].encode()
+    return {
+        "lines": Files(tree(SAMPLES), all_rows, "x.jsonl", 2000, 1_000_000),
+        "line bytes": Files(raw(LINES), all_rows, "x.jsonl", 1000, 500_000),
+        "array bytes": Files(
+            raw([b"[" + line.replace(b"\n", b",\n")[:-2] + b"]" for line in LINES]),
+            *(all_rows, "x.json", 1000, 500_000),
+        ),
+        "samples": Files(tree(SAMPLES), all_units, "samples.jsonl", 400, 100_000),
+        "pairs": Files(tree(pairs(3)), all_units, "pairs.jsonl", 400, 100_000),
+        "answers": Files(tree(answers(3)), all_units, "answers.jsonl", 400, 100_000),
+        "csv": Files(raw(CSV), all_rows, "x.csv", 2000, 500_000),
+        "tsv": Files(raw(CSV), all_rows, "x.tsv", 500, 200_000),
+        "csv.gz": Files(packed(CSV), all_rows, "x.csv.gz", 500, 300_000),
+        "xlsx": Files(zipped(parts), all_rows, "x.xlsx", 400, 300_000),
+        "parquet": Files(raw([parquet]), all_rows, "x.parquet", 400, 300_000),
+        "suite": Files(raw([SUITE]), suite, "evenhand.toml", 500, 300_000),
+        "rubric.json": Files(tree([RUBRIC]), rubric("rubric"), "r.json", 1000, 500_000),
+        "rubric.toml": Files(raw([RUBRIC_TOML]), rubric("rubric"), "r.toml", 1000, 500_000),
+        "task.md": Files(raw([TASK.encode()]), rubric("weighted"), "r.md", 1000, 500_000),
+        "task.toml": Files(raw([TASK_TOML]), rubric("weighted"), "r.toml", 1000, 500_000),
+        "protocol": Files(raw([protocol]), protocol_folder, "mine/protocol.toml", 300, 100_000),
+        "votes": Files(raw([VOTES]), layout("votes"), "v.csv", 500, 300_000),
+        "log": Files(zipped(log), layout("inspect"), "l.eval", 500, 300_000),
+        "promptfoo": Files(tree([PROMPTFOO]), layout("promptfoo"), "p.json", 500, 300_000),
+        "store": Files(raw([stored]), store, "evenhand.db", 200, 100_000),
+    }
+
+
+NAMES = [
+    *("lines", "line bytes", "array bytes", "samples", "pairs", "answers", "csv", "tsv", "csv.gz"),
+    *("xlsx", "parquet", "suite", "rubric.json", "rubric.toml", "task.md", "task.toml", "protocol"),
+    *("votes", "log", "promptfoo", "store"),
+]
+
+
+def prepare_folder(name: str, folder: Path) -> None:
+    """What must lie beside the file."""
+    if name == "pairs":
+        write_pairs(folder)
+    elif name == "answers":
+        write_answers(folder)
+    elif name in ("samples", "suite"):
+        write_suite(folder)
+    elif name == "protocol":
+        assert (
+            evenhand_here("protocols", "new", "mine", "--from", "rubric", cwd=folder).returncode
+            == 0
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_file_makes_its_reader_stumble(
+    name: str, kinds: dict[str, Files], tmp_path: Path, long: bool
+) -> None:
+    tried = kinds[name]
+    prepare_folder(name, tmp_path)
+    first = secrets.randbelow(2**40) if long else 0
+    read = 0
+    for seed in range(first, first + (tried.long if long else tried.short)):
+        data = tried.mutant(seed)
+        (tmp_path / tried.name).write_bytes(data)
+        try:
+            tried.read(tmp_path / tried.name)
+            read += 1
+        except EXPECTED as error:
+            f"{error}".encode("utf-8", "surrogateescape")
+        except EvenhandError:
+            raise
+        except Exception as error:
+            error.add_note(f"{name}, seed {seed}: {data[:2000]!r}")
+            raise
+    assert read > 0, "none is read: the mutants are not near what is good"
+
+
+def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    write_suite(tmp_path)
+    assert evenhand_here("run", cwd=tmp_path).returncode == 0
+    with sqlite3.connect(tmp_path / "evenhand.db") as database:
+        database.execute("UPDATE judgments SET body=substr(body, 1, 40)")
+        database.execute("UPDATE units SET body=substr(body, 1, 20)")
+    for command in ("show latest", "show latest u0", "export -o e.jsonl", "report -o r.html"):
+        outcome = evenhand_here(*command.split(), cwd=tmp_path)
+        assert outcome.returncode == 6, (command, outcome.stderr)
+        assert "store verify" in outcome.stderr
+    verified = evenhand_here("store", "verify", cwd=tmp_path)
+    assert verified.returncode == 6
+    assert "cannot be read" in verified.stdout
+    with sqlite3.connect(tmp_path / "evenhand.db") as database:
+        database.execute("UPDATE judgings SET record=substr(record, 1, 40)")
+    assert evenhand_here("show", "latest", cwd=tmp_path).returncode == 6
+
+
+def test_all_kinds_are_tried(kinds: dict[str, Files]) -> None:
+    assert list(kinds) == NAMES
