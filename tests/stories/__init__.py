@@ -1,0 +1,1 @@
+"""What five people come for, from their files to the answer."""

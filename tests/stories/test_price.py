@@ -1,0 +1,102 @@
+"""One honest price: what `--dry-run` says is within a factor of 1.5 of what the run then costs. The
+first time, where judges reply as judges do; the second time, whatever they reply like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.provider import Provider
+from tests.stories.reader import reading
+from tests.suites import at, judged, write_answers, write_pairs, write_suite
+from tests.unit.runs.test_forecast import foreseen
+
+PRICE = {"input": "0.40", "output": "1.60"}
+NOT_FAR = 1.5
+FICKLE = 5
+"""A good judge contradicts itself in about one pair of so many."""
+SENTENCES = {
+    "en": "Salt keeps food from spoiling because it draws the water out of it.",
+    "ru": "Соль не даёт продуктам портиться, потому что вытягивает из них воду.",
+    "zh": "盐能防止食物变质，因为它会把水分吸出来。",
+    "ja": "塩は水分を引き出すので、食べ物が傷むのを防ぎます。",
+}
+
+
+def rows(protocol: str, language: str, number: int, start: int = 0) -> list[dict[str, Any]]:
+    """Units whose texts are of different lengths."""
+    made: list[dict[str, Any]] = []
+    for i in range(start, start + number):
+        question, text = f"{i}: {SENTENCES[language]}?", SENTENCES[language] * (1 + i % 4)
+        longer = f"{text} {i} {SENTENCES[language]}"
+        if protocol == "pairwise":
+            candidates = [{"id": "a", "text": f"{i} {text}"}, {"id": "b", "text": longer}]
+            made.append({"pair_id": f"p{i}", "topic": question, "candidates": candidates})
+        elif protocol == "rubric":
+            made.append({"id": f"s{i}", "question": question, "model_output": longer})
+        else:
+            task = {"task_name": f"t{i}", "prompt": question, "answer": longer}
+            made.append(task | {"rubric": f"task_type: fact\n\n- +60: {SENTENCES[language]}\n"})
+    return made
+
+
+def write(folder: Path, protocol: str, url: str, units: list[dict[str, Any]], **more: Any) -> None:
+    writers = {"pairwise": write_pairs, "rubric": write_suite, "weighted": write_answers}
+    judge = at(url, price=PRICE, max_tokens=4000)
+    writers[protocol](folder, units, judge, **more)
+
+
+async def told_and_true(folder: Path) -> tuple[float, float]:
+    """What a run is said to cost, and what it costs."""
+    forecast = await foreseen(folder)
+    assert forecast.cost_likely is not None
+    summary = await judged(folder)
+    assert not summary.counts.failures and not summary.counts.pending
+    return float(forecast.cost_likely), float(summary.tally.cost)
+
+
+def is_near(told: float, true: float) -> bool:
+    return true / NOT_FAR <= told <= true * NOT_FAR
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+@pytest.mark.parametrize("protocol", ["rubric", "pairwise", "weighted"])
+async def test_ordinary_replies_are_priced_the_first_time(
+    tmp_path: Path, protocol: str, language: str
+) -> None:
+    async with Provider(reading(fickle=FICKLE)) as provider:
+        write(tmp_path, protocol, provider.url, rows(protocol, language, 20), language=language)
+        told, true = await told_and_true(tmp_path)
+    assert is_near(told, true), told / true
+
+
+@pytest.mark.parametrize("wordiness", [0, 8])
+@pytest.mark.parametrize("protocol", ["rubric", "pairwise", "weighted"])
+async def test_unusual_replies_are_priced_the_second_time(
+    tmp_path: Path, protocol: str, wordiness: int
+) -> None:
+    async with Provider(reading(wordiness)) as provider:
+        write(tmp_path, protocol, provider.url, rows(protocol, "ru", 12), language="ru")
+        first, true_first = await told_and_true(tmp_path)
+        # Other data, another name, another language: the judge and the protocol are the same.
+        more = rows(protocol, "en", 20, start=100)
+        write(tmp_path, protocol, provider.url, more, language="en", name="another")
+        told, true = await told_and_true(tmp_path)
+    assert is_near(told, true), told / true
+    if wordiness == 8 and protocol == "rubric":
+        assert not is_near(first, true_first), "nobody could know"
+
+
+async def test_other_judges_and_protocols_say_nothing_about_this_one(tmp_path: Path) -> None:
+    async with Provider(reading(8)) as provider:
+        write(tmp_path, "rubric", provider.url, rows("rubric", "en", 12))
+        untold = (await foreseen(tmp_path)).cost_likely
+        other = at(provider.url, model="openai/other", price=PRICE, max_tokens=4000)
+        write_suite(tmp_path, rows("rubric", "en", 12), other)
+        await judged(tmp_path)
+        write(tmp_path, "weighted", provider.url, rows("weighted", "en", 12))
+        await judged(tmp_path)
+        write(tmp_path, "rubric", provider.url, rows("rubric", "en", 12))
+        assert (await foreseen(tmp_path)).cost_likely == untold
