@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from embedded_quality import DATA, HERE, LANGUAGES, LONGEST, Cache, Record, wilson
+from embedded_quality import DATA, HERE, LANGUAGES, Cache, Record, wilson
 from msgspec import convert
 
 from evenhand.exchange import Message, Question
@@ -45,7 +45,7 @@ from evenhand.kinds.shared.asking import Asking
 from evenhand.units import Candidate, Pair
 
 # LLMBar: the first so many of the fitting pairs are for tuning; of the others, those up to SHORT.
-TUNED, SHORT = 25, 800
+LONGEST, TUNED, SHORT = 2400, 25, 800
 WRITTEN = Choice(("winner",), ("A", "B"))
 """What the model itself would write, for comparison."""
 
