@@ -129,3 +129,11 @@ SPOOL_KILOBYTES = 64 * 1024
 # An embedded judge that says nothing for so long hangs, in seconds; loading may take a minute.
 EMBEDDED_ANSWER_SECONDS = 300.0
 EMBEDDED_LOAD_SECONDS = 180.0
+
+# A server of a store that does not take a connection for so long is not there, in seconds; one that
+# leaves a statement unanswered for so long has been lost.
+CONNECT_SECONDS = 10.0
+STATEMENT_SECONDS = 120.0
+# What cannot be written because the server is away waits so long for its return, in seconds: a
+# server is started anew, and a standby promoted, in less.
+SERVER_AWAY_SECONDS = 60.0

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import IncomingUnit, Ledger, Scope, Store
+from evenhand.ledger.postgres.store import postgres_store
 from evenhand.ledger.sqlite import sqlite_store
 from evenhand.manifest import JudgingRecord, Manifest
+from tests.postgres import new_store_url
 
 Open = Callable[[], Store]
 """Opens the same store each time it is called."""
@@ -19,7 +21,12 @@ def sqlite_file(folder: Path) -> Open:
     return lambda: sqlite_store(folder / "store.db")
 
 
-STORES: dict[str, Callable[[Path], Open]] = {"sqlite": sqlite_file}
+def postgres_schema(folder: Path) -> Open:
+    url = new_store_url()
+    return lambda: postgres_store(url)
+
+
+STORES: dict[str, Callable[[Path], Open]] = {"sqlite": sqlite_file, "postgres": postgres_schema}
 
 
 async def begun(

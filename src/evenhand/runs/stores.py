@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from evenhand.errors import StoreError, UsageError, quoted
 from evenhand.ledger.ports import Archive, Store
+from evenhand.ledger.postgres.address import FORM, is_postgres
 
 MEMORY = "sqlite::memory:"
 """The address of a store that vanishes when it is closed."""
@@ -14,6 +17,9 @@ MEMORY = "sqlite::memory:"
 def open_store(url: str, folder: Path | None = None, *, must_exist: bool = False) -> Store:
     """The store behind a URL such as `sqlite:evenhand.db`, made if there is none, unless it must
     exist; raises StoreError."""
+    if is_postgres(url):
+        store: Store = _postgres().postgres_store(url, must_exist=must_exist)
+        return store
     from evenhand.ledger.sqlite import sqlite_store
 
     if url == MEMORY:
@@ -23,9 +29,25 @@ def open_store(url: str, folder: Path | None = None, *, must_exist: bool = False
 
 def open_archive(url: str, folder: Path | None = None) -> Archive:
     """What a store holds, for whoever only reads; raises StoreError if there is none."""
+    if is_postgres(url):
+        archive: Archive = _postgres().postgres_archive(url)
+        return archive
     from evenhand.ledger.sqlite import sqlite_archive
 
     return sqlite_archive(_existing(url, folder))
+
+
+def _postgres() -> ModuleType:
+    """The store behind PostgreSQL; raises UsageError where its driver is not installed."""
+    try:
+        return import_module("evenhand.ledger.postgres.store")
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise UsageError(
+            "a PostgreSQL store needs the driver asyncpg",
+            advice="Install it: pip install 'evenhand[postgres]'",
+        ) from None
 
 
 def _existing(url: str, folder: Path | None) -> Path:
@@ -42,6 +64,7 @@ def store_path(url: str, folder: Path | None = None) -> Path:
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or not rest or "\0" in rest:
         raise UsageError(
-            f"the store {quoted(url)} is not of a known kind", advice="Use sqlite:FILE."
+            f"the store {quoted(url)} is not of a known kind",
+            advice=f"Use sqlite:FILE or {FORM}.",
         )
     return (folder or Path()) / rest.removeprefix("//")

@@ -14,11 +14,11 @@ from msgspec.json import encode
 
 from evenhand.errors import StoreError
 from evenhand.exchange import Reply
+from evenhand.ledger.beside import Unrecorded, tallied_calls
 from evenhand.ledger.codec import call_row
 from evenhand.ledger.keys import CALL_TAG, row_digest
 from evenhand.ledger.ports import Call
 from evenhand.ledger.sqlite import sqlite_store
-from evenhand.ledger.sqlite.beside import Unrecorded, tallied_calls
 from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
 

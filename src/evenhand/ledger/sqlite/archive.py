@@ -2,290 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any
-
-import msgspec
+from collections.abc import Iterator
 
 from evenhand.errors import StoreError
-from evenhand.judgment import JudgmentText
-from evenhand.ledger.codec import row_judgment
-from evenhand.ledger.keys import unit_digest
-from evenhand.ledger.ports import (
-    Browsed,
-    CallPage,
-    Changes,
-    Counts,
-    JudgmentPage,
-    LedgerCall,
-    PageRequest,
-    RunRow,
-    Scope,
-    Sending,
-    Spent,
-    StoredJudgment,
-    StoredUnit,
-)
-from evenhand.ledger.sqlite.browse import (
-    JUDGMENT,
-    LEDGER_CALL,
-    UNIT,
-    call_page,
-    judgment_page,
-    ledger_call,
-    prepare,
-    unit_of_call,
-)
+from evenhand.ledger.sql.archive import SqlArchive
+from evenhand.ledger.sql.verify import faults
 from evenhand.ledger.sqlite.connection import LOG, StoreFile
+from evenhand.ledger.sqlite.session import SqliteSession
 from evenhand.ledger.sqlite.upkeep import lost_replies
-from evenhand.ledger.sqlite.verify import faults
-from evenhand.limits import PAGE_ROWS
-from evenhand.manifest import JudgingRecord, Manifest, read_judging, read_manifest
-
-_RUN = "r.id, r.name, g.id, r.created, r.started, r.starts"
-_RUNS = f"SELECT {_RUN} FROM runs r JOIN judgings g ON g.no=r.judging"
-_NUMBER = "(SELECT no FROM runs WHERE id=:run)"
-_JUDGING = "(SELECT judging FROM runs WHERE id=:run)"
-_MANIFEST = (
-    "SELECT r.manifest, g.id, g.record FROM runs r JOIN judgings g ON g.no=r.judging WHERE r.id=?"
-)
-_UNITS = f"SELECT {UNIT} FROM run_units m CROSS JOIN units u ON u.no=m.unit WHERE "
-_JUDGED = (
-    "SELECT {} FROM run_units m CROSS JOIN judgments j ON j.judging=" + _JUDGING + " AND"
-    " j.unit=m.unit"
-)
-_IN_ORDER = " ORDER BY m.position, j.judge, j.repeat"
-_NAMED = (
-    f"SELECT {UNIT} FROM units u CROSS JOIN run_units m ON m.unit=u.no AND m.run={_NUMBER}"
-    " WHERE u.id=:name"
-)
-_BOTH = (
-    f"SELECT {UNIT}, v.no, w.position, v.id, v.body FROM run_units m"
-    " CROSS JOIN units u ON u.no=m.unit CROSS JOIN units v ON v.id=u.id"
-    " CROSS JOIN run_units w ON w.unit=v.no AND w.run=(SELECT no FROM runs WHERE id=:beside)"
-    f" WHERE m.run={_NUMBER} AND m.position>:after ORDER BY m.position LIMIT {PAGE_ROWS}"
-)
-_NEW = (
-    "SELECT COUNT(*), ifnull(SUM(EXISTS (SELECT 1 FROM units v CROSS JOIN run_units w"
-    " ON w.unit=v.no AND w.run=(SELECT no FROM runs WHERE id=:beside) WHERE v.id=u.id)), 0)"
-    " FROM run_units m CROSS JOIN units u ON u.no=m.unit"
-    f" WHERE m.run={_NUMBER} AND NOT EXISTS (SELECT 1 FROM run_units w"
-    " WHERE w.unit=m.unit AND w.run=(SELECT no FROM runs WHERE id=:beside))"
-)
-"""Of the units that the other run has not: how many, and how many of them by another content."""
-_KNOWN = (
-    f"SELECT {JUDGMENT} FROM judgments j WHERE j.judging=(SELECT no FROM judgings WHERE id=?)"
-    " AND j.unit=(SELECT no FROM units WHERE digest=?) ORDER BY j.judge, j.repeat"
-)
 
 
-def in_scope(scope: Scope) -> str:
-    """The condition that `m` is a row of the scope, which is bound by `scope_values`."""
-    limited = " AND m.position<=:limit" if scope.limit is not None else ""
-    named = " AND m.position IN (SELECT value FROM json_each(:positions))"
-    return f"m.run={_NUMBER}{limited}{'' if scope.positions is None else named}"
-
-
-def bound(name: str, values: Sequence[str]) -> str:
-    """Marks for some values, bound as `name` and a number."""
-    return ",".join(f":{name}{place}" for place in range(len(values)))
-
-
-HALF = 32
-"""Bits of a number that are summed by themselves, so that no sum overflows: SQLite would give up
-where a store holds counts from before they were bounded."""
-
-
-def _sum(number: str, where: str = "") -> str:
-    """The sum of a number in two columns: of its upper and of its lower bits."""
-    of = f" FILTER (WHERE {where})" if where else ""
-    upper, lower = f"({number}) >> {HALF}", f"({number}) & {(1 << HALF) - 1}"
-    return f"ifnull(SUM({upper}){of}, 0), ifnull(SUM({lower}){of}, 0)"
-
-
-def _whole(halves: Sequence[int]) -> list[int]:
-    """The sums of columns that `_sum` made."""
-    return [(upper << HALF) + lower for upper, lower in zip(halves[::2], halves[1::2], strict=True)]
-
-
-_SPENT = ", ".join(
-    [
-        "SELECT COUNT(*) - COUNT(cost), COUNT(*)",
-        *(_sum("cost"), _sum("input_tokens"), _sum("output_tokens")),
-        _sum("ifnull(input_tokens, input_most)", "cost IS NULL"),
-        _sum("ifnull(output_tokens, output_most)", "cost IS NULL") + " FROM calls WHERE run=?",
-    ]
-)
-_RESERVED = f"SELECT {_sum('amount')} FROM reservations WHERE run=?"
-
-
-class SqliteArchive:
+class SqliteArchive(SqlArchive):
     """An archive in one file."""
 
     def __init__(self, file: StoreFile) -> None:
         self._file = file
-        with ExitStack() as undo, file.in_use():
-            self._reading = file.connect()
-            undo.callback(self._reading.close)
-            prepare(self._reading)
-            undo.pop_all()
-        self._judgings: dict[str, JudgingRecord] = {}
-
-    def _rows(self, sql: str, values: tuple[Any, ...] | Mapping[str, Any] = ()) -> list[Any]:
-        try:
-            return self._reading.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._file.unusable(error) from None
-
-    def runs(self) -> list[RunRow]:
-        return [RunRow._make(row) for row in self._rows(f"{_RUNS} ORDER BY r.starts DESC")]
-
-    def last_run(self, name: str, judging: str = "") -> RunRow | None:
-        of_judging = " AND g.id=:judging" if judging else ""
-        last = f"{_RUNS} WHERE r.name=:name{of_judging} ORDER BY r.starts DESC LIMIT 1"
-        rows = self._rows(last, {"name": name} | ({"judging": judging} if judging else {}))
-        return RunRow._make(rows[0]) if rows else None
-
-    def manifest(self, run: str) -> Manifest:
-        for text, ident, record in self._rows(_MANIFEST, (run,)):
-            if ident not in self._judgings:
-                self._judgings[ident] = self._judging(record)
-            return read_manifest(text, self._judgings[ident])
-        raise StoreError(f"the store has no run {run}", where=str(self._file.path))
-
-    def _judging(self, record: str) -> JudgingRecord:
-        """A judging with its texts, each of which is kept once."""
-        judging = read_judging(record)
-        digests = list(judging.texts.values())
-        marks = ",".join("?" * len(digests))
-        sql = f"SELECT digest, text FROM texts WHERE digest IN ({marks})"
-        texts = dict(self._rows(sql, tuple(digests)))
-        files = {name: texts[digest] for name, digest in judging.texts.items() if digest in texts}
-        return msgspec.structs.replace(judging, texts=files)
-
-    def changes(self, run: str, before: str) -> Changes:
-        [(new, changed)] = self._rows(_NEW, {"run": run, "beside": before})
-        [(gone, _)] = self._rows(_NEW, {"run": before, "beside": run})
-        return Changes(added=new - changed, removed=gone - changed, changed=changed)
-
-    def units(self, scope: Scope) -> Iterator[StoredUnit]:
-        sql = f"{_UNITS}{in_scope(scope)} AND m.position>:after ORDER BY m.position"
-        page = f"{sql} LIMIT {PAGE_ROWS}"
-        for part in _parts(scope):
-            values = scope_values(part) | {"after": 0}
-            while rows := self._rows(page, values):
-                yield from map(StoredUnit._make, rows)
-                values["after"] = rows[-1][1]
-
-    def unit_named(self, run: str, name: str) -> StoredUnit | None:
-        rows = self._rows(_NAMED, {"run": run, "name": name})
-        return StoredUnit._make(rows[0]) if rows else None
-
-    def units_of_both(
-        self, run: str, beside: str, after: int = 0
-    ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
-        while rows := self._rows(_BOTH, {"run": run, "beside": beside, "after": after}):
-            yield from ((StoredUnit._make(row[:4]), StoredUnit._make(row[4:])) for row in rows)
-            after = rows[-1][1]
-
-    def judgments(
-        self, scope: Scope, unit: str | None = None
-    ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
-        if unit is not None:
-            row = self.unit_named(scope.run, unit)
-            if row is not None and scope.holds(row.position):
-                yield from ((row, judgment) for judgment in self.of_unit(scope.run, row))
-            return
-        sql = _JUDGED.format(f"{UNIT}, {JUDGMENT}") + " CROSS JOIN units u ON u.no=m.unit"
-        for row in self._streamed(f"{sql} WHERE {in_scope(scope)}{_IN_ORDER}", scope):
-            yield StoredUnit._make(row[:4]), row_judgment(row[4:])
-
-    def judged(self, scope: Scope) -> Iterator[tuple[int, int, int, JudgmentText]]:
-        sql = _JUDGED.format("j.unit, j.judge, j.repeat, j.status, j.reason, j.body")
-        rows = self._streamed(f"{sql} WHERE {in_scope(scope)}{_IN_ORDER}", scope)
-        for unit, judge, repeat, *text in rows:
-            yield unit, judge, repeat, JudgmentText._make(text)
-
-    def _streamed(self, sql: str, scope: Scope) -> Iterator[Any]:
-        with self._file.in_use():
-            cursor = self._reading.execute(sql, scope_values(scope))
-            while rows := cursor.fetchmany(PAGE_ROWS):
-                yield from rows
-
-    def of_unit(self, run: str, unit: StoredUnit) -> list[StoredJudgment]:
-        sql = (
-            f"SELECT {JUDGMENT} FROM judgments j WHERE j.judging={_JUDGING} AND j.unit=:unit"
-            " ORDER BY j.judge, j.repeat"
-        )
-        return [row_judgment(row) for row in self._rows(sql, {"run": run, "unit": unit.no})]
-
-    def known(self, judging: str, ident: str, body: str) -> list[StoredJudgment]:
-        rows = self._rows(_KNOWN, (judging, unit_digest(ident, body)))
-        return [row_judgment(row) for row in rows]
-
-    def counts(self, scope: Scope, judgments_per_unit: int) -> Counts:
-        counted = f"SELECT COUNT(*) FROM run_units m WHERE {in_scope(scope)}"
-        [(units,)] = self._rows(counted, scope_values(scope))
-        columns = "j.status, j.reason, COUNT(*), SUM(j.calls), SUM(j.reasks)"
-        grouped = f"{_JUDGED.format(columns)} WHERE {in_scope(scope)} GROUP BY j.status, j.reason"
-        rows = self._rows(grouped, scope_values(scope))
-        left_out = sum(number for status, _, number, *_ in rows if status == "left_out")
-        return Counts(
-            planned=units * judgments_per_unit - left_out,
-            verdicts=sum(number for status, _, number, *_ in rows if status == "verdict"),
-            failures={reason: number for _, reason, number, *_ in rows if reason is not None},
-            calls=sum(row[3] for row in rows),
-            reasks=sum(row[4] for row in rows),
-            left_out=left_out,
-            failed_calls={reason: calls for _, reason, _, calls, _ in rows if reason is not None},
-        )
-
-    def spent(self, run: str) -> Spent:
-        [(unpriced, calls, *halves)] = self._rows(_SPENT, (run,))
-        cost, *tokens = _whole(halves)
-        (reserved,) = _whole(self._rows(_RESERVED, (run,))[0])
-        return Spent(cost, reserved, unpriced, calls, *tokens)
-
-    def sendings(self, account: str) -> list[Sending]:
-        sql = "SELECT name, account, at, tokens FROM sendings WHERE account=? ORDER BY at"
-        return [Sending._make(row) for row in self._rows(sql, (account,))]
-
-    def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
-        with self._file.in_use():
-            return judgment_page(self._reading, run, browsed, request)
-
-    def call_page(
-        self, run: str, request: PageRequest, judge: str = "", text: str = ""
-    ) -> CallPage:
-        with self._file.in_use():
-            return call_page(self._reading, run, judge, text, request)
-
-    def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
-        marks = ",".join("?" * len(keys))
-        order = "ORDER BY aside IS NOT NULL DESC, no DESC"  # the one that answers comes last
-        sql = f"SELECT {LEDGER_CALL} FROM calls WHERE key IN ({marks}) {order}"
-        calls: dict[str, LedgerCall] = {}
-        for call in map(ledger_call, self._rows(sql, tuple(keys))):
-            before = calls.get(call.call.key)
-            if before is None or before.altered or not call.altered:
-                calls[call.call.key] = call
-        return calls
-
-    def call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
-        sql = f"SELECT {LEDGER_CALL} FROM calls WHERE no=? AND run=?"
-        for row in self._rows(sql, (no, run)):
-            call = ledger_call(row)
-            with self._file.in_use():
-                return call, unit_of_call(self._reading, run, call)
-        return None
-
-    def recent_calls(self, run: str, most: int) -> list[str]:
-        sql = "SELECT at FROM calls WHERE run=? ORDER BY no DESC LIMIT ?"
-        return [at for (at,) in self._rows(sql, (run, most))]
+        self._reading = file.connect()
+        super().__init__(SqliteSession(file, self._reading))
 
     def is_claimed(self, run: str) -> bool:
         return self._reading.inode.holder(run) is not None
@@ -310,29 +44,21 @@ class SqliteArchive:
 
     def verify(self) -> list[str]:
         try:
-            loss = lost_replies(self._file.place, self._reading)
-            return [*([loss] if loss else []), *faults(self._reading)]
-        except sqlite3.Error as error:
-            return [f"the file is damaged: {error}"]
+            return list(self._faults())
+        except (sqlite3.Error, StoreError) as error:
+            return [f"the file is damaged: {getattr(error, 'what', error)}"]
+
+    def _faults(self) -> Iterator[str]:
+        """What is wrong, in words, most basic first."""
+        if loss := lost_replies(self._file.place, self._reading):
+            yield loss
+        for (line,) in self._rows("PRAGMA integrity_check"):
+            if line != "ok":
+                yield f"the file is damaged: {line}"
+        [(calls, last)] = self._rows("SELECT COUNT(*), coalesce(MAX(no), 0) FROM calls")
+        if last > calls:
+            yield f"{last - calls} calls are missing"
+        yield from faults(self._session)
 
     def close(self) -> None:
         self._reading.close()
-
-
-def scope_values(scope: Scope) -> dict[str, Any]:
-    """What the condition `in_scope` is bound to."""
-    values: dict[str, Any] = {"run": scope.run}
-    if scope.limit is not None:
-        values["limit"] = scope.limit
-    if scope.positions is not None:
-        values["positions"] = json.dumps(scope.positions)
-    return values
-
-
-def _parts(scope: Scope) -> Iterator[Scope]:
-    """A scope in parts that each name no more positions than a page has rows."""
-    if scope.positions is None:
-        yield scope
-        return
-    for start in range(0, len(scope.positions), PAGE_ROWS):
-        yield replace(scope, positions=scope.positions[start : start + PAGE_ROWS])

@@ -7,16 +7,9 @@ from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-from evenhand.ledger.codec import (
-    CALL_COLUMNS,
-    JUDGMENT_COLUMNS,
-    call_row,
-    judgment_row,
-    row_judgment,
-)
-from evenhand.ledger.keys import digest
+from evenhand.ledger.beside import Unrecorded
+from evenhand.ledger.codec import CALL_COLUMNS, call_row, judgment_row
 from evenhand.ledger.ports import (
     Call,
     IncomingUnit,
@@ -26,24 +19,20 @@ from evenhand.ledger.ports import (
     StoredJudgment,
     StoredUnit,
 )
-from evenhand.ledger.sqlite.archive import bound, in_scope, scope_values
-from evenhand.ledger.sqlite.beside import Unrecorded
-from evenhand.ledger.sqlite.browse import JUDGMENT, LEDGER_CALL, UNIT, ledger_call
+from evenhand.ledger.sql.browse import LEDGER_CALL, ledger_call
+from evenhand.ledger.sql.intake import SETTLE, WaitingUnits, batches
+from evenhand.ledger.sql.start import start
+from evenhand.ledger.sql.work import FORGET, judging_number, open_units, set_aside
 from evenhand.ledger.sqlite.connection import StoreFile, now, transaction
-from evenhand.ledger.sqlite.intake import WaitingUnits
+from evenhand.ledger.sqlite.session import SqliteSession
 from evenhand.ledger.sqlite.upkeep import Upkeep
-from evenhand.ledger.sqlite.verify import run_digest
 from evenhand.ledger.sqlite.writer import GroupWriter
-from evenhand.limits import BUSY_MILLISECONDS, LOG_BYTES, LOOKS_PER_CHECK, PAGE_ROWS
-from evenhand.manifest import JudgingRecord, Manifest, judging_json, manifest_json
+from evenhand.limits import BUSY_MILLISECONDS, LOG_BYTES, LOOKS_PER_CHECK
+from evenhand.manifest import Manifest
 
-_RUN = "SELECT no FROM runs WHERE id=?"
 MARKS = ",".join("?" * (CALL_COLUMNS.count(",") + 3))
 _RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES ({MARKS})"
 _FIND = f"SELECT {LEDGER_CALL} FROM calls WHERE key=? AND aside IS NULL ORDER BY no"
-_SETTLE = (
-    f"INSERT OR REPLACE INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?,?,?)"
-)
 _RESERVE = "INSERT OR REPLACE INTO reservations VALUES (?,?,?,?)"
 _NOTE_SENDING = "INSERT INTO sendings VALUES (?,?,?,?)"
 _FORGET_SENDINGS = "DELETE FROM sendings WHERE abs(at - ?) > 60"
@@ -53,24 +42,6 @@ _RELEASE = "DELETE FROM reservations WHERE key=? AND attempt=?"
 _PAID = {_RECORD: "call", _RELEASE: "release"}
 """What is kept beside the store where it cannot be written."""
 _IS_THERE = "SELECT 1 FROM calls WHERE key=? AND at=? AND digest=?"
-_FORGET = "DELETE FROM judgments WHERE judging=? AND unit=? AND judge=? AND repeat=?"
-_SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND aside IS NULL"
-_FAILED = (
-    f"SELECT {JUDGMENT} FROM run_units m CROSS JOIN judgments j"
-    " ON j.judging=:judging AND j.unit=m.unit WHERE {} AND j.reason NOT IN ({})"
-)
-_OPEN = (
-    f"SELECT {UNIT} FROM run_units m LEFT JOIN judgments j"
-    " ON j.judging=:judging AND j.unit=m.unit AND j.judge=:judge AND j.repeat=:repeat"
-    " CROSS JOIN units u ON u.no=m.unit"
-    " WHERE {} AND m.position>:after AND (j.unit IS NULL OR j.reason IN ({}))"
-    f" ORDER BY m.position LIMIT {PAGE_ROWS}"
-)
-_START = (
-    "INSERT INTO runs (id, name, judging, manifest, created, started, starts)"
-    " VALUES (?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET"
-    " manifest=excluded.manifest, started=excluded.started, starts=excluded.starts"
-)
 
 
 class SqliteLedger:
@@ -89,6 +60,8 @@ class SqliteLedger:
             undo.callback(self._writing.close)
             self._reading = file.connect()
             undo.callback(self._reading.close)
+            self._session = SqliteSession(file, self._writing)
+            self._beside = SqliteSession(file, self._reading)
             self._upkeep = Upkeep(file, self._writing, _PAID)
             undo.callback(self._upkeep.finish)
             self._upkeep.require_whole()
@@ -112,8 +85,10 @@ class SqliteLedger:
 
     async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
         await self._settle_down()
-        with self._file.in_use():
-            self._waiting = WaitingUnits(self._writing, units)
+        self._waiting = WaitingUnits(self._session)
+        for batch in batches(units):
+            self._waiting.add(batch)
+        self._waiting.count_up()
         return Intake(self._waiting.content)
 
     @asynccontextmanager
@@ -124,16 +99,10 @@ class SqliteLedger:
         assert waiting is not None and waiting.content == intake.content
         async with self.claim(run):
             await self._settle_down()
-            with self._file.in_use(), transaction(self._writing):
-                is_known = self._writing.execute(_RUN, (run,)).fetchone() is not None
-                self._start(run, name, manifest)
-                (number,) = self._writing.execute(_RUN, (run,)).fetchone()
-                if not is_known:
-                    waiting.join(number)
-                stamp = run_digest(self._writing, number)
-                self._writing.execute("UPDATE runs SET digest=? WHERE no=?", (stamp, number))
+            with self._session.transaction():
+                start(self._session, run, name, manifest, waiting, now())
+            waiting.clear()
             with self._file.in_use():
-                waiting.clear()
                 self._require_present()
             yield
 
@@ -141,26 +110,6 @@ class SqliteLedger:
         """Refuse to go on where the store is not where it was; raises StoreError."""
         if error := self._upkeep.after_commit():
             raise error
-
-    def _start(self, run: str, name: str, manifest: Manifest) -> None:
-        """Note that a run starts, or starts again."""
-        (last,) = self._writing.execute("SELECT ifnull(MAX(starts), 0) FROM runs").fetchone()
-        judging = self._judging(manifest.judging)
-        record, at = manifest_json(manifest).decode(), now()
-        self._writing.execute(_START, (run, name, judging, record, at, at, last + 1))
-
-    def _judging(self, judging: JudgingRecord) -> int:
-        """The number of a judging, which is kept with its texts unless it is there."""
-        find, ident = "SELECT no FROM judgings WHERE id=?", judging.id
-        row = self._writing.execute(find, (ident,)).fetchone()
-        if row is None:
-            digests = {name: digest(text) for name, text in judging.texts.items()}
-            texts = [(digests[name], text) for name, text in judging.texts.items()]
-            self._writing.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", texts)
-            record = judging_json(judging, digests).decode()
-            self._writing.execute("INSERT INTO judgings (id, record) VALUES (?,?)", (ident, record))
-            row = self._writing.execute(find, (ident,)).fetchone()
-        return int(row[0])
 
     @asynccontextmanager
     async def claim(self, run: str) -> AsyncIterator[None]:
@@ -174,36 +123,20 @@ class SqliteLedger:
         bad_tries: Callable[[StoredJudgment], Iterable[str]],
     ) -> None:
         await self._settle_down()
-        sql = _FAILED.format(in_scope(scope), bound("kept", kept))
-        values = self._values(scope) | _bindings("kept", kept)
-        with self._file.in_use(), transaction(self._writing):
-            rows = self._writing.execute(sql, values).fetchall()
-            failures = [row_judgment(row) for row in rows]
-            keys = {key for failure in failures for key in bad_tries(failure)}
-            self._writing.executemany(_SET_ASIDE, [(now(), key) for key in keys])
-            judging = values["judging"]
-            places = [(judging, *failure[:3]) for failure in failures]
-            self._writing.executemany(_FORGET, places)
+        judging = self._judging_number(scope.run)
+        with self._session.transaction():
+            set_aside(self._session, scope, judging, kept, bad_tries, now())
 
     async def open_work(
         self, scope: Scope, judge: int, repeat: int, again: Sequence[str], after: int = 0
     ) -> list[StoredUnit]:
-        sql = _OPEN.format(in_scope(scope), bound("again", again))
-        values = self._values(scope) | _bindings("again", again)
-        values |= {"judge": judge, "repeat": repeat, "after": after}
-        with self._file.in_use():
-            return [StoredUnit._make(row) for row in self._reading.execute(sql, values)]
-
-    def _values(self, scope: Scope) -> dict[str, Any]:
         judging = self._judging_number(scope.run)
-        return scope_values(scope) | {"judging": judging}
+        return open_units(self._beside, scope, judging, judge, repeat, again)(after)
 
     def _judging_number(self, run: str) -> int:
         """The number of a run's judging."""
         if run not in self._judging_of:
-            find = "SELECT judging FROM runs WHERE id=?"
-            with self._file.in_use():
-                (self._judging_of[run],) = self._writing.execute(find, (run,)).fetchone()
+            self._judging_of[run] = judging_number(self._session, run)
         return self._judging_of[run]
 
     async def find(self, key: str) -> Call | None:
@@ -294,10 +227,10 @@ class SqliteLedger:
 
     async def settle(self, run: str, judgment: StoredJudgment) -> None:
         row = judgment_row(self._judging_number(run), judgment)
-        self._group.put_lazily(_SETTLE, row)
+        self._group.put_lazily(SETTLE, row)
 
     async def forget(self, run: str, unit: int, judge: int, repeat: int) -> None:
-        self._group.put_lazily(_FORGET, (self._judging_number(run), unit, judge, repeat))
+        self._group.put_lazily(FORGET, (self._judging_number(run), unit, judge, repeat))
 
     async def flush(self) -> None:
         await self._group.flush()
@@ -311,7 +244,3 @@ class SqliteLedger:
             self._upkeep.finish()
         self._reading.close()
         self._writing.close()
-
-
-def _bindings(name: str, values: Sequence[str]) -> dict[str, Any]:
-    return {f"{name}{place}": value for place, value in enumerate(values)}

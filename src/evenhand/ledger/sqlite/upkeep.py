@@ -17,14 +17,14 @@ from pathlib import Path
 from time import monotonic
 
 from evenhand.errors import StoreError
-from evenhand.ledger.sqlite.beside import Tally, Unrecorded, sync_folder
+from evenhand.ledger.beside import Tally, Unrecorded, sync_folder
 from evenhand.ledger.sqlite.connection import LOG, MEND, StoreConnection, StoreFile
 from evenhand.ledger.sqlite.holders import holders
 from evenhand.ledger.sqlite.inode import Identity, identity_of
 from evenhand.ledger.sqlite.writer import Write
 from evenhand.limits import CHECKPOINT_SECONDS
 
-_CALLS = "SELECT ifnull(MAX(no), 0) FROM calls"
+_CALLS = "SELECT coalesce(MAX(no), 0) FROM calls"
 
 
 class Upkeep:

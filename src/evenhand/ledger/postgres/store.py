@@ -1,0 +1,57 @@
+"""A store in a schema of a PostgreSQL database: its two ports put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from evenhand.ledger.beside import Unrecorded
+from evenhand.ledger.ports import Ledger, Store
+from evenhand.ledger.postgres.address import read_address
+from evenhand.ledger.postgres.archive import PostgresArchive
+from evenhand.ledger.postgres.ledger import PostgresLedger
+from evenhand.ledger.postgres.server import Server
+from evenhand.ledger.postgres.session import LoopThread
+
+
+def postgres_store(url: str, *, must_exist: bool = False) -> Store:
+    """The store behind an address, which is made if there is none, unless it must exist; raises
+    StoreError."""
+    server = _prepared(url, must_exist=must_exist)
+    archive = PostgresArchive(server)
+    unrecorded = Unrecorded(state_folder() / f"postgres-{server.address.fingerprint}")
+
+    @asynccontextmanager
+    async def ledger() -> AsyncIterator[Ledger]:
+        opened = PostgresLedger(server, unrecorded)
+        await opened.open()
+        try:
+            yield opened
+        finally:
+            await opened.close()
+
+    return Store(archive, ledger, archive.close)
+
+
+def postgres_archive(url: str) -> PostgresArchive:
+    """The archive behind an address, for whoever only reads; raises StoreError."""
+    return PostgresArchive(_prepared(url, must_exist=True))
+
+
+def _prepared(url: str, *, must_exist: bool) -> Server:
+    server = Server(read_address(url))
+    thread = LoopThread()
+    try:
+        thread.run(server.prepare(must_exist=must_exist))
+    finally:
+        thread.close()
+    return server
+
+
+def state_folder() -> Path:
+    """The user's folder for what Evenhand has to remember."""
+    setting = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(setting) if Path(setting).is_absolute() else Path.home() / ".local" / "state"
+    return base / "evenhand"

@@ -1,0 +1,149 @@
+"""Units on their way into the store, and judgments that were made of them elsewhere.
+
+They wait in tables of the session's own, so that nobody waits for a slow reader; then they join the
+run in one transaction, all of them or none. A unit that the store holds already waits without its
+text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+from evenhand.errors import DataError, quoted
+from evenhand.ledger.codec import JUDGMENT_COLUMNS
+from evenhand.ledger.keys import content_of, row_digest, unit_digest
+from evenhand.ledger.ports import IncomingUnit
+from evenhand.ledger.sql.session import Session, bindings, bound
+from evenhand.limits import BATCH_ROWS
+
+_TABLES = {
+    "incoming": "(position INTEGER PRIMARY KEY, name TEXT UNIQUE, id TEXT, origin TEXT,"
+    " digest BYTEA, body TEXT)",
+    "elsewhere": "(no INTEGER PRIMARY KEY, position INTEGER, judge INTEGER, repeat INTEGER,"
+    " status TEXT, reason TEXT, body TEXT)",
+}
+_TAKE_IN = "INSERT INTO incoming VALUES (?,?,?,?,?,?)"
+_PUT_ASIDE = "INSERT INTO elsewhere VALUES (?,?,?,?,?,?,?)"
+_KEEP = (
+    "INSERT INTO units (digest, id, body)"
+    " SELECT digest, id, body FROM incoming WHERE body IS NOT NULL ORDER BY position"
+    " ON CONFLICT (digest) DO NOTHING"
+)
+_JOIN = (
+    "INSERT INTO run_units SELECT r.no, i.position, u.no FROM incoming i"
+    " CROSS JOIN units u ON u.digest=i.digest CROSS JOIN runs r ON r.no=:run ORDER BY i.position"
+)
+_MADE = (
+    "SELECT r.judging, m.unit, e.judge, e.repeat, e.status, e.reason, 0, 0, e.body"
+    " FROM elsewhere e JOIN runs r ON r.no=:run JOIN run_units m ON m.run=r.no"
+    " AND m.position=e.position ORDER BY e.no"
+)
+SETTLE = (
+    f"INSERT INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?,?,?)"
+    " ON CONFLICT (judging, unit, judge, repeat) DO UPDATE SET status=excluded.status,"
+    " reason=excluded.reason, calls=excluded.calls, reasks=excluded.reasks, body=excluded.body,"
+    " digest=excluded.digest"
+)
+"""Keep a judgment, in the place of the one before."""
+
+
+class WaitingUnits:
+    """The waiting tables of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._units, self._judgments = session, 0, 0
+        self.content = ""
+        """The hash of all units, once they are counted up."""
+        self.clear()
+        for name, columns in _TABLES.items():
+            session.rows(f"CREATE TEMP TABLE {name} {columns}")
+
+    def clear(self) -> None:
+        """Drop what waits."""
+        for name in _TABLES:
+            self._session.rows(f"DROP TABLE IF EXISTS {name}")
+
+    def add(self, batch: Sequence[IncomingUnit]) -> None:
+        """Have some units wait; raises DataError on an id that repeats."""
+        names = [_name(unit.id) for unit in batch]
+        here = self._session.among("name", "names")
+        rows = self._session.rows(
+            f"SELECT name, origin FROM incoming WHERE {here}",
+            {"names": self._session.several(names)},
+        )
+        if rows or len(set(names)) < len(names):
+            raise _repeated(batch, dict(rows))
+        judgments = list(self._judgments_of(batch))
+        with self._session.transaction():
+            self._session.write(_TAKE_IN, self._rows(batch, names))
+            self._session.write(_PUT_ASIDE, judgments)
+        self._units += len(batch)
+        self._judgments += len(judgments)
+
+    def _rows(self, batch: Sequence[IncomingUnit], names: Sequence[str]) -> list[tuple[Any, ...]]:
+        digests = [unit_digest(unit.id, unit.body) for unit in batch]
+        sql = f"SELECT digest FROM units WHERE digest IN ({bound('unit', digests)})"
+        stored = {bytes(row[0]) for row in self._session.rows(sql, bindings("unit", digests))}
+        numbered = zip(batch, names, digests, strict=True)
+        return [
+            (position, name, unit.id, unit.origin, digest, None if digest in stored else unit.body)
+            for position, (unit, name, digest) in enumerate(numbered, start=self._units + 1)
+        ]
+
+    def _judgments_of(self, batch: Sequence[IncomingUnit]) -> Iterator[tuple[Any, ...]]:
+        number = self._judgments
+        for position, unit in enumerate(batch, start=self._units + 1):
+            for judge, repeat, text in unit.judgments:
+                number += 1
+                yield number, position, judge, repeat, *text
+
+    def count_up(self) -> None:
+        """All units are there: note the hash of them."""
+        with self._session.transaction():
+            digests = self._session.stream("SELECT digest FROM incoming ORDER BY digest")
+            self.content = content_of(bytes(row[0]) for row in digests)
+
+    def join(self, run: int) -> None:
+        """Make these the units of a run, and what was judged of them elsewhere judgments of its
+        judging, inside a transaction."""
+        self._session.rows(_KEEP)
+        self._session.rows(_JOIN, {"run": run})
+        made = self._session.stream(_MADE, {"run": run})
+        while batch := list(islice(made, BATCH_ROWS)):
+            self._session.write(SETTLE, [(*row, row_digest(*row)) for row in batch])
+
+
+def batches(units: Iterable[IncomingUnit]) -> Iterator[list[IncomingUnit]]:
+    """Units, so many at a time as are written at once."""
+    source = iter(units)
+    while batch := list(islice(source, BATCH_ROWS)):
+        yield batch
+
+
+def _name(ident: str) -> str:
+    """A short name for an id, which may be of any length."""
+    return blake2b(ident.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _repeated(batch: Sequence[IncomingUnit], before: dict[str, str]) -> DataError:
+    """Which ids of a batch stand twice, and where; `before` are the places of those that came
+    earlier, by their names."""
+    twice: list[str] = []
+    ids: set[str] = set()
+    for unit in batch:
+        first = before.setdefault(_name(unit.id), unit.origin)
+        if first != unit.origin or unit.id in ids:
+            twice.append(f"{quoted(unit.id)} at {first} and {unit.origin}")
+        ids.add(unit.id)
+    if not twice:
+        twice = [f"{quoted(batch[0].id)} at {batch[0].origin}, in a file that is named twice"]
+    listed = "; ".join(twice[:5]) + (f"; and {len(twice) - 5} more" if len(twice) > 5 else "")
+    return DataError(
+        f"ids must be unique, but these repeat: {listed}",
+        advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
+        " `task_name`), or meta fields that tell it apart; files that hold the same questions"
+        ' are told apart so: data = [{ file = "v1.csv", prompt_variant = "v1" }, ...]',
+    )

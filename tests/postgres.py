@@ -1,0 +1,164 @@
+"""A real PostgreSQL server for the tests: one for each test process, in a folder of its own, on a
+socket and a free port of the loopback; ended with the process, however that ends.
+
+Where there is no server to start, the tests that need one are left out, and said to be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+_FOLDERS = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt/postgresql")
+_SETTINGS = (
+    *("max_connections=100", "shared_buffers=32MB", "autovacuum=off", "log_min_messages=fatal"),
+    *("max_wal_size=256MB", "listen_addresses=127.0.0.1"),
+)
+QUICK = ("fsync=off", "full_page_writes=off")
+"""For servers whose machine never crashes."""
+USER, PASSWORD = "evenhand_tester", "s3cret-Pa55:w@rd/#?"
+_numbers = count(1)
+
+
+def _programs() -> Path | None:
+    """The folder of the server's programs."""
+    found = shutil.which("postgres")
+    if found:
+        return Path(found).resolve().parent
+    folders = [path for root in _FOLDERS for path in Path(root).glob("**/bin/postgres")]
+    return max(folders).parent if folders else None
+
+
+def _as_owner(*command: str | Path) -> list[str]:
+    """A command as a user whom PostgreSQL lets be: it refuses root."""
+    words = [str(word) for word in command]
+    return ["runuser", "-u", "postgres", "--", *words] if os.geteuid() == 0 else words
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class PostgresServer:
+    """A server of its own, which can be stopped, killed and started again."""
+
+    def __init__(self, programs: Path, settings: Sequence[str] = QUICK) -> None:
+        self._programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-", dir="/tmp"))
+        self.folder.chmod(0o700)
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        self.data, self.port, self._settings = self.folder / "data", free_port(), settings
+        atexit.register(self.end)
+
+    def make(self) -> None:
+        """A new cluster whose users need no password."""
+        options = (
+            "--auth=trust",
+            "--no-sync",
+            "--encoding=UTF8",
+            "--no-locale",
+            "--no-instructions",
+        )
+        self._run("initdb", "-D", self.data, "-U", USER, *options)
+
+    def start(self, *settings: str) -> None:
+        """Start it, and wait until it answers; `settings` are added to its own."""
+        values = [*_SETTINGS, *self._settings, *settings, f"port={self.port}"]
+        options = " ".join(f"-c {value}" for value in values)
+        options += f" -c unix_socket_directories={self.folder}"
+        log = self.folder / "log"
+        self._run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-l", log, "-o", options, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it; `immediate` is a crash of the server."""
+        self._run("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop", check=False)
+
+    def _run(self, program: str, *arguments: str | Path, check: bool = True) -> None:
+        done = subprocess.run(
+            _as_owner(self._programs / program, *arguments),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if check and done.returncode:
+            log = self.folder / "log"
+            said = log.read_text() if log.exists() else ""
+            raise AssertionError(f"{program}: {done.stdout}\n{said}")
+
+    def end(self) -> None:
+        """Stop it, and remove all of it."""
+        if self.folder.exists():
+            self.stop("immediate")
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, schema: str = "", user: str = USER, database: str = "postgres") -> str:
+        """The address of a store: of a schema, in the database that every cluster has."""
+        option = f"?schema={schema}" if schema else ""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}{option}"
+
+    def execute(self, *statements: str) -> list[tuple[object, ...]]:
+        """What the last of some statements gives, to its owner."""
+        import asyncpg
+
+        async def work() -> list[tuple[object, ...]]:
+            connection = await asyncpg.connect(self.url())
+            try:
+                rows = [await connection.fetch(statement) for statement in statements]
+                return [tuple(row) for row in rows[-1]]
+            finally:
+                await connection.close()
+
+        with asyncio.Runner() as runner:
+            return runner.run(work())
+
+
+@cache
+def _shared() -> PostgresServer | None:
+    programs = _programs()
+    if programs is None:
+        return None
+    server = PostgresServer(programs)
+    server.make()
+    server.start()
+    return server
+
+
+def shared_server() -> PostgresServer:
+    """The server of this test process; skips where there is none."""
+    server = _shared()
+    if server is None:
+        pytest.skip("there is no PostgreSQL server (scripts/postgres installs it)")
+    return server
+
+
+def own_server(*settings: str) -> PostgresServer:
+    """A server for one test, which may be killed; to be ended by whoever asked for it."""
+    programs = _programs()
+    if programs is None:
+        pytest.skip("there is no PostgreSQL server (scripts/postgres installs it)")
+    server = PostgresServer(programs, settings or QUICK)
+    server.make()
+    server.start()
+    return server
+
+
+def new_store_url() -> str:
+    """The address of a store that nobody has made yet."""
+    return shared_server().url(f"store_{next(_numbers)}")
