@@ -27,6 +27,14 @@ _SETTINGS = (
 )
 QUICK = ("fsync=off", "full_page_writes=off")
 """For servers whose machine never crashes."""
+LOCKED = "locked"
+"""A database whose users need a password; made by whoever needs it."""
+_ACCESS = (
+    "local all all trust",
+    f"host {LOCKED} all 127.0.0.1/32 scram-sha-256",
+    "host all all 127.0.0.1/32 trust",
+    "host replication all 127.0.0.1/32 trust",
+)
 USER, PASSWORD = "evenhand_tester", "s3cret-Pa55:w@rd/#?"
 _numbers = count(1)
 
@@ -65,7 +73,7 @@ class PostgresServer:
         atexit.register(self.end)
 
     def make(self) -> None:
-        """A new cluster whose users need no password."""
+        """A new cluster whose users need no password, but for the database `locked`."""
         options = (
             "--auth=trust",
             "--no-sync",
@@ -74,6 +82,8 @@ class PostgresServer:
             "--no-instructions",
         )
         self._run("initdb", "-D", self.data, "-U", USER, *options)
+        rules = "".join(f"{line}\n" for line in _ACCESS)
+        (self.data / "pg_hba.conf").write_text(rules, encoding="ascii")
 
     def start(self, *settings: str) -> None:
         """Start it, and wait until it answers; `settings` are added to its own."""

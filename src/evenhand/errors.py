@@ -8,6 +8,7 @@
     │   └── ModelMissing    exit 2   the embedded model is not here yet
     ├── StoppedEarly        exit 5   budget, deadline or provider down; run again to continue
     ├── StoreError          exit 6   the store cannot be opened or is damaged
+    │   ├── StoreMissing             there is no store yet
     │   ├── StoreBusy                another process judges the same run
     │   └── ReplyAltered             a reply is not what was recorded
     └── Interrupted         exit 130 Ctrl-C
@@ -133,6 +134,10 @@ class StoppedEarly(EvenhandError):
 
 class StoreError(EvenhandError):
     exit_code = 6
+
+
+class StoreMissing(StoreError):
+    pass
 
 
 class StoreBusy(StoreError):

@@ -21,10 +21,16 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import is_within, read_text
 from evenhand.kinds.shared.languages import meant_language
 from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.ledger.postgres.address import Address, is_postgres, read_address
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
 
 FILE = "evenhand.toml"
 _DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".parquet", ".gz")
+_SETTINGS = frozenset(
+    {"schema", "host", "port", "user", "dbname", "database", "password", "sslmode"}
+    | {"target_session_attrs"}
+)
+"""What a suite's file may say of its PostgreSQL server, beside who it is."""
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -272,7 +278,29 @@ class Suite:
         scheme, _, name = url.partition(":")
         if scheme == "sqlite" and name != ":memory:":
             self.located("store", name.removeprefix("//"))
+        if is_postgres(url) and self.path is not None and "store" not in self._user_keys:
+            self._require_trusted(read_address(url))
         return url
+
+    def _require_trusted(self, address: Address) -> None:
+        """Refuse a server that the file names and the user has not: it would be given the user's
+        password, and files that its address names would be read."""
+        from evenhand.judges.trust import TrustedHosts, host_named  # spares every other start
+
+        trusted = TrustedHosts().hosts()
+        strangers = [host for host in address.distant_hosts if host_named(host) not in trusted]
+        settings = address.settings - _SETTINGS
+        if strangers or settings:
+            what = f"a host, {quoted(strangers[0])}," if strangers else f"{min(settings)}="
+            allowed = (
+                f" Or let it have passwords: --trust-host {strangers[0]}." if strangers else ""
+            )
+            raise UsageError(
+                f"the store that the suite names has {what} which you have not named",
+                where=self._where("store"),
+                advice="If it is yours, name the store yourself: --store URL, or"
+                f" EVENHAND_STORE__URL in the environment.{allowed}",
+            )
 
     def address_place(self, url: str | None) -> str:
         """Where the file gives a judge this `base_url`, also for a judge that the command line

@@ -20,6 +20,7 @@ from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Store
+from evenhand.ledger.postgres.address import shown_url
 from evenhand.results.rows import ONLY
 from evenhand.runs.differences import folder_note, with_present_suite
 from evenhand.runs.recorded import Recorded, find_run
@@ -98,7 +99,7 @@ def _seen(url: str, folder: Path) -> str:
     """A store of a suite in `folder`, as named from here."""
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or rest == ":memory:":
-        return url
+        return shown_url(url)
     path, here = (folder / rest.removeprefix("//")).resolve(), Path.cwd()
     return f"sqlite:{path.relative_to(here) if path.is_relative_to(here) else path}"
 
@@ -107,10 +108,19 @@ def resume_advice(url: str) -> str:
     """What to do after a run on this store was interrupted: the same command again, which continues
     where something was kept."""
     name = Path(sys.argv[0]).name
-    command = shlex.join(["evenhand" if name.startswith("__main__") else name, *sys.argv[1:]])
+    words = ["evenhand" if name.startswith("__main__") else name, *map(_plain, sys.argv[1:])]
+    command = shlex.join(words)
     if url == MEMORY:
         return f"Nothing was kept: the store was in memory. To begin again: {command}"
     return f"To continue: {command}"
+
+
+def _plain(word: str) -> str:
+    """A word of the command line without the password of a store."""
+    flag, equals, url = word.partition("=")
+    if flag == "--store" and equals:
+        return f"{flag}={shown_url(url)}"
+    return shown_url(word)
 
 
 def recorded(

@@ -16,6 +16,7 @@ from evenhand.judges.embedded import models
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.ledger.ports import Store
+from evenhand.ledger.postgres.address import shown_url
 from evenhand.runs.stores import open_store
 
 SMALL = "smollm2-135m"
@@ -113,7 +114,7 @@ def _live(store: Store, narration: Narration, model: str, protocols: list[str], 
         narration.tell("stopped", why=error)
         return 0
     narration.out.print()
-    narration.tell("prompts", store=url)
+    narration.tell("prompts", store=shown_url(url))
     narration.say("next")
     counts = [summary.counts for summary in summaries.values()]
     return int(any(count.verdicts != count.planned for count in counts))

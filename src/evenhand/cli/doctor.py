@@ -13,11 +13,12 @@ from typing import Literal
 import click
 
 from evenhand.cli.common import json_option, print_json
-from evenhand.errors import EvenhandError, UsageError
+from evenhand.errors import EvenhandError, StoreMissing, UsageError
 from evenhand.judges import PROVIDERS, Provider, split_name
 from evenhand.judges.address import key_passage
 from evenhand.judges.environment import environment, place_of
 from evenhand.judges.trust import Trust, TrustedHosts
+from evenhand.ledger.postgres.address import shown_url
 from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive
 from evenhand.suite import FILE, Suite, load_suite
@@ -54,6 +55,7 @@ def _findings() -> Iterator[Finding]:
     yield _extra("workbooks in", "python_calamine", "xlsx")
     yield _extra("workbooks out", "xlsxwriter", "xlsx")
     yield _extra("report", "vl_convert", "report")
+    yield _extra("PostgreSQL stores", "asyncpg", "postgres")
     yield _extra("web view", "fastapi", "view")
     yield _extra("win rates at equal lengths", "sklearn", "length")
     yield from _models()
@@ -126,12 +128,13 @@ def _suite(environ: dict[str, str]) -> Iterator[Finding]:
         yield "suite", "ok", f"{FILE}: {suite.file.name}"
         yield from _passages(suite, environ)
         url = suite.store_url
-        if not Path(url.partition(":")[2]).exists():
-            yield "store", "absent", f"{url}: not made yet"
-            return
-        store = open_archive(url, suite.folder)
         try:
-            yield "store", "ok", f"{url}: {len(store.runs())} runs"
+            store = open_archive(url, suite.folder)
+        except StoreMissing:
+            yield "store", "absent", f"{shown_url(url)}: not made yet"
+            return
+        try:
+            yield "store", "ok", f"{shown_url(url)}: {len(store.runs())} runs"
         finally:
             store.close()
     except EvenhandError as error:

@@ -15,7 +15,7 @@ from evenhand.cli.common import json_option, notice, print_json, resume_advice, 
 from evenhand.cli.trust import trust_option, users_trust
 from evenhand.cli.views import run_figures, run_json
 from evenhand.cli.watch import Watcher
-from evenhand.errors import StoppedEarly, StoreError, UsageError, quoted
+from evenhand.errors import StoppedEarly, StoreMissing, UsageError, quoted
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Changes, Store
@@ -276,9 +276,7 @@ def _store_so_far(url: str, place: Path) -> Archive | None:
     """The store, unless it is yet to be made."""
     try:
         return open_archive(url, place)
-    except StoreError as error:
-        if Path(error.where).exists():
-            raise
+    except StoreMissing:
         return None
 
 

@@ -15,6 +15,7 @@ import click
 
 from evenhand.cli.common import notice, store_here, store_option
 from evenhand.errors import UsageError, quoted
+from evenhand.ledger.postgres.address import shown_url
 from evenhand.runs.stores import open_archive, open_store
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
@@ -54,10 +55,11 @@ def view_command(
         endpoint = Endpoint(
             host=host, port=port, token=token or secrets.token_urlsafe(24), closed=closed
         )
-        app = make_app(lambda: open_store(url, must_exist=True), endpoint, url)
+        app = make_app(lambda: open_store(url, must_exist=True), endpoint, shown_url(url))
         address = _address(endpoint)
         notice(
-            f"Evenhand shows {url} at {address}\nToken for actions: {endpoint.token}\nCtrl-C stops."
+            f"Evenhand shows {shown_url(url)} at {address}\nToken for actions: {endpoint.token}\n"
+            "Ctrl-C stops."
         )
         if _has_display() if opens is None else opens:
             webbrowser.open(address)

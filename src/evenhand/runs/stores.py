@@ -6,9 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from evenhand.errors import StoreError, UsageError, quoted
+from evenhand.errors import StoreMissing, UsageError, quoted
 from evenhand.ledger.ports import Archive, Store
-from evenhand.ledger.postgres.address import FORM, is_postgres
+from evenhand.ledger.postgres.address import FORM, is_postgres, read_address
+from evenhand.ledger.sql.archive import SqlArchive
+from evenhand.ledger.sql.copy import Copied, Copy, Progress
 
 MEMORY = "sqlite::memory:"
 """The address of a store that vanishes when it is closed."""
@@ -37,6 +39,33 @@ def open_archive(url: str, folder: Path | None = None) -> Archive:
     return sqlite_archive(_existing(url, folder))
 
 
+def copy_store(source: str, target: str, progress: Progress) -> Copied:
+    """Copy all that one store holds into another; raises StoreError. What is there then is to be
+    held against its digests by `verify`."""
+    from evenhand.ledger.sqlite import sqlite_session
+
+    archive = open_archive(source)
+    try:
+        assert isinstance(archive, SqlArchive)
+        if _place(source) == _place(target):
+            raise UsageError("both stores are the same")
+        archive.freeze()
+        session = (
+            _postgres().postgres_session(target)
+            if is_postgres(target)
+            else sqlite_session(store_path(target))
+        )
+        with session as into:
+            return Copy(archive.session, into, progress).make()
+    finally:
+        archive.close()
+
+
+def _place(url: str) -> str:
+    """What a store is, whoever asks for it."""
+    return read_address(url).fingerprint if is_postgres(url) else str(store_path(url).resolve())
+
+
 def _postgres() -> ModuleType:
     """The store behind PostgreSQL; raises UsageError where its driver is not installed."""
     try:
@@ -53,7 +82,7 @@ def _postgres() -> ModuleType:
 def _existing(url: str, folder: Path | None) -> Path:
     path = store_path(url, folder)
     if not path.exists():
-        raise StoreError(
+        raise StoreMissing(
             "there is no such store", where=str(path), advice="Judge something first: evenhand run"
         )
     return path

@@ -345,7 +345,8 @@ def test_a_dry_run_passes_over_nothing_but_a_store_that_is_yet_to_be_made(
 ) -> None:
     write_suite(tmp_path, 1)
     (tmp_path / "junk.db").write_text("no database at all, as anyone can see" * 20)
-    codes = {"sqlite:new.db": 0, "sqlite:junk.db": 6, "postgresql://x": 2}
+    nobody = "postgresql://127.0.0.1:9/x"
+    codes = {"sqlite:new.db": 0, "sqlite:junk.db": 6, nobody: 6, "mysql://x": 2}
     assert {url: call("run", "--dry-run", "--store", url).code for url in codes} == codes
     assert not (tmp_path / "new.db").exists()
 

@@ -7,10 +7,10 @@ and PGPASSFILE work as they do elsewhere. A password is handed on, and shown now
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from ipaddress import ip_address
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from evenhand.errors import UsageError
@@ -18,6 +18,7 @@ from evenhand.errors import UsageError
 SCHEMES = ("postgresql", "postgres")
 DEFAULT_SCHEMA = "evenhand"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_SECRET = frozenset({"password", "sslpassword"})
 FORM = "postgresql://USER@HOST:PORT/DATABASE"
 
 
@@ -26,9 +27,10 @@ class Address:
     """Where a store is: what the driver is given, and the schema that holds the tables."""
 
     dsn: str = field(repr=False)
+    database: str
     schema: str
     shown: str
-    """The same for people, without a password and without settings."""
+    """The same for people, without a password."""
     hosts: tuple[str, ...]
     """Names, numbers and folders of sockets; none where the user's environment says which."""
     settings: frozenset[str]
@@ -36,8 +38,31 @@ class Address:
 
     @property
     def fingerprint(self) -> str:
-        """A short name for files about this store."""
-        return blake2b(self.shown.encode(), digest_size=8).hexdigest()
+        """A short name for files about this store, whoever connects to it."""
+        place = f"{','.join(self.hosts)}/{self.database}/{self.schema}"
+        return blake2b(place.encode(), digest_size=8).hexdigest()
+
+    @property
+    def distant_hosts(self) -> list[str]:
+        """The hosts that are not this machine, without their ports."""
+        names = [_without_port(host) for host in self.hosts]
+        return [name for name in names if name and not _is_here(name)]
+
+
+def _without_port(host: str) -> str:
+    """A host of an address: a name, a number, `[::1]:5432`, the folder of a socket."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host if host.count(":") > 1 else host.partition(":")[0]
+
+
+def _is_here(host: str) -> bool:
+    if host.startswith("/") or host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def is_postgres(url: str) -> bool:
@@ -64,29 +89,31 @@ def read_address(url: str) -> Address:
         )
     rest = urlencode([option for option in options if option[0] != "schema"])
     dsn = urlunsplit((parts.scheme, _quoted(parts.netloc), parts.path, rest, ""))
-    user, database = _user(parts.netloc, values), unquote(parts.path.lstrip("/"))
+    database = unquote(parts.path.lstrip("/"))
     database = database or values.get("dbname") or values.get("database") or ""
-    shown = f"postgresql://{f'{user}@' if user else ''}{','.join(hosts)}/{database}"
-    shown += f"?schema={schema}" if schema != DEFAULT_SCHEMA else ""
-    return Address(dsn, schema, shown, hosts, frozenset(values))
+    public = urlencode([option for option in options if option[0] not in _SECRET])
+    user, _, place = _quoted(parts.netloc).rpartition("@")
+    name = f"{user.partition(':')[0]}@" if user else ""
+    shown = urlunsplit((parts.scheme, f"{name}{place}", parts.path, public, ""))
+    return Address(dsn, database, schema, shown, hosts, frozenset(values))
 
 
 def shown_url(url: str) -> str:
-    """A store's URL as it may be printed and kept: one of PostgreSQL without password and settings,
-    any other as it is."""
-    return read_address(url).shown if is_postgres(url) else url
+    """A store's URL as it may be printed and kept: one of PostgreSQL without its password, any
+    other as it is."""
+    if not is_postgres(url):
+        return url
+    try:
+        return read_address(url).shown
+    except UsageError:
+        return f"{SCHEMES[0]}://..."
 
 
 def _hosts(netloc: str, values: dict[str, str]) -> tuple[str, ...]:
     """The hosts, each with its port where one is named."""
     named = netloc.rpartition("@")[2]
-    text = unquote(named) or values.get("host", "") or os.environ.get("PGHOST", "")
+    text = unquote(named) or values.get("host", "")
     return tuple(filter(None, text.split(",")))
-
-
-def _user(netloc: str, values: dict[str, str]) -> str:
-    authority = netloc.rpartition("@")[0]
-    return unquote(authority.partition(":")[0]) or values.get("user", "")
 
 
 def _quoted(netloc: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import asyncpg
 from asyncpg import exceptions as pg
 
-from evenhand.errors import StoreError
+from evenhand.errors import StoreError, StoreMissing
 from evenhand.ledger.postgres.address import Address
 from evenhand.ledger.postgres.schema import MIGRATIONS
 from evenhand.ledger.postgres.seal import sealed, unsealed
@@ -97,7 +97,7 @@ class Server:
                 await self._require_fit(connection)
                 applied = await self._applied(connection)
                 if applied is None and must_exist:
-                    raise StoreError(
+                    raise StoreMissing(
                         "there is no such store",
                         where=self.where,
                         advice="Judge something first: evenhand run --store",

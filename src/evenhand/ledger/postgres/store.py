@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 from evenhand.ledger.beside import Unrecorded
@@ -13,7 +13,7 @@ from evenhand.ledger.postgres.address import read_address
 from evenhand.ledger.postgres.archive import PostgresArchive
 from evenhand.ledger.postgres.ledger import PostgresLedger
 from evenhand.ledger.postgres.server import Server
-from evenhand.ledger.postgres.session import LoopThread
+from evenhand.ledger.postgres.session import LoopThread, PostgresSession
 
 
 def postgres_store(url: str, *, must_exist: bool = False) -> Store:
@@ -38,6 +38,14 @@ def postgres_store(url: str, *, must_exist: bool = False) -> Store:
 def postgres_archive(url: str) -> PostgresArchive:
     """The archive behind an address, for whoever only reads; raises StoreError."""
     return PostgresArchive(_prepared(url, must_exist=True))
+
+
+@contextmanager
+def postgres_session(url: str) -> Iterator[PostgresSession]:
+    """A session that writes to the store behind an address, which is made if there is none; raises
+    StoreError."""
+    with closing(PostgresSession(_prepared(url, must_exist=False), is_reader=False)) as session:
+        yield session
 
 
 def _prepared(url: str, *, must_exist: bool) -> Server:

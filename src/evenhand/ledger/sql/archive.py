@@ -133,6 +133,11 @@ class SqlArchive:
         self._session = session
         self._judgings: dict[str, JudgingRecord] = {}
 
+    @property
+    def session(self) -> Session:
+        """What the archive reads through."""
+        return self._session
+
     def _rows(self, sql: str, **values: Any) -> list[Any]:
         return self._session.rows(sql, values)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 from evenhand.ledger.ports import Ledger, Store
 from evenhand.ledger.sqlite.archive import SqliteArchive
 from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
+from evenhand.ledger.sqlite.session import SqliteSession
 
 
 def sqlite_store(path: Path | None) -> Store:
@@ -40,3 +41,13 @@ def sqlite_store(path: Path | None) -> Store:
 def sqlite_archive(path: Path) -> SqliteArchive:
     """The archive in a file, for whoever only reads; raises StoreError."""
     return SqliteArchive(StoreFile(path))
+
+
+@contextmanager
+def sqlite_session(path: Path) -> Iterator[SqliteSession]:
+    """A session that writes to the store in a file, which is made if there is none; raises
+    StoreError."""
+    file = StoreFile(path)
+    file.require_writable()
+    with closing(file.connect()) as connection:
+        yield SqliteSession(file, connection)
