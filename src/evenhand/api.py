@@ -34,7 +34,8 @@ from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.runs.tables import is_table, rubric_value, table_plan
-from evenhand.suite import FILE, StoreSpec, Suite, SuiteFile, load_suite, suite_of_keys
+from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
+from evenhand.suite_file import StoreSpec, SuiteFile
 from evenhand.unseen import visible
 
 if TYPE_CHECKING:

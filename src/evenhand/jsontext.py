@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NoReturn, cast
 
-from pydantic_core import to_json
+from msgspec.json import Encoder
 
 from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
 
@@ -195,7 +195,10 @@ def dump(value: Any) -> str:
 def swift(value: Any) -> str:
     """`value` as JSON in a fraction of the time, for millions of rows: numbers are not spelled as
     they were, and one that JSON has not is null."""
-    return to_json(value, inf_nan_mode="null").decode()
+    return _swift.encode(value).decode()
+
+
+_swift = Encoder(enc_hook=float)
 
 
 def as_text(value: object) -> str:

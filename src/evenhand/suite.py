@@ -8,13 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from msgspec import Struct
 
 from evenhand import limits
 from evenhand.errors import UsageError, nearest, quoted
@@ -22,6 +20,7 @@ from evenhand.folders import is_within, read_text
 from evenhand.kinds.shared.languages import meant_language
 from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.ledger.postgres.address import Address, is_postgres, read_address
+from evenhand.suite_file import PARTS, Fault, SuiteFile, SuiteFileError, read_suite_file
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
 
 FILE = "evenhand.toml"
@@ -32,180 +31,6 @@ _SETTINGS = frozenset(
 )
 """What a suite's file may say of its PostgreSQL server, beside who it is."""
 _PATTERN = re.compile(r"[*?\[]")
-
-
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, str | dict) else value
-
-
-def _flat(value: object, prefix: str = "") -> object:
-    """Dotted keys as one name each: TOML makes tables of them where they are not quoted."""
-    if not isinstance(value, dict):
-        return value
-    names: dict[str, object] = {}
-    for key, inner in cast("dict[str, object]", value).items():
-        if isinstance(inner, dict):
-            names |= cast("dict[str, object]", _flat(inner, f"{prefix}{key}."))
-        else:
-            names[prefix + key] = inner
-    return names
-
-
-def _decimal(value: object) -> object:
-    return str(value) if isinstance(value, float) else value
-
-
-Money = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, allow_inf_nan=False)]
-DollarsAMillion = Annotated[Money, Field(le=limits.PRICE_MOST)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class PriceSpec(_Part):
-    """Dollars a million tokens."""
-
-    input: DollarsAMillion
-    output: DollarsAMillion
-
-
-class JudgeSpec(_Part):
-    """One `[[judges]]` entry."""
-
-    model: Annotated[str, Field(min_length=1)]
-    """`provider/model`, e.g. `openai/gpt-4.1-mini` or `embedded`."""
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
-    """0 unless given."""
-    repeats: Annotated[int, Field(ge=1, le=limits.REPEATS_MAX)] = 1
-    max_tokens: Annotated[int, Field(ge=1, le=limits.MAX_TOKENS_MOST)] = limits.MAX_TOKENS
-    base_url: str | None = None
-    price: PriceSpec | None = None
-    probabilities: bool = False
-    """Ask for log-probabilities, and keep the odds of what was decided."""
-
-
-class Limits(_Part):
-    """`[limits]`: none of these changes a verdict, so none is part of the run."""
-
-    concurrency: Annotated[int, Field(ge=1, le=limits.CONCURRENCY_MAX)] = limits.CONCURRENCY
-    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
-    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
-    budget_usd: Annotated[Money, Field(le=limits.BUDGET_MOST)] | None = None
-    max_failure_rate: Annotated[float, Field(ge=0, le=1)] | None = None
-    attempt_seconds: Annotated[float, Field(gt=0)] = limits.ATTEMPT_SECONDS
-    call_seconds: Annotated[float, Field(gt=0)] = limits.CALL_SECONDS
-    run_seconds: Annotated[float, Field(gt=0)] | None = None
-
-
-class Settings(_Part):
-    """`[settings]`: what can change a verdict."""
-
-    repairs: Annotated[int, Field(ge=0, le=limits.REPAIRS_MAX)] = limits.REPAIRS
-    expose_meta: bool = False
-    """Rubric: send `meta` to the judge too."""
-    max_rounds: Annotated[int, Field(ge=1, le=limits.MAX_ROUNDS_MOST)] | None = None
-    """Pairwise: rounds a pair may take; the protocol's own number unless given."""
-    blind: Literal["flag", "mask"] = "flag"
-    """Pairwise: what is done about candidates that name their model."""
-    no_self_judging: bool = False
-    """Pairwise: leave out a judge that shares its family with a candidate."""
-    panel: Literal["each", "relay"] = "each"
-    """Pairwise: several judges each settle a pair, or take a round each."""
-
-
-class CompareSpec(_Part):
-    """`[compare]`: the question that the run answers first; `compare`, `gate` and `run
-    --until-decided` take it from here."""
-
-    by: Annotated[list[str], BeforeValidator(_listed)] = []
-    """The field, or fields, that tell the variants apart; pairs are compared by candidate."""
-    baseline: str | None = None
-
-
-class StopSpec(_Part):
-    """`[stop]`: judge in random order, and stop when the comparison is decided."""
-
-    until_decided: bool = True
-
-    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    """How often at most a difference may be found that is none."""
-    dimension: str = "overall"
-    variant: str | None = None
-    """Which variant must be decided against the baseline; all of them unless given."""
-    min_units: Annotated[int, Field(ge=1)] = 1
-    """Decide on no fewer units."""
-
-
-class GateSpec(_Part):
-    """`[gate]`: the conditions that `evenhand gate` holds a run to."""
-
-    dimension: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)] = ["overall"]
-    variant: str | None = None
-    candidate: str | None = None
-    judge: str | None = None
-    """Only what this judge said."""
-    on_conflict: Literal["tie", "uncertain", "drop", "split"] | None = None
-    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
-    better: bool = False
-    no_worse_than: Annotated[float, Field(ge=0)] | None = None
-    """How much lower than the baseline the mean may be."""
-    min_mean: float | None = None
-    min_win_rate: Annotated[float, Field(ge=0, le=1)] | None = None
-    max_critical_fails: Annotated[int, Field(ge=0)] | None = None
-    max_failure_rate: Annotated[float, Field(ge=0, le=1)] | None = None
-
-
-class DataSpec(BaseModel):
-    """A data file with what is true of all its rows: `{ file = "v1.csv", prompt_variant = "v1" }`.
-    Every key beside `file` is a field; one that is none of the contract's belongs to `meta`."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
-
-    file: Annotated[str, Field(min_length=1)]
-    encoding: Annotated[str, Field(min_length=1)] | None = None
-    """Of a text file that is not UTF-8, e.g. `cp1251`."""
-    sheet: str | None = None
-    """Of a workbook; its first one unless given."""
-    __pydantic_extra__: dict[str, str | int | float | bool]
-
-    @property
-    def constants(self) -> dict[str, str | int | float | bool]:
-        """Field to value."""
-        return dict(self.__pydantic_extra__ or {})
-
-
-DataEntry = Annotated[str, Field(min_length=1)] | Annotated[DataSpec, BeforeValidator(_flat)]
-
-
-class StoreSpec(_Part):
-    """`[store]`."""
-
-    url: str = "sqlite:evenhand.db"
-
-
-class SuiteFile(_Part):
-    """The keys of `evenhand.toml`."""
-
-    name: Annotated[str, Field(min_length=1)] = "evenhand"
-    protocol: str
-    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z]+)*$")] = "en"
-    """ru, zh, ja or en; another one where the protocol or the prompt speaks it."""
-    data: Annotated[list[DataEntry], BeforeValidator(_listed), Field(min_length=1)]
-    """Files, or patterns such as `answers/*.csv`; or a file with constants."""
-    rubric: str | None = None
-    prompt: Annotated[str, Field(min_length=1)] | None = None
-    """A judge prompt of your own, any text."""
-    seed: int = 0
-    use: list[Literal["reference", "context", "messages"]] = []
-    judges: Annotated[list[JudgeSpec], Field(min_length=1)]
-    limits: Limits = Limits()
-    settings: Settings = Settings()
-    store: StoreSpec = StoreSpec()
-    compare: CompareSpec | None = None
-    stop: StopSpec | None = None
-    gate: GateSpec | None = None
-    columns: Annotated[dict[str, str], BeforeValidator(_flat)] = {}
 
 
 class Located(NamedTuple):
@@ -333,19 +158,19 @@ def load_suite(
     _merge(values, environ)
     _merge(values, overrides)
     try:
-        file = SuiteFile.model_validate(values)
+        file = read_suite_file(values)
         keys = overrides.keys() | environ.keys()
         return Suite(
             file, path.parent, path, keys, allow_outside=allow_outside, addresses=addresses
         )
-    except ValidationError as error:
-        first = _telling(error.errors(include_url=False))
-        if _holds(overrides, first["loc"]):
+    except SuiteFileError as error:
+        first = _telling(error.faults)
+        if _holds(overrides, first.loc):
             where = "the command line"
-        elif _holds(environ, first["loc"]):
-            where = "EVENHAND_" + "__".join(map(str, first["loc"])).upper()
+        elif _holds(environ, first.loc):
+            where = "EVENHAND_" + "__".join(map(str, first.loc)).upper()
         else:
-            line = find_line(text, first["loc"])
+            line = find_line(text, first.loc)
             where = f"{path}:{line}" if line else str(path)
         raise _explained(first, where) from None
 
@@ -396,7 +221,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             continue
         if len(rest) > limits.NAME_PARTS:
             raise UsageError(f"more than {limits.NAME_PARTS} names", where=variable[:200])
-        if top not in SuiteFile.model_fields:
+        if top not in SuiteFile.__struct_fields__:
             _no_table(variable, top, rest)
             continue
         nested: Any = value
@@ -408,7 +233,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _no_table(variable: str, top: str, rest: list[str]) -> None:
     """A variable that is no key of a suite may be anyone's, but not if it is one mistyped."""
-    close = get_close_matches(top, list(_PARTS), n=1, cutoff=0.75)
+    close = get_close_matches(top, list(PARTS), n=1, cutoff=0.75)
     if rest and close:
         meant = "__".join(["EVENHAND_" + close[0], *rest]).upper()
         name = ".".join([top, *rest])
@@ -425,12 +250,11 @@ def _holds(values: object, loc: Loc) -> bool:
     return True
 
 
-def _telling(faults: list[ErrorDetails]) -> ErrorDetails:
+def _telling(faults: list[Fault]) -> Fault:
     """The fault to tell first: a key that is mistyped makes another one missing."""
-    unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
-    missing = {fault["loc"][-1] for fault in faults if fault["type"] == "missing"}
-    for fault in unknown:
-        if nearest(str(fault["loc"][-1]), map(str, missing)):
+    missing = {str(fault.loc[-1]) for fault in faults if fault.kind == "missing"}
+    for fault in faults:
+        if fault.kind == "unknown" and nearest(str(fault.loc[-1]), missing):
             return fault
     return faults[0]
 
@@ -439,23 +263,22 @@ def suite_of_keys(keys: Mapping[str, Any]) -> SuiteFile:
     """A suite that no file holds; raises UsageError, which never tells the value of a key that
     nobody knows."""
     try:
-        return SuiteFile.model_validate(keys)
-    except ValidationError as error:
-        raise _explained(_telling(error.errors(include_url=False)), "") from None
+        return read_suite_file(keys)
+    except SuiteFileError as error:
+        raise _explained(_telling(error.faults), "") from None
 
 
-def _explained(first: ErrorDetails, where: str) -> UsageError:
+def _explained(fault: Fault, where: str) -> UsageError:
     """What is wrong, where it stands, and what was meant."""
-    loc = first["loc"]
-    name = ".".join(map(str, loc))
-    if first["type"] == "extra_forbidden":
-        return UsageError(f"unknown key {quoted(name)}{_did_you_mean(loc)}", where=where)
-    if first["type"] == "missing":
+    name = ".".join(map(str, fault.loc))
+    if fault.kind == "unknown":
+        return UsageError(f"unknown key {quoted(name)}{_did_you_mean(fault.loc)}", where=where)
+    if fault.kind == "missing":
         return UsageError(f"the key {quoted(name)} is missing", where=where, advice=_needed(name))
-    if loc == ("language",):
-        return _no_language(str(first["input"]), where)
-    message = first["msg"][0].lower() + first["msg"][1:]
-    return UsageError(f"{name}: {message}, and is {quoted(first['input'])}", where=where)
+    if fault.loc == ("language",):
+        return _no_language(str(fault.value), where)
+    message = f"{name}: should be {fault.wanted}, and is {quoted(fault.value)}"
+    return UsageError(message, where=where)
 
 
 def _needed(name: str) -> str:
@@ -479,28 +302,9 @@ def _no_language(name: str, where: str) -> UsageError:
 
 
 def _did_you_mean(loc: Loc) -> str:
-    model: Any = SuiteFile
-    for part in loc[:-1]:
-        if not isinstance(part, int):
-            model = _PARTS.get(part, SuiteFile)
-    near = nearest(str(loc[-1]), model.model_fields, cutoff=0.5)
-    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(model.model_fields)}"
-
-
-_PARTS: dict[str, type[_Part]] = {
-    "judges": JudgeSpec,
-    "limits": Limits,
-    "settings": Settings,
-    "store": StoreSpec,
-    "price": PriceSpec,
-    "compare": CompareSpec,
-    "stop": StopSpec,
-    "gate": GateSpec,
-}
-
-
-def suite_schema() -> dict[str, Any]:
-    """The JSON Schema of the suite file, as shipped beside this module."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema"
-    } | SuiteFile.model_json_schema()
+    part: type[Struct] = SuiteFile
+    for step in loc[:-1]:
+        if not isinstance(step, int):
+            part = PARTS.get(step, SuiteFile)
+    near = nearest(str(loc[-1]), part.__struct_fields__, cutoff=0.5)
+    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(part.__struct_fields__)}"

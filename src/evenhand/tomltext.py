@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.jsontext import is_deeper
 from evenhand.limits import JSON_DEPTH, NAME_PARTS, TOML_ELEMENTS
+from evenhand.regexp import regexp
 
 Loc = tuple[str | int, ...]
 """Where a value stands: the keys and places that lead to it."""
@@ -41,7 +42,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     return values
 
 
-_LITERALS = re.compile(
+_LITERALS = regexp(
     r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'
     r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)"
     r'|"(?:[^"\\\n]++|\\[^\n])*+"?'
@@ -51,8 +52,8 @@ _LITERALS = re.compile(
 )
 """Strings and comments. One that never ends takes all that follows, so that each letter is looked
 at once."""
-_DOTTED = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{NAME_PARTS},}}+")
-_NO_BRACKET = re.compile(r"[^\[\]{}]++")
+_DOTTED = regexp(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{NAME_PARTS},}}+")
+_NO_BRACKET = regexp(r"[^\[\]{}]++")
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
@@ -73,9 +74,9 @@ def _too_deep() -> str:
 
 
 # Each letter is tried once: a line may be as long as the file.
-_HEADER = re.compile(r"\s*+(\[\[?)\s*+([^\]\s]++(?:\s++[^\]\s]++)*+)\s*+\]\]?\s*+(?:#.*)?$")
-_NAME = re.compile(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")
-_KEY = re.compile(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*=")
+_HEADER = regexp(r"\s*+(\[\[?)\s*+([^\]\s]++(?:\s++[^\]\s]++)*+)\s*+\]\]?\s*+(?:#.*)?$")
+_NAME = regexp(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")
+_KEY = regexp(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*=")
 
 
 def find_line(text: str, loc: Loc) -> int | None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 import re
 
+from evenhand.regexp import regexp
+
 KINDS = (
     *("tags", "bidi", "variation", "zero_width"),
     *("soft_hyphen", "filler", "control", "format", "private_use"),
@@ -38,11 +40,11 @@ _BEYOND = {
     "private_use": "\U000f0000-\U0010ffff",
 }
 """Those of other planes than the first; the first that has a character names it."""
-UNSEEN = re.compile(f"[{''.join(_CLASSES.values())}\U0001bca0-\U0001d17a\U000e0000-\U0010ffff]")
+UNSEEN = regexp(f"[{''.join(_CLASSES.values())}\U0001bca0-\U0001d17a\U000e0000-\U0010ffff]")
 """Finds each of them, and some between. Every text is searched for it, and each range beyond the
 first plane costs as much as that plane."""
 _CLASS, _CLASS_BEYOND = (
-    re.compile("|".join(f"(?P<{name}>[{letters}])" for name, letters in classes.items()))
+    regexp("|".join(f"(?P<{name}>[{letters}])" for name, letters in classes.items()))
     for classes in (_CLASSES, _BEYOND)
 )
 IN_WORDS = "".join(
@@ -52,23 +54,23 @@ IN_WORDS = "".join(
     if name not in ("control", "line", "private_use")
 )
 """The set, for a regular expression, of what a word can be taken apart with unseen."""
-_FLAG = re.compile("\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f")
+_FLAG = regexp("\U0001f3f4[\U000e0061-\U000e007a]{1,8}\U000e007f")
 _FLAG_CHARS = 10
 _BRAILLE_CHARS = 40
 """How far from a blank the next dots may be."""
 
 _IDEOGRAPH = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _EMOJI = "#*0-9\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
-_MONGOLIAN = re.compile("[\u1800-\u180a\u1810-\u18af]")
-_VARIED = re.compile(f"[{_IDEOGRAPH}{_EMOJI}\u1000-\u109f\ua840-\ua877\uff00-\uffef]")
-_IDEOGRAPHS = re.compile(f"[{_IDEOGRAPH}]")
-_JOINING = re.compile(
+_MONGOLIAN = regexp("[\u1800-\u180a\u1810-\u18af]")
+_VARIED = regexp(f"[{_IDEOGRAPH}{_EMOJI}\u1000-\u109f\ua840-\ua877\uff00-\uffef]")
+_IDEOGRAPHS = regexp(f"[{_IDEOGRAPH}]")
+_JOINING = regexp(
     "[\u0590-\u0dff\u0f00-\u109f\u1780-\u180a\u1810-\u18af\u1900-\u1cff\ua800-\uabff"
     "\ufb1d-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e800-\U0001e95f]"
 )
-_EMOJI_BEFORE, _EMOJI_AFTER = re.compile(f"[{_EMOJI}\ufe0f]"), re.compile(f"[{_EMOJI}]")
-_LEADING_JAMO = re.compile("[\u1100-\u115e\ua960-\ua97c]")
-_VOWEL_JAMO = re.compile("[\u1161-\u11a7\ud7b0-\ud7c6]")
+_EMOJI_BEFORE, _EMOJI_AFTER = regexp(f"[{_EMOJI}\ufe0f]"), regexp(f"[{_EMOJI}]")
+_LEADING_JAMO = regexp("[\u1100-\u115e\ua960-\ua97c]")
+_VOWEL_JAMO = regexp("[\u1161-\u11a7\ud7b0-\ud7c6]")
 
 
 def kind_of(match: re.Match[str]) -> str | None:

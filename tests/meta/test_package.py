@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import evenhand
-from evenhand.suite import suite_schema
+from evenhand.suite_file import suite_schema
 
 STATISTICS = {"altair", "fastapi", "jinja2", "numpy", "pandas", "scipy", "sklearn"}
 OPTIONAL = STATISTICS | {
@@ -74,3 +75,44 @@ def test_the_shipped_schema_is_that_of_the_code() -> None:
 
 def test_a_judge_that_sends_nothing_loads_no_http_client() -> None:
     assert "aiohttp" not in loaded_by("import evenhand.judges.openai, evenhand.cli.run")
+
+
+SUITE = """
+protocol = "rubric"
+data = ["samples.jsonl"]
+rubric = "Is the answer polite?"
+[[judges]]
+model = "openai/any"
+base_url = "http://127.0.0.1:9/v1"
+price = { input = 0.4, output = 1.6 }
+"""
+LATE = {
+    *("aiohttp", "genai_prices", "pydantic", "pydantic_core"),
+    *("rich.console", "rich.table", "regex", "evenhand.kinds.pairwise", "evenhand.kinds.weighted"),
+    *("evenhand.report.html", "evenhand.results.rows", "evenhand.web", "evenhand.stats"),
+}
+"""What a forecast of a rubric run has no use for. Each of these takes longer to load than the
+forecast."""
+
+
+def test_a_forecast_loads_only_what_it_uses(tmp_path: Path) -> None:
+    (tmp_path / "evenhand.toml").write_text(SUITE)
+    (tmp_path / "samples.jsonl").write_text('{"question": "Why?", "model_output": "So."}\n')
+    code = "import sys; from evenhand.cli.main import cli;"
+    code += "cli.main(['run', '--dry-run'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    modules = set(done.stdout.splitlines()[-1].split())
+    assert "evenhand.kinds.rubric.kind" in modules
+    assert not modules & (LATE | STATISTICS)
+
+
+def test_an_expression_is_compiled_when_it_is_used() -> None:
+    code = "import re; from evenhand.regexp import regexp; word = regexp('(?P<all>a+)b*', re.I)"
+    code += "; from evenhand.unseen import UNSEEN; print(*vars(word), UNSEEN.pattern == '')"
+    code += "; print(word.match('aAB')['all'], word.sub('-', 'xab'), word.groupindex, *vars(word))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    before, after = done.stdout.splitlines()
+    assert before == "pattern _flags False"
+    assert after.startswith("aA x- {'all': 1} pattern _flags search match ")

@@ -10,7 +10,8 @@ import pytest
 
 from evenhand import limits
 from evenhand.errors import UsageError
-from evenhand.suite import Suite, load_suite, suite_schema
+from evenhand.suite import Suite, load_suite
+from evenhand.suite_file import suite_schema
 from evenhand.tomltext import find_line
 
 SUITE = """\
@@ -152,17 +153,17 @@ WRONG = {
     "a share that is none": (
         SUITE + "[gate]\nmin_win_rate = 55\n",
         16,
-        'gate.min_win_rate: input should be less than or equal to 1, and is "55"',
+        'gate.min_win_rate: should be a number of at least 0 and at most 1, and is "55"',
     ),
     "out of range in settings": (
         SUITE + "[settings]\nmax_rounds = 0\n",
         16,
-        "settings.max_rounds: input should be greater than or equal to 1",
+        "settings.max_rounds: should be a whole number of at least 1 and",
     ),
     "no such choice": (
         SUITE + '[settings]\npanel = "all"\n',
         16,
-        "settings.panel: input should be 'each' or 'relay', and is \"all\"",
+        'settings.panel: should be "each" or "relay", and is "all"',
     ),
     "missing": (SUITE.replace('protocol = "rubric"\n', ""), None, 'the key "protocol" is missing'),
     "missing in a judge": (
@@ -173,11 +174,15 @@ WRONG = {
     "a word for a number": (
         SUITE.replace("= 8", '= "many"'),
         13,
-        "limits.concurrency: input should be a valid integer",
+        "limits.concurrency: should be a whole number of at least 1",
     ),
-    "out of bounds": (SUITE.replace("= 8", "= 0"), 13, "limits.concurrency: input should be great"),
-    "a list for a text": (SUITE.replace('"mine"', "[]"), 1, "name: input should be a valid string"),
-    "no data": (SUITE.replace('["samples.jsonl"]', "[]"), 3, "data: value should have at least 1"),
+    "out of bounds": (SUITE.replace("= 8", "= 0"), 13, "limits.concurrency: should be a whole"),
+    "a list for a text": (SUITE.replace('"mine"', "[]"), 1, "name: should be a text"),
+    "no data": (
+        SUITE.replace('["samples.jsonl"]', "[]"),
+        3,
+        "data: should be a list of at least 1",
+    ),
     "language": (
         'language = "Klingon!"\n' + SUITE,
         1,
@@ -186,13 +191,13 @@ WRONG = {
     "money": (
         SUITE.replace('"5.00"', '"much"'),
         14,
-        "limits.budget_usd: input should be a valid dec",
+        "limits.budget_usd: should be dollars",
     ),
     "not finite": (SUITE.replace('"5.00"', "nan"), 14, "limits.budget_usd: "),
     "a column": (
         SUITE + '[columns]\n"meta.model" = 5\n',
         16,
-        "columns.meta.model: input should be",
+        "columns.meta.model: should be the name of a column",
     ),
     "bad TOML": (SUITE + "what is this\n", 15, "not TOML: "),
     "deep TOML": ("deep = " + "[" * 10**5 + "\n", None, "not TOML: nested more than 64 deep"),
@@ -214,7 +219,7 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path, name):
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("EVENHAND_LIMITS__CONCURRENCY", "many", "limits.concurrency: input should be a valid int"),
+        ("EVENHAND_LIMITS__CONCURRENCY", "many", "limits.concurrency: should be a whole"),
         ("EVENHAND_LIMITS__CONCURENCY", "8", 'unknown key "limits.concurency"; did you mean'),
         ("EVENHAND_LANGUAGE", "FR", 'language: "FR" is no code of'),
         (

@@ -21,7 +21,7 @@ from evenhand.cli.common import (
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
-from evenhand.report.terminal.tables import console
+from evenhand.report.terminal.console import console
 from evenhand.runs.recorded import Recorded
 
 if TYPE_CHECKING:

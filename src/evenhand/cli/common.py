@@ -21,11 +21,11 @@ from evenhand.errors import UsageError
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Store
 from evenhand.ledger.postgres.address import shown_url
-from evenhand.results.rows import ONLY
-from evenhand.runs.differences import folder_note, with_present_suite
+from evenhand.results.only import ONLY
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
-from evenhand.suite import FILE, StoreSpec, load_suite
+from evenhand.suite import FILE, load_suite
+from evenhand.suite_file import StoreSpec
 from evenhand.unseen import visible_json
 
 T = TypeVar("T")
@@ -130,6 +130,7 @@ def recorded(
     that --where selects; told on stderr where the suite in this folder is not what the run used. A
     suite file that cannot be read is an error where the command asks it something, else told."""
     from evenhand.results.selection import select
+    from evenhand.runs.differences import with_present_suite
 
     archive = archive_at(url)
     try:
@@ -196,8 +197,9 @@ def notice(message: str) -> None:
 
 def folder_notice(run: Recorded) -> None:
     """Say on stderr where the suite in this folder is not what a run used."""
+    from evenhand.report.terminal.console import console
     from evenhand.report.terminal.prose import Paragraph
-    from evenhand.report.terminal.tables import console
+    from evenhand.runs.differences import folder_note
 
     if text := folder_note(run, Path(), environment()):
         console(stderr=True).print(Paragraph(text))

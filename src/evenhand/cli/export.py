@@ -28,17 +28,11 @@ from evenhand.errors import UsageError, quoted
 from evenhand.files.outputs import check_output
 from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive
+from evenhand.results.only import Selector, selector
 from evenhand.results.pairs import fronts_of, verdict_lines
 from evenhand.results.people import people_sheet
 from evenhand.results.questions import topic_questions
-from evenhand.results.rows import (
-    Selector,
-    contract_objects,
-    full_rows,
-    namesakes,
-    selector,
-    with_pass_columns,
-)
+from evenhand.results.rows import contract_objects, full_rows, namesakes, with_pass_columns
 from evenhand.runs.recorded import Recorded
 from evenhand.unseen import visible_json
 

@@ -24,8 +24,9 @@ from evenhand.data.write import write_bytes
 from evenhand.errors import UsageError
 from evenhand.files.outputs import check_output
 from evenhand.report.junit import junit
+from evenhand.report.terminal.console import console
 from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
-from evenhand.report.terminal.tables import console, safe
+from evenhand.report.terminal.tables import safe
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.decision.gate import Gate

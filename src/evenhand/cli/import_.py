@@ -26,7 +26,8 @@ from evenhand.data.foreign import LAYOUTS
 from evenhand.data.foreign.shaping import Shaping, read_values, read_wide
 from evenhand.errors import quoted
 from evenhand.measures import Rule, Unreadable
-from evenhand.report.terminal.tables import console, counted, cut, safe
+from evenhand.report.terminal.console import console
+from evenhand.report.terminal.tables import counted, cut, safe
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.recorded import LABELS, find_run

@@ -17,7 +17,7 @@ from evenhand.cli.common import (
     tell_selection,
     where_option,
 )
-from evenhand.report.terminal.tables import console
+from evenhand.report.terminal.console import console
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule

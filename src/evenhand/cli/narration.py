@@ -8,8 +8,9 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.report.html.page import words
+from evenhand.report.terminal.console import console
 from evenhand.report.terminal.prose import beginning, ending, wrapped
-from evenhand.report.terminal.tables import console, safe
+from evenhand.report.terminal.tables import safe
 from evenhand.stats.agreement.coefficient import Coefficient
 from evenhand.stats.proportion import Proportion
 

@@ -26,7 +26,7 @@ from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
-from evenhand.report.terminal.tables import console
+from evenhand.report.terminal.console import console
 
 
 @click.group("protocols", invoke_without_command=True)

@@ -9,20 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from rich.console import Console
+from msgspec import to_builtins
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
 from evenhand.cli.trust import trust_option, users_trust
-from evenhand.cli.views import run_figures, run_json
 from evenhand.cli.watch import Watcher
 from evenhand.errors import StoppedEarly, StoreMissing, UsageError, quoted
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Changes, Store
-from evenhand.report.terminal.sequential import decision_text
-from evenhand.report.terminal.tables import console, counted, money, outcome_lines, safe
-from evenhand.results.rows import failure_details
-from evenhand.runs.differences import with_tables
+from evenhand.report.terminal.tables import counted, money, safe
 from evenhand.runs.forecast import forecast
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.plan import Plan
@@ -32,6 +28,8 @@ from evenhand.runs.stores import open_archive, open_store
 from evenhand.suite import FILE, load_suite
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from evenhand.report.html.build import Report
 
 ANSWER_AT_ONCE = 20_000
@@ -107,7 +105,7 @@ def judge_overrides(
         entries = load_suite(suite, environ).file.judges
     except UsageError:
         entries = []
-    specs = {spec.model: spec.model_dump(exclude_unset=True) for spec in entries}
+    specs = {spec.model: to_builtins(spec) for spec in entries}
     return [specs.get(model, {"model": model}) for model in judges]
 
 
@@ -183,6 +181,12 @@ def _way(url: str, place: Path) -> _Way:
 
 
 def _print(summary: Summary, plan: Plan, store: Archive, way: _Way, as_json: bool) -> None:
+    # What is shown of a run is loaded when there is something to show.
+    from evenhand.cli.views import run_figures, run_json
+    from evenhand.report.terminal.console import console, outcome_lines
+    from evenhand.report.terminal.sequential import decision_text
+    from evenhand.results.rows import failure_details
+
     if as_json:
         figures = run_json(plan.kind, store, summary.scope, plan.judge_groups)
         print_json(summary.json() | figures)
@@ -217,6 +221,7 @@ def _answer(
     # They need numpy, which other ends of this command do without.
     from evenhand.report.terminal.answer import report_lines
     from evenhand.results.report import ReportOptions, make_report
+    from evenhand.runs.differences import with_tables
 
     options = ReportOptions(language="en", answer_only=True)
     if summary.counts.verdicts > ANSWER_AT_ONCE:

@@ -19,7 +19,8 @@ from evenhand.cli.common import (
 )
 from evenhand.files.protocols import find_protocol
 from evenhand.limits import MAX_ROUNDS_MOST
-from evenhand.report.terminal.tables import console, outcome_lines, safe
+from evenhand.report.terminal.console import console, outcome_lines
+from evenhand.report.terminal.tables import safe
 from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.rules import NewRules, RuleChange, changed_rules, read_weights_file, rules_of

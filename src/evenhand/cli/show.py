@@ -27,14 +27,16 @@ from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment, Verdict
 from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.report.html.units import JudgedRow
+from evenhand.report.terminal.console import console
 from evenhand.report.terminal.grid import Legend, table
 from evenhand.report.terminal.pairs import criteria_line
-from evenhand.report.terminal.tables import console, counted, cut, failure_line, safe
+from evenhand.report.terminal.tables import counted, cut, failure_line, safe
 from evenhand.results.names import names_of
+from evenhand.results.only import selector
 from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import judged_pairs
 from evenhand.results.questions import is_hash_of, question_of
-from evenhand.results.rows import asked_row, full_name, full_rows, selector
+from evenhand.results.rows import asked_row, full_name, full_rows
 from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Collection
 from itertools import chain
 
+from evenhand.regexp import regexp
+
 QUESTION = (
     *("question", "prompt", "input", "query", "instruction", "topic", "task", "problem"),
     *("user_input", "user_message", "user_prompt", "request", "questions", "prompts"),
@@ -92,7 +94,7 @@ def folded(name: str) -> str:
 
 
 _ALL = (QUESTION, ANSWER, MODEL, VARIANT, QUESTION_ID, RUN_ID, EVAL_SET, IDENT, REFERENCE, CONTEXT)
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_CJK = regexp("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def is_longer_form(name: str, names: Collection[str]) -> bool:

@@ -16,31 +16,32 @@ from typing import Any, TypeGuard
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
 from evenhand.judges.http import Answered, loaded
 from evenhand.judges.pause import span
+from evenhand.regexp import regexp
 
 # A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here.
 TEXT_CHARS = 4000
 
-_OVERFLOW = re.compile(
+_OVERFLOW = regexp(
     r"context.{0,12}(length|window|size|limit)|maximum context|context_length_exceeded"
     r"|(prompt|input|request|messages?)\b.{0,30}\btoo (long|large)|reduce the length"
     r"|input token count.{0,40}exceeds|exceeds? (the )?max\w* (input|prompt|number of tokens)"
     r"|tokens must be reduced|range of input length|tokens? (count|limit).{0,20}exceed",
     re.IGNORECASE | re.DOTALL,
 )
-_FILTERED = re.compile(
+_FILTERED = regexp(
     r"content[_ -]?(filter|policy|management)|responsible_?ai|safety|moderation|\bflagged\b"
     r"|data_?inspection|inappropriate content|prohibited[_ ]content|usage polic"
     r"|considered high risk|unsafe|敏感|不安全|违规",
     re.IGNORECASE,
 )
-_QUOTA = re.compile(
+_QUOTA = regexp(
     r"insufficient[_ ](quota|balance|credit|fund)|billing_(hard|not|limit)|credit balance"
     r"|exceeded your current quota|out of credits"
     r"|reached your specified .{0,16}limit"
     r"|account.{0,20}(deactivated|suspended)|access_terminated|arrears|payment required",
     re.IGNORECASE,
 )
-_BAD_KEY = re.compile(r"API_KEY_INVALID|API key (not valid|expired)", re.IGNORECASE)
+_BAD_KEY = regexp(r"API_KEY_INVALID|API key (not valid|expired)", re.IGNORECASE)
 _TRIED_AGAIN = frozenset((408, 409, 425, 429))
 # 498 and 529 are what Groq and Anthropic say where others say 503.
 _BUSY = frozenset((429, 498, 503, 529))

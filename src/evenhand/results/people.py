@@ -21,8 +21,9 @@ from evenhand.report.html.page import LANGUAGES, Words, words
 from evenhand.report.html.units import flag_gloss
 from evenhand.report.outcome import unit_outcome
 from evenhand.results.names import names_of
+from evenhand.results.only import Selector
 from evenhand.results.questions import question_of, texts_of
-from evenhand.results.rows import Selector, full_name
+from evenhand.results.rows import full_name
 from evenhand.runs.recorded import Recorded
 
 NARROW, MIDDLE, WIDE, TEXT = 10, 18, 28, 60

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import asdict
 
-from evenhand.errors import UsageError, quoted
-from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.judgment import Verdict
+from evenhand.kinds.kind import Kind, Voting
 from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.tables import FailureDetail
+from evenhand.results.only import Selector
 from evenhand.results.questions import question_of
 from evenhand.runs.recorded import Recorded
 
@@ -93,35 +93,6 @@ def with_pass_columns(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str
                     name: judged_pass.get(name) for name in ("winner", "criteria", "explanation")
                 }
         yield {**row, "pass": rounds} if rounds else row
-
-
-Selector = Callable[[Judgment], bool]
-ONLY = ("low-confidence", "notes")
-"""What verdicts can be listed by, beside what they say."""
-
-
-def selector(recorded: Recorded, only: str) -> Selector:
-    """Which verdicts one of `ONLY` stands for; raises UsageError where the kind has none such."""
-    measure = recorded.kind.measure
-    has_any = isinstance(measure, Scoring) and (
-        measure.has_notes if only == "notes" else measure.has_confidence
-    )
-    if not has_any:
-        raise UsageError(
-            f"run {quoted(recorded.id)} judged by the kind {recorded.kind_name}, which has no"
-            f" {only.removeprefix('low-')}",
-            advice="Leave out --only.",
-        )
-    assert isinstance(measure, Scoring)
-    score = measure.judgment
-
-    def is_wanted(judgment: Judgment) -> bool:
-        scored = score(judgment)
-        if scored is None:
-            return False
-        return bool(scored.notes.strip()) if only == "notes" else scored.confidence == "low"
-
-    return is_wanted
 
 
 def full_name(recorded: Recorded, stored: StoredJudgment) -> str:

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 import msgspec
-from pydantic import BaseModel
 
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import PICO, Price, similar_model
@@ -32,7 +31,8 @@ from evenhand.manifest import (
     rubric_json,
 )
 from evenhand.runs.recorded import judge_groups
-from evenhand.suite import JudgeSpec, Suite
+from evenhand.suite import Suite
+from evenhand.suite_file import JudgeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +150,6 @@ class Plan:
 T = TypeVar("T")
 
 
-def table_record(part: BaseModel | None, record: type[T]) -> T | None:
+def table_record(part: msgspec.Struct | None, record: type[T]) -> T | None:
     """A table of the suite as the manifest keeps it."""
-    return None if part is None else msgspec.convert(part.model_dump(), record)
+    return None if part is None else msgspec.convert(part, record, from_attributes=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from evenhand.data.tables import Source, Tables
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import DataError, UsageError, quoted
@@ -27,7 +29,8 @@ from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.plan import Plan, Seat
-from evenhand.suite import DataSpec, JudgeSpec, Settings, Suite
+from evenhand.suite import Suite
+from evenhand.suite_file import DataSpec, JudgeSpec, Settings
 
 if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
@@ -138,7 +141,7 @@ def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) 
 def _sources(suite: Suite) -> Iterator[Source]:
     """The data files of a suite; raises UsageError."""
     for entry in suite.file.data:
-        spec = DataSpec.model_validate({"file": entry}) if isinstance(entry, str) else entry
+        spec = DataSpec(file=entry) if isinstance(entry, str) else entry
         for path, root in suite.located_files("data", spec.file):
             yield Source(
                 path=path,
@@ -172,8 +175,8 @@ def _unit_reader(
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     """The settings of a suite that its kind has; raises UsageError for one that it has not."""
-    values, names = suite.file.settings.model_dump(mode="json"), KINDS[kind].settings
-    defaults = Settings().model_dump(mode="json")
+    values, names = structs.asdict(suite.file.settings), KINDS[kind].settings
+    defaults = structs.asdict(Settings())
     for name, value in values.items():
         if name not in names and value != defaults[name]:
             raise UsageError(

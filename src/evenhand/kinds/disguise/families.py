@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple, cast
 from evenhand.kinds.disguise import introductions
 from evenhand.kinds.disguise.family_table import FAMILIES
 from evenhand.kinds.shared.scan import chunks, matches, search
+from evenhand.regexp import regexp
 from evenhand.unseen import IN_WORDS
 
 MASK = "[model]"
@@ -190,12 +191,12 @@ def _mention() -> re.Pattern[str]:
     return re.compile("|".join(starmap(_group, _patterns().items())))
 
 
-_HIDDEN = re.compile(f"[{IN_WORDS}]")
+_HIDDEN = regexp(f"[{IN_WORDS}]")
 _MARKS = "\u0300-\u034e\u0350-\u036f\u3099\u309a"
-_CLUSTER = re.compile(f"[^{_MARKS}][{_MARKS}]{{0,8}}|.", re.DOTALL)
-_HIDDEN_ALONE = re.compile(f"[{IN_WORDS}](?![{_MARKS}])")
+_CLUSTER = regexp(f"[^{_MARKS}][{_MARKS}]{{0,8}}|.", re.DOTALL)
+_HIDDEN_ALONE = regexp(f"[{IN_WORDS}](?![{_MARKS}])")
 # All but what NFKC leaves as it is, or the table below turns into the same, one for one.
-_ODD = re.compile(
+_ODD = regexp(
     r"[^\x00-\x7f\u0400-\u045f\u3001-\u3011\u3041-\u3096\u30a1-\u30fc\u4e00-\u9fff"
     "“”‘’«»—–‐‑−，：；！？（）]+"
 )

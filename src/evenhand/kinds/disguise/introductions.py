@@ -6,7 +6,7 @@ name would begin; what follows the name then decides. So nothing is searched twi
 
 from __future__ import annotations
 
-import re
+from evenhand.regexp import regexp
 
 
 def _run(words: str, between: str, *, letters: str = "") -> str:
@@ -84,7 +84,7 @@ _ROLE_RUSSIAN = _run(
     letters="а-яё",
 )
 _ROLE_CHINESE = _run("[您你]的|ai|智能|人工智能|助手|助理|聊天机器人", r"\s")
-INTRODUCTION = re.compile(
+INTRODUCTION = regexp(
     rf"(?P<am>(?:{_I})\s++{_ENGLISH}"
     rf"|(?:{_YA})(?![а-яё]){_SPACE}*+{_RUSSIAN}"
     r"|(?<!如果)(?<!假如)(?<!假设)我(?:(?:就|只|其实|确实)?(?:是|叫|名叫)|的名字(?:是|叫)|由|被|来自)"
@@ -110,7 +110,7 @@ _JA_MAKES = (
     r"(?:開発|訓練|作成|トレーニング|学習|構築|設計|提供|作)"
 )
 _CLOSED = r"[)\]*_\"”»」』]*+"
-_AFTER_AM = re.compile(
+_AFTER_AM = regexp(
     rf"{_CLOSED}\s*+(?:\Z|[,.!?;:(—–、。]|-\s)|{_CLOSED}\n"
     r"|\s+(?:an?|the|and|from|by|here|developed|trained|created|made|built|speaking|model|ai"
     r"|assistant|language|large|от|разработ[а-я]*+|созда[а-я]*+|модель|нейросеть)(?![a-zа-яё])"
@@ -118,40 +118,38 @@ _AFTER_AM = re.compile(
 )
 # Between commas, another word on the name before the text goes on as "I".
 _ASIDE = r"(?:,(?!\s*так)(?:[^,.!?\n]|\.(?=\d))*+(?=,))?"
-_AFTER_AS = re.compile(
+_AFTER_AS = regexp(
     rf"(?:\s+(?:model|ai|assistant|language))*+{_CLOSED}(?:\s*\([^()\n]{{0,60}}\))?{_ASIDE},?\s*+"
     r"(?:(?:i|my|я|мне|меня|у\s+меня|мой|моя)(?![a-zа-яё])|我)"
     rf"|\s*+(?:\Z|[,。(]\s*+(?![a-zа-яё])|我|的?{_ZH_MODEL}|{_ZH_MAKES}[一-龥]{{0,12}}?{_ZH_MODEL})"
 )
-_AFTER_KAK = re.compile(rf"{_CLOSED}(?:\s+от\s+\S++)?\s*+(?:,(?!\s*так)|\Z)")
+_AFTER_KAK = regexp(rf"{_CLOSED}(?:\s+от\s+\S++)?\s*+(?:,(?!\s*так)|\Z)")
 _JA_MADE_MODEL = (
     rf"\s?(?:{_JA_MAKES}[ぁ-んァ-ヶー一-龠]{{0,12}}?|の){_JA_MODEL}(?:アシスタント|モデル)?"
 )
 _JA_SELF = rf"{_JA_MADE_MODEL}(?:です|として|である(?![a-z])|\Z)"
 _JA_ME = r"である(?:私|わたし|僕|ぼく)"
-_AFTER_JA = re.compile(
+_AFTER_JA = regexp(
     rf"\s*{_CLOSED}(?:\([^()\n]{{0,20}}\))?\s*+(?:です|である|でございます|だ(?![とろが])|と申し|といい"
     rf"|と言い|と呼|という(?:名前の)?{_JA_MODEL}|。|\Z"
     rf"|[、,]\s*[a-zぁ-んァ-ヶー一-龠 ]{{0,40}}?{_JA_MODEL}(?:です|である))|{_JA_SELF}"
 )
-_JA_MADE = re.compile(_JA_SELF)
-_JA_MADE_ME = re.compile(rf"{_JA_MADE_MODEL}{_JA_ME}")
-_TOSHITE = re.compile(
-    rf"\s*{_CLOSED}(?:として(?:[、,は]|の私|お|ご|私|回答|答|\Z)|{_JA_ME}|と申し)"
-)
+_JA_MADE = regexp(_JA_SELF)
+_JA_MADE_ME = regexp(rf"{_JA_MADE_MODEL}{_JA_ME}")
+_TOSHITE = regexp(rf"\s*{_CLOSED}(?:として(?:[、,は]|の私|お|ご|私|回答|答|\Z)|{_JA_ME}|と申し)")
 _STOP = rf"{_CLOSED}\s*+(?:\Z|\n|[.!。](?![a-z\d]))"
-_AFTER_THIS = re.compile(
+_AFTER_THIS = regexp(
     rf"{_STOP}|\s+(?:here|speaking)(?![a-z]){_STOP}|,?\s+{_BY}(?![a-z])"
     r"|,\s+(?:an?|the|your)\s+(?:[a-z-]{1,20}\s+){0,4}?(?:ai|model|assistant|chat\s?bot)(?![a-z])"
     r"|,\s+(?:[а-яё-]{1,20}\s+){0,4}?(?:ии|модель|ассистент|помощник|нейросеть|чат-?бот)(?![а-яё])"
     rf"|,\s*[一-龥]{{0,12}}?{_ZH_MODEL}"
 )
-_HERE = re.compile(
+_HERE = regexp(
     rf"\s+(?:here|на\s+связи)(?![a-zа-яё])(?:{_STOP}|,\s+(?:your|ready|happy|an?|ваш)(?![a-zа-яё])"
     r"|\s+(?:to\s+help|at\s+your\s+service)(?![a-z]))"
     rf"|\s*(?:在此|在这里|为[您你]服务)(?:{_STOP}|,)"
 )
-_DESU = re.compile(rf"\s*{_CLOSED}(?:です|でございます)(?![かがけ])")
+_DESU = regexp(rf"\s*{_CLOSED}(?:です|でございます)(?![かがけ])")
 _FIRST = ' \n\t*_"“'
 
 
@@ -174,10 +172,10 @@ def is_name(low: str, start: int, end: int, form: str, run: str) -> bool:
     return (here or (_DESU.match(low, end) if form == "hi" else None)) is not None
 
 
-_LAST = re.compile(rf"{_CLOSED}(?:\s*\([^()\n]*+\))?{_CLOSED}\.?\s*+\Z")
-_DASH = re.compile(r"(?:\n|(?<=[.!)])\s)\s*[*_]{0,2}(?:[—–]{1,2}|--)\s?[*_]{0,2}\Z")
-_ITEM = re.compile(r"\s*(?:[-—–•*]|\d{1,3}[.)])\s")
-_YORI = re.compile(r"\s?より\s*+\Z")
+_LAST = regexp(rf"{_CLOSED}(?:\s*\([^()\n]*+\))?{_CLOSED}\.?\s*+\Z")
+_DASH = regexp(r"(?:\n|(?<=[.!)])\s)\s*[*_]{0,2}(?:[—–]{1,2}|--)\s?[*_]{0,2}\Z")
+_ITEM = regexp(r"\s*(?:[-—–•*]|\d{1,3}[.)])\s")
+_YORI = regexp(r"\s?より\s*+\Z")
 _NO_END = ("?", ":", ",", ";", '"', "”", "»", "'", "」", "』")
 
 
@@ -194,25 +192,23 @@ def is_signed(low: str, start: int, end: int) -> bool:
     return bool(body) and not body.endswith(_NO_END) and not _ITEM.match(line)
 
 
-MODEL = re.compile(
+MODEL = regexp(
     r"(?<![a-z])(?:ai|models?|chat ?bots?|assistants?|llms?)(?![a-z])|модел|нейросет|ассистент"
     rf"|помощник|чат-?бот|{_ZH_MODEL}|{_JA_MODEL}"
 )
-_BY_END = re.compile(
+_BY_END = regexp(
     rf"(?:(?<![a-z])(?:by|at|of|from|the|{_TEAM})|{_MADE}[а-яё]{{0,3}}|созда[а-я]*|разработа[а-я]*"
     r"|обучил[аи]?|компани[а-я]+|команд[а-я]+|специалистами|(?<![а-яё])от|由|来自|被)[\s«\"(,]*\Z"
 )
-_OWN = re.compile(
+_OWN = regexp(
     r"(?:'s)?\s+(?:[a-z-]{1,20}\s+){0,3}?(?:ai|model|assistant|chat\s?bot)(?![a-z])"
     rf"|{_ZH_MAKES}[一-龥]{{0,12}}?{_ZH_MODEL}|的{_ZH_MODEL}"
 )
-_ZH_MADE = re.compile(_ZH_MAKES)
-_RUSSIAN_MODEL = re.compile(
-    r"(?:модел|нейросет|ассистент|помощник|бот)[а-яё]*\s+(?:компании\s+)?\Z"
-)
-_YA_NEXT = re.compile(rf"{_CLOSED},\s*(?:я|мне|меня|у\s+меня|мой|моя)(?![а-яё])")
-_OTHER = re.compile(r",?\s*+(?:it|they|this|that|the|он|она|оно|它)(?![a-zа-яё])")
-_GOES_ON = re.compile(r"[^,.!?\n]{0,30},?\s*(?:i|my)(?![a-z])")
+_ZH_MADE = regexp(_ZH_MAKES)
+_RUSSIAN_MODEL = regexp(r"(?:модел|нейросет|ассистент|помощник|бот)[а-яё]*\s+(?:компании\s+)?\Z")
+_YA_NEXT = regexp(rf"{_CLOSED},\s*(?:я|мне|меня|у\s+меня|мой|моя)(?![а-яё])")
+_OTHER = regexp(r",?\s*+(?:it|they|this|that|the|он|она|оно|它)(?![a-zа-яё])")
+_GOES_ON = regexp(r"[^,.!?\n]{0,30},?\s*(?:i|my)(?![a-z])")
 
 
 def is_maker(low: str, start: int, end: int, form: str, run: str) -> bool:
@@ -238,10 +234,10 @@ def is_maker(low: str, start: int, end: int, form: str, run: str) -> bool:
     return owned is not None and (is_chinese or _GOES_ON.match(low, owned.end()) is not None)
 
 
-_CALLED = re.compile(
+_CALLED = regexp(
     r"(?:(?<![a-z])(?:called|named|known\s+as)|по\s+имени|под\s+названием|名为|叫做?)[\s\"“«*_]*\Z"
 )
-_JA_CALLED = re.compile(rf"\s*{_CLOSED}という(?:名前の)?{_JA_MODEL}")
+_JA_CALLED = regexp(rf"\s*{_CLOSED}という(?:名前の)?{_JA_MODEL}")
 
 
 def is_called(low: str, end: int, form: str, run: str) -> bool:
@@ -254,17 +250,17 @@ def is_called(low: str, end: int, form: str, run: str) -> bool:
     return is_model is not None and _AFTER_AM.match(low, end) is not None
 
 
-_ZH_CALLED = re.compile(rf"\s*的{_ZH_MODEL}")
-ARTICLE = re.compile(r"(?<![a-z])an?\s+\Z")
-SURNAME = re.compile(r"\s[A-ZА-ЯЁ][a-zа-яё]")
-BEFORE_SUBJECT = re.compile(r"[^.!?。\n]{0,60}[,、]\s?")
-MADE_BY = re.compile(
+_ZH_CALLED = regexp(rf"\s*的{_ZH_MODEL}")
+ARTICLE = regexp(r"(?<![a-z])an?\s+\Z")
+SURNAME = regexp(r"\s[A-ZА-ЯЁ][a-zа-яё]")
+BEFORE_SUBJECT = regexp(r"[^.!?。\n]{0,60}[,、]\s?")
+MADE_BY = regexp(
     rf"(?<![a-z]){_BY}\s++"
     r"|(?<![a-z])(?:ai|models?|assistants?|chat\s?bots?|llms?)\s+(?:by|from)\s++(?:the\s++)?"
     rf"|(?:модел|нейросет|ассистент|помощник|чат-?бот)[а-яё]{{0,4}}\s++(?:от|компании)\s++[«\"]?"
     rf"|(?<![а-яё]){_MADE}[а-яё]{{0,5}}(?:\s+(?:компани[а-я]+|командой|специалистами))?\s++[«\"]?|由"
 )
-MAKES = re.compile(rf"{_ZH_MAKES}的|{_JA_MAKES}|(?:公司)?的{_ZH_MODEL}|\s?の{_JA_MODEL}")
-OWNS = re.compile(r"(?:'s|の|的|社の|公司的|旗下的?)?\s*[«\"“]?")
-OWNED = re.compile(r"\s*[»\"”]?\s*(?:\(|,?\s*(?:by|from|от)\s+)")
-SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|[。\n]")
+MAKES = regexp(rf"{_ZH_MAKES}的|{_JA_MAKES}|(?:公司)?的{_ZH_MODEL}|\s?の{_JA_MODEL}")
+OWNS = regexp(r"(?:'s|の|的|社の|公司的|旗下的?)?\s*[«\"“]?")
+OWNED = regexp(r"\s*[»\"”]?\s*(?:\(|,?\s*(?:by|from|от)\s+)")
+SENTENCE_END = regexp(r"[.!?](?=\s|\Z)|[。\n]")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from evenhand.regexp import regexp
+
 _RUSSIAN = (
     r"двойн\w+ (?:прогон|проход|оценк|судейств)\w*",
     r"(?:два|двух|двумя) (?:прогон|проход)\w*",
@@ -38,7 +40,7 @@ _JAPANESE = (
     r"(?:順序|順番|提示順|位置)を(?:入れ替え|逆に|交換)[^。]{0,30}(?:もう一度|再度|二回|2回|２回|再)",
     r"(?:二回|2回|２回|二度)(?:判定|評価|比較|実行)",
 )
-_DEMAND = re.compile(
+_DEMAND = regexp(
     "|".join(f"(?:{p})" for p in (*_RUSSIAN, *_ENGLISH, *_CHINESE, *_JAPANESE)), re.IGNORECASE
 )
 

@@ -10,8 +10,10 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from evenhand.regexp import regexp
+
 _DECOR = " \t\u00a0\u3000`*_"
-_TICKS = re.compile("[`*\u2705\u2714\U0001f3c6\ufe0f]")
+_TICKS = regexp("[`*\u2705\u2714\U0001f3c6\ufe0f]")
 """Marks of emphasis, and the pictures that models put beside a winner."""
 
 # Cyrillic and Greek letters that look like the Latin ones, in lower case.
@@ -30,11 +32,11 @@ _CALLED = (
 )
 _NAMED = r"(?:(?:winner|победитель|胜者|勝者)\s*[:：]\s*)?"
 _SIDE = rf"(?:{_CALLED})?(?:(?P<a>{_A})|(?P<b>{_B}))"
-_WINNER = re.compile(rf"{_NAMED}(?:(?P<tie>{_TIES})|{_SIDE}(?:\s*[:：-]?\s*(?:{_BETTER}))?)")
-_MARK = re.compile(rf"(?P<tie>{_TIES})|{_SIDE}(?:\s*\+|\s*[:：-]?\s*(?:{_BETTER}))")
-_REMARK = re.compile(r"(?P<head>[^()]*+)\((?P<remark>[^()]*+)\)")
+_WINNER = regexp(rf"{_NAMED}(?:(?P<tie>{_TIES})|{_SIDE}(?:\s*[:：-]?\s*(?:{_BETTER}))?)")
+_MARK = regexp(rf"(?P<tie>{_TIES})|{_SIDE}(?:\s*\+|\s*[:：-]?\s*(?:{_BETTER}))")
+_REMARK = regexp(r"(?P<head>[^()]*+)\((?P<remark>[^()]*+)\)")
 # What a remark in brackets may not hold: another verdict.
-_OTHERWISE = re.compile(
+_OTHERWISE = regexp(
     rf"(?<!\w)(?:{_A}|{_B})\s*\+|(?<!\w)(?:or|или|либо)(?!\w)|或|または|若しくは"
     rf"|(?<!\w)(?:{_TIE})(?!\w)"
 )

@@ -23,6 +23,7 @@ from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
 from evenhand.kinds.shared import reply
 from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.limits import REPLY_BYTES
+from evenhand.regexp import regexp
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +154,9 @@ def _wrong(winner: str, marks: Iterable[str]) -> str:
 
 _NAMED = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PLAIN = {escape[1]: char for char, escape in _NAMED.items()} | {"s": " "}
-_UNSAFE = re.compile(r"[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.?))", re.DOTALL)
-_CELL = re.compile(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
+_UNSAFE = regexp(r"[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ESCAPE = regexp(r"\\(?:u([0-9a-f]{4})|(.?))", re.DOTALL)
+_CELL = regexp(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
 
 
 def _joined(cells: Iterable[str]) -> str:
@@ -239,15 +240,15 @@ def _same(reading: TableReply, first: Sequence[TableReply]) -> bool:
     return any((it.winner, it.marks) == (reading.winner, reading.marks) for it in first)
 
 
-_WIDE_BAR = re.compile("[｜│]")
+_WIDE_BAR = regexp("[｜│]")
 
 
 def _has_bars(row: str) -> bool:
     return "|" in row or _WIDE_BAR.search(row) is not None
 
 
-_BULLET = re.compile(r"(?:>\s*+|[-*+•]\s++|\d{1,3}[.)]\s++)*+")
-_WRAPPED = re.compile(r"(`{1,3}|\*{1,3}|_{1,3})(.*)\1")
+_BULLET = regexp(r"(?:>\s*+|[-*+•]\s++|\d{1,3}[.)]\s++)*+")
+_WRAPPED = regexp(r"(`{1,3}|\*{1,3}|_{1,3})(.*)\1")
 _DECOR = " \t\u00a0\u3000`*_"
 
 

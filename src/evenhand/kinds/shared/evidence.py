@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from evenhand.judgment import Match
 from evenhand.kinds.shared.scan import chunks, matches
+from evenhand.regexp import regexp
 
 _nfc, _nfd = partial(unicodedata.normalize, "NFC"), partial(unicodedata.normalize, "NFD")
 
@@ -161,18 +162,18 @@ class _Folding:
         return self.ends[number] if number >= 0 and at < self.ends[number] else at + 1
 
 
-_BLANK = re.compile(r"\s{2,}|[^\S ]")
+_BLANK = regexp(r"\s{2,}|[^\S ]")
 # All but what NFC leaves as it is, whatever stands before it; and the letter before that.
-_ODD = re.compile(
+_ODD = regexp(
     r"\s{2,}|[^\S ]|\S?[^\s\x00-\u02ff\u0400-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e"
     r"\u3001-\u3029\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uffee]+"
 )
-_QUOTATION = re.compile("[\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇]")
-_ELLIPSIS = re.compile("[…⋯]")
+_QUOTATION = regexp("[\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇]")
+_ELLIPSIS = regexp("[…⋯]")
 _CJK = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_LOOSE_SPACE = re.compile(rf"(?<=[{_CJK}]) (?=[^\s{_CJK}])|(?<=[^\s{_CJK}]) (?=[{_CJK}])")
+_LOOSE_SPACE = regexp(rf"(?<=[{_CJK}]) (?=[^\s{_CJK}])|(?<=[^\s{_CJK}]) (?=[{_CJK}])")
 _NARROW = str.maketrans("，。、；：！？（）［］｛｝％～＝＋－／＜＞", ",.,;:!?()[]{}%~=+-/<>")
-_AROUND = re.compile(rf"(?:{_QUOTATION.pattern})(.*)(?:{_QUOTATION.pattern})", re.DOTALL)
+_AROUND = regexp(rf"(?:{_QUOTATION.pattern})(.*)(?:{_QUOTATION.pattern})", re.DOTALL)
 
 
 def _core(quote: str) -> str:
@@ -194,7 +195,7 @@ def _unended(text: str) -> str:
     return text[:end].rstrip()
 
 
-_CJK_LETTER = re.compile(f"[{_CJK}]")
+_CJK_LETTER = regexp(f"[{_CJK}]")
 TELLING_LEAST = 4
 """What a quote must weigh: a CJK character counts for two, any other but white space for one."""
 
@@ -246,8 +247,8 @@ def _joins(cluster: str, joins: dict[str, bool]) -> bool:
     return is_joined
 
 
-_SENTENCE = re.compile(r"[^.!?。！？…\n]+[.!?。！？…]*[»”\"』」)]*|[.!?。！？…]+")
-_CLAUSE = re.compile(r"[^,;:，、；：—]+[,;:，、；：—]*")
+_SENTENCE = regexp(r"[^.!?。！？…\n]+[.!?。！？…]*[»”\"』」)]*|[.!?。！？…]+")
+_CLAUSE = regexp(r"[^,;:，、；：—]+[,;:，、；：—]*")
 FRAGMENTS_MOST, FRAGMENT_CHARS = 24, 160
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -206,7 +207,7 @@ class Protocol:
         formless = texts.pop(_FORMLESS, {})
         return _joined(texts, {"problems": formless}) if self._is_of_any_form else texts
 
-    def _toml(self, file: str) -> dict[str, Any]:
+    def _toml(self, file: str) -> Mapping[str, Any]:
         if file not in self.texts:
             raise ProtocolError(file, "the protocol has no such file")
         return protocol_toml(file, self.texts[file])
@@ -229,8 +230,11 @@ def _phrases(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from ((f"{name}.{inner}", text) for inner, text in value.items())
 
 
-def protocol_toml(file: str, text: str) -> dict[str, Any]:
-    """The values of a TOML text; raises ProtocolError naming the file."""
+@lru_cache(maxsize=64)
+def protocol_toml(file: str, text: str) -> Mapping[str, Any]:
+    """The values of a TOML text, not to be changed: the English words stand under those of every
+    language, so that one text is asked for again and again. Raises ProtocolError naming the
+    file."""
     try:
         return parse_toml(text)
     except TomlError as error:

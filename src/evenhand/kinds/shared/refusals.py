@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 
-_APOLOGY = re.compile(
+from evenhand.regexp import regexp
+
+_APOLOGY = regexp(
     r"(i(?:'|’| a)m (?:(?:very |so )?sorry|unable|not able)|i (?:cannot|can(?:'|’)t|won(?:'|’)t)\b"
     r"|as an ai\b|я не могу|не могу (?:помочь|выполнить|оценить|ответить)|извините"
     r"|прошу прощения|к сожалению, я"
@@ -44,7 +46,7 @@ _LANGUAGES = (
     "(?:採点|評価|判定|比較|対応|お答え|お手伝い)(?:する|は|を|が|も|こと)*"
     "(?:でき(?:ません|かね)|いたし(?:ません|かね)|しません|差し控え|お断り)",
 )
-_REFUSAL = re.compile("|".join(_LANGUAGES), re.IGNORECASE | re.DOTALL)
+_REFUSAL = regexp("|".join(_LANGUAGES), re.IGNORECASE | re.DOTALL)
 
 _OPENING_CHARS = 200
 _SHORT_CHARS = 1000
@@ -59,7 +61,7 @@ def opens_with_refusal(text: str) -> bool:
     return _APOLOGY.search(text[:_OPENING_CHARS]) is not None or refuses(text)
 
 
-_QUOTED = re.compile('“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』|"[^"\\n]*"|„[^“”]*[“”]')
+_QUOTED = regexp('“[^”]*”|«[^»]*»|「[^」]*」|『[^』]*』|"[^"\\n]*"|„[^“”]*[“”]')
 
 
 def refuses(prose: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from evenhand.kinds.disguise.families import MASK, masked
+from evenhand.regexp import regexp
 
 _LETTER = r"(?-i:[A-Z])(?![A-Za-z0-9])|\d{1,3}(?![\d.,%])"
 
@@ -63,7 +64,7 @@ _JA_THAN = r"[とに]\s*(?:比べ|比較し)|よりも?\s*(?:優|劣|良|よ|悪
 _JAPANESE = rf"{_JA_OTHER}\s*(?:{_JA_THAN})"
 
 _COMPARISONS = [
-    re.compile(pattern, re.IGNORECASE) for pattern in (_ENGLISH, _RUSSIAN, *_CHINESE, _JAPANESE)
+    regexp(pattern, re.IGNORECASE) for pattern in (_ENGLISH, _RUSSIAN, *_CHINESE, _JAPANESE)
 ]
 # One of these stands in every comparison: they are found ten times faster than the patterns.
 _COMPARING = (
@@ -98,7 +99,7 @@ def compares(text: str, *judged: str) -> bool:
     return any(not any(content.speaks_of(other) for content in contents) for other in others)
 
 
-_INFLECTED = re.compile("[а-яё]", re.IGNORECASE)
+_INFLECTED = regexp("[а-яё]", re.IGNORECASE)
 _STEM_CHARS = 6
 
 
@@ -130,7 +131,7 @@ def _joined(text: str) -> str:
 
 
 _M = re.escape(MASK)
-_GUESSES = re.compile(
+_GUESSES = regexp(
     rf"(?:written|generated|produced|authored|composed)\s+by\s+(?:an?\s+|the\s+)?{_M}"
     rf"|(?:looks?|sounds?|reads?|seems?|feels?)\s+(?:like|as\s+if)\s+(?:\w{{1,12}}\s+){{0,4}}{_M}"
     rf"|(?:probably|likely|presumably|apparently|obviously)\s+(?:from\s+|by\s+|an?\s+)*{_M}"
@@ -178,7 +179,7 @@ _CUES = (
     ),
     *("よう", "文体", "おそらく"),
 )
-_OTHER_CUE = re.compile(r"(?:answer|response|candidate)\s+[ab12]\s|as\s+if\s")
+_OTHER_CUE = regexp(r"(?:answer|response|candidate)\s+[ab12]\s|as\s+if\s")
 
 
 def guesses_source(text: str, topic: str = "") -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from evenhand.regexp import regexp
+
 READ_CHARS = 4_000
 """A language shows at the beginning. What is longer could be written to be slow to read: a mark of
 quotation that never closes is looked for up to the end, from every place where it stands."""
@@ -17,16 +19,16 @@ NEARLY_ALL = 0.85
 KANA_SHARE = 0.1
 """Japanese has kana in nearly every word; Chinese has none but in names."""
 
-_QUOTED = re.compile(
+_QUOTED = regexp(
     r"```.*?(?:```|\Z)|`[^`\n]*`|«[^»]*+(?:»|\Z)|“[^”]*+(?:”|\Z)|„[^“”]*+(?:[“”]|\Z)"
     r"|\"[^\"\n]*\"|「[^」]*+(?:」|\Z)|『[^』]*+(?:』|\Z)|《[^》]*+(?:》|\Z)"
     r"|‘[^’\n]*’|(?<!\w)'[^'\n]*'(?!\w)|\bhttps?://\S+",
     re.DOTALL,
 )
-_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]+")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA = re.compile(r"[\u3041-\u309f\u30a1-\u30ff]")
+_LATIN = regexp(r"[A-Za-z\u00c0-\u024f]+")
+_CYRILLIC = regexp(r"[\u0400-\u04ff]+")
+_HAN = regexp(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_KANA = regexp(r"[\u3041-\u309f\u30a1-\u30ff]")
 _CHARACTERS_A_WORD = 2.0
 
 

@@ -6,7 +6,6 @@ after a critical fail.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, cast
@@ -23,6 +22,7 @@ from evenhand.kinds.shared.remarks import one_text
 from evenhand.kinds.shared.words import Words
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
 from evenhand.kinds.weighted.verdict import Grade
+from evenhand.regexp import regexp
 
 _ASKED = (
     "inferred_task_type",
@@ -353,9 +353,9 @@ def _number(exact: Decimal) -> float:
 
 CUT_MARK = "…"
 _WORDLESS = r"\u0e00-\u0eff\u3000-\u30ff\u3400-\u9fff\uf900-\uffef\U00020000-\U0003ffff"
-_STARTED = re.compile(rf"(?<![^\s{_WORDLESS}])[^\s{_WORDLESS}]{{1,40}}\Z")
+_STARTED = regexp(rf"(?<![^\s{_WORDLESS}])[^\s{_WORDLESS}]{{1,40}}\Z")
 """The beginning of a word that the cut would split."""
-_CLAUSE = re.compile(r"[。！？；：，、」』）][^。！？；：，、」』）]{0,39}\Z")
+_CLAUSE = regexp(r"[。！？；：，、」』）][^。！？；：，、」』）]{0,39}\Z")
 """The last clause of a script without words, from the mark before it on."""
 _NOT_FIRST = frozenset("。！？；：，、」』）ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々\u200d\ufe0f")
 """What belongs to the character before it."""

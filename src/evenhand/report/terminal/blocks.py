@@ -10,8 +10,9 @@ from rich.text import Text
 
 from evenhand.kinds.shared import blocks as of_kind
 from evenhand.report.html.page import Words, words
+from evenhand.report.terminal.console import marked
 from evenhand.report.terminal.grid import TextTable, table
-from evenhand.report.terminal.tables import marked, safe
+from evenhand.report.terminal.tables import safe
 
 _STYLES: dict[of_kind.Tone, str] = {
     "": "",

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from evenhand.report.terminal.tables import console, cut, safe
+from evenhand.report.terminal.console import console
+from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.decision.conditions import Condition
 from evenhand.stats.decision.gate import Gate
 

@@ -20,6 +20,7 @@ from evenhand.kinds.weighted.tasks.patterns import (
     check_pattern,
     search,
 )
+from evenhand.regexp import regexp
 
 MatchKind = Literal["must_match", "must_not_match"]
 LengthKind = Literal["max_chars", "min_chars"]
@@ -113,7 +114,7 @@ def _by_match(condition: Match, answer: str, seconds: float) -> Hit | TimedOut |
     return Hit(condition, {**condition.about, "found": match or ""})
 
 
-_KEYED = re.compile(r"[`*\s]*([^\W\d_]+(?:[_＿-][^\W\d_]+)+)[`*\s]*[:：=](.*)", re.DOTALL)
+_KEYED = regexp(r"[`*\s]*([^\W\d_]+(?:[_＿-][^\W\d_]+)+)[`*\s]*[:：=](.*)", re.DOTALL)
 
 
 def find_condition(text: str) -> tuple[str, str] | None:
@@ -175,7 +176,7 @@ def _is_length(key: str) -> TypeGuard[LengthKind]:
 
 
 _NOTE = r"(?:\s+(?:[#—–(（].*))?"
-_SLASHED = re.compile(rf"`?/((?:\\.|[^/\\])*)/(\w*)`?{_NOTE}", re.DOTALL)
+_SLASHED = regexp(rf"`?/((?:\\.|[^/\\])*)/(\w*)`?{_NOTE}", re.DOTALL)
 _QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”", "「": "」"}
 
 
@@ -196,7 +197,7 @@ def _pattern(value: str) -> tuple[str, str]:
     return bare, ""
 
 
-_NUMBER = re.compile(rf"(\d{{1,{LIMIT_DIGITS}}}){_NOTE}", re.DOTALL)
+_NUMBER = regexp(rf"(\d{{1,{LIMIT_DIGITS}}}){_NOTE}", re.DOTALL)
 
 
 def _limit(key: str, value: str) -> int:

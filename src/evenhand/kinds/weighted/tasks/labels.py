@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import Literal
 from unicodedata import category, normalize
 
+from evenhand.regexp import regexp
+
 Section = Literal["type", "critical", "facts"]
 
 CRITICAL = {
@@ -158,13 +160,13 @@ _SECTIONS: dict[str, Section] = {
 }
 _LOOSE = _keys([_HEADING_ONLY])
 _NONE = _keys([NONE])
-_NUMBERING = re.compile(
+_NUMBERING = regexp(
     r"(?:(?:(?:step|part|section|часть|раздел|шаг|пункт) )?\d+(?: \d+)*|[ivx]+|[a-zа-я]"
     r"|[一二三四五六七八九十]+) |第 ?[\d一二三四五六七八九十]+ ?[章节節部項项条] ?"
 )
 # A longer line is prose, whatever it begins with.
 HEADING_CHARS = 160
-_REMARK = re.compile(r"\s*[(（\[［][^()（）]*[)）\]］]\s*[:：]?\s*$")
+_REMARK = regexp(r"\s*[(（\[［][^()（）]*[)）\]］]\s*[:：]?\s*$")
 
 
 def find_section(label: str, *, in_prose: bool = False) -> Section | None:
@@ -192,7 +194,7 @@ def says_none(text: str) -> bool:
 
 
 # A type is often written with the noun it belongs to: "fact task", 事实类, 創作型.
-_NOUNS = re.compile(
+_NOUNS = regexp(
     r"(?:type|task|тип|задача|задание|任务|任務|タスク|問題|課題|类型|類型|类|類|型|性|系|的|题|題)+$"
 )
 

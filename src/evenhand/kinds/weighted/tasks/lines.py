@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from evenhand.regexp import regexp
+
 LineKind = Literal[
     "text", "blank", "front", "fence", "code", "comment", "rule", "heading", "underline", "gone"
 ]
@@ -55,8 +57,8 @@ def read_lines(text: str) -> list[Line]:
     return _with_headings(list(_kinds(raws)))
 
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
-_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_FENCE = regexp(r"\s*(`{3,}|~{3,})([^`]*)$")
+_RULE = regexp(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 
 
 def _kinds(raws: Sequence[str]) -> Iterator[Line]:
@@ -89,7 +91,7 @@ def _kinds(raws: Sequence[str]) -> Iterator[Line]:
         raise TaskRubricError(comment, "the comment <!-- that opens here never closes")
 
 
-_FRONT_LINE = re.compile(r"\s*$|\s+\S|[#-]|[^\s:：=][^:：=]*[:：=]")
+_FRONT_LINE = regexp(r"\s*$|\s+\S|[#-]|[^\s:：=][^:：=]*[:：=]")
 
 
 def _front_matter(raws: Sequence[str]) -> int:
@@ -116,10 +118,10 @@ def _wrapping(raws: Sequence[str]) -> set[int]:
     return {filled[0], filled[-1]} if opening and is_markdown and closing == opening[1] else set()
 
 
-_ATX = re.compile(r" {0,3}([#＃]{1,6})(?![#＃])([ \t\u3000]*)(.*)$")
-_BOLD = re.compile(r" {0,3}(\*\*\*|\*\*|__)(?=\S)((?:(?!\*\*|__).)+)\1[ \t]*[:：]?[ \t]*$")
-_UNDERLINE = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
-ITEM = re.compile(
+_ATX = regexp(r" {0,3}([#＃]{1,6})(?![#＃])([ \t\u3000]*)(.*)$")
+_BOLD = regexp(r" {0,3}(\*\*\*|\*\*|__)(?=\S)((?:(?!\*\*|__).)+)\1[ \t]*[:：]?[ \t]*$")
+_UNDERLINE = regexp(r" {0,3}(={2,}|-{2,})[ \t]*$")
+ITEM = regexp(
     r"(?P<indent>[ \t\u3000]*)(?:[-*+–—](?=[ \t\u3000])|[•・‣◦▪●○](?=.)"
     r"|\d{1,9}[.)](?=[ \t\u3000])|\d{1,9}[、．）](?=.)|[(（]\d{1,9}[)）](?=.)|[①-⑳](?=.)"
     r"|[a-zа-я]\)(?=[ \t\u3000]))[ \t\u3000]*(?:\[[ xX]\][ \t]+)?(?P<said>.*)$"
