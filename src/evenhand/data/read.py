@@ -16,7 +16,7 @@ from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.data.columns import Copies
 from evenhand.data.encoding import Recoded
@@ -31,8 +31,7 @@ from evenhand.jsontext import parse, parse_lenient
 _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row, and where it starts: `samples.jsonl:12` (of Parquet the row's number)."""
 
     value: dict[str, Any]

@@ -16,7 +16,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from io import BufferedReader
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from evenhand import limits
 from evenhand.data import encoding
@@ -26,6 +26,16 @@ from evenhand.errors import DataError
 from evenhand.jsontext import dump
 
 _START = r"(?:[\t\r\n]|[\s\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
+
+
+class Records(Protocol):
+    """What `csv.reader` gives: records, and how many lines it read."""
+
+    line_num: int
+
+    def __next__(self) -> list[str]: ...
+
+
 _FORMULA = re.compile(rf"'*{_START}")
 _GUARDED = re.compile(rf"'+{_START}")
 
@@ -41,37 +51,60 @@ def unguarded(cell: str) -> str:
 
 
 class _Lines:
-    """The lines of a CSV file as text; a record of several lines is bounded as a whole."""
+    """The lines of a CSV file as text, from a number on; a record of several lines is bounded as a
+    whole. Blocks without a quote, in which every line is a record, are passed on as they are."""
+
+    _BLOCK = 1 << 18
 
     def __init__(self, file: BufferedReader, name: str, passed: int = 0) -> None:
         self._file, self._name = file, name
-        self._number, self._bytes = passed, 0
-        self._first = self.start = passed + 1
+        self._number, self._bytes, self.passed = passed, 0, passed
+        self.start = passed + 1
+        self.is_guarded = True
+        """Whether cells of the record being read may be guarded."""
 
     @property
     def where(self) -> str:
         """The line on which the record being read starts."""
         return f"{self._name}:{self.start}"
 
-    def begin(self) -> None:
-        """A new record starts with the next line."""
-        self.start, self._bytes = self._number + 1, 0
+    def begin(self, line: int) -> None:
+        """A new record starts with this line."""
+        self.start, self._bytes = line, 0
 
-    def __iter__(self) -> _Lines:
-        return self
+    def __iter__(self) -> Iterator[str]:
+        if not (head := self._line()):
+            return
+        yield self._text(encoding.first_bytes(head, f"{self._name}:{self._number + 1}"))
+        while block := self._file.read(min(self._BLOCK, limits.LINE_BYTES)):
+            if not block.endswith(b"\n"):
+                block += self._line()
+            text = None if self._bytes or b'"' in block else self._records(block)
+            self.is_guarded = text is None or "'" in text
+            if text is None:
+                yield from map(self._text, io.BytesIO(block))
+            else:
+                yield from io.StringIO(text, newline="\n")
+                self._number += text.count("\n") + (not text.endswith("\n"))
 
-    def __next__(self) -> str:
-        line = self._file.readline(limits.LINE_BYTES + 1)
-        if not line:
-            raise StopIteration
+    def _line(self) -> bytes:
+        return self._file.readline(limits.LINE_BYTES + 1)
+
+    def _records(self, block: bytes) -> str | None:
+        """A block of which every line is a record; None where one is too long or no UTF-8."""
+        if len(block) > limits.LINE_BYTES and max(map(len, io.BytesIO(block))) > limits.LINE_BYTES:
+            return None
+        try:
+            return block.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def _text(self, line: bytes) -> str:
         self._number += 1
         self._bytes += len(line)
         if self._bytes > limits.LINE_BYTES:
             raise too_long(self.where)
-        here = f"{self._name}:{self._number}"
-        if self._number == self._first:
-            line = encoding.first_bytes(line, here)
-        return encoding.decoded(line, here)
+        return encoding.decoded(line, f"{self._name}:{self._number}")
 
 
 SEPARATORS = (",", ";", "\t")
@@ -123,22 +156,26 @@ def read_table(file: BufferedReader, name: str, separator: str | None = None) ->
     first_line = _named_separator(file)
     delimiter = first_line or separator or separator_of(file.peek(1 << 16))
     lines = _Lines(file, name, 1 if first_line else 0)
-    records = csv.reader(lines, strict=True, delimiter=delimiter)
+    records = csv.reader(iter(lines), strict=True, delimiter=delimiter)
     header = _header(_record(records, lines), lines.where)
     paths, width = [parts_of(name) for name in header], len(header)
+    is_flat = max(map(len, paths), default=1) == 1
     while cells := _record(records, lines):
         if len(cells) != width:
             raise _ragged(header, cells, lines.where)
-        yield nested(paths, map(unguarded, cells)), lines.start
+        if lines.is_guarded:
+            cells = list(map(unguarded, cells))
+        row = dict(zip(header, cells, strict=True)) if is_flat else nested(paths, cells)
+        yield row, lines.start
 
 
-def _record(records: Iterator[list[str]], lines: _Lines) -> list[str]:
+def _record(records: Records, lines: _Lines) -> list[str]:
     """The next record that is not blank; none at the end of the file."""
-    blank = 0
+    blank, passed = 0, lines.passed
     try:
-        lines.begin()
+        lines.begin(passed + records.line_num + 1)
         while not (cells := next(records)):
-            lines.begin()
+            lines.begin(passed + records.line_num + 1)
             blank += 1
             if blank > limits.BLANK_LINES:
                 raise only_blank(lines.where)

@@ -79,10 +79,16 @@ def _framed_bytes(data: bytes) -> bytes:
     return b"%d:%b," % (len(data), data)
 
 
+_unit_hash = blake2b(digest_size=16, person=b"evenhand-unit-1")
+_row_hash = blake2b(digest_size=12, person=b"evenhand-row-1")
+"""Hashes that nothing went into yet: to copy one takes a third of the time of a new one."""
+
+
 def unit_digest(ident: str, body: str) -> bytes:
     """The hash by which a unit is known: of its id and its content."""
-    parts = _framed(ident) + _framed(body)
-    return blake2b(parts, digest_size=16, person=b"evenhand-unit-1").digest()
+    whole = _unit_hash.copy()
+    whole.update(_framed(ident) + _framed(body))
+    return whole.digest()
 
 
 def content_of(digests: Iterable[bytes]) -> str:
@@ -102,7 +108,9 @@ def run_id(name: str, judging: str, content: str) -> str:
 def row_digest(*fields: str | int | None) -> str:
     """A hash of what a row holds, to see whether any of it changed; tagged, so that it is told from
     the hash of a text."""
-    return ROW_TAG + blake2b(encode(fields), digest_size=12, person=b"evenhand-row-1").hexdigest()
+    whole = _row_hash.copy()
+    whole.update(encode(fields))
+    return ROW_TAG + whole.hexdigest()
 
 
 def digest(text: str) -> str:

@@ -15,7 +15,7 @@ from evenhand import limits
 from evenhand.data.foreign import LAYOUTS, TidyRow
 from evenhand.data.foreign.arena_hard import verdict
 from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import read_score, read_vote
+from evenhand.data.foreign.tidy import read_score, read_shown, read_vote
 from evenhand.errors import DataError, UsageError
 
 arrow = pytest.importorskip("pyarrow")
@@ -63,7 +63,7 @@ def test_alpacaeval(tmp_path: Path) -> None:
     assert said(rows) == ["base", "new", "tie", "tie", "base", "empty", "schema"]
     votes = [read_vote(row.value, row.where) for row in rows]
     assert [vote.preference for vote in votes] == [0, 1, 0.5, 0.5, 0.25, None, None]
-    assert votes[0].lengths == (10, 5)
+    assert read_shown(rows[0].value, rows[0].where).lengths == (10, 5)
     value = rows[0].value
     assert (value["judge"], value["dataset"], value["instruction"]) == (
         "gpt4",

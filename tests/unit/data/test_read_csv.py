@@ -106,3 +106,42 @@ def test_a_tsv_file_has_tabs_and_lines_are_counted_with_the_one_that_names_them(
     path.write_text("a,b\tc\n1,2\t3\n")
     assert [row.value for row in rows(path)] == [{"a,b": "1,2", "c": "3"}]
     assert [row.where[-2:] for row in rows(_file(tmp_path, "sep=;\na;b\n1;2\n"))] == [":3"]
+
+
+def test_lines_are_counted_through_blocks_with_and_without_quotes(tmp_path: Path) -> None:
+    """Blocks without a quote are read as they are, others line by line."""
+    plain = "".join(f"{number},plain é\n" for number in range(40_000))
+    quoted = "".join(f'{number},"two\nlines, é"\n' for number in range(40_000))
+    last = "7,'=end"
+    path = _file(tmp_path, "a,b\n" + plain + quoted + plain + last)
+    found = list(rows(path))
+    assert len(found) == 120_001
+    lines = [int(row.where.rpartition(":")[2]) for row in found]
+    assert lines[:40_000] == list(range(2, 40_002))
+    assert lines[40_000:80_000] == list(range(40_002, 120_002, 2))
+    assert lines[80_000:] == list(range(120_002, 160_003))
+    assert [found[k].value["b"] for k in (0, 40_000, 80_000)] == [
+        "plain é",
+        "two\nlines, é",
+        "plain é",
+    ]
+    assert found[-1].value == {"a": "7", "b": "=end"}
+
+
+@pytest.mark.parametrize("before", [0, 60_000])
+def test_what_is_no_text_is_named_with_its_line_in_any_block(tmp_path: Path, before: int) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n" + b"1,2\n" * before + b"1,\xff\n1,2\n")
+    with pytest.raises(DataError) as raised:
+        list(rows(path))
+    assert raised.value.where == f"{path}:{before + 2}"
+
+
+def test_a_line_beyond_the_bound_is_named_in_any_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.limits.LINE_BYTES", 1000)
+    path = _file(tmp_path, "a,b\n" + "1,2\n" * 500 + f"1,{'x' * 1200}\n")
+    with pytest.raises(DataError, match="longer than") as raised:
+        list(rows(path))
+    assert raised.value.where == f"{path}:502"

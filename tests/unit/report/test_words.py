@@ -19,7 +19,7 @@ from evenhand.judgment import FixCode, Reason
 from evenhand.measures import Rule
 from evenhand.report.html.page import LANGUAGES, words
 from evenhand.results.report import FACETS
-from evenhand.runs.imports.votes import UNREADABLE
+from evenhand.runs.imports.settled import UNREADABLE
 
 _GIVEN = re.compile(r'(?<!\w\[)"([a-z_]+)(?:"(?!:)|:\{)')
 """A string of a line about flags: no key of a dict, and only what is before a colon."""

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import gzip
+import io
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,7 @@ from evenhand.kinds.rubric.unit import load_sample
 from evenhand.ledger.ports import Store
 from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.imports.forms import BLANK
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 
@@ -601,3 +607,105 @@ def test_scores_bring_quotes_and_those_that_stand_in_the_answer_are_evidence(
     }
     (body,) = imported.bodies
     assert (body["model_output"], body["meta"]) == (answer, {})
+
+
+ODD_VOTES: list[dict[str, Any]] = [
+    vote("x", "y", winner, unit=f"q{unit}", judge=judge, **more)
+    for unit in range(7)
+    for judge in ("j", "k")
+    for winner, more in (
+        ("first", {"preference": 0, "n": 1}),
+        ("first", {"preference": 0.0, "n": 1.0}),
+        ("tie", {"n": True, "explanation": "alike"}),
+        ("?", {"n": "1", "sample": "2"}),
+        ("second", {"n": [1], "criterion": "C1", "first_answer": "long " * 90}),
+    )
+]
+ODD_SCORES: list[dict[str, Any]] = [
+    score(f"q{unit}", value, dimension, model=model, n=n)
+    for unit in range(7)
+    for model in ("a", "b")
+    for value, dimension, n in ((4, "d", 1), (4.0, "e", 1.0), ("", "f", True), ("yes", "g", "1"))
+]
+
+
+def stored(store: Store) -> list[Any]:
+    """All that a store holds of its last run."""
+    run = find_run(store.archive, "latest")
+    judgments = [(unit.id, one.judge, one.text) for unit, one in store.archive.judgments(run.scope)]
+    return [run.id, list(store.archive.units(run.scope)), judgments]
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("votes", ODD_VOTES), ("scores", ODD_SCORES)])
+def test_what_is_not_at_hand_any_more_comes_back_from_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, rows: list[dict[str, Any]]
+) -> None:
+    """A table too large for memory gives the same run, also where rows of a unit lie apart."""
+    shuffled = random.Random(5).sample(rows, len(rows))
+    write(tmp_path / "rows.jsonl", shuffled)
+    runs: list[list[Any]] = []
+    for name, kept in (("all.db", 1 << 16), ("few.db", 2)):
+        for module in ("memo", "votes", "scores"):
+            monkeypatch.setattr(f"evenhand.runs.imports.{module}.MEMO_ENTRIES", kept)
+        monkeypatch.setattr("evenhand.runs.imports.forms._FORMS", kept)
+        with closing(open_store(f"sqlite:{name}", tmp_path)) as store:
+            found = asyncio.run(import_files(store, [tmp_path / "rows.jsonl"], kind))
+            runs.append([*stored(store), found.json()])
+    assert runs[0] == runs[1]
+
+
+def test_values_that_are_equal_and_written_otherwise_are_kept_apart(imported: Importer) -> None:
+    imported("votes", ODD_VOTES)
+    metas = {json.dumps(body["meta"]) for body in imported.bodies}
+    assert metas == {'{"n": 1}'}
+    preferences = [
+        json.loads(text.body)["passes"][0].get("preference")
+        for text in (one[2] for one in stored(imported.store)[2])
+        if text.status == "verdict"
+    ]
+    assert {json.dumps(one) for one in preferences} >= {"0", "0.0"}
+    imported("scores", ODD_SCORES)
+    scores = [json.dumps(one.output["scores"]) for one in imported.judgments.values() if one.output]
+    assert all('"score": 4,' in text and '"score": 4.0,' in text for text in scores)
+
+
+@pytest.mark.parametrize("kind", ["votes", "scores"])
+def test_a_text_that_looks_like_a_blank_of_a_form_does_no_harm(
+    imported: Importer, kind: str
+) -> None:
+    odd = BLANK
+    row = vote(odd, "y", odd, judge=odd) if kind == "votes" else score(odd, 3, odd, judge=odd)
+    imported(kind, [row | {"area": odd}])
+    ((unit, judge, _),) = imported.judgments
+    (judgment,) = imported.judgments.values()
+    assert judge == odd and unit == ("q" if kind == "votes" else odd)
+    assert judgment.output is not None and judgment.output["meta"] == {"area": odd}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "jsonl", "json", "parquet"])
+def test_the_same_votes_in_any_format_come_to_the_same_judgments(
+    tmp_path: Path, ending: str
+) -> None:
+    rows = [
+        {"unit": f"q{i}", "judge": "j", "first": a, "second": b, "winner": w, "area": 'it\'s "x"'}
+        for i in range(30)
+        for (a, b), w in ((("x", "y"), "A"), (("y", "x"), ("B", "tie", "?")[i % 3]))
+    ]
+    path = tmp_path / f"rows.{ending}"
+    if ending == "tsv.gz":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), delimiter="\t")
+        writer.writeheader()
+        writer.writerows(rows)
+        path.write_bytes(gzip.compress(text.getvalue().encode()))
+    else:
+        write(path, rows)
+    with closing(open_store("sqlite:store.db", tmp_path)) as store:
+        asyncio.run(import_files(store, [path], "votes"))
+        outcomes = Counter(
+            json.loads(text.body)["output"] is None or json.loads(text.body)["output"]["settled"]
+            for _, _, text in stored(store)[2]
+        )
+        bodies = {unit.id: unit.body for unit in stored(store)[1]}
+    assert outcomes == {"stable": 10, "uncertain": 10, True: 10}
+    assert json.loads(bodies["q7"])["meta"] == {"area": 'it\'s "x"'}

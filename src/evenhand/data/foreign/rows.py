@@ -33,11 +33,14 @@ def table(path: Path, shaping: Shaping, said: str | None = None) -> Iterator[Row
     """The rows of a data file in our words; NaN is read as a missing number. `said` is the column
     that holds what was said, in a table of the user's own."""
     columns = shaping.columns
-    unmet = set(shaping.values)
+    unmet, moved = set(shaping.values), set(columns.values()) - columns.keys()
     try:
         for row in rows(path, columns, parse_lenient):
-            for source in set(columns.values()) - columns.keys():
+            for source in moved:
                 remove(row.value, source)
+            if shaping.is_plain:
+                yield row
+                continue
             for value in shaping.shaped(row.value, said, row.where):
                 unmet -= value.keys()
                 yield Row(value, row.where)

@@ -72,9 +72,6 @@ class Shaping:
     def shaped(self, row: dict[str, Any], said: str | None, where: str) -> Iterator[dict[str, Any]]:
         """The rows that one row of a table stands for. `said` is the column that holds what was
         said, None of a layout that has no such rows: then --wide raises UsageError."""
-        if self.is_plain:
-            yield row
-            return
         if self.wide is not None and said is None:
             raise UsageError("--wide is for --kind votes and --kind scores")
         rows = [row] if self.wide is None else self.wide.rows(row, said or "", where)

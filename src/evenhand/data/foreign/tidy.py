@@ -16,7 +16,7 @@ from evenhand.data.foreign.rows import TidyRow, missing, object_of, require, tab
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.spellings import Side, spelled_score, spelled_side
 from evenhand.errors import DataError, quoted
-from evenhand.jsontext import as_text, parse_lenient
+from evenhand.jsontext import as_text, parse_lenient, swift
 
 Failed = Literal["schema", "out_of_range", "empty", ""]
 
@@ -32,9 +32,17 @@ VOTE_COLUMNS = (
     | frozenset({"question", "first_answer", "second_answer", "explanation"})
     | _VERDICT_COLUMNS
 )
+READ_COLUMNS = frozenset({"first", "second", "winner", "preference", "pass", "sample", "criterion"})
+"""Columns that say what a vote says."""
+SHOWN_COLUMNS = frozenset(
+    {"first_length", "second_length", "question", "first_answer", "second_answer"}
+)
+"""Columns that say what was shown."""
 SCORE_COLUMNS = frozenset(
     {"unit", "judge", "dimension", "score", "repeat", "failure_tags", "meta"}
 ) | frozenset({"question", "answer", "evidence", "rationale"})
+SCORED_COLUMNS = frozenset({"dimension", "score", "repeat", "failure_tags"})
+"""Columns that say what a score says; the others say why, and what was scored."""
 _WORDS: dict[str, Side] = {"first": "first", "second": "second", "tie": "tie"}
 _EXACT = 2**53
 """Up to here a fraction holds every whole number."""
@@ -91,11 +99,24 @@ class Vote(NamedTuple):
     candidate meets itself."""
     sample: str
     criterion: str
+
+
+class Shown(NamedTuple):
+    """What was shown to who voted: lengths and answers are of the first and the second, nothing
+    where the row leaves them out."""
+
     lengths: tuple[float | None, float | None]
     question: str
     answers: tuple[str, str]
-    """Of the first and the second; nothing where the row leaves them out."""
-    explanation: str
+
+
+def read_shown(row: Mapping[str, Any], where: str) -> Shown:
+    """What a row of votes says of the texts."""
+    return Shown(
+        (_number(row.get("first_length")), _number(row.get("second_length"))),
+        whole_text_of(row.get("question")),
+        (whole_text_of(row.get("first_answer")), whole_text_of(row.get("second_answer"))),
+    )
 
 
 def read_vote(row: Mapping[str, Any], where: str) -> Vote:
@@ -117,10 +138,6 @@ def read_vote(row: Mapping[str, Any], where: str) -> Vote:
         turned=text_of(row.get("pass")).lower() in _SECOND_PASS,
         sample=text_of(row.get("sample")),
         criterion=text_of(row.get("criterion")),
-        lengths=(_number(row.get("first_length")), _number(row.get("second_length"))),
-        question=whole_text_of(row.get("question")),
-        answers=(whole_text_of(row.get("first_answer")), whole_text_of(row.get("second_answer"))),
-        explanation=text_of(row.get("explanation")),
     )
 
 
@@ -170,11 +187,6 @@ class Score(NamedTuple):
     """What stands in the place of a score and is none."""
     repeat: str
     tags: list[str]
-    question: str
-    answer: str
-    quotes: list[str]
-    """What the judge quoted from the answer."""
-    rationale: str
 
 
 def read_score(row: Mapping[str, Any]) -> Score:
@@ -193,11 +205,13 @@ def read_score(row: Mapping[str, Any]) -> Score:
         unreadable=text if failed == "schema" and dimension is not None else "",
         repeat=text_of(row.get("repeat")),
         tags=_tags(row.get("failure_tags")),
-        question=whole_text_of(row.get("question")),
-        answer=whole_text_of(row.get("answer")),
-        quotes=_quotes(row.get("evidence")),
-        rationale=text_of(row.get("rationale")),
     )
+
+
+def read_reasons(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What a judge quoted from the answer, as a list in JSON or nothing, and why it scored so."""
+    quotes = _quotes(row.get("evidence"))
+    return swift(quotes) if quotes else "", text_of(row.get("rationale"))
 
 
 def _score(text: str, number: float | None) -> tuple[float | None, Failed, str]:

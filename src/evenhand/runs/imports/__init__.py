@@ -32,6 +32,8 @@ from evenhand.runs.imports.votes import VoteRows
 
 VERSION = 4
 """Of how rows are read: a change gives other runs."""
+TABLES = ("votes", "scores")
+"""Kinds of files that are the user's own tables."""
 ROWS_A_NOTICE = 100_000
 VALUES_TOLD = 8
 
@@ -119,14 +121,14 @@ async def import_files(
     first = next(rows)
     key = options.key or _present(layout.key, first.value, len(paths) > 1)
     # A layout may leave out its judge, a table of the user's own must not.
-    judge = options.judge or ("" if kind in ("votes", "scores") else kind)
+    judge = options.judge or ("" if kind in TABLES else kind)
     gathered = (
         VoteRows(kind, tuple(key), judge, options.known, options.on_unreadable)
         if first.shape == "votes"
         else ScoreRows(kind, tuple(key), judge)
     )
     with gathered:
-        gathered.fill(_alike(chain([first], rows), first))
+        gathered.fill(chain([first], rows if kind in TABLES else _alike(rows, first)))
         name = options.name or _stem(paths[0])
         async with store.ledger() as ledger:
             intake = await ledger.intake(_told(gathered, options.notice))

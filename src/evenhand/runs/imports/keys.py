@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand.data.files import did_you_mean
+from evenhand.data.foreign.tidy import judge_of, unit_of
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
 from evenhand.units import joined_id
@@ -32,6 +33,9 @@ CROSSED = 0.5
 """A variant comes with most units; what is said about a single answer does not."""
 
 
+_OPEN: set[str] = set()
+
+
 class Columns:
     """The columns seen beside those that a shape names, and the values of those that have few."""
 
@@ -49,6 +53,10 @@ class Columns:
                 values.add(text)
                 if len(values) > FEW or len(text) > SHORT:
                     self._values[name] = None
+
+    def is_open(self, name: str) -> bool:
+        """Whether a column may yet have few values."""
+        return self._values.get(name, _OPEN) is not None
 
     def require(self, key: Iterable[str]) -> None:
         """Refuse a key with a column that no row has."""
@@ -73,6 +81,42 @@ class Columns:
             if name not in KNOWN and name != "unit" and name not in REPEATS
         ]
         return [name for _, name in sorted(columns, key=lambda column: column[0])]
+
+
+class Seen:
+    """Who judged and what was judged, row by row: judges are numbered as they come."""
+
+    def __init__(self, kind: str, judge: str, columns: Columns) -> None:
+        self._kind, self._judge, self._columns = kind, judge, columns
+        self._numbers: dict[str, int] = {}
+        self._by_cell: dict[str, int] = {}
+        self._is_open = True
+
+    @property
+    def judges(self) -> list[str]:
+        return list(self._numbers)
+
+    def judge(self, row: Mapping[str, Any], where: str) -> int:
+        """The number of a row's judge; raises DataError."""
+        cell = row.get("judge")
+        number = self._by_cell.get(cell) if type(cell) is str else None
+        if number is None:
+            name = judge_of(row, where, self._kind, self._judge)
+            number = self._numbers.setdefault(name, len(self._numbers))
+            if type(cell) is str:
+                self._by_cell[cell] = number
+        return number
+
+    def unit(self, row: Mapping[str, Any], where: str, key: Sequence[str]) -> str:
+        """The unit of a row; raises DataError."""
+        cell = row.get("unit")
+        unit = cell.strip() if type(cell) is str else ""
+        if not unit:
+            unit = unit_of(row, where, self._kind, key)
+        if self._is_open and unit:
+            self._columns.see({"unit": unit})
+            self._is_open = self._columns.is_open("unit")
+        return unit
 
 
 def find_key(

@@ -46,18 +46,18 @@ class Tally:
     differs: Counter[str] = field(default_factory=Counter[str])
     """By column of meta, the rows that say otherwise than the first one of their unit."""
 
-    def count(self, judge: int, judgments: list[Judgment]) -> None:
-        """Note the judgments of one judge on one unit."""
+    def count(self, judge: int, judgments: list[Judgment], times: int = 1) -> None:
+        """Note the judgments of one judge on one unit, or on so many that come to the same."""
         self.repeats[judge] = max(self.repeats[judge], len(judgments))
         for judgment in judgments:
             if judgment.reason is None:
-                self.verdicts += 1
+                self.verdicts += times
             else:
-                self.failures[judgment.reason] += 1
+                self.failures[judgment.reason] += times
                 if self.details.setdefault(judgment.reason, judgment.detail) != judgment.detail:
                     self.varied.add(judgment.reason)
             if isinstance(judgment, Verdict) and isinstance(judgment.value, PairVerdict):
-                self.settled[judgment.value.settled] += 1
+                self.settled[judgment.value.settled] += times
 
     def note_unreadable(self, value: str) -> None:
         """Count a value that nobody can read; a file may hold any number of different ones."""
@@ -65,12 +65,12 @@ class Tally:
         if value and (value in self.unreadable or len(self.unreadable) < VALUES_COUNTED):
             self.unreadable[value] += 1
 
-    def compare(self, meta: str, first: str, key: Collection[str]) -> None:
-        """Note where the meta of a row, as JSON, is not that of the first row of its unit, which
+    def compare(self, meta: str, first: str, key: Collection[str], rows: int = 1) -> None:
+        """Note where the meta of rows, as JSON, is not that of the first row of their unit, which
         the unit keeps. A row that leaves a column out says nothing of it."""
         if meta == first:
             return
         fields = from_json(first)
         for name, value in from_json(meta).items():
             if name not in key and fields.get(name) != value:
-                self.differs[name] += 1
+                self.differs[name] += rows

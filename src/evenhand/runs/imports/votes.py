@@ -7,119 +7,110 @@ samples, are repeats; no row is merged with another or dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, zip_longest
-from typing import Any, Literal, NamedTuple, cast
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
-from msgspec import UNSET, Raw
-from msgspec.structs import replace
-from pydantic_core import from_json
+from msgspec.json import encode
 
 from evenhand import jsontext
 from evenhand.data.foreign import TidyRow
-from evenhand.data.foreign.tidy import VOTE_COLUMNS, judge_of, meta_of, read_vote, unit_of
-from evenhand.judgment import (
-    Failure,
-    Judgment,
-    JudgmentText,
-    Problem,
-    Reason,
-    Verdict,
-    write_judgment,
+from evenhand.data.foreign.tidy import (
+    READ_COLUMNS,
+    SHOWN_COLUMNS,
+    VOTE_COLUMNS,
+    Shown,
+    meta_of,
+    read_shown,
+    read_vote,
+    text_of,
 )
-from evenhand.kinds.pairwise.protocol import ORDERS, derived
-from evenhand.kinds.pairwise.verdict import (
-    CriterionComment,
-    Mark,
-    Order,
-    PairPass,
-    PairVerdict,
-    Settling,
-    Winner,
-)
+from evenhand.judgment import Judgment, JudgmentText, write_judgment
 from evenhand.ledger.ports import IncomingUnit
+from evenhand.limits import BATCH_ROWS
 from evenhand.measures import Unreadable
-from evenhand.runs.imports.keys import Columns, key_values
+from evenhand.runs.imports.forms import BLANK, Forms
+from evenhand.runs.imports.keys import Columns, Seen, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
+from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary
+from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
 
-_COLUMNS = (
-    *("key", "cluster", "low", "high", "judge", "first", "said", "preference", "failed", "detail"),
-    *("turned", "sample", "criterion", "first_length", "second_length", "flag", "meta", "origin"),
-    *("question", "first_answer", "second_answer", "explanation"),
-)
+_TABLES = {
+    "units": (
+        *("no INTEGER PRIMARY KEY", "key", "cluster", "low", "high", "first", "first_length"),
+        *("second_length", "meta", "origin", "question", "first_answer", "second_answer"),
+    ),
+    "votes": ("unit", "judge", "said", "turned", "flag", "explanation", "meta"),
+}
 _UNITS = (
-    "SELECT r.key, r.cluster, r.low, r.high, r.first, r.first_length, r.second_length, r.meta,"
-    " r.origin, r.question, r.first_answer, r.second_answer, {} FROM units u"
-    " JOIN rows r ON r.no=u.no {} ORDER BY u.no"
+    "SELECT u.key, u.cluster, u.low, u.high, u.first, u.first_length, u.second_length, u.meta,"
+    " u.origin, u.question, u.first_answer, u.second_answer, {} FROM units u {} ORDER BY u.no"
 )
 _META = 7
 """Where the meta stands in it."""
+_UNIT = "SELECT no, first, meta FROM units WHERE key=? AND low=? AND high=?"
+_BY_KEY = "CREATE INDEX IF NOT EXISTS units_by_key ON units (key, low, high)"
 _SEVERAL = "SELECT count(*) > count(DISTINCT key) FROM units"
 _TOPICS = """
     CREATE TABLE topics AS
     SELECT key, name, row_number() OVER (PARTITION BY key ORDER BY min(shown)) AS place
     FROM (
-        SELECT u.key AS key, r.first AS name, 2 * u.no AS shown
-        FROM units u JOIN rows r ON r.no=u.no WHERE u.low<>u.high
+        SELECT key, first AS name, 2 * no AS shown FROM units WHERE low<>high
         UNION ALL
-        SELECT u.key, CASE WHEN r.first=u.low THEN u.high ELSE u.low END, 2 * u.no + 1
-        FROM units u JOIN rows r ON r.no=u.no WHERE u.low<>u.high
+        SELECT key, CASE WHEN first=low THEN high ELSE low END, 2 * no + 1
+        FROM units WHERE low<>high
     )
     GROUP BY key, name
 """
 """The candidates of each unit, numbered in the order in which they are shown first."""
 _PLACES = (
-    "LEFT JOIN topics f ON f.key=u.key AND f.name=r.first LEFT JOIN topics s ON s.key=u.key"
-    " AND s.name=CASE WHEN r.first=u.low THEN u.high ELSE u.low END"
+    "LEFT JOIN topics f ON f.key=u.key AND f.name=u.first LEFT JOIN topics s ON s.key=u.key"
+    " AND s.name=CASE WHEN u.first=u.low THEN u.high ELSE u.low END"
 )
-_VOTES = (
-    "SELECT p.unit, p.judge, r.first, r.said, r.preference, r.failed, r.detail, r.turned, r.sample,"
-    " r.criterion, r.flag, r.meta, r.explanation FROM placed p"
-    " JOIN rows r ON r.no=p.row ORDER BY p.place"
-)
+_IN_ORDER = "SELECT * FROM votes ORDER BY rowid"
+_VOTES = "SELECT * FROM votes ORDER BY unit, judge, rowid"
 _CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
-_CRITERIA = "SELECT criterion FROM rows WHERE criterion<>'' GROUP BY criterion ORDER BY min(no)"
-UNREADABLE = "unreadable_order"
-"""Of a judgment one order of which nobody can read, settled without it."""
-_SIDES: dict[Order, dict[str, Winner]] = {
-    "12": {"first": "A", "second": "B"},
-    "21": {"first": "B", "second": "A"},
-}
-_MARKS: dict[Winner, Mark] = {"A": "A+", "B": "B+", "tie": "tie"}
+_CRITERIA = "SELECT criterion FROM votes WHERE criterion<>'' GROUP BY criterion ORDER BY min(rowid)"
+_BLANKS = (f'"{BLANK}","candidates":["{BLANK}","{BLANK}"]', f'"{BLANK}"')
+"""What a judgment says of its pair: its id and its candidates, and its meta."""
+_BLANK_PAIR = VotedPair(BLANK, BLANK, BLANK, f'"{BLANK}"')
+PLACES_CHARS = 1 << 24
+"""Texts of units that are kept at hand."""
+_SAID, _EXPLANATION, _OWN_META = slice(2, 5), 5, 6
+"""Of a waiting vote: what decides what it comes to, and what is said beside."""
 
 
-class _Row(NamedTuple):
-    """A vote as it waits."""
+class _Reading(NamedTuple):
+    """What cells say of a vote beside its unit, its judge and its meta."""
 
-    unit: int
-    judge: int
+    low: str
+    high: str
     first: str
-    said: str
-    preference: float | None
-    failed: str
-    detail: str
-    turned: int
-    sample: str
+    is_turned: bool
+    said: int | str
+    """The words of the vote, see `Vocabulary`."""
     criterion: str
-    flag: str
-    meta: str
-    explanation: str
+    spelled: tuple[str, str] | None
+    unreadable: str
 
 
-class _Pair(NamedTuple):
-    """A pair of candidates on one unit."""
+class _Place(NamedTuple):
+    """A unit as it waits: its number, the candidate that it shows first, its meta as JSON."""
 
-    id: str
+    no: int
     first: str
-    second: str
     meta: str
-    """As JSON."""
 
-    def order(self, row: _Row) -> Order:
-        """In which order a row shows the candidates; one that meets itself goes by `pass`."""
-        is_turned = row.turned if self.first == self.second else row.first != self.first
-        return "21" if is_turned else "12"
+
+class _Memos(NamedTuple):
+    """What rows with the same columns say."""
+
+    reading: Memo[_Reading]
+    meta: Memo[tuple[dict[str, Any], str]]
+    shown: Memo[Shown]
+    has_explanation: bool
 
 
 class VoteRows:
@@ -135,10 +126,20 @@ class VoteRows:
         known: KnownPairs | None = None,
         on_unreadable: Unreadable = "fail",
     ) -> None:
-        self.kind, self.key, self._judge, self._known = kind, key, judge, known
+        self.kind, self.key, self._known = kind, key, known
         self._on_unreadable: Unreadable = on_unreadable
-        self.tally, self._columns, self._spool = Tally(), Columns(), Spool(_COLUMNS)
-        self.judges: list[str] = []
+        self.tally, self._spool = Tally(), Spool(_TABLES)
+        self._columns = Columns()
+        self._seen = Seen(kind, judge, self._columns)
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {"units": [], "votes": []}
+        self._memos: dict[tuple[str, ...], _Memos] = {}
+        self._places: dict[tuple[str, str, str], _Place] = {}
+        """Units that are at hand; those that are not may wait on the disk."""
+        self._chars, self._has_more = 0, False
+        self._vocabulary = Vocabulary()
+        self._criteria: dict[str, None] = {}
+        self._last, self._is_in_order = (0, 0), True
+        """The unit and the judge of the last row, and whether rows came in this order."""
 
     def __enter__(self) -> VoteRows:
         return self
@@ -150,55 +151,180 @@ class VoteRows:
     def criteria(self) -> list[str]:
         return self.tally.names
 
+    @property
+    def judges(self) -> list[str]:
+        return self._seen.judges
+
     def fill(self, rows: Iterable[TidyRow]) -> None:
         """Take in all rows; raises DataError."""
-        spool, tally = self._spool, self.tally
-        tally.rows = spool.fill(map(self._row, rows))
+        spool, tally, votes = self._spool, self.tally, self._waiting["votes"]
+        for row in rows:
+            votes.append(self._vote(row))
+            tally.rows += 1
+            if len(votes) >= BATCH_ROWS:
+                spool.write(self._waiting)
+        spool.write(self._waiting)
         self._columns.require(self.key)
-        spool.place(("key", "low", "high"))
-        self.judges = spool.names("SELECT name FROM judges ORDER BY place")
         tally.repeats = [0] * len(self.judges)
         tally.candidates = spool.names(_CANDIDATES)
-        tally.names = spool.names(_CRITERIA)
+        tally.names = list(self._criteria)
 
-    def _row(self, source: TidyRow) -> tuple[Any, ...]:
-        row, where = source.value, source.where
-        vote, meta = read_vote(row, where), meta_of(row, VOTE_COLUMNS, self.key)
-        if vote.spelled:
-            self.tally.spelled[vote.spelled, vote.side] += 1
-        self.tally.note_unreadable(vote.unreadable)
-        judge = judge_of(row, where, self.kind, self._judge)
-        unit = unit_of(row, where, self.kind, self.key)
-        self._columns.see({"unit": unit, **meta} if unit else meta)
-        ident, meta = key_values(self.key, unit, meta)
-        low, high = sorted((vote.first, vote.second))
-        return (
-            *(ident, unit or ident, low, high, judge, vote.first, vote.side, vote.preference),
-            *(vote.failed, vote.detail, vote.turned, vote.sample, vote.criterion),
-            *(*vote.lengths, source.flag, jsontext.swift(meta), where),
-            *(vote.question, *vote.answers, vote.explanation),
+    def _vote(self, source: TidyRow) -> tuple[Any, ...]:
+        row, where, tally = source.value, source.where, self.tally
+        memos = self._memos.get(tuple(row)) or self._new_memos(row)
+        reading, (fields, meta) = memos.reading(row, where), memos.meta(row, where)
+        if reading.spelled:
+            tally.spelled[reading.spelled] += 1
+        if reading.unreadable:
+            tally.note_unreadable(reading.unreadable)
+        if reading.criterion:
+            self._criteria.setdefault(reading.criterion)
+        ident = unit = self._seen.unit(row, where, self.key)
+        if self.key != ("unit",):
+            ident, fields = key_values(self.key, unit, fields)
+            meta = jsontext.swift(fields)
+        key = (ident, reading.low, reading.high)
+        place = self._places.get(key) or self._place(key, unit, reading, meta, source)
+        judge = self._seen.judge(row, where)
+        if (seat := (place.no, judge)) < self._last:
+            self._is_in_order = False
+        self._last = seat
+        is_turned = (
+            reading.is_turned if reading.low == reading.high else place.first != reading.first
         )
+        explanation = text_of(row["explanation"]) if memos.has_explanation else None
+        own_meta = None if meta == place.meta else meta
+        return place.no, judge, reading.said, is_turned, source.flag, explanation, own_meta
+
+    def _new_memos(self, row: Mapping[str, Any]) -> _Memos:
+        """What rows with the columns of this one share."""
+        if len(self._memos) >= COLUMN_SETS:
+            self._memos.clear()
+        read = [name for name in row if name in READ_COLUMNS]
+        rest = [name for name in row if name not in VOTE_COLUMNS or name in ("meta", *self.key)]
+        memos = _Memos(
+            Memo(self._reading, read),
+            Memo(self._meta, [name for name in rest if name != "unit"]),
+            Memo(read_shown, [name for name in row if name in SHOWN_COLUMNS]),
+            "explanation" in row,
+        )
+        self._memos[tuple(row)] = memos
+        return memos
+
+    def _reading(self, row: Mapping[str, Any], where: str) -> _Reading:
+        vote = read_vote(row, where)
+        low, high = sorted((vote.first, vote.second))
+        words = (vote.side, vote.preference, vote.failed, vote.detail, vote.sample, vote.criterion)
+        return _Reading(
+            low=low,
+            high=high,
+            first=vote.first,
+            is_turned=vote.turned,
+            said=self._vocabulary.number(words),
+            criterion=vote.criterion,
+            spelled=(vote.spelled, vote.side) if vote.spelled else None,
+            unreadable=vote.unreadable,
+        )
+
+    def _meta(self, row: Mapping[str, Any], where: str) -> tuple[dict[str, Any], str]:
+        """The fields of a row beside its vote, and as JSON."""
+        meta = meta_of(row, VOTE_COLUMNS, self.key)
+        unit = text_of(row.get("unit"))
+        self._columns.see({"unit": unit, **meta} if unit else meta)
+        return meta, jsontext.swift(meta)
+
+    def _place(
+        self,
+        key: tuple[str, str, str],
+        unit: str,
+        reading: _Reading,
+        meta: str,
+        source: TidyRow,
+    ) -> _Place:
+        """The unit of a row that is not at hand: a new one, or one that waits on the disk."""
+        if len(self._places) >= MEMO_ENTRIES or self._chars >= PLACES_CHARS:
+            self._places.clear()
+            self._chars = 0
+            self._spool.write(self._waiting)
+            self._spool.run(_BY_KEY)
+            self._has_more = True
+        stored = self._spool.row(_UNIT, key) if self._has_more else None
+        place = (
+            _Place._make(stored) if stored else self._new_place(key, unit, reading, meta, source)
+        )
+        self._chars += len(key[0]) + len(meta)
+        self._places[key] = place
+        return place
+
+    def _new_place(
+        self,
+        key: tuple[str, str, str],
+        unit: str,
+        reading: _Reading,
+        meta: str,
+        source: TidyRow,
+    ) -> _Place:
+        self.tally.units += 1
+        ident, low, high = key
+        first = self._known.pairs[ident].first if self._known else reading.first
+        place = _Place(self.tally.units, first, meta)
+        shown = self._memos[tuple(source.value)].shown(source.value, source.where)
+        self._waiting["units"].append(
+            (
+                *(place.no, ident, unit or ident, low, high, first, *shown.lengths, meta),
+                *(source.where, shown.question, *shown.answers),
+            )
+        )
+        return place
 
     def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
-        rows_of_votes = map(_Row._make, self._spool.rows(_VOTES))
-        by_unit = groupby(rows_of_votes, key=lambda row: row.unit)
+        forms = Forms(self.tally, _BLANKS)
+        votes = self._spool.rows(_IN_ORDER if self._is_in_order else _VOTES)
+        by_unit = groupby(votes, key=itemgetter(0))
         for opening, (_, rows) in zip(self._openings(), by_unit, strict=True):
-            pair, unit = _pair(*opening)
+            pair, ident, origin, body = _pair(*opening)
             if self._known is not None:
-                pair, unit = _as_known(self._known.pairs[unit.id], unit)
-            first = opening[0][_META]
+                pair, body = _as_known(self._known.pairs[ident])
+            about, meta = (_about(pair), pair.meta), opening[0][_META]
             texts: list[tuple[int, int, JudgmentText]] = []
-            for judge, group in groupby(rows, key=lambda row: row.judge):
-                votes = list(group)
-                for row in votes:
-                    self.tally.compare(row.meta, first, self.key)
-                judgments = settled(pair, votes, self.judges[judge], self._on_unreadable)
-                self.tally.count(judge, judgments)
-                for repeat, judgment in enumerate(judgments):
-                    texts.append((judge, repeat, write_judgment(judgment)))
-            self.tally.units += 1
-            yield unit._replace(judgments=texts)
+            for judge, group in groupby(rows, key=itemgetter(1)):
+                judged = self._texts(forms, pair, about, judge, list(group), meta)
+                texts += [(judge, repeat, text) for repeat, text in enumerate(judged)]
+            yield IncomingUnit(ident, origin, body, texts)
+        forms.count()
+
+    def _texts(
+        self,
+        forms: Forms,
+        pair: VotedPair,
+        about: tuple[str, str],
+        judge: int,
+        votes: list[tuple[Any, ...]],
+        meta: str,
+    ) -> list[JudgmentText]:
+        """The judgments of one judge on one pair, whose first row has this meta."""
+        is_plain = True
+        for vote in votes:
+            if vote[_OWN_META] is not None:
+                self.tally.compare(vote[_OWN_META], meta, self.key)
+            if vote[_EXPLANATION]:
+                is_plain = False
+        if is_plain:
+            words = tuple([vote[_SAID] for vote in votes])
+            texts = forms.filled(judge, words, about, lambda: self._settled(_BLANK_PAIR, votes))
+            if texts is not None:
+                return texts
+        judgments = self._settled(pair, votes)
+        self.tally.count(judge, judgments)
+        return [write_judgment(judgment) for judgment in judgments]
+
+    def _settled(self, pair: VotedPair, votes: Sequence[tuple[Any, ...]]) -> list[Judgment]:
+        rows = [
+            VoteRow._make((bool(turned), *self._vocabulary.words(said), flag, explanation or ""))
+            for _, _, said, turned, flag, explanation, _ in votes
+        ]
+        return settled(pair, rows, self.judges[votes[0][1]], self._on_unreadable)
 
     def _openings(self) -> Iterator[tuple[Sequence[Any], bool]]:
         """The first row of every pair with the places of its candidates, and whether there are
@@ -213,8 +339,8 @@ class VoteRows:
         return ((row, bool(several)) for row in rows)
 
 
-def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
-    """The pair of its first row, and its text as `load_pair` reads it.
+def _pair(row: Sequence[Any], several: bool) -> tuple[VotedPair, str, str, str]:
+    """The pair of its first row, its id, where it stands, and its text as `load_pair` reads it.
 
     Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
     was shown first: so runs about the same pairs have the same ids and can be joined.
@@ -226,172 +352,30 @@ def _pair(row: Sequence[Any], several: bool) -> tuple[_Pair, IncomingUnit]:
         places = [1, 1 if low == high else 2]
     second = high if first == low else low
     ident = f"{key}#{low}-{high}" if several else key
-    pair = _Pair(ident, first, second, meta)
-    body = {
+    about = {
         "id": ident,
         "topic": question,
-        "candidates": [
+        "candidates": (
             {"id": first, "text": first_answer},
             {"id": second, "text": second_answer},
-        ],
+        ),
         "row": cluster,
         "places": places,
-        "meta": from_json(meta),
-        "lengths": (
-            first_length if first_length is not None else len(first_answer) or None,
-            second_length if second_length is not None else len(second_answer) or None,
-        ),
     }
-    return pair, IncomingUnit(ident, origin, jsontext.swift(body))
-
-
-def _as_known(known: KnownPair, unit: IncomingUnit) -> tuple[_Pair, IncomingUnit]:
-    """A pair of votes as the run has it that knew it before."""
-    pair = _Pair(known.id, known.first, known.second, known.meta)
-    return pair, unit._replace(body=known.body)
-
-
-def settled(
-    pair: _Pair, rows: Sequence[_Row], judge: str, on_unreadable: Unreadable = "fail"
-) -> list[Judgment]:
-    """The judgments of one judge on one pair: the k-th row in one order goes with the k-th in the
-    other."""
-    samples: dict[str, dict[Order, list[dict[str, _Row]]]] = {}
-    counts: dict[tuple[str, str, str], int] = {}
-    for row in rows:
-        order = pair.order(row)
-        place = (row.sample, order, row.criterion)
-        orders = samples.setdefault(row.sample, {"12": [], "21": []})
-        number = counts[place] = counts.get(place, -1) + 1
-        if number == len(orders[order]):
-            orders[order].append({})
-        orders[order][number][row.criterion] = row
-    judgments: list[Judgment] = []
-    for orders in samples.values():
-        for slots in zip_longest(orders["12"], orders["21"]):
-            passes = tuple(
-                _pass(slot, order, judge)
-                for order, slot in zip(ORDERS, slots, strict=True)
-                if slot is not None
-            )
-            flags = dict.fromkeys(
-                row.flag for slot in slots if slot for row in slot.values() if row.flag
-            )
-            readable = _readable(passes, on_unreadable)
-            more = () if readable == passes else (UNREADABLE,)
-            judgments.append(_judgment(pair, readable, (*flags, *more)))
-    return judgments
-
-
-def _readable(passes: tuple[PairPass, ...], rule: Unreadable) -> tuple[PairPass, ...]:
-    """The passes of a judgment under the rule for an order that cannot be read, where the other
-    one can."""
-    if rule == "fail" or not (0 < sum(bool(each.problems) for each in passes) < len(passes)):
-        return passes
-    if rule == "other":
-        return tuple(each for each in passes if not each.problems)
-    return tuple(
-        replace(each, problems=(), winner="tie") if each.problems else each for each in passes
+    lengths = (
+        first_length if first_length is not None else len(first_answer) or None,
+        second_length if second_length is not None else len(second_answer) or None,
     )
+    body = f'{jsontext.swift(about)[:-1]},"meta":{meta},"lengths":{jsontext.swift(lengths)}}}'
+    return VotedPair(ident, first, second, meta), ident, origin, body
 
 
-def _pass(slot: Mapping[str, _Row], order: Order, judge: str) -> PairPass:
-    """What was said in one order, of the candidates as the unit has them."""
-    whole = slot.get("")
-    marks = {criterion: _mark(row, order) for criterion, row in slot.items() if criterion}
-    bad = whole if whole else next((row for row in slot.values() if row.failed), None)
-    if bad and bad.failed and (whole or not any(marks.values())):
-        problems = (Problem(cast("Reason", bad.failed), "winner", bad.detail),)
-        return PairPass(
-            reask=0, problems=problems, round=1, order=order, judge=judge, flags=(), marks={}
-        )
-    return PairPass(
-        reask=0,
-        problems=(),
-        round=1,
-        order=order,
-        judge=judge,
-        flags=(),
-        winner=_SIDES[order].get(whole.said, "tie") if whole else derived(marks, ()),
-        marks=marks,
-        preference=_preference(whole, order),
-        criteria={
-            criterion: CriterionComment(comment=row.explanation)
-            for criterion, row in slot.items()
-            if criterion and row.explanation
-        },
-        explanation=whole.explanation if whole else "",
-    )
+def _as_known(known: KnownPair) -> tuple[VotedPair, str]:
+    """A pair of votes and its text as the run has them that knew it before."""
+    return VotedPair(known.id, known.first, known.second, known.meta), known.body
 
 
-def _preference(whole: _Row | None, order: Order) -> float | None:
-    """How far the second candidate of the unit is preferred, where a row says so."""
-    if whole is None or whole.preference is None:
-        return None
-    return whole.preference if order == "12" else 1 - whole.preference
-
-
-def _mark(row: _Row, order: Order) -> Mark | None:
-    if row.failed:
-        return None
-    side = _SIDES[order].get(row.said, "tie")
-    return _MARKS[side]
-
-
-def _judgment(pair: _Pair, passes: tuple[PairPass, ...], flags: tuple[str, ...]) -> Judgment:
-    for judged_pass in passes:
-        if judged_pass.problems:
-            return _failure(judged_pass, passes, flags)
-    winners = {judged_pass.winner for judged_pass in passes}
-    is_uncertain = len(winners) > 1
-    how: Settling = "one_order" if len(passes) == 1 else "uncertain" if is_uncertain else "stable"
-    marks, unstable = _marks(passes)
-    preferences = [
-        judged_pass.preference for judged_pass in passes if judged_pass.preference is not None
-    ]
-    verdict = PairVerdict(
-        pair_id=pair.id,
-        candidates=(pair.first, pair.second),
-        winner="uncertain" if is_uncertain else passes[0].winner or "tie",
-        settled=how,
-        rounds=1,
-        criteria=marks,
-        unstable=tuple(unstable),
-        # What it calls the first answer is that of the unit.
-        notes=next((pass_.explanation for pass_ in passes if pass_.order == "12"), ""),
-        meta_json=Raw(pair.meta),
-        preference=sum(preferences) / len(preferences) if preferences else UNSET,
-    )
-    if any(mark is None for judged_pass in passes for mark in judged_pass.marks.values()):
-        flags = (*flags, "marks_missing")
-    return Verdict(value=verdict, flags=flags, passes=passes)
-
-
-def _failure(failed: PairPass, passes: tuple[PairPass, ...], flags: tuple[str, ...]) -> Failure:
-    (problem,) = failed.problems
-    detail = problem.message
-    if len(passes) > 1:
-        detail = f"order {failed.order}: {detail}"
-        others = [
-            f"order {judged_pass.order} says {judged_pass.winner}"
-            for judged_pass in passes
-            if judged_pass.winner
-        ]
-        detail = "; ".join([detail, *others])
-    return Failure(reason=problem.code, detail=detail, flags=flags, passes=passes)
-
-
-def _marks(passes: Sequence[PairPass]) -> tuple[dict[str, Mark], list[str]]:
-    """Each criterion's mark; one on which the orders differ is unstable, and a tie."""
-    marks: dict[str, Mark] = {}
-    unstable: list[str] = []
-    for criterion in dict.fromkeys(name for judged_pass in passes for name in judged_pass.marks):
-        values = [
-            judged_pass.marks[criterion] for judged_pass in passes if criterion in judged_pass.marks
-        ]
-        if not any(values):
-            continue
-        if len(set(values)) > 1:
-            unstable.append(criterion)
-        marks[criterion] = "tie" if len(set(values)) > 1 else values[0] or "tie"
-    return marks, unstable
+def _about(pair: VotedPair) -> str:
+    """What a judgment says of its pair, as the first of `_BLANKS`."""
+    ident, candidates = encode(pair.id).decode(), encode((pair.first, pair.second)).decode()
+    return f'{ident},"candidates":{candidates}'
