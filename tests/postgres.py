@@ -6,7 +6,6 @@ Where there is no server to start, the tests that need one are left out, and sai
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import shutil
@@ -19,6 +18,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import awaited
 
 _FOLDERS = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt/postgresql")
 _SETTINGS = (
@@ -118,6 +119,24 @@ class PostgresServer:
             self.stop("immediate")
             shutil.rmtree(self.folder, ignore_errors=True)
 
+    def standby(self) -> PostgresServer:
+        """A server that follows this one, and can be read."""
+        follower = PostgresServer(self._programs, self._settings)
+        source = f"postgresql://{USER}@127.0.0.1:{self.port}"
+        options = ("-R", "-X", "stream", "-c", "fast", "-d", source)
+        follower._run("pg_basebackup", *options, "-D", follower.data)
+        follower.start()
+        return follower
+
+    def wait_for(self, leader: PostgresServer) -> None:
+        """Wait until all that a server has written has come here."""
+        [(place,)] = leader.execute("SELECT CAST(pg_current_wal_flush_lsn() AS TEXT)")
+        here = f"SELECT pg_last_wal_replay_lsn() >= '{place}'"
+        awaited(lambda: self.execute(here) == [(True,)], "what the leader has written")
+
+    def promote(self) -> None:
+        self._run("pg_ctl", "-D", self.data, "-w", "promote")
+
     def url(self, schema: str = "", user: str = USER, database: str = "postgres") -> str:
         """The address of a store: of a schema, in the database that every cluster has."""
         option = f"?schema={schema}" if schema else ""
@@ -127,6 +146,8 @@ class PostgresServer:
         """What the last of some statements gives, to its owner."""
         import asyncpg
 
+        from evenhand.ledger.postgres.session import LoopThread
+
         async def work() -> list[tuple[object, ...]]:
             connection = await asyncpg.connect(self.url())
             try:
@@ -135,8 +156,11 @@ class PostgresServer:
             finally:
                 await connection.close()
 
-        with asyncio.Runner() as runner:
-            return runner.run(work())
+        thread = LoopThread()  # also where an event loop is running
+        try:
+            return thread.run(work())
+        finally:
+            thread.close()
 
 
 @cache

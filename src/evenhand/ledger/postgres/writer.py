@@ -8,8 +8,9 @@ with the same error, and the replies among them are kept in a file, for the next
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
+from typing import Any
 
 from evenhand.errors import StoreError
 from evenhand.ledger.beside import Unrecorded
@@ -31,7 +32,7 @@ class GroupWriter:
         self._is_stopping = False
         self._began: float | None = None
         self._broken: StoreError | None = None
-        self._task = asyncio.create_task(self._work(), name="evenhand-ledger")
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def group(self) -> Group:
@@ -42,15 +43,21 @@ class GroupWriter:
         """Done when all that has gathered is durable."""
         done = asyncio.get_running_loop().create_future()
         self._group.waiting.append(done)
-        self._wake.set()
+        self._awaken()
         return done
+
+    def _awaken(self) -> None:
+        self._wake.set()
+        if self._task is None or self._task.done():  # or somebody ended it, and goes on
+            self._is_stopping = False
+            self._task = asyncio.create_task(self._work(), name="evenhand-ledger")
 
     def count_lazily(self) -> None:
         """Something was added that need not survive a crash: it goes with the next group, or when
         there is much of it."""
         self._lazy += 1
         if self._lazy >= BATCH_ROWS:
-            self._wake.set()
+            self._awaken()
 
     @property
     def is_held_up(self) -> bool:
@@ -60,9 +67,13 @@ class GroupWriter:
 
     async def stop(self) -> None:
         """Write what is left and end the task."""
+        done = self.commit()
         self._is_stopping = True
-        self._wake.set()
-        await self._task
+        await asyncio.wait([done])
+        if not done.cancelled():
+            done.exception()  # whoever waits for its rows has heard it
+        if self._task is not None:
+            await asyncio.wait([self._task])
 
     async def _work(self) -> None:
         while True:
@@ -114,13 +125,19 @@ class GroupWriter:
         if not rows and not releases:
             return MEND
         try:
-            await asyncio.to_thread(self._unrecorded.keep, [*rows, *releases])
+            await asyncio.to_thread(_kept, self._unrecorded, [*rows, *releases])
         except OSError as error:
             return f"{MEND} Replies that came too late could not be kept: {error}."
         return (
             f"{MEND} Replies that came too late are kept in {self._unrecorded.path}: it takes them"
             " in, and pays for none of them again."
         )
+
+
+def _kept(unrecorded: Unrecorded, rows: Sequence[tuple[str, Sequence[Any]]]) -> None:
+    """Keep rows in a file, whose folder is made where there is none; raises OSError."""
+    unrecorded.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unrecorded.keep(rows)
 
 
 def _resolve(group: Group, error: StoreError | None) -> None:
