@@ -1,4 +1,4 @@
-"""The HTTP client of all remote judges: one POST, one bounded answer.
+"""The HTTP client of all remote judges: one request, one bounded answer.
 
 Invariants: the key goes to one origin, in one header. What sends and reads stands in `session`,
 which is loaded with the first request: whoever only looks at a suite sends none.
@@ -67,6 +67,16 @@ class HttpClient:
         """Send `body` once. Raises CallLost or ProviderRefused where no answer came."""
         session = self._session or self._open()
         return await session.post(body)
+
+    async def send(
+        self, method: str, url: URL, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Answered:
+        """Send any request to the same origin once, with headers beside the client's own. Raises
+        as `post` does, and UsageError for another origin: the key belongs to this one."""
+        if url.origin() != self._url.origin():
+            raise UsageError(f"{quoted(url.origin())} is not where the key may go")
+        session = self._session or self._open()
+        return await session.send(method, url, body, headers or {})
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""

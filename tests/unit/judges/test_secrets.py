@@ -131,7 +131,7 @@ async def test_a_judge_shows_no_key_in_a_repr_or_a_pickle(judge: MakeJudge) -> N
 
 
 async def test_the_locals_of_a_running_call_show_no_key(judge: MakeJudge) -> None:
-    """Not even those of aiohttp, where the headers are."""
+    """Not even those of the client, where the headers are."""
     async with Provider(never()) as provider:
         waiting = asyncio.create_task(judge(provider.url).answer(question()))
         while not provider.calls:
