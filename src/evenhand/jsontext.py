@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NoReturn, cast
 
-from msgspec.json import Encoder
+from msgspec.json import Encoder, encode
 
 from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
 
@@ -199,6 +199,15 @@ def swift(value: Any) -> str:
 
 
 _swift = Encoder(enc_hook=float)
+
+
+def encoded(value: Any) -> bytes:
+    """`value` as JSON in UTF-8 in a fraction of the time, for texts in objects and lists. A lone
+    surrogate, which has no UTF-8, stands there as its escape."""
+    try:
+        return encode(value)
+    except UnicodeEncodeError:
+        return compact(value).encode("utf-8", "backslashreplace")
 
 
 def as_text(value: object) -> str:

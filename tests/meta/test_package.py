@@ -90,7 +90,7 @@ base_url = "http://127.0.0.1:9/v1"
 price = { input = 0.4, output = 1.6 }
 """
 LATE = {
-    *("aiohttp", "genai_prices", "pydantic", "pydantic_core"),
+    *("aiohappyeyeballs", "aiohttp", "genai_prices", "httptools", "pydantic", "pydantic_core"),
     *("rich.console", "rich.table", "regex", "evenhand.kinds.pairwise", "evenhand.kinds.weighted"),
     *("evenhand.report.html", "evenhand.results.rows", "evenhand.web", "evenhand.stats"),
 }

@@ -9,7 +9,7 @@ from yarl import URL
 
 from evenhand.errors import UsageError
 from evenhand.exchange import Finish, Message, Usage
-from evenhand.jsontext import compact
+from evenhand.jsontext import encoded
 from evenhand.judges.complaint import is_object
 from evenhand.judges.dialect import SCHEMA, Dialect
 from evenhand.judges.provider import JudgeOptions, Provider
@@ -42,11 +42,11 @@ class AnthropicJudge(RemoteJudge):
     def _endpoint(self, base: URL) -> URL:
         return base / "messages"
 
-    def _turns(self, messages: Sequence[Message]) -> str:
+    def _turns(self, messages: Sequence[Message]) -> bytes:
         system = "\n\n".join(m.content for m in messages if m.role == "system")
         turns = [{"role": m.role, "content": m.content} for m in messages if m.role != "system"]
         instructions = {"system": system} if system else {}
-        return compact({**instructions, "messages": turns})[:-1]
+        return encoded({**instructions, "messages": turns})[:-1]
 
     def _settings(
         self, schema: Mapping[str, Any] | None, sampled: Mapping[str, float], dialect: Dialect

@@ -8,7 +8,7 @@ from typing import Any
 from yarl import URL
 
 from evenhand.exchange import Finish, Message, Usage
-from evenhand.jsontext import compact
+from evenhand.jsontext import encoded
 from evenhand.judges.complaint import is_object
 from evenhand.judges.dialect import PLAIN, SCHEMA, Dialect
 from evenhand.judges.logprobs import Token, token
@@ -39,13 +39,13 @@ class GoogleJudge(RemoteJudge):
         folder = base if "/" in self._model else base / "models"
         return folder / f"{self._model}:generateContent"
 
-    def _turns(self, messages: Sequence[Message]) -> str:
+    def _turns(self, messages: Sequence[Message]) -> bytes:
         system = [_part(m) for m in messages if m.role == "system"]
         turns = [
             {"role": _ROLES[m.role], "parts": [_part(m)]} for m in messages if m.role != "system"
         ]
         instructions = {"systemInstruction": {"parts": system}} if system else {}
-        return compact({**instructions, "contents": turns})[:-1]
+        return encoded({**instructions, "contents": turns})[:-1]
 
     def _settings(
         self, schema: Mapping[str, Any] | None, sampled: Mapping[str, float], dialect: Dialect

@@ -11,7 +11,7 @@ from typing import Any
 from yarl import URL
 
 from evenhand.exchange import Finish, Message, Usage
-from evenhand.jsontext import compact
+from evenhand.jsontext import encoded
 from evenhand.judges.complaint import is_list, is_object
 from evenhand.judges.dialect import Dialect, dialect_for, response_format
 from evenhand.judges.logprobs import Token, token
@@ -34,8 +34,8 @@ class OpenAIJudge(RemoteJudge):
     def _endpoint(self, base: URL) -> URL:
         return (base / "chat" / "completions").with_query(base.query)
 
-    def _turns(self, messages: Sequence[Message]) -> str:
-        return f'{{"messages":[{",".join(map(_turn, messages))}]'
+    def _turns(self, messages: Sequence[Message]) -> bytes:
+        return b'{"messages":[%b]' % b",".join(map(_turn, messages))
 
     def _settings(
         self, schema: Mapping[str, Any] | None, sampled: Mapping[str, float], dialect: Dialect
@@ -69,18 +69,18 @@ def _chosen(choice: Any, usage: Usage, model: str) -> Decoded:
     )
 
 
-def _turn(message: Message) -> str:
+def _turn(message: Message) -> bytes:
     return _system(message.content) if message.role == "system" else _written(message)
 
 
 @lru_cache(maxsize=16)
-def _system(content: str) -> str:
+def _system(content: str) -> bytes:
     """The system message is the longest and the same for all: it is written once."""
     return _written(Message("system", content))
 
 
-def _written(message: Message) -> str:
-    return f'{{"role":"{message.role}","content":{compact(message.content)}}}'
+def _written(message: Message) -> bytes:
+    return encoded({"role": message.role, "content": message.content})
 
 
 def _text(content: Any) -> str:

@@ -7,7 +7,7 @@ hold and that a sum can be made of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from evenhand.exchange import Usage
 from evenhand.limits import TOKENS_MOST
@@ -19,13 +19,13 @@ def usage_of(read: Sequence[Any], written: Sequence[Any], cached: Any = None) ->
     """The usage of a reply, from the decoded counts that make up its input and its output, and the
     part of the input that was cached. A count that is missing leaves its sum unknown. Where one
     cannot be true none of them is believed."""
-    claims = {"input": read, "output": written, "cached": [cached]}
-    if not all(_is_possible(count) for counts in claims.values() for count in counts):
-        return Usage(claimed=_told(claims))
-    input_tokens, output_tokens = _sum(read), _sum(written)
-    if (cached or 0) > (input_tokens or 0):
-        return Usage(claimed=_told(claims))
-    return Usage(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached or 0)
+    if all(map(_is_possible, (*read, *written, cached))):
+        input_tokens, output_tokens, cached = _sum(read), _sum(written), cached or 0
+        if cached <= (input_tokens or 0):
+            return Usage(
+                input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached
+            )
+    return Usage(claimed=_told({"input": read, "output": written, "cached": [cached]}))
 
 
 def _is_possible(count: Any) -> bool:
@@ -33,8 +33,7 @@ def _is_possible(count: Any) -> bool:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    return None if None in counts else sum(cast("Sequence[int]", counts))
 
 
 def _told(claims: dict[str, Sequence[Any]]) -> str:

@@ -195,8 +195,9 @@ class PairwiseProtocol:
             partial(self.questions, visible, asking, time=time + 1, seat=seats[place]),
             size_of(visible.topic, *visible.texts, visible.extras),
         )
+        judged = JudgedText(*visible.texts)
         conversations = await asking.together(
-            [partial(self._converse, question, asking, visible) for question in questions]
+            [partial(self._converse, question, asking, visible, judged) for question in questions]
         )
         last: list[PairPass] = []
         failures: list[Failure] = []
@@ -314,9 +315,9 @@ class PairwiseProtocol:
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
     async def _converse(
-        self, question: Question, asking: Asking, visible: Pair
+        self, question: Question, asking: Asking, visible: Pair, judged: JudgedText
     ) -> Conversation[PairReply]:
-        style, judged = asking.styles[question.seat], JudgedText(*visible.texts)
+        style = asking.styles[question.seat]
         return await converse(
             asking,
             question,
@@ -405,7 +406,7 @@ class PairwiseProtocol:
             flags += [f"gives_itself_away:{side}"] if gives_itself_away(text) else []
         if self.blind == "mask" and visible is pair and not is_one_text(pair):
             flags.append("mask_hides_difference")
-        hidden = hidden_characters("\n".join((pair.topic, *pair.texts)))
+        hidden = hidden_characters(pair.topic, *pair.texts)
         return tuple(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
 
     def seats(self, pair: Pair, judges: Sequence[str]) -> list[int]:

@@ -112,11 +112,14 @@ class _Check(Inspection):
         if scores_given is None:
             return {}
         dimensions = self.rubric.dimensions
-        self.keys(scores_given, tuple(d.id for d in dimensions), "scores.")
-        scores = (
-            (d.id, self._score(d, scores_given[d.id])) for d in dimensions if d.id in scores_given
-        )
-        return {name: score for name, score in scores if score is not None}
+        self.keys(scores_given, [d.id for d in dimensions], "scores.")
+        scores: dict[str, DimensionScore] = {}
+        for dimension in dimensions:
+            if dimension.id in scores_given:
+                score = self._score(dimension, scores_given[dimension.id])
+                if score is not None:
+                    scores[dimension.id] = score
+        return scores
 
     def _score(self, dimension: Dimension, value: object) -> DimensionScore | None:
         path = f"scores.{dimension.id}"
@@ -124,16 +127,16 @@ class _Check(Inspection):
         if parts is None:
             return None
         self.keys(parts, _INNER, f"{path}.")
-        rationale = parts.get("rationale", "")
+        rationale, has_no_quotes = parts.get("rationale", ""), parts.get("evidence") == []
         if self.typed(rationale, str, "text", f"{path}.rationale") and "rationale" in parts:
-            self._rationale(rationale, f"{path}.rationale", parts.get("evidence") == [])
+            self._rationale(rationale, f"{path}.rationale", has_no_quotes)
         quotes: tuple[str, ...] = ()
         score = None
         if "evidence" in parts:
             quotes = self._quotes(dimension.id, parts["evidence"], rationale, f"{path}.evidence")
         if "score" in parts:
             score = self._band(dimension, parts["score"], f"{path}.score")
-        if parts.get("evidence") == [] and score == max(dimension.scores):
+        if has_no_quotes and score == max(dimension.scores):
             self.flags.append(f"top_without_evidence:{dimension.id}")
         return None if score is None else DimensionScore(score, quotes, rationale)
 
@@ -175,8 +178,24 @@ class _Check(Inspection):
             self._admitted(rationale, path)
         if len(quotes_given) > EVIDENCE_MAX:
             self.breach("evidence_count", "schema", path)
-        quotes = enumerate(quotes_given[:EVIDENCE_MAX])
-        return tuple(self._quote(dimension, quote, f"{path}[{i}]") for i, quote in quotes)
+        quotes = [
+            self._exact(dimension, quote) or self._quote(dimension, quote, f"{path}[{place}]")
+            for place, quote in enumerate(quotes_given[:EVIDENCE_MAX])
+        ]
+        return tuple(quotes)
+
+    def _exact(self, dimension: str, quote: object) -> str:
+        """A quote that stands in the output letter for letter and can show something, as nearly all
+        do; nothing for any other, of which more is to be said."""
+        output = self.sample.model_output
+        start = output.find(quote) if isinstance(quote, str) else -1
+        if start < 0 or not is_telling(cast("str", quote), output):
+            return ""
+        sought = cast("str", quote)
+        if len(sought) > EVIDENCE_CHARS:
+            self.flags.append("long_evidence")
+        self.evidence.append(Evidence(dimension, start, start + len(sought), "exact"))
+        return sought
 
     def _admitted(self, rationale: object, path: str) -> None:
         """Without evidence the rationale must say so."""
@@ -188,7 +207,7 @@ class _Check(Inspection):
         if not self.typed(quote, str, "text", path):
             return ""
         sought = cast("str", quote)
-        if not sought.strip():
+        if not sought or sought.isspace():
             self.breach("evidence_blank", "schema", path, phrase=self.words.no_evidence)
             return ""
         place = self.sources.output.locate(sought)
@@ -210,10 +229,8 @@ class _Check(Inspection):
 
     def _refusal(self, quote: str, place: Span | None) -> str:
         """Why a quote is no evidence; nothing where it is."""
-        if not any(map(str.isalnum, quote)):
-            return "evidence_slight"
         if place is None:
-            return self._nowhere(quote)
+            return self._nowhere(quote) if any(map(str.isalnum, quote)) else "evidence_slight"
         is_evidence = is_telling(self._snapped(place), self.sample.model_output)
         return "" if is_evidence else "evidence_slight"
 

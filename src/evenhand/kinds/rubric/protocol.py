@@ -191,7 +191,7 @@ class RubricProtocol:
         reply, checked = conversation.tries[-1].reply, conversation.tries[-1].checked
         assert checked.value is not None
         flags = [*checked.flags, *_low_margins(reply)]
-        hidden = hidden_characters(sample.question + "\n" + sample.model_output)
+        hidden = hidden_characters(sample.question, sample.model_output)
         flags += [f"hidden_characters:{kind}" for kind in hidden]
         return Verdict(
             value=checked.value,

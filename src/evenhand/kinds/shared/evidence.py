@@ -206,7 +206,9 @@ def is_telling(quote: str, text: str) -> bool:
     bare = "".join(quote.split())
     if not any(map(str.isalnum, bare)):
         return False
-    weight = len(bare) + len(_CJK_LETTER.findall(bare[:TELLING_LEAST]))
+    if len(bare) >= TELLING_LEAST:
+        return True
+    weight = len(bare) + len(_CJK_LETTER.findall(bare))
     return weight >= TELLING_LEAST or quote.strip() == text.strip()
 
 

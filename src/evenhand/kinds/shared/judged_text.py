@@ -33,11 +33,18 @@ _DISGUISED = re.compile(
 other widths and styles, letters set apart."""
 
 
+_NOT_OWN = ("evidence", "meta")
+"""What a judge is to copy."""
+_ASCII_DISGUISES = "\\&*_"
+_LETTERS_APART = re.compile(r" \w \w \w ")
+
+
 class JudgedText:
     """What was put before the judge to be judged; folded when a reply has to be held against it."""
 
     def __init__(self, *texts: str) -> None:
         self.texts = texts
+        self._hides_words: bool | None = None
 
     def holds(self, value: Mapping[str, Any]) -> bool:
         """Whether every part of an object stands in one of the texts: in any order, however spaced,
@@ -55,7 +62,16 @@ class JudgedText:
         phrases = [reason for reason in reasons if len(reason) >= PHRASE_CHARS]
         if sum(map(len, phrases)) < REASONS_CHARS:
             return False
-        return any(_may_hold(text, phrases) for text in self.texts)
+        words = [max(_WORD.findall(phrase), key=len, default="").lower() for phrase in phrases]
+        if any(all(map(text.__contains__, words)) for text in self._lowered):
+            return True
+        if self._hides_words is None:
+            self._hides_words = any(map(_hides_words, self.texts))
+        return self._hides_words
+
+    @cached_property
+    def _lowered(self) -> list[str]:
+        return [text.lower() for text in self.texts]
 
     def _has_all(self, parts: Iterable[str]) -> bool:
         sought = list(parts)
@@ -66,17 +82,24 @@ class JudgedText:
         return [folding for text in self.texts for folding in _foldings(text)]
 
 
-def reasons_in(value: object) -> Iterator[str]:
-    """The texts of a reply's object that are the judge's own words: evidence is to be copied."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in cast("list[object]", value):
-            yield from reasons_in(item)
-    elif isinstance(value, dict):
-        for name, item in cast("dict[str, object]", value).items():
-            if name not in ("evidence", "meta"):
-                yield from reasons_in(item)
+def reasons_in(value: object) -> list[str]:
+    """The texts of a reply's object that are the judge's own words, in no order: evidence is to be
+    copied."""
+    reasons: list[str] = []
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            reasons.append(item)
+        elif isinstance(item, dict):
+            for name, part in cast("dict[str, object]", item).items():
+                if isinstance(part, str) and name not in _NOT_OWN:
+                    reasons.append(part)
+                elif isinstance(part, dict | list) and name not in _NOT_OWN:
+                    rest.append(cast("object", part))
+        elif isinstance(item, list):
+            rest += cast("list[object]", item)
+    return reasons
 
 
 def _parts(value: object, name: str = "") -> Iterator[str]:
@@ -97,11 +120,16 @@ def _spelled(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _may_hold(text: str, reasons: Iterable[str]) -> bool:
-    """Whether it is worth folding a text: it has a word of every reason, or hides words."""
-    words = (max(_WORD.findall(reason), key=len, default="") for reason in reasons)
-    lowered = text.lower()
-    return all(word.lower() in lowered for word in words) or bool(scan.search(_DISGUISED, text))
+def _hides_words(text: str) -> bool:
+    """Whether words of a text may look otherwise than they are."""
+    if text.isascii() and not any(map(text.__contains__, _ASCII_DISGUISES)):
+        # What is left to be found has a blank before it, which is found much faster.
+        return scan.search(_LETTERS_APART, text) is not None and _is_disguised(text)
+    return _is_disguised(text)
+
+
+def _is_disguised(text: str) -> bool:
+    return scan.search(_DISGUISED, text) is not None
 
 
 def _foldings(text: str) -> Iterator[str]:

@@ -14,6 +14,18 @@ from functools import cached_property
 from evenhand.kinds.disguise.families import MASK, masked
 from evenhand.regexp import regexp
 
+
+class Cues:
+    """Words of which one stands in every remark of some sort."""
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+        self._ascii = tuple(word for word in words if word.isascii())
+
+    def has_one_in(self, text: str) -> bool:
+        return any(map(text.__contains__, self._ascii if text.isascii() else self._words))
+
+
 _LETTER = r"(?-i:[A-Z])(?![A-Za-z0-9])|\d{1,3}(?![\d.,%])"
 
 _EN_THING = r"(?:variants?|samples?|versions?|outputs?|answers?|responses?|candidates?|models?)"
@@ -67,7 +79,7 @@ _COMPARISONS = [
     regexp(pattern, re.IGNORECASE) for pattern in (_ENGLISH, _RUSSIAN, *_CHINESE, _JAPANESE)
 ]
 # One of these stands in every comparison: they are found ten times faster than the patterns.
-_COMPARING = (
+_COMPARING = Cues(
     *("compar", "relative", "unlike", "than", "outperforms", "beats", "surpasses", "сравнени"),
     *("отличие", "лучше", "хуже", "сильнее", "слабее", "точнее", "полнее", "короче", "длиннее"),
     *("подробнее", "понятнее", "превосходит", "уступает", "比", "相较", "优于", "劣于", "不如"),
@@ -83,14 +95,10 @@ def one_text(reasons: Iterable[str]) -> str:
     return "\n.\n".join([reason[:LONGEST] for reason in reasons])
 
 
-def _holds_any(text: str, words: Iterable[str]) -> bool:
-    return any(map(text.__contains__, words))
-
-
 def compares(text: str, *judged: str) -> bool:
     """Whether a reason holds an answer against other samples or variants, of which the judged texts
     say nothing."""
-    if not _holds_any(text.casefold(), _COMPARING):
+    if not _COMPARING.has_one_in(text.casefold()):
         return False
     others = {each["other"] for pattern in _COMPARISONS for each in pattern.finditer(text)}
     if not others:
@@ -149,7 +157,7 @@ _GUESSES = regexp(
 )
 # Without one of these in a text without case there is nothing to guess with. They are found ten
 # times faster than the patterns above.
-_CUES = (
+_CUES = Cues(
     *("written", "generated", "produced", "authored", "composed", "like", "probably", "presumably"),
     *(
         "apparently",
@@ -180,6 +188,7 @@ _CUES = (
     *("よう", "文体", "おそらく"),
 )
 _OTHER_CUE = regexp(r"(?:answer|response|candidate)\s+[ab12]\s|as\s+if\s")
+_OTHER_WORDS = Cues("answer", "response", "candidate", "if")
 
 
 def guesses_source(text: str, topic: str = "") -> bool:
@@ -193,4 +202,6 @@ def guesses_source(text: str, topic: str = "") -> bool:
 
 def _has_cue(text: str) -> bool:
     """Whether a text without case holds a word that every guess has one of."""
-    return _holds_any(text, _CUES) or _OTHER_CUE.search(text) is not None
+    if _CUES.has_one_in(text):
+        return True
+    return _OTHER_WORDS.has_one_in(text) and _OTHER_CUE.search(text) is not None

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.exchange import Message, Role
+from evenhand.exchange import Message
 from evenhand.kinds.shared.scan import matches
 from evenhand.unseen import KINDS, UNSEEN, kind_of
 
@@ -37,6 +38,8 @@ class Template:
 
     def fill(self, values: Mapping[str, str]) -> str:
         """The text with every placeholder replaced; a name without a value becomes nothing."""
+        if len(self.parts) == 1:
+            return self.parts[0]
         filled = list(self.parts)
         filled[1::2] = [values.get(name, "") for name in filled[1::2]]
         return "".join(filled)
@@ -63,10 +66,10 @@ class Prompt:
 
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
         """The opening of the conversation about one unit."""
-        turns: list[tuple[Role, Template]] = [("user", self.user)]
-        if self.system:
-            turns.insert(0, ("system", self.system))
-        return tuple(Message(role, template.fill(values)) for role, template in turns)
+        question = Message("user", self.user.fill(values))
+        if self.system is None:
+            return (question,)
+        return Message("system", self.system.fill(values)), question
 
 
 _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
@@ -138,13 +141,21 @@ def fence_number(text: str, joined: str, size: int = 4) -> str:
     return number
 
 
+@lru_cache(maxsize=32)
 def _digest(text: str, size: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
-def hidden_characters(text: str) -> list[str]:
-    """The kinds of characters in `text` that could hide words from a reader."""
-    if text.isascii() and text.isprintable():
-        return []
-    kinds = {kind_of(match) for match in matches(UNSEEN, text)}
-    return [kind for kind in KINDS if kind in kinds]
+def hidden_characters(*texts: str) -> list[str]:
+    """The kinds of characters in some texts that could hide words from a reader."""
+    kinds = {
+        kind_of(match) for text in texts if not _is_plain(text) for match in matches(UNSEEN, text)
+    }
+    return [kind for kind in KINDS if kind in kinds] if kinds else []
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is ASCII with no controls but those that lay it out: found at once."""
+    if not text.isascii():
+        return False
+    return text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()

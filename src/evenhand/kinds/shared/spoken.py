@@ -25,6 +25,8 @@ _QUOTED = regexp(
     r"|‘[^’\n]*’|(?<!\w)'[^'\n]*'(?!\w)|\bhttps?://\S+",
     re.DOTALL,
 )
+_QUOTING = (*"`\"'«“„「『《‘", "http")
+"""One of these stands in every quotation."""
 _LATIN = regexp(r"[A-Za-z\u00c0-\u024f]+")
 _CYRILLIC = regexp(r"[\u0400-\u04ff]+")
 _HAN = regexp(r"[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -35,7 +37,7 @@ _CHARACTERS_A_WORD = 2.0
 def spoken(text: str) -> str | None:
     """`ru`, `zh`, `ja`, or `en` for whatever is in Latin letters; None where a text is short or
     holds several. The beginning decides."""
-    prose = _QUOTED.sub(" ", text[:READ_CHARS])
+    prose = _prose(text)
     han, kana = len(_HAN.findall(prose)), len(_KANA.findall(prose))
     words = {
         "en": float(len(_LATIN.findall(prose))),
@@ -48,9 +50,15 @@ def spoken(text: str) -> str | None:
     return most if is_clear else None
 
 
+def _prose(text: str) -> str:
+    """The beginning of a text without quotations and code, which most texts have none of."""
+    start = text[:READ_CHARS]
+    return _QUOTED.sub(" ", start) if any(map(start.__contains__, _QUOTING)) else start
+
+
 def other_language(text: str, language: str) -> str | None:
     """The language of a text that is not in the one named; None where it is, or cannot be told."""
-    if not language:
+    if not language or (language == "en" and text.isascii()):
         return None
     most = spoken(text)
     return most if most not in (None, language) else None

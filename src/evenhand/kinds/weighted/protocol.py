@@ -263,4 +263,4 @@ def _number(weight: float) -> str:
 
 
 def _hidden(answer: Answer) -> list[str]:
-    return hidden_characters(f"{answer.prompt}\n{answer.answer}")
+    return hidden_characters(answer.prompt, answer.answer)
