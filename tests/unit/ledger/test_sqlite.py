@@ -16,6 +16,8 @@ from evenhand.exchange import Reply
 from evenhand.judgment import JudgmentText
 from evenhand.ledger.keys import CALL_TAG, digest
 from evenhand.ledger.ports import Call, IncomingUnit, StoredJudgment
+from evenhand.ledger.sql import intake
+from evenhand.ledger.sql.intake import WaitingUnits
 from evenhand.ledger.sqlite import connection as connections
 from evenhand.ledger.sqlite import ledger as ledgers
 from evenhand.ledger.sqlite import sqlite_store
@@ -24,6 +26,7 @@ from evenhand.ledger.sqlite.connection import StoreConnection, StoreFile
 from evenhand.ledger.sqlite.inode import leave, use
 from evenhand.ledger.sqlite.ledger import SqliteLedger
 from evenhand.ledger.sqlite.schema import MIGRATIONS
+from evenhand.ledger.sqlite.session import SqliteSession
 from evenhand.ledger.sqlite.writer import GroupWriter
 from evenhand.limits import BUSY_MILLISECONDS
 from evenhand.manifest import JudgingRecord, Manifest
@@ -405,3 +408,16 @@ async def test_the_log_stays_short_although_somebody_always_reads(
     done = True
     await reader
     assert longest < path.stat().st_size / 2
+
+
+def test_units_that_wait_are_found_in_the_store_by_its_index(path: Path) -> None:
+    """A column whose type SQLite does not know keeps it from the index, and the time to take in
+    units then grows with the square of their number."""
+    file = StoreFile(path)
+    connection = file.connect()
+    waiting = WaitingUnits(SqliteSession(file, connection))
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {intake._JOIN}", {"run": 1}).fetchall()
+    waiting.clear()
+    connection.close()
+    steps = [detail for *_, detail in plan]
+    assert any("SEARCH u" in step and "(digest=?)" in step for step in steps), steps

@@ -26,6 +26,7 @@ _SPELLINGS = {
     "CROSS JOIN": "JOIN",
     " INDEXED BY judgments_failed": "",
     "instr(": "strpos(",
+    " BLOB": " BYTEA",
 }
 """What PostgreSQL says in another way than SQLite, or leaves to its planner."""
 _MARK = re.compile(r"\?|(?<!:):([a-z_][a-z_0-9]*)")

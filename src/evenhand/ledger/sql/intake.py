@@ -21,7 +21,7 @@ from evenhand.limits import BATCH_ROWS
 
 _TABLES = {
     "incoming": "(position INTEGER PRIMARY KEY, name TEXT UNIQUE, id TEXT, origin TEXT,"
-    " digest BYTEA, body TEXT)",
+    " digest BLOB, body TEXT)",
     "elsewhere": "(no INTEGER PRIMARY KEY, position INTEGER, judge INTEGER, repeat INTEGER,"
     " status TEXT, reason TEXT, body TEXT)",
 }
