@@ -438,15 +438,15 @@ def test_units_that_are_added_come_after_the_others(tmp_path: Path) -> None:
 
 
 def test_a_decision_at_the_end_outlives_added_units(tmp_path: Path) -> None:
-    """Six of six are enough because no more were planned: of more, less would be bet on each."""
+    """Seven of seven are enough because no more were planned: they are tested at their end."""
     clear = {"v1": [1, 0, 0], "v2": [0, 0, 1]}
-    folder = write(tmp_path, rows(clear, 6), stop={"dimension": "correct"})
+    folder = write(tmp_path, rows(clear, 7), stop={"dimension": "correct"})
     first = decided_in(folder)
-    assert (first["outcome"], first["at_end"], first["questions"]) == ("better", True, 6)
-    write_rows(folder, rows(clear, 6) + rows(EQUAL, 50, start=6))
+    assert (first["outcome"], first["at_end"], first["questions"]) == ("better", True, 7)
+    write_rows(folder, rows(clear, 7) + rows(EQUAL, 50, start=7))
     again = asyncio.run(judged(folder))
     assert again.decided is not None
-    assert (again.decided.json()["outcome"], again.decided.json()["questions"]) == ("better", 6)
+    assert (again.decided.json()["outcome"], again.decided.json()["questions"]) == ("better", 7)
     assert again.tally.sent == 0
 
 

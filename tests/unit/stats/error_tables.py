@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.stats.comparison.lopsided import is_lopsided, undoing_share
 from evenhand.stats.comparison.means import mean_difference
-from evenhand.stats.decision.bounded import chance_at_most
+from evenhand.stats.decision.bounded import rejects
 from evenhand.stats.decision.sequential import decisions
 from evenhand.stats.tables import Floats
 from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law
@@ -30,12 +30,12 @@ def samples(law: Law, questions: int, rounds: int) -> Floats:
 
 def gate_passes(differences: Floats, margin: float) -> float:
     """How often a gate finds that the variant is not worse by more than the margin."""
-    return float(np.mean(chance_at_most(differences + margin, 1 - margin) <= ALPHA))
+    return float(np.mean(rejects(differences + margin, 1 - margin, ALPHA)))
 
 
 def gate_misses(differences: Floats, margin: float) -> float:
     """How often a gate finds that the variant is worse by more than the margin."""
-    return float(np.mean(chance_at_most(-differences - margin, 1 + margin) <= ALPHA))
+    return float(np.mean(rejects(-differences - margin, 1 + margin, ALPHA)))
 
 
 def compare_passes(differences: Floats, margin: float) -> float:

@@ -8,9 +8,11 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from evenhand.stats.decision.bounded import chance_at_most, sample
+from evenhand.stats.decision.bounded import interval as bounded_interval
 from evenhand.stats.decision.sequential import (
     CAUTION,
     KEPT_BACK,
@@ -20,6 +22,7 @@ from evenhand.stats.decision.sequential import (
     Betting,
     Gambler,
     decisions,
+    shared_out,
 )
 from evenhand.stats.tables import Floats
 from tests.unit.stats.laws import CLEAR, EQUAL
@@ -30,7 +33,9 @@ UNDECIDED = "not enough evidence"
 VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 
-def naive_money(values: list[float], ends: list[int], null: float = 0.5) -> list[float]:
+def naive_money(
+    values: list[float], ends: list[int], null: float = 0.5, goal: float = GOAL
+) -> list[float]:
     """What a gambler owns after each value, in plain loops: the share from scratch each time."""
     staked, kept, money = 1 - KEPT_BACK, KEPT_BACK, []
     for place, value in enumerate(values):
@@ -40,22 +45,28 @@ def naive_money(values: list[float], ends: list[int], null: float = 0.5) -> list
         gains = [(before - null) / null for before in values[:place]]
         number = place + 1
         second = ((SPREAD / null) ** 2 + sum(gain**2 for gain in gains)) / number
-        in_time = PACE * sqrt(2 * log(max(1, (GOAL - kept) / max(staked, 1e-300))) / left / second)
+        in_time = PACE * sqrt(2 * log(max(1, (goal - kept) / max(staked, 1e-300))) / left / second)
         growing = (sum(gains) / number - sqrt(second / number)) / second
         share = min(max(in_time, growing, 0), MOST, 1 - CAUTION**number)
-        if staked + kept < GOAL:
+        if staked + kept < goal:
             staked *= 1 + share * (value - null) / null
         money.append(staked + kept)
     return money
 
 
 def naive_decision(values: list[float]) -> tuple[str, int]:
-    """What is decided, and after how many values."""
-    up = naive_money(values, [len(values)])
-    down = naive_money([1 - value for value in values], [len(values)])
+    """What is decided, and after how many values: by bets, else by a test of all of them."""
+    at_end = ALPHA * min(0.7, 42 / len(values))
+    goal = 2 / (ALPHA - at_end)
+    up = naive_money(values, [len(values)], goal=goal)
+    down = naive_money([1 - value for value in values], [len(values)], goal=goal)
     for number, (gained, lost) in enumerate(zip(up, down, strict=True), 1):
-        if max(gained, lost) >= GOAL:
+        if max(gained, lost) >= goal:
             return ("better" if gained >= lost else "worse"), number
+    gaps = np.array(values) - 0.5
+    for outcome, side in (("better", gaps), ("worse", -gaps)):
+        if len(values) > 1 and chance_at_most(side, 0.5)[0] <= 0.95 * at_end / 2:
+            return outcome, len(values)
     return UNDECIDED, len(values)
 
 
@@ -105,6 +116,10 @@ def test_nobody_loses_more_than_there_is(values: list[float]) -> None:
 
 
 @given(st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), min_size=1, max_size=30))
+@example([1.0] * 12)
+@example([0.9, 0.2] * 3 + [0.9] * 14)
+@example([0.1, 0.8] * 3 + [0.2] * 20)
+@example([0.8, 0.6, 0.7, 0.4] * 25)
 def test_one_by_one_and_many_at_once_decide_alike(values: list[float]) -> None:
     betting = Betting(ALPHA, [len(values)])
     for value in values:
@@ -337,17 +352,20 @@ def test_what_a_fixed_number_would_decide_is_seldom_lost() -> None:
 @pytest.mark.parametrize(
     ("name", "questions", "least", "used"),
     [
-        ("Likert", 30, 0.5, 28),
-        ("Likert", 60, 0.94, 37),
-        ("Likert", 100, 0.99, 41),
-        ("normal, sd 0.2", 60, 0.89, 44),
-        ("normal, sd 0.2", 100, 0.98, 46),
-        ("normal, sd 0.15", 100, 0.98, 55),
-        ("normal, sd 0.1", 100, 0.92, 76),
-        ("wins and losses", 30, 0.72, 25),
+        ("Likert", 30, 0.6, 30),
+        ("Likert", 60, 0.95, 43),
+        ("Likert", 100, 0.99, 44),
+        ("normal, sd 0.3", 30, 0.58, 30),
+        ("normal, sd 0.2", 60, 0.93, 53),
+        ("normal, sd 0.2", 100, 0.98, 50),
+        ("normal, sd 0.15", 60, 0.8, 60),
+        ("normal, sd 0.15", 100, 0.98, 61),
+        ("normal, sd 0.1", 100, 0.9, 83),
+        ("wins and losses", 30, 0.69, 27),
+        ("wins and losses", 60, 0.95, 41),
     ],
 )
-def test_a_clear_difference_is_found_nearly_as_often_as_the_best_bets_find_it(
+def test_a_clear_difference_is_found_as_often_and_as_soon_as_the_documentation_says(
     name: str, questions: int, least: float, used: float
 ) -> None:
     rows = CLEAR[name].sample(np.random.default_rng(questions), (1000, questions))
@@ -355,3 +373,37 @@ def test_a_clear_difference_is_found_nearly_as_often_as_the_best_bets_find_it(
     assert np.mean(sides > 0) >= least
     assert not (sides < 0).any()
     assert after.mean() <= used
+
+
+# the test at the end
+
+
+def test_the_end_has_its_part_of_alpha_by_how_much_is_planned() -> None:
+    for planned, part in ((20, 0.7), (60, 0.7), (84, 0.5), (840, 0.05)):
+        goal, at_end = shared_out(ALPHA, planned)
+        assert (at_end, 2 / goal + at_end) == pytest.approx((part * ALPHA, ALPHA))
+
+
+def test_the_end_decides_what_bets_did_not() -> None:
+    values = np.clip(np.random.default_rng(0).normal(0.62, 0.15, 30), 0, 1).round(3)
+    betting, longer = Betting(ALPHA, [30]), Betting(ALPHA, [31])
+    for value in values.tolist():
+        assert betting.outcome == UNDECIDED
+        betting.add(value)
+        longer.add(value)
+    assert (betting.outcome, longer.outcome) == ("better", UNDECIDED)
+    assert longer.interval()[0] < 0.5 <= betting.interval()[0]
+
+
+def test_values_that_are_added_are_tested_by_themselves_at_what_is_left() -> None:
+    """How many are added may hang on the values before them, and on nothing that comes."""
+    values = np.random.default_rng(0).normal(0.6, 0.1, 60)
+    betting = Betting(ALPHA, [30, 90])
+    for value in [0.0, 1.0] * 15 + values.tolist():
+        assert betting.outcome == UNDECIDED
+        betting.add(value)
+    bounded = sample(values, np.arange(60), (0.0, 1.0))
+    assert bounded is not None
+    left = KEPT_BACK * (1 - KEPT_BACK) * 0.7 * ALPHA
+    assert betting.interval()[0] == bounded_interval(bounded, 1 - left)[0] > 0.5
+    assert betting.outcome == "better"

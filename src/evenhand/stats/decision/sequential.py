@@ -1,28 +1,30 @@
 """Deciding while the values come in: a test that may be looked at after every one of them.
 
-The values lie in [0, 1], and the question is on which side of one half their mean is. On each side
-a gambler bets on every next value, at odds that are fair if the mean is one half, and it is decided
-when one of them owns 2/alpha times the first stake.
+The values lie in [0, 1], and the question is on which side of one half their mean is. Alpha has two
+parts. On one of them, on each side, a gambler bets on every next value, at odds that are fair if
+the mean is one half, and it is decided when one of them owns enough. With the other part, where the
+planned values have all come and nothing is decided, they are tested together, once (`bounded`).
 
 **Why the error is at most alpha.** Before a value x comes, the gambler who says that the mean is
 above m has fixed a share s of the money, 0 <= s < 1, from the values before it alone. The value
 multiplies the money by 1 + s (x - m)/m. That is never below 0, since x >= 0; and if the mean of x,
 given what came before, is at most m, then it is at most 1 in the mean. So the money is a
-nonnegative supermartingale, and by Ville's inequality it ever reaches 2/alpha times the first stake
-with a probability of at most alpha/2, whatever the law of the values, however often one looks, and
-however the shares are found. Two gamblers, one on each side, err with at most alpha together.
+nonnegative supermartingale, and by Ville's inequality it ever reaches k times the first stake with
+a probability of at most 1/k, whatever the law of the values, however often one looks, and however
+the shares are found. The test at the end errs with at most its own part, and so all of them
+together with at most alpha.
+
+**How the parts are found.** How many values are planned is known before the first. Of few, the test
+at the end is much sharper than any bets can be, and gets most of alpha; of many, all that is clear
+is decided long before, and the gamblers get most. A twentieth of each part is kept back: if values
+are added to those that were planned, the same part of that is staked anew, and tests the added
+values alone, whose number could be chosen by those before.
 
 **How the share is found** decides only how soon it ends. It is the larger of two. One is what time
 asks for: to multiply the money by k in the n values that are left, whose spread about m is d, takes
 a share of sqrt(2 ln k / n) m/d or so at every step, reckoned anew each time (Voracek and Orabona
-2025). It makes the test nearly as sharp, when the planned values end, as one that looks only then.
-The other is what grows money fastest if the mean is one standard error nearer to m than it seems
-(Kelly 1956; Waudby-Smith and Ramdas 2024): it ends early where the difference is clear. A twentieth
-of the money is kept back: if values are added to those that were planned, the same part of that is
-staked anew.
-
-No test of bounded values that may be looked at any time can be much sharper: among all ways to bet,
-whoever even knew the law of the values would decide hardly more often (see docs/stopping.md).
+2025). The other is what grows money fastest if the mean is one standard error nearer to m than it
+seems (Kelly 1956; Waudby-Smith and Ramdas 2024): it ends early where the difference is clear.
 """
 
 from __future__ import annotations
@@ -32,11 +34,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.stats.decision.bounded import interval, rejects, sample
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
 
 KEPT_BACK = 0.05
-"""Which part of the money waits for values that may be added later."""
+"""Which part of the money, and of what the tests at the end may err, waits for values that may be
+added later."""
+AT_END = 0.7
+FEW = 42
+"""Which part of alpha the tests at the end have at most; of more than 60 planned values, only what
+this many values are of them. Found by simulation: at 60 the end matters more than the way, at 800
+nothing is gained by waiting for it."""
 MOST = 0.99
 """The greatest share of the money that is bet."""
 PACE = 0.9
@@ -47,6 +56,7 @@ CAUTION = 0.3
 is known of the values yet."""
 SPREAD = 0.25
 """What the spread of values is taken to be before there are any; it counts as much as one value."""
+_OUTCOMES: dict[int, Outcome] = {1: "better", -1: "worse", 0: "not enough evidence"}
 NULLS: Floats = np.arange(1, 2000) / 2000
 """The means that an interval tries. One half is among them, so that the interval and the outcome
 agree."""
@@ -109,17 +119,20 @@ class _Bet:
 
 
 class Betting:
-    """The test, question by question: two gamblers, one on each side.
+    """The test, question by question: two gamblers, one on each side, and a test at the end.
 
     `ends` says after how many questions the plan ends: the last is that of all there are, and those
     before it are where the plan ended before questions were added.
     """
 
     def __init__(self, alpha: float, ends: Sequence[int]) -> None:
-        self._goal, self._ends = 2 / alpha, tuple(sorted({end for end in ends if end > 0}))
+        self._ends = tuple(sorted({end for end in ends if end > 0}))
+        self._goal, self._left = shared_out(alpha, self._ends[0] if self._ends else 1)
         self._up, self._down = Gambler(self._goal), Gambler(self._goal)
         self._bets: list[_Bet] = []
-        self._entered = self._passed = 0
+        self._tests: list[tuple[Floats, float]] = []
+        """Of each plan that has ended, its values, and how often a test of them may err."""
+        self._entered = self._passed = self._tested = 0
         self._anew = False
         self.outcome: Outcome = "not enough evidence"
 
@@ -140,6 +153,8 @@ class Betting:
         if value is not None:
             self._bet(_Bet(value, left, self._anew))
             self._anew = False
+        if left == 1:
+            self._test()
 
     def _bet(self, bet: _Bet) -> None:
         self._bets.append(bet)
@@ -147,15 +162,33 @@ class Betting:
         if self.outcome == "not enough evidence" and max(up, down) >= self._goal:
             self.outcome = "better" if up >= down else "worse"
 
+    def _test(self) -> None:
+        """A plan has ended: test its values together, unless all is decided."""
+        values = np.array([bet.value for bet in self._bets[self._tested :]])
+        self._tested, error = len(self._bets), self._left * (1 - KEPT_BACK)
+        self._left *= KEPT_BACK
+        if values.size < 2 or self.outcome != "not enough evidence":
+            return
+        self._tests.append((values, error))
+        side = int(_at_end(values[None], error)[0])
+        self.outcome = _OUTCOMES[side]
+
     def interval(self) -> tuple[float, float]:
         """The means that were not refuted, at however many looks: a confidence sequence.
 
         A mean is refuted when the gambler who bets against it and all that are lower reaches the
-        goal, and so do those against each lower one that is tried. The true mean is so with a
-        probability of at most alpha/2 on either side, ever. An end that is not one of the scale is
-        refuted itself.
+        goal, and so do those against each lower one that is tried, or by a test at the end. The
+        true mean is so with a probability of at most alpha, ever. An end that is not one of the
+        scale is refuted itself.
         """
-        low, high = self._refuted(turned=False), 1 - self._refuted(turned=True)
+        lows, highs = [self._refuted(turned=False)], [1 - self._refuted(turned=True)]
+        for values, error in self._tests:
+            bounded = sample(values, np.arange(values.size), (0.0, 1.0))
+            if bounded is not None:
+                low, high = interval(bounded, 1 - error)
+                lows.append(low)
+                highs.append(high)
+        low, high = max(lows), min(highs)
         # One time in 1/alpha the truth is refuted, and then everything may be.
         return min(low, high), max(low, high)
 
@@ -166,6 +199,21 @@ class Betting:
         standing = np.flatnonzero(gambler.money < self._goal)
         first = int(standing[0]) if standing.size else NULLS.size
         return float(NULLS[first - 1]) if first else 0.0
+
+
+def shared_out(alpha: float, planned: int) -> tuple[float, float]:
+    """How many times its stake a gambler must own, and how often the tests at the end may err, of a
+    plan of so many values."""
+    at_end = alpha * min(AT_END, FEW / planned)
+    return 2 / (alpha - at_end), at_end
+
+
+def _at_end(runs: Floats, error: float) -> Ints:
+    """What a test of all values says of each row, which errs so often: 1 better, -1 worse or 0."""
+    sides = np.zeros(len(runs), np.int64)
+    for side, gaps in ((1, runs - 0.5), (-1, 0.5 - runs)):
+        sides[rejects(gaps, 0.5, error / 2)] = side
+    return sides
 
 
 def _play(gambler: Gambler, bet: _Bet, *, turned: bool = False) -> float:
@@ -180,7 +228,7 @@ def decisions(runs: Floats, alpha: float) -> tuple[Ints, Ints]:
     values. What `Betting` says, for many sequences at once."""
     rows, length = runs.shape
     sides, after = np.zeros(rows, np.int64), np.full(rows, length)
-    goal = 2 / alpha
+    goal, at_end = shared_out(alpha, length)
     up, down = Gambler(goal, np.full(rows, 0.5)), Gambler(goal, np.full(rows, 0.5))
     for number, values in enumerate(runs.T):
         gained, lost = (
@@ -189,4 +237,6 @@ def decisions(runs: Floats, alpha: float) -> tuple[Ints, Ints]:
         )
         new = (sides == 0) & (np.maximum(gained, lost) >= goal)
         sides[new], after[new] = np.where(gained >= lost, 1, -1)[new], number + 1
+    if length > 1 and (sides == 0).any():
+        sides[sides == 0] = _at_end(runs[sides == 0], at_end * (1 - KEPT_BACK))
     return sides, after
