@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         Run,
         grade,
         grade_async,
+        import_,
+        import_async,
         open,  # noqa: A004
         prefer,
         prefer_async,
@@ -45,6 +47,8 @@ __all__ = [
     "Verdict",
     "grade",
     "grade_async",
+    "import_",
+    "import_async",
     "open",
     "prefer",
     "prefer_async",

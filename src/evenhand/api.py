@@ -39,6 +39,7 @@ from evenhand.suite_file import StoreSpec, SuiteFile
 from evenhand.unseen import visible
 
 if TYPE_CHECKING:
+    from evenhand.stats.agreement.table import Agreement
     from evenhand.stats.comparison.comparison import Comparison
     from evenhand.stats.ranking.leaderboard import Leaderboard
 
@@ -235,6 +236,17 @@ class Run:
         with self._opened() as (store, recorded):
             return ranked(store, recorded, **options)
 
+    def agreement(self, against: Run | str | None = None, **options: Any) -> Agreement:
+        """How far its judges agree with another run of its store, with a judge (`RUN:JUDGE`,
+        `:JUDGE`), or among themselves, as `evenhand agreement`; `options` are `judges`, `by`,
+        `level`, `majority` and, for pairs, `ties`, `split` and `rule`."""
+        from evenhand.results.agreement import agreed, label_source
+
+        name = against.id if isinstance(against, Run) else against
+        with self._opened() as (store, recorded):
+            labels = None if name is None else label_source(store, recorded, name)
+            return agreed(store, recorded, labels, **options)
+
     @contextmanager
     def _opened(self) -> Iterator[tuple[Archive, Recorded]]:
         archive = open_archive(self._url, self._folder)
@@ -335,12 +347,7 @@ def _watch() -> Watch:
 def open_run(run: str = "latest", *, store: str | None = None) -> Run:
     """A run that a store keeps: by its id, a unique beginning of it, its suite's name, `latest` or
     `latest~1`. The store is that of the suite in the working folder, else `sqlite:evenhand.db`."""
-    folder = Path()
-    url = store or (
-        load_suite(folder, environment(folder)).store_url
-        if (folder / FILE).exists()
-        else StoreSpec().url
-    )
+    folder, url = Path(), _store_url(store)
     archive = open_archive(url, folder)
     try:
         archive.freeze()
@@ -360,6 +367,61 @@ def open_run(run: str = "latest", *, store: str | None = None) -> Run:
 
 
 open = open_run  # noqa: A001
+
+
+def _store_url(store: str | None) -> str:
+    """The store of the suite in the working folder, where none is named."""
+    if store or not Path(FILE).exists():
+        return store or StoreSpec().url
+    return load_suite(Path(), environment(Path())).store_url
+
+
+async def import_async(
+    files: str | Path | Sequence[str | Path],
+    kind: str | None = None,
+    *,
+    labels_for: Run | str | None = None,
+    columns: Mapping[str, str] | None = None,
+    values: Mapping[str, Mapping[str, str]] | None = None,
+    missing: Sequence[object] = (),
+    wide: Mapping[str, Sequence[str]] | None = None,
+    store: str | None = None,
+    **options: Any,
+) -> Run:
+    """Take in judgments made elsewhere as a run like any other, as `evenhand import`.
+
+    `kind` is a layout, such as `votes` or `scores`; `labels_for` a run whose pairs people labelled,
+    in its place. `columns` are new names to old ones, `values` what values of a column mean,
+    `missing` what stands for none, `wide` a field and the columns that hold what was said under
+    each of its values. `options` are `name`, `judge`, `key`, `on_conflict` and `on_unreadable`.
+    `.summary` says what came in; a verdict that cannot be read is a failed judgment.
+    """
+    from evenhand.runs.imports import ImportRequest, import_request
+
+    request = ImportRequest(
+        files=(files,) if isinstance(files, str | Path) else tuple(files),
+        kind=kind,
+        labels_for=labels_for.id if isinstance(labels_for, Run) else labels_for,
+        columns=columns or {},
+        values=values or {},
+        missing=tuple(map(str, missing)),
+        wide=wide or {},
+        options=options,
+    )
+    url, folder = _store_url(store), Path()
+    opened = open_store(url, folder)
+    try:
+        imported = await import_request(opened, request)
+        return Run(imported.run, url, folder, imported.json())
+    finally:
+        opened.close()
+
+
+def import_(
+    files: str | Path | Sequence[str | Path], kind: str | None = None, **settings: Any
+) -> Run:
+    """As `import_async`, and waits."""
+    return _wait(import_async(files, kind, **settings))
 
 
 def _unheard(changes: Changes, differences: Sequence[str]) -> None:

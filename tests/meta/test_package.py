@@ -37,6 +37,8 @@ def test_the_public_names_are_these() -> None:
         "Verdict",
         "grade",
         "grade_async",
+        "import_",
+        "import_async",
         "open",
         "prefer",
         "prefer_async",

@@ -8,7 +8,7 @@ all, and the same files with the same settings are the same run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from itertools import chain
@@ -17,7 +17,7 @@ from typing import Any
 
 from evenhand.data.files import require_file
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
-from evenhand.data.foreign.shaping import Shaping
+from evenhand.data.foreign.shaping import Shaping, Wide
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
 from evenhand.ledger.keys import run_id
@@ -29,6 +29,7 @@ from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
+from evenhand.runs.recorded import LABELS, find_run
 
 VERSION = 4
 """Of how rows are read: a change gives other runs."""
@@ -56,6 +57,51 @@ class Options:
     """The pairs that the files hold labels for."""
     notice: Callable[[str], None] = lambda message: None
     """Told now and then how far it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """What to take in, in plain values."""
+
+    files: Sequence[str | Path]
+    kind: str | None = None
+    labels_for: str | None = None
+    """The run whose pairs the files label, in place of a kind."""
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    missing: Sequence[str] = ()
+    wide: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further fields of `Options`."""
+
+
+async def import_request(store: Store, request: ImportRequest) -> Imported:
+    """Take in what a request names; raises UsageError and DataError."""
+    if (request.kind is None) == (request.labels_for is None):
+        raise UsageError("say either of which kind the files are, or for which run they are labels")
+    kind = request.kind or LABELS
+    if request.kind is not None and kind not in LAYOUTS:
+        raise UsageError(f"there is no kind {quoted(kind)}", advice=f"There are: {_kinds()}")
+    if len(request.wide) > 1:
+        raise UsageError("wide names one field, and the columns that are its values")
+    wide = [Wide(name, tuple(columns)) for name, columns in request.wide.items()]
+    options = Options(
+        shaping=Shaping(
+            columns=request.columns,
+            values=request.values,
+            missing=request.missing,
+            wide=wide[0] if wide else None,
+        ),
+        **request.options,
+    )
+    if request.labels_for is not None:
+        known = KnownPairs(store.archive, find_run(store.archive, request.labels_for))
+        options = replace(options, known=known)
+    return await import_files(store, [Path(file) for file in request.files], kind, options)
+
+
+def _kinds() -> str:
+    return ", ".join(LAYOUTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,148 @@
+"""How far the judges of a run agree with people, with another run or with each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from evenhand.errors import UsageError, quoted
+from evenhand.kinds.kind import Voting
+from evenhand.ledger.ports import Archive
+from evenhand.results.selection import same_units
+from evenhand.runs.recorded import Recorded, find_run
+
+if TYPE_CHECKING:
+    from evenhand.measures import Rule
+    from evenhand.stats.agreement.figures import Ties
+    from evenhand.stats.agreement.table import Agreement
+
+Split = Literal["first", "second", "tie"]
+"""What a side comes to of which no winner has most votes: a candidate of the unit, or a tie."""
+_SPLITS: dict[Split, int] = {"first": 0, "second": 1, "tie": 2}
+"""As `evenhand.stats.tables` numbers them."""
+
+
+class LabelSource(NamedTuple):
+    """The other side: a run, and a judge of it if one is named."""
+
+    run: Recorded
+    judge: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.run.row.id}:{self.judge}" if self.judge else self.run.row.id
+
+    @property
+    def title(self) -> str:
+        """What a person calls it: the judge, or else the run by its name."""
+        return self.judge or self.run.row.name
+
+
+def label_source(store: Archive, run: Recorded, against: str) -> LabelSource:
+    run_name, _, judge = against.partition(":")
+    if not run_name:
+        return LabelSource(run, judge)
+    try:
+        return LabelSource(same_units(store, run, find_run(store, run_name), ()), judge)
+    except UsageError as error:
+        if against not in run.names:
+            raise
+        raise UsageError(
+            f"there is no run {quoted(against)}, but a judge of that name",
+            advice=f"Write: --against :{against}",
+        ) from error
+
+
+def agreed(
+    store: Archive,
+    run: Recorded,
+    labels: LabelSource | None,
+    *,
+    ties: Ties = "keep",
+    rule: Rule | None = None,
+    majority: bool = False,
+    split: Split = "tie",
+    **options: Any,
+) -> Agreement:
+    """How far the judges of a run agree with another side, or among themselves; raises UsageError.
+
+    `rule` is what two orders that name different winners count as; `options` are `judges`, `by` and
+    `level`. `split` is what a side without a majority comes to.
+    """
+    from evenhand.results.columns import score_table, vote_table
+    from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
+
+    if majority and labels is None:
+        raise UsageError("--majority needs another side", advice="Name it: --against RUN[:JUDGE]")
+    same = labels is not None and labels.run.row.id == run.row.id
+    options["majority"] = majority
+    if labels is not None:
+        _comparable(run, labels, same)
+        options["other_judges"] = (labels.judge,) if labels.judge else ()
+    if run.has_votes:
+        votes = vote_table(store, run, rule)
+        others = votes if same else labels and vote_table(store, labels.run, rule)
+        agreement = agreement_of_votes(votes, others, ties=ties, split=_SPLITS[split], **options)
+    else:
+        for name, is_given in (
+            ("--on-conflict", rule is not None),
+            ("--ties", ties == "drop"),
+            ("--split", split != "tie"),
+        ):
+            if is_given:
+                raise UsageError(f"{name} is for runs of pairs", advice="Leave it out.")
+        scores = score_table(store, run)
+        others_scores = scores if same else labels and score_table(store, labels.run)
+        agreement = agreement_of_scores(scores, others_scores, **options)
+    if labels is not None and not agreement.matched:
+        raise _unmatched(store, run, labels)
+    return agreement
+
+
+def _comparable(run: Recorded, labels: LabelSource, same: bool) -> None:
+    """Raises UsageError for two sides that cannot be held against each other."""
+    if same and not labels.judge:
+        raise UsageError(
+            "a run cannot be held against itself",
+            advice="Name a judge: --against :JUDGE. Without --against its judges are compared.",
+        )
+    kinds = [("pairs" if side.has_votes else "scores") for side in (run, labels.run)]
+    if kinds[0] != kinds[1]:
+        raise UsageError(
+            f"run {run.row.id} is of {kinds[0]}, run {labels.run.row.id} of {kinds[1]}",
+            advice="Only judgments of one kind can be compared.",
+        )
+
+
+def _unmatched(store: Archive, run: Recorded, labels: LabelSource) -> UsageError:
+    sides = (run, labels.run)
+    what = f"no unit of {run.row.id} is rated by {labels.name}"
+    if reason := _why_same_ids_do_not_join(store, sides):
+        return UsageError(what, advice=reason)
+    ids = [next((quoted(unit.id) for unit in store.units(side.scope)), "none") for side in sides]
+    return UsageError(
+        what,
+        advice=f"Units are joined by their ids, such as {' and '.join(ids)}. Import labels under"
+        " the same ids (--key names their columns, in order); of pairs, with --for RUN.",
+    )
+
+
+def _why_same_ids_do_not_join(store: Archive, sides: tuple[Recorded, Recorded]) -> str:
+    """Why units that both sides call alike are not joined; nothing where no two are."""
+    bodies = {unit.id: unit.body for unit in store.units(sides[0].scope)}
+    for unit in store.units(sides[1].scope):
+        if unit.id not in bodies:
+            continue
+        measures = [side.kind.measure for side in sides]
+        names = [
+            [quoted(name) for name in measure.unit(body).candidates]
+            for measure, body in zip(measures, (bodies[unit.id], unit.body), strict=True)
+            if isinstance(measure, Voting)
+        ]
+        if len(names) == 2 and set(names[0]) != set(names[1]):
+            compared = [" and ".join(pair) for pair in names]
+            return (
+                f"Pairs are joined by their ids and candidates, and {quoted(unit.id)} compares"
+                f" {compared[0]} here, {compared[1]} there. Give the candidates the same names."
+            )
+        return f"Both sides have {quoted(unit.id)}, but no unit has a verdict on both."
+    return ""

@@ -1,0 +1,103 @@
+"""Judgments made elsewhere, taken in and asked about from Python."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+import evenhand
+
+VOTES = """unit,judge,first,second,winner
+q1,ann,old,new,B
+q1,bob,old,new,B
+q2,ann,old,new,A
+q2,bob,old,new,B
+q3,ann,new,old,C
+q3,bob,new,old,A
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "votes.csv").write_text(VOTES)
+    return tmp_path
+
+
+def test_votes_are_taken_in_and_opened_again() -> None:
+    run = evenhand.import_("votes.csv", "votes", on_conflict="split")
+    assert run.summary["verdicts"] == 6 and run.summary["failures"] == {}
+    assert evenhand.open("votes").id == evenhand.open(run.id).id == run.id
+    assert len(evenhand.open(run.id).judgments()) == 6
+    rows = run.leaderboard(bootstrap=0).json()["rows"]
+    assert {row["candidate"] for row in rows} == {"new", "old"}
+    assert evenhand.import_(Path("votes.csv"), "votes", on_conflict="split").id == run.id
+
+
+def test_the_async_form_does_the_same_inside_a_loop() -> None:
+    async def both() -> tuple[str, str]:
+        run = await evenhand.import_async(["votes.csv"], "votes")
+        return run.id, evenhand.import_(["votes.csv"], "votes").id
+
+    first, second = asyncio.run(both())
+    assert first == second
+
+
+def test_judges_agree_among_themselves_with_each_other_and_with_another_run(folder: Path) -> None:
+    run = evenhand.import_("votes.csv", "votes")
+    among = run.agreement().rows[0].figures["agreement"]
+    assert among.value == pytest.approx(1 / 3) and among.n == 3
+    against = run.agreement(":bob", judges=("ann",))
+    assert against.rows[0].figures["agreement"].value == pytest.approx(1 / 3)
+    (folder / "people.csv").write_text(VOTES.replace("ann", "human/cy").replace("bob", "human/di"))
+    people = evenhand.import_("people.csv", "votes")
+    by_majority = run.agreement(people, majority=True, split="second", ties="drop")
+    assert by_majority.matched == 3
+    assert run.agreement(people.id, majority=True).json()["rows"]
+    with pytest.raises(evenhand.EvenhandError, match="needs another side"):
+        run.agreement(majority=True)
+
+
+def test_wide_tables_values_and_what_stands_for_none(folder: Path) -> None:
+    (folder / "wide.csv").write_text("item,ann,bob\n1,good,-1\n2,bad,good\n")
+    run = evenhand.import_(
+        "wide.csv",
+        "scores",
+        columns={"unit": "item"},
+        wide={"judge": ["ann", "bob"]},
+        values={"score": {"good": "1", "bad": "0"}},
+        missing=[-1],
+    )
+    assert (run.summary["verdicts"], run.summary["failures"]) == (3, {"empty": 1})
+
+
+def test_labels_of_people_for_the_pairs_of_a_run(folder: Path) -> None:
+    run = evenhand.import_("votes.csv", "votes")
+    (folder / "labels.csv").write_text("pair_id,annotator,winner\nq1,cy,2\nq2,cy,1\nq9,cy,1\n")
+    labels = evenhand.import_("labels.csv", labels_for=run)
+    assert labels.summary["verdicts"] == 2
+    figures = run.agreement(labels, judges=("ann",)).rows[0].figures
+    assert (figures["agreement"].value, figures["agreement"].n) == (1.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "either of which kind"),
+        ({"kind": "votes", "labels_for": "x"}, "either of which kind"),
+        ({"kind": "ballots"}, 'no kind "ballots"'),
+        ({"kind": "votes", "wide": {"judge": ["a"], "model": ["b"]}}, "one field"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(evenhand.EvenhandError, match=says):
+        evenhand.import_("votes.csv", **settings)  # type: ignore[arg-type]
+
+
+def test_the_summary_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    run = evenhand.import_("votes.csv", "votes")
+    assert json.loads(json.dumps(run.summary))["candidates"] == ["new", "old"]
+    assert capsys.readouterr().out == ""
