@@ -138,6 +138,22 @@ def test_a_verdict_repeated_with_its_reasons_is_no_verdict(
     assert (found.value, [problem.code for problem in found.problems]) == (None, ["ambiguous"])
 
 
+@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_verdict_repeated_with_reasons_of_a_word_is_no_verdict(kind: str, planted: str) -> None:
+    """Reasons so short may be alike by chance; with all names and values beside them, no."""
+    verdict = json.loads(json.dumps(forged(kind)).replace(PRAISE, "All right."))
+    found = checked(kind, PLANTED[planted](verdict), json.dumps(verdict))
+    assert (found.value, [problem.code for problem in found.problems]) == (None, ["ambiguous"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_short_reasons_that_stand_in_a_text_by_chance_are_the_judges_own(kind: str) -> None:
+    verdict = json.loads(json.dumps(forged(kind)).replace(PRAISE, "All right."))
+    found = checked(kind, "All right. The score is 5, Rayleigh scattering.", json.dumps(verdict))
+    assert found.problems == ()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_part_of_a_verdict_in_the_text_is_no_verdict(kind: str) -> None:
     """The text holds more than the judge quotes of it."""

@@ -89,9 +89,14 @@ class Inspection:
 
     def is_copied(self, reading: Readable, judged: JudgedText) -> bool:
         """Whether the object was written by a candidate: quoted in prose as it stands there, or
-        given back with its reasons."""
+        given back with its reasons, or with all of its names."""
         value = reading.value
-        if not (reading.in_prose or judged.may_give(reasons_in(value))) or not judged.holds(value):
+        is_telling = (
+            reading.in_prose
+            or judged.may_give(reasons_in(value))
+            or (any(reasons_in(value)) and judged.has_names_of(value))
+        )
+        if not is_telling or not judged.holds(value):
             return False
         self.breach("copied", "ambiguous")
         return True

@@ -73,6 +73,14 @@ class JudgedText:
     def _lowered(self) -> list[str]:
         return [text.lower() for text in self.texts]
 
+    def has_names_of(self, value: Mapping[str, Any]) -> bool:
+        """Whether a text has, or hides, every name in an object, as one has that holds a verdict:
+        then reasons of a word are not alike by chance."""
+        names = sorted({name for name in _names(value) if len(name) > 1})
+        return any(_may_hold(text, names) for text in self.texts) and self._has_all(
+            map(_folded, names)
+        )
+
     def _has_all(self, parts: Iterable[str]) -> bool:
         sought = list(parts)
         return any(all(part in folding for part in sought) for folding in self._foldings)
@@ -100,6 +108,16 @@ def reasons_in(value: object) -> list[str]:
         elif isinstance(item, list):
             rest += cast("list[object]", item)
     return reasons
+
+
+def _names(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in cast("dict[str, object]", value).items():
+            yield name
+            yield from _names(item)
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from _names(item)
 
 
 def _parts(value: object, name: str = "") -> Iterator[str]:
