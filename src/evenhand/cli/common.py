@@ -17,7 +17,7 @@ import click
 
 from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
-from evenhand.errors import UsageError
+from evenhand.errors import UsageError, nearest
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Store
 from evenhand.ledger.postgres.address import shown_url
@@ -49,6 +49,20 @@ only_option = click.option(
     type=click.Choice(ONLY),
     help="Grades given with low confidence alone; or verdicts with notes.",
 )
+
+
+class NearChoice(click.Choice[str]):
+    """One of some names; what is none of them is answered with the one that was meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        from evenhand.kinds.shared.languages import meant_language
+
+        language = meant_language(str(value))
+        near = language if language in self.choices else nearest(str(value), self.choices)
+        hint = f" Did you mean {near!r}?" if near else ""
+        return super().get_invalid_choice_message(value, ctx) + hint
+
+
 run_argument = click.argument("run", default="latest")
 where_option = click.option(
     "--where",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from evenhand.cli.common import NearChoice
 from evenhand.cli.demo_live import judge_live
 from evenhand.cli.demo_published import show_published
 from evenhand.cli.models import get_model
@@ -24,10 +25,10 @@ STORE = "evenhand.db"
 
 
 @click.command("demo")
-@click.option("--language", type=click.Choice(LANGUAGES), default="en", show_default=True)
+@click.option("--language", type=NearChoice(LANGUAGES), default="en", show_default=True)
 @click.option("--all", "every", is_flag=True, help="All four languages.")
 @click.option("--recorded", is_flag=True, help="The published judgments alone: nothing live.")
-@click.option("--protocol", type=click.Choice(list(KINDS)), help="Live: one; otherwise all.")
+@click.option("--protocol", type=NearChoice(list(KINDS)), help="Live: one; otherwise all.")
 @click.option("--small", is_flag=True, help="Live: the 135M model: quick to fetch, judges badly.")
 @click.option("--yes", is_flag=True, help="Fetch the model without asking.")
 @click.option("--store", metavar="URL", help="Default: evenhand.db in the folder of the reports.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenhand.cli.common import mapped_columns
+from evenhand.cli.common import NearChoice, mapped_columns
 from evenhand.data.files import is_data_file
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option("--protocol", type=click.Choice(list(KINDS)), help="rubric unless the data say more.")
-@click.option("--language", type=click.Choice(LANGUAGES), help="That of the data; en without any.")
+@click.option("--protocol", type=NearChoice(list(KINDS)), help="rubric unless the data say more.")
+@click.option("--language", type=NearChoice(LANGUAGES), help="That of the data; en without any.")
 @click.option(
     "--data",
     "tables",

@@ -15,8 +15,8 @@ from evenhand.errors import EvenhandError, UsageError, nearest, quoted
 from evenhand.report.terminal.stream import guarded_streams
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "Judge bundled examples with the embedded judge."),
-    "init": ("init", "Make a suite with example data that runs as it is."),
+    "demo": ("demo", "What it is for: verdicts really given, then a local judge."),
+    "init": ("init", "Make a suite that runs: for your own table, or example data."),
     "run": ("run", "Judge what is open of a suite; run again to continue."),
     "check": ("check", "Hold replies made elsewhere to the contract."),
     "settle": ("settle", "Recompute a run's judgments from its stored replies."),

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evenhand.cli.common import (
+    NearChoice,
     force_option,
     recorded,
     run_argument,
@@ -29,9 +30,7 @@ LANGUAGES = ("en", "ru", "zh", "ja")
     metavar="FILE",
     help="Where to write it.",
 )
-@click.option(
-    "--language", type=click.Choice(LANGUAGES), help="Of the labels. Default: the suite's."
-)
+@click.option("--language", type=NearChoice(LANGUAGES), help="Of the labels. Default: the suite's.")
 @click.option("--summary", is_flag=True, help="Leave the units out: a small file.")
 @click.option(
     "--by",

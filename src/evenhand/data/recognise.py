@@ -147,7 +147,8 @@ def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) ->
     return DataError(
         f"{' and '.join(quoted(name) for name in fits)} would each fit as {quoted(field)}",
         where=where,
-        advice=f'Say which: [columns] {field} = "{fits[0]}"  (the columns: {listed}{more})',
+        advice=f'Say which: [columns] {field} = "{fits[0]}" in the suite, or init --map'
+        f" {field}={fits[0]}  (the columns: {listed}{more})",
     )
 
 

@@ -55,7 +55,7 @@ RUN_ID = ("run_id", "run", "прогон", "запуск", "运行", "批次", "
 EVAL_SET = ("eval_set_variant", "eval_set", "dataset", "набор", "数据集", "データセット")
 IDENT = (
     *("id", "uid", "uuid", "sample_id", "row_id", "record_id", "ид", "номер", "№"),
-    *("编号", "序号", "番号", "no", "no."),
+    *("№ п/п", "编号", "序号", "番号", "連番", "通し番号", "管理番号", "no", "no."),
 )
 REFERENCE = (
     *("reference", "reference_answer", "ground_truth", "expected", "expected_output"),
@@ -95,16 +95,34 @@ def folded(name: str) -> str:
 
 _ALL = (QUESTION, ANSWER, MODEL, VARIANT, QUESTION_ID, RUN_ID, EVAL_SET, IDENT, REFERENCE, CONTEXT)
 _CJK = regexp("[\u3040-\u30ff\u3400-\u9fff]")
+_A_TEXT = regexp(
+    r"_(?:text|content|body|string)$|^(?:текст|содержание)_|(?:文本|内容|原文|全文|本文|テキスト|文)$"
+)
+"""What says only that a column holds a text: `question text`, `Текст вопроса`, 回答文."""
+_GENITIVES = {
+    "вопроса": "вопрос",
+    "ответа": "ответ",
+    "запроса": "запрос",
+    "промпта": "промпт",
+    "задания": "задание",
+}
 
 
 def is_longer_form(name: str, names: Collection[str]) -> bool:
     """Whether a column is called by a usual name with more beside it: `customer question`, `Запрос
     пользователя`, 用户问题. What something else is usually called is no longer form of it."""
     whole = folded(name)
-    if any(whole == folded(usual) for usual in chain.from_iterable(_ALL)):
-        return False
-    if _CJK.search(whole):
-        return any(whole.endswith(usual) for usual in names if _CJK.search(usual))
-    words = whole.split("_")
+    bare = _nominative(_A_TEXT.sub("", whole))
+    if any(bare == folded(usual) for usual in chain.from_iterable(_ALL)):
+        return bare != whole and bare in names
+    if _CJK.search(bare):
+        return any(bare.endswith(usual) for usual in names if _CJK.search(usual))
+    words = bare.split("_")
     # English puts the noun last, Russian first.
-    return words[-1] in names if whole.isascii() else words[0] in names
+    return words[-1] in names if bare.isascii() else words[0] in names
+
+
+def _nominative(name: str) -> str:
+    """The first word of a Russian name as it would stand alone: `ответа модели`, `ответ модели`."""
+    first, *rest = name.split("_")
+    return "_".join([_GENITIVES.get(first, first), *rest])

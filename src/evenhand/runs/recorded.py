@@ -255,8 +255,9 @@ def _before(runs: Sequence[RunRow], row: RunRow, steps: int) -> RunRow:
     same = [run for run in runs if run.name == row.name and run.starts <= row.starts]
     if steps < len(same):
         return same[steps]
+    runs_before = f"are no {steps} runs" if steps > 1 else "is no run"
     raise UsageError(
-        f"there are no {steps} runs called {quoted(row.name)} before {row.id}",
+        f"there {runs_before} called {quoted(row.name)} before {row.id}",
         advice=_there_are(same),
     )
 

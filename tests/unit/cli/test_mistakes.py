@@ -124,6 +124,18 @@ MISTAKES = {
     "a column that is mapped and not there": Mistake(
         'did you mean "answer"?', 3, more='[columns]\nmodel_output = "anser"\n'
     ),
+    "a language mistyped on the command line": Mistake(
+        "Did you mean 'ja'?", command=("init", "new", "--language", "jp")
+    ),
+    "a protocol mistyped on the command line": Mistake(
+        "Did you mean 'rubric'?", command=("init", "new", "--protocol", "rubrik")
+    ),
+    "two columns that fit, at the beginning": Mistake(
+        "or init --map model_output=answer",
+        3,
+        table="question,answer,response\nWhy?,a,b\n",
+        command=("init", "new", "--data", "answers.csv"),
+    ),
     "two columns that fit": Mistake(
         '"answer" and "response" would each fit as "model_output"',
         3,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import statistics
 from collections.abc import Iterable
 from itertools import product
@@ -235,6 +236,10 @@ def test_the_worst_stand_side_by_side_on_the_terminal(
     assert lines[start + 1].startswith("Q What is ")
     assert lines[start + 2].startswith("v1: ") and " v2: " in lines[start + 2]
     assert "best 2: +" in said.out
+    assert ", unit " in lines[start + 2]
+    last = next(line for line in lines if line.startswith("All of one"))
+    command = last.partition("evenhand ")[2]
+    assert call(*shlex.split(command)).code == 0
 
 
 def test_questions_that_got_worse_over_all_their_runs(call: CallCommand, weeks: None) -> None:

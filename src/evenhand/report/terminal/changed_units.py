@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rich.console import RenderableType
@@ -28,7 +29,7 @@ def changed_lines(changed: ChangedUnits) -> Iterator[RenderableType]:
             yield from _pair(f"{title} {number}", pair)
     sides = [pair.variant for pair in (*changed.worst, *changed.best)]
     if sides:
-        command = f"evenhand show {sides[0].run} UNIT"
+        command = f"evenhand show {sides[0].run} {shlex.quote(safe(sides[0].unit))}"
         yield Text(f"\nAll of one with its prompts and replies: {command}", style="dim")
 
 
@@ -59,9 +60,9 @@ def _row(letter: str, text: str) -> Table:
 
 
 def _headed(side: ChangedSide) -> str:
-    several = f", {side.units} units" if side.units > 1 else ""
+    units = f"{side.units} units" if side.units > 1 else f"unit {safe(side.unit)}"
     value = "no verdict" if side.value is None else f"{side.value:.3g}"
-    return f"{safe(side.name)}: {value}{several}"
+    return f"{safe(side.name)}: {value}, {units}"
 
 
 def _reasons(side: ChangedSide) -> Text:
