@@ -92,9 +92,7 @@ class Inspection:
         given back with its reasons, or with all of its names."""
         value = reading.value
         is_telling = (
-            reading.in_prose
-            or judged.may_give(reasons_in(value))
-            or (any(reasons_in(value)) and judged.has_names_of(value))
+            reading.in_prose or judged.may_give(reasons_in(value)) or judged.may_give_whole(value)
         )
         if not is_telling or not judged.holds(value):
             return False

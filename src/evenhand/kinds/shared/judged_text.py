@@ -59,11 +59,23 @@ class JudgedText:
     def may_give(self, reasons: Iterable[str]) -> bool:
         """Whether a reply with such reasons is worth holding against the texts: they are long
         enough not to be alike by chance, and a text has a word of each, or hides words."""
-        phrases = [reason for reason in reasons if len(reason) >= PHRASE_CHARS]
-        if sum(map(len, phrases)) < REASONS_CHARS:
+        phrases = _phrases(reasons)
+        return bool(phrases) and self._may_hold(
+            max(_WORD.findall(phrase), key=len, default="") for phrase in phrases
+        )
+
+    def may_give_whole(self, value: Mapping[str, Any]) -> bool:
+        """The same for an object whose reasons are shorter: a text has, or hides, every name in it,
+        as one has that holds a verdict."""
+        reasons = reasons_in(value)
+        if not any(reasons) or _phrases(reasons):
             return False
-        words = [max(_WORD.findall(phrase), key=len, default="").lower() for phrase in phrases]
-        if any(all(map(text.__contains__, words)) for text in self._lowered):
+        names = {name for name in _names(value) if len(name) > 1}
+        return self._may_hold(names) and self._has_all(map(_folded, names))
+
+    def _may_hold(self, words: Iterable[str]) -> bool:
+        sought = [word.lower() for word in words]
+        if any(all(map(text.__contains__, sought)) for text in self._lowered):
             return True
         if self._hides_words is None:
             self._hides_words = any(map(_hides_words, self.texts))
@@ -72,14 +84,6 @@ class JudgedText:
     @cached_property
     def _lowered(self) -> list[str]:
         return [text.lower() for text in self.texts]
-
-    def has_names_of(self, value: Mapping[str, Any]) -> bool:
-        """Whether a text has, or hides, every name in an object, as one has that holds a verdict:
-        then reasons of a word are not alike by chance."""
-        names = sorted({name for name in _names(value) if len(name) > 1})
-        return any(_may_hold(text, names) for text in self.texts) and self._has_all(
-            map(_folded, names)
-        )
 
     def _has_all(self, parts: Iterable[str]) -> bool:
         sought = list(parts)
@@ -108,6 +112,12 @@ def reasons_in(value: object) -> list[str]:
         elif isinstance(item, list):
             rest += cast("list[object]", item)
     return reasons
+
+
+def _phrases(reasons: Iterable[str]) -> list[str]:
+    """Reasons that are not alike by chance; none where they are too short together."""
+    phrases = [reason for reason in reasons if len(reason) >= PHRASE_CHARS]
+    return phrases if sum(map(len, phrases)) >= REASONS_CHARS else []
 
 
 def _names(value: object) -> Iterator[str]:
