@@ -51,6 +51,12 @@ def fields_of(columns: Mapping[str, str], form: TableForm) -> dict[str, str]:
     }
 
 
+def answer_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are called like answers with more beside it, as `claude answer` is."""
+    usual_names = set(map(usual.folded, usual.ANSWER))
+    return [name for name in names if usual.is_longer_form(name, usual_names)]
+
+
 class _Role(NamedTuple):
     """A field, and what the column that holds it is usually called."""
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from evenhand.data.encoding import sampled_encoding
 from evenhand.data.files import is_data_file
-from evenhand.data.recognise import fields_of
+from evenhand.data.recognise import answer_columns, fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables
-from evenhand.errors import DataError, UsageError
+from evenhand.errors import DataError, UsageError, quoted
 from evenhand.examples import DataFile, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
@@ -186,6 +186,8 @@ def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableF
     answers = (form.several,) if form.several and not table.is_long else (form.answer,)
     for field in (form.question, *answers):
         if not any(field in row for row in rows):
+            if field == form.answer and len(columns := answer_columns(table.names)) > 1:
+                raise _too_wide(table, columns)
             raise _unmapped(table, f'no column looks like the field "{field}"', field)
 
 
@@ -194,6 +196,17 @@ def _require_author(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     metas = [row.get("meta") or {} for row in rows]
     if not any(meta.get(name) for meta in metas for name in ("model", "prompt_variant")):
         raise _unmapped(table, "no column says whose answer it is", "model")
+
+
+def _too_wide(table: Table, columns: Sequence[str]) -> DataError:
+    listed = ", ".join(map(quoted, columns))
+    return DataError(
+        f"a row holds {len(columns)} answers: {listed}",
+        where=str(table.source.path),
+        advice="A row is to hold one, with a column that says whose it is. In pandas: table.melt("
+        '[other columns], var_name="model", value_name="answer"). To judge one column alone:'
+        f' --map "answer={columns[0]}"',
+    )
 
 
 def _unmapped(table: Table, what: str, field: str) -> DataError:

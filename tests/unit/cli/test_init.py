@@ -150,6 +150,18 @@ def test_a_table_that_is_not_understood_makes_no_suite(
     assert not (tmp_path / "evenhand.toml").exists()
 
 
+def test_a_table_with_a_column_per_model_is_told_what_it_takes(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    header = "question,gpt-4o answer,claude answer"
+    (tmp_path / "a.csv").write_text(f"{header}\nWhy?,Because.,It is so.\n")
+    told = call("init", "--data", "a.csv")
+    assert told.code == 3
+    assert 'a row holds 2 answers: "gpt-4o answer", "claude answer"' in told.err
+    assert 'value_name="answer"' in told.err
+    assert call("init", "--data", "a.csv", "--map", "answer=gpt-4o answer").code == 0
+
+
 def test_the_judge_is_the_one_whose_key_is_set(
     call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
