@@ -41,7 +41,9 @@ _numbers = count(1)
 
 
 def _programs() -> Path | None:
-    """The folder of the server's programs."""
+    """The folder of the server's programs: EVENHAND_POSTGRES, or where they usually are."""
+    if named := os.environ.get("EVENHAND_POSTGRES"):
+        return Path(named) if Path(named, "postgres").exists() else None
     found = shutil.which("postgres")
     if found:
         return Path(found).resolve().parent

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.matrix.conftest import Place
+from tests.postgres import new_store_url
 from tests.unit.web.serving import served
 
 FINE = (0, 1, 7)
@@ -284,7 +285,11 @@ def test_a_report_can_be_written_and_names_its_counts(place: Place, language: st
 def test_every_page_and_every_answer_of_the_view(place: Place) -> None:
     rows = full_rows(place)
     units = sorted({row["unit"] for row in rows})
-    with served(place.folder / "evenhand.db") as site:
+    see_pages(place.folder / "evenhand.db", units, len(rows))
+
+
+def see_pages(store: Path | str, units: Sequence[str], judgments: int) -> None:
+    with served(store) as site:
         (run,) = (found["run"] for found in site.json("/api/runs")["runs"])
         names = [f"/unit?id={quote(unit, safe='')}" for unit in units]
         for page in ("", "/units", "/calls", "/protocol", "/report", *names):
@@ -294,6 +299,36 @@ def test_every_page_and_every_answer_of_the_view(place: Place) -> None:
         for name in names:
             assert site.json(f"/api/runs/{run}{name}")["judgments"]
         listed = site.json(f"/api/runs/{run}/judgments?limit=200")["judgments"]
-        assert len(listed) == len(rows)
+        assert len(listed) == judgments
         figures = site.json(f"/api/runs/{run}/figures")["figures"]
     assert figures is not None
+
+
+READERS = (
+    *(("show",), ("show", "--json"), ("export", "-o", "-", "--full"), ("compare", "--json")),
+    *(("leaderboard", "--json"), ("agreement", "--json"), ("gate", "--json")),
+)
+
+
+def test_a_server_holds_what_the_file_holds_and_every_command_reads_it_alike(place: Place) -> None:
+    url = new_store_url()
+    copied = place.call("store", "copy", "sqlite:evenhand.db", url)
+    assert copied.code == 0, copied.err
+    for command in READERS:
+        here, there = (place.call(*command, "--store", at) for at in ("sqlite:evenhand.db", url))
+        assert (here.code, here.out) == (there.code, there.out), command
+    reports = [place.folder / f"{name}.html" for name in ("file", "server")]
+    for report, at in zip(reports, ("sqlite:evenhand.db", url), strict=True):
+        assert place.call("report", "-o", str(report), "--store", at, "--force").code in FINE
+    assert reports[0].read_bytes() == reports[1].read_bytes()
+    if place.world.origin != "imported":
+        settled = [
+            place.call("settle", "--json", "--store", at) for at in ("sqlite:evenhand.db", url)
+        ]
+        assert numbers(settled[0].json) == numbers(settled[1].json)
+        again = place.call("run", "--json", "--store", url)
+        assert again.json["calls"] == 0
+        assert numbers(again.json) == numbers(settled[1].json)
+    rows = full_rows(place)
+    see_pages(url, sorted({row["unit"] for row in rows}), len(rows))
+    assert place.call("store", "verify", "--store", url).code == 0

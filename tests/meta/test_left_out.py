@@ -13,16 +13,18 @@ ROOT = Path(__file__).parents[2]
 TESTS = (
     "tests/published/test_sequential.py",
     "tests/browser/test_view.py::test_a_wrong_token_is_said",
+    "tests/unit/ledger/test_postgres.py::test_stores_that_are_made_at_the_same_moment_are_one",
     "tests/unit/judges/embedded/test_real_model.py::test_any_text_can_be_judged",
 )
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
-def test_records_browser_and_model_that_are_absent_are_named_with_the_reason(
+def test_records_browser_server_and_model_that_are_absent_are_named_with_the_reason(
     tmp_path: Path, workers: tuple[str, ...]
 ) -> None:
     nowhere = str(tmp_path / "nowhere")
     absent = {"PATH": nowhere, "EVENHAND_PUBLISHED": nowhere, "EVENHAND_MODELS": nowhere}
+    absent["EVENHAND_POSTGRES"] = nowhere
     no_index = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0", "PIP_TIMEOUT": "1"}
     kept = {name: value for name, value in os.environ.items() if name != "EVENHAND_CHROMIUM"}
     done = subprocess.run(
@@ -39,6 +41,7 @@ def test_records_browser_and_model_that_are_absent_are_named_with_the_reason(
     assert [reason.partition(" (")[0].partition(": ")[0] for reason in reasons] == [
         f"no published records in {nowhere}",
         "the embedded model smollm2-135m cannot be fetched",
+        "there is no PostgreSQL server",
         "there is no chromium",
     ], done.stdout
     assert done.returncode == 0, done.stdout

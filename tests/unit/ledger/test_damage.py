@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres import new_store_url, shared_server
 from tests.suites import evenhand_here, write_rows, write_suite
 from tests.suites import samples as rows
 
@@ -226,3 +227,47 @@ def test_run_asks_again_for_a_reply_that_was_altered(sound: Path, tmp_path: Path
     assert evenhand_here("settle", cwd=tmp_path).returncode == 0
     write_rows(tmp_path, rows(3))
     assert json.loads(evenhand_here("run", "--json", cwd=tmp_path).stdout)["calls"] == 0
+
+
+BY_SQL: dict[str, tuple[str, ...]] = {
+    "a reply altered": (f"UPDATE calls SET reply=reply||' ' WHERE no={CALL}",),
+    "a key of an unknown form": (f"UPDATE calls SET key='x' WHERE no={CALL}",),
+    "a cost altered": (f"UPDATE calls SET cost=7 WHERE no={CALL}",),
+    "a call deleted": (f"DELETE FROM calls WHERE no={CALL}",),
+    "a verdict altered": (
+        f"UPDATE judgments SET body=replace(body, '3', '5') WHERE unit={JUDGED}",
+    ),
+    "a verdict made a failure": (
+        f"UPDATE judgments SET status='failure', reason='schema' WHERE unit={JUDGED}",
+    ),
+    "a unit's text altered": ("UPDATE units SET body=replace(body, 'long', 'short')",),
+    "a unit deleted": ("DELETE FROM units WHERE id='u1'",),
+    "a unit taken out of its run": ("DELETE FROM run_units WHERE position=2",),
+    "units in another order": (
+        "UPDATE run_units SET position=-position",
+        "UPDATE run_units SET position=4+position",
+    ),
+    "a manifest altered": ("UPDATE runs SET manifest=replace(manifest, '{', '{ ')",),
+    "a run deleted": ("DELETE FROM runs",),
+    "a judging altered": ("UPDATE judgings SET record=replace(record, '\"en\"', '\"ru\"')",),
+    "a prompt altered": ("UPDATE texts SET text=text||'Be kind.'",),
+    "a prompt deleted": ("DELETE FROM texts",),
+}
+
+
+@pytest.fixture(scope="module")
+def on_server(sound: Path) -> str:
+    """The same store on a server."""
+    url = new_store_url()
+    assert evenhand_here("store", "copy", "sqlite:evenhand.db", url, cwd=sound).returncode == 0
+    return url
+
+
+@pytest.mark.parametrize("damage", BY_SQL)
+def test_verify_finds_on_a_server(on_server: str, sound: Path, damage: str) -> None:
+    copy = new_store_url()
+    assert evenhand_here("store", "copy", on_server, copy, cwd=sound).returncode == 0
+    shared_server().execute(f"SET search_path={copy.rpartition('=')[2]}", *BY_SQL[damage])
+    verified = evenhand_here("store", "verify", "--store", copy, "--json", cwd=sound)
+    assert verified.returncode == 6, verified.stdout + verified.stderr
+    assert json.loads(verified.stdout)["problems"]

@@ -86,20 +86,19 @@ is."""
 
 @contextmanager
 def served(
-    store: Path,
+    store: Path | str,
     *,
     closed: bool = False,
     host: str = "127.0.0.1",
     patience: Patience = PATIENT,
     limits: ConnectionLimits | None = None,
 ) -> Iterator[Site]:
-    """The site over a store, on a free port."""
+    """The site over a store, a file or a URL, on a free port."""
+    address = store if isinstance(store, str) else f"sqlite:{store}"
     bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
     endpoint = Endpoint(host=host, port=port, token=TOKEN, closed=closed)
-    app = make_app(
-        lambda: open_store(f"sqlite:{store}", must_exist=True), endpoint, "the store", patience
-    )
+    app = make_app(lambda: open_store(address, must_exist=True), endpoint, "the store", patience)
     server = make_server(app, limits)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()

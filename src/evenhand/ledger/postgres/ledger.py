@@ -33,6 +33,8 @@ from evenhand.ledger.sql.work import judging_number, open_units, set_aside
 from evenhand.manifest import Manifest
 
 T = TypeVar("T")
+_PAUSES = (0.1, 0.3, 0.6)
+"""Between tries to hold a run, in seconds."""
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(:number)"
 
 
@@ -104,9 +106,7 @@ class PostgresLedger:
     @asynccontextmanager
     async def claim(self, run: str) -> AsyncIterator[None]:
         number = lock_number(self._server.address.schema, run)
-        if run in self._claims or not await self._do(
-            lambda connection: connection.fetchval(HOLD, number)
-        ):
+        if run in self._claims or not await self._hold(number):
             raise self._busy(run)
         self._claims.add(run)
         try:
@@ -114,6 +114,15 @@ class PostgresLedger:
         finally:
             self._claims.discard(run)
             await self._do(lambda connection: connection.fetchval(LET_GO, number))
+
+    async def _hold(self, number: int) -> bool:
+        """Hold a lock. The session of a process that was killed takes a moment to end."""
+        for pause in (*_PAUSES, None):
+            if await self._do(lambda connection: connection.fetchval(HOLD, number)):
+                return True
+            if pause is not None:
+                await asyncio.sleep(pause)
+        return False
 
     def _busy(self, run: str) -> StoreBusy:
         return StoreBusy(

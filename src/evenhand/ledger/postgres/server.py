@@ -42,6 +42,12 @@ OLDEST = 13
 _MAKING = 0x45564E48
 """The advisory lock under which tables are made: `EVNH`."""
 _TABLES = "SELECT relname FROM pg_class WHERE relnamespace=to_regnamespace($1) AND relkind='r'"
+_KEEPALIVE = {
+    "tcp_keepalives_idle": "20",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "4",
+}
+"""Within a minute the server notices that a machine is gone, and frees the runs that it held."""
 _DURABLE = (
     "SELECT set_config('synchronous_commit', 'on', false)"
     " WHERE current_setting('synchronous_commit')='off'"
@@ -65,6 +71,7 @@ class Server:
         """One more connection; raises whatever the driver does."""
         schema = self.address.schema
         settings = {"search_path": f'"{schema}"', "jit": "off", "application_name": self._name}
+        settings |= _KEEPALIVE
         connection = await asyncpg.connect(
             self.address.dsn,
             timeout=CONNECT_SECONDS,
