@@ -22,10 +22,12 @@ Style = Literal["full", "compact"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of the conversation with a judge."""
+    """One turn of the conversation with a judge. So many characters at its beginning are `fixed`:
+    the suite's own, alike for all its units, and worth a provider's cache."""
 
     role: Role
     content: str
+    fixed: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +87,13 @@ class Question:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens of one call as the provider counted them; None where it did not say, or where what it
-    said cannot be true: that stands in `claimed`."""
+    said cannot be true: that stands in `claimed`. Of the input, some were read from the provider's
+    cache, and some stored in it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int = 0
+    stored_tokens: int = 0
     claimed: str = ""
 
 

@@ -126,6 +126,33 @@ BATCH_ROWS = 512
 # What the database of an import may hold in memory.
 SPOOL_KILOBYTES = 64 * 1024
 
+# A batch of questions, whatever its provider would take: requests, and bytes of their bodies, which
+# are held in memory while it is made.
+BATCH_REQUESTS = 20_000
+BATCH_BYTES = 64 * 1024 * 1024
+# Answers with log-probabilities are a hundred times as long.
+BATCH_SCORED_REQUESTS = 500
+# The answers of a batch, read as a whole, and the values in them.
+BATCH_ANSWER_BYTES = 1024 * 1024 * 1024
+BATCH_ELEMENTS = 50_000_000
+# What is left of a run below this is asked live: a batch may take a day.
+BATCH_THEN_LIVE = 50
+# Up- and downloads take longer than a question, in seconds.
+BATCH_SECONDS = 600.0
+# How often a batch is looked at, in seconds: soon at first, then ever more seldom.
+BATCH_LOOK_FIRST = 1.0
+BATCH_LOOK_MOST = 60.0
+# Pages of a list of batches that are searched for one, a hundred on each.
+BATCH_PAGES = 10
+# How often a batch is looked for whose creation was not answered, and how long before it may have
+# been made by a clock that goes otherwise, in seconds.
+BATCH_SEARCHES = 3
+BATCH_CLOCK_SECONDS = 300.0
+# A question that so many batches left unanswered is asked live.
+BATCH_TRIES = 2
+# Batches in a row that were refused as too much, each of half the size: then it is enough.
+BATCH_REFUSALS = 8
+
 # An embedded judge that says nothing for so long hangs, in seconds; loading may take a minute.
 EMBEDDED_ANSWER_SECONDS = 300.0
 EMBEDDED_LOAD_SECONDS = 180.0

@@ -7,18 +7,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
 from evenhand import jsontext
 from evenhand.cli.common import (
     force_option,
+    notice,
     only_option,
     recorded,
     run_argument,
+    store_at,
     store_option,
     tell_selection,
+    wait,
     where_option,
 )
 from evenhand.data.files import is_csv, is_table, is_text, is_workbook
@@ -26,15 +29,62 @@ from evenhand.data.sheet import CELL_MOST, write_sheet
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
 from evenhand.files.outputs import check_output
+from evenhand.judges.environment import environment
 from evenhand.kinds.kind import Voting
-from evenhand.ledger.ports import Archive
+from evenhand.ledger.ports import Archive, Store
+from evenhand.report.terminal.tables import counted
 from evenhand.results.only import Selector, selector
 from evenhand.results.pairs import fronts_of, verdict_lines
 from evenhand.results.people import people_sheet
 from evenhand.results.questions import topic_questions
 from evenhand.results.rows import contract_objects, full_rows, namesakes, with_pass_columns
-from evenhand.runs.recorded import Recorded
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import open_store
 from evenhand.unseen import visible_json
+
+if TYPE_CHECKING:
+    from evenhand.runs.plan import Plan
+
+
+def _write_wave(name: str, path: Path, url: str | None) -> None:
+    """Write the questions of a run that are open; of a suite, whose run is then begun."""
+    from evenhand.runs.batch_files import begin_run, write_wave
+    from evenhand.suite import FILE
+
+    suite = Path(name)
+    is_suite = suite.suffix == ".toml" or (suite / FILE).exists()
+    store = store_at(url, must_exist=not is_suite) if url or not is_suite else _suite_store(suite)
+    try:
+        run = wait(begin_run(_plan(suite), store)) if is_suite else name
+        run_record = find_run(store.archive, run)
+        with path.open("wb") as file:
+            number = wait(write_wave(run_record, store.archive, file.write))
+    finally:
+        store.close()
+    if not number:
+        path.unlink()
+        notice(f"run {run_record.id}: no question is open; nothing was written")
+        return
+    notice(
+        f"run {run_record.id}: {counted(number, 'question')} in {path}. When they are answered:"
+        f" evenhand import --batch-file ANSWERS --for {run_record.id}"
+    )
+
+
+def _plan(suite: Path) -> Plan:
+    from evenhand.runs.prepare import prepare
+    from evenhand.suite import load_suite
+
+    environ = environment(suite if suite.is_dir() else suite.parent)
+    return prepare(load_suite(suite, environ), environ, notice)
+
+
+def _suite_store(suite: Path) -> Store:
+    from evenhand.suite import load_suite
+
+    folder = suite if suite.is_dir() else suite.parent
+    return open_store(load_suite(suite, environment(folder)).store_url, folder)
+
 
 IN_MEMORY = 8 * 1024 * 1024
 """Bytes that wait to be printed before they are written to a file."""
@@ -45,7 +95,6 @@ IN_MEMORY = 8 * 1024 * 1024
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="FILE",
     help=".jsonl .json .csv .parquet .xlsx, pairs also .txt; - for stdout.",
 )
@@ -56,6 +105,13 @@ IN_MEMORY = 8 * 1024 * 1024
     " .csv so that Excel opens it rightly.",
 )
 @click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
+@click.option(
+    "--batch-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the questions that are open, in OpenAI's batch form, for vllm run-batch and others."
+    " RUN may be a suite: its run is begun.",
+)
 @click.option("--fronts", is_flag=True, help="Pairs: a row a topic with its front and pareto set.")
 @click.option("--with-unit", is_flag=True, help="The id of the unit before each contract object.")
 @only_option
@@ -64,9 +120,10 @@ IN_MEMORY = 8 * 1024 * 1024
 @store_option
 def export_command(
     run: str,
-    output: str,
+    output: str | None,
     people: bool,
     full: bool,
+    batch_file: Path | None,
     fronts: bool,
     with_unit: bool,
     only: str | None,
@@ -84,7 +141,17 @@ def export_command(
     evenhand export latest -o verdicts.xlsx
     evenhand export latest --people -o verdicts.csv
     evenhand export latest --full -o everything.jsonl
+    evenhand export evenhand.toml --batch-file wave1.jsonl
     """
+    if (output is None) == (batch_file is None):
+        raise click.UsageError("say either -o FILE or --batch-file FILE")
+    if batch_file is not None:
+        if people or full or fronts or with_unit or only or where:
+            raise click.UsageError("--batch-file goes with RUN, --force and --store alone")
+        check_output(batch_file, force=force)
+        _write_wave(run, batch_file, store)
+        return
+    assert output is not None
     people = people or is_workbook(Path(output))
     if people + full + fronts + with_unit > 1:
         raise click.UsageError(

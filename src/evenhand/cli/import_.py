@@ -36,9 +36,7 @@ NAMES_SHOWN = 12
 
 
 @click.command("import")
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
-)
+@click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
     type=click.Choice(list(LAYOUTS)),
@@ -49,6 +47,12 @@ NAMES_SHOWN = 12
     "labelled",
     metavar="RUN",
     help="Labels that people gave to pairs of RUN: pair_id, annotator, winner (1, 2, tie).",
+)
+@click.option(
+    "--batch-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="With --for RUN: answers to the questions that export --batch-file wrote.",
 )
 @click.option(
     "--map",
@@ -104,6 +108,7 @@ def import_command(
     files: tuple[Path, ...],
     kind: str | None,
     labelled: str | None,
+    batch_file: Path | None,
     moves: tuple[str, ...],
     values: tuple[str, ...],
     missing: tuple[str, ...],
@@ -125,7 +130,15 @@ def import_command(
     evenhand import votes.csv --kind votes
     evenhand import labels.csv --for latest      people's labels; then:
     evenhand agreement SUITE --against labels    can the judge be trusted?
+    evenhand import --batch-file answers.jsonl --for latest
     """
+    if batch_file is not None:
+        if files or kind or labelled is None:
+            raise click.UsageError("--batch-file FILE goes with --for RUN, and with no other file")
+        _take_answers(labelled, batch_file, store, as_json=as_json)
+        return
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
     if (kind is None) == (labelled is None):
         raise click.UsageError("say either --kind or --for RUN")
     if labelled and key:
@@ -157,6 +170,36 @@ def import_command(
         print_json(imported.json())
     else:
         _print(imported, store, options.known)
+
+
+def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> None:
+    """Take in the answers of a file, and say how many questions are left."""
+    from evenhand.runs.batch_files import take_answers
+
+    store = store_at(url)
+    try:
+        run = find_run(store.archive, name)
+        result = wait(take_answers(run, store, path))
+    finally:
+        store.close()
+    if result.failed:
+        notice(f"{counted(result.failed, 'line')} hold no reply, for instance: {result.complaint}")
+    if result.doubled:
+        notice(f"{counted(result.doubled, 'line')} came twice: the first counts")
+    if result.unknown:
+        notice(f"{counted(result.unknown, 'line')} of no question that is open in run {run.id}")
+    if as_json:
+        print_json({"run": run.id, **result.json()})
+        return
+    click.echo(f"run {run.id}: {counted(result.answered, 'answer')} taken in")
+    flag = store_flag(url, Path()) if url else ""
+    if result.questions:
+        click.echo(
+            f"{counted(result.questions, 'question')} left: evenhand export {run.id}"
+            f" --batch-file NEXT.jsonl{flag}"
+        )
+    else:
+        click.echo(f"no question is left: evenhand show {run.id}{flag}")
 
 
 def _warn(imported: Imported, known: KnownPairs | None) -> None:

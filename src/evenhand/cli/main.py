@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Judge what is open of a suite; run again to continue."),
     "check": ("check", "Hold replies made elsewhere to the contract."),
     "settle": ("settle", "Recompute a run's judgments from its stored replies."),
+    "batches": ("batches", "List the batches that are under way; cancel one."),
     "runs": ("show", "List the runs in the store."),
     "show": ("show", "Show a run, or one unit of it with prompts and replies."),
     "export": ("export", "Write a run's results to a file."),

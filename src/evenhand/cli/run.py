@@ -18,6 +18,7 @@ from evenhand.errors import StoppedEarly, StoreMissing, UsageError, quoted
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Changes, Store
+from evenhand.limits import BATCH_THEN_LIVE
 from evenhand.report.terminal.tables import counted, money, safe
 from evenhand.runs.forecast import forecast
 from evenhand.runs.judge import Options, Summary, judge_run
@@ -51,6 +52,13 @@ ANSWER_AT_ONCE = 20_000
     help="Judge in random order and stop when [compare] is decided; or judge all, whatever [stop]"
     " says.",
 )
+@click.option("--batch", is_flag=True, help="Ask by the batch: half the price, up to a day.")
+@click.option(
+    "--batch-then-live",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Ask live what is left below N questions. Default: 50; 0: never.",
+)
 @json_option
 def run_command(
     suite: Path,
@@ -62,6 +70,8 @@ def run_command(
     trusted: Sequence[str],
     retry_failures: bool,
     until_decided: bool | None,
+    batch: bool,
+    batch_then_live: int | None,
     as_json: bool,
 ) -> int:
     """Judge what is open of SUITE (a file, or a folder with evenhand.toml).
@@ -75,7 +85,10 @@ def run_command(
     evenhand run --judge embedded       with the local model
     evenhand run --limit 20 --json      the first 20 units, result as JSON
     evenhand run --until-decided        no more units than the comparison takes
+    evenhand run --batch                at half the price, when there is time
     """
+    if batch_then_live is not None and not batch:
+        raise click.UsageError("--batch-then-live goes with --batch")
     folder = suite if suite.is_dir() else suite.parent
     environ = environment(folder)
     overrides: dict[str, Any] = {"store": {"url": store}} if store else {}
@@ -86,11 +99,17 @@ def run_command(
     loaded = load_suite(suite, environ, overrides, allow_outside=allow_outside)
     plan = prepare(loaded, environ, notice, trust=users_trust(trusted))
     url, place = plan.suite.store_url, Path() if store else folder
+    if batch:
+        from evenhand.runs.batch import at_batch_prices, require_batches
+
+        require_batches(plan)
+        plan = at_batch_prices(plan) if dry_run else plan
     if dry_run:
         return _dry(plan, url, place, limit, retry_failures, as_json)
     opened = open_store(url, place)
     try:
-        summary = _judge(plan, opened, limit, retry_failures)
+        left = BATCH_THEN_LIVE if batch_then_live is None else batch_then_live
+        summary = _judge(plan, opened, limit, retry_failures, left if batch else None)
         _print(summary, plan, opened.archive, _way(url, place), as_json)
     finally:
         opened.close()
@@ -109,13 +128,22 @@ def judge_overrides(
     return [specs.get(model, {"model": model}) for model in judges]
 
 
-def _judge(plan: Plan, store: Store, limit: int | None, retry_failures: bool) -> Summary:
+def _judge(
+    plan: Plan, store: Store, limit: int | None, retry_failures: bool, then_live: int | None
+) -> Summary:
+    """Judge; by the batch, where it is said how many questions are then asked live."""
     watcher = Watcher(resume_advice(plan.suite.file.store.url))
+    batch = None
+    if then_live is not None:
+        from evenhand.runs.batch import BatchOptions
+
+        batch = BatchOptions(then_live=then_live, tell=watcher.tell)
     options = Options(
         limit=limit,
         retry_failures=retry_failures,
         watch=watcher.watch,
         notice=watcher.notice,
+        batch=batch,
         tell_changes=lambda changes, differences: notice(
             changes_line(changes, differences, plan.name)
         ),
@@ -126,6 +154,14 @@ def _judge(plan: Plan, store: Store, limit: int | None, retry_failures: bool) ->
 def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
     if summary.stopped:
         click.echo(f"evenhand: {summary.stopped}", err=True)
+        if summary.open_batches:
+            number = len(summary.open_batches)
+            batches = "1 batch of this run goes" if number == 1 else f"{number} batches of it go"
+            click.echo(
+                f"  {batches} on at the provider; the same command takes in the answers, and"
+                f" evenhand batches{flag} lists what is under way.",
+                err=True,
+            )
         return summary.stopped.exit_code
     if summary.is_barren:
         return _nothing_judged(summary, flag)

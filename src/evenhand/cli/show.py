@@ -69,6 +69,16 @@ def runs_command(store: str | None, as_json: bool) -> None:
         started = row["started"][5:16].replace("T", " ")
         listing.add_row(row["run"], safe(row["name"]), *counted, cost, started)
     console().print(listing)
+    for row in rows:
+        if row["batches"]:
+            console().print(f"run {row['run']}: {_batches(row['batches'])}: evenhand batches")
+
+
+def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
+    """How many batches are under way, and how many questions wait in them."""
+    waiting = sum(batch["open"] for batch in batches)
+    number = f"{len(batches):,} batch{'' if len(batches) == 1 else 'es'}"
+    return f"{number} under way, {counted(waiting, 'question')} without an answer"
 
 
 def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
@@ -149,6 +159,8 @@ def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]
         f" + {counted(failed, 'failure')}"
         f" + {about['pending']:,} pending{left_out}",
     )
+    if about["batches"]:
+        yield "batches", _batches(about["batches"])
 
 
 def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:

@@ -44,6 +44,10 @@ class Watcher:
             times = "" if count == 1 else f" ({count} times)"
             self._write(f"{quoted(message)[1:-1]}{times}; trying again", end="\n")
 
+    def tell(self, message: str) -> None:
+        """A line about what has happened."""
+        self._write(quoted(message)[1:-1], end="\n")
+
     @property
     def watch(self) -> Watch:
         return self._watched

@@ -76,16 +76,16 @@ def budgeted(
         reply = await inner(attempt)
         if price is None:
             tally.unpriced += 1
-            attempt.most = _bound(reply.usage, attempt.prompt_tokens, max_tokens)
+            attempt.most = most_tokens(reply.usage, attempt.prompt_tokens, max_tokens)
         else:
             cost = price.cost(reply.usage)
             # Without a count from the provider, it is the most that it can have been.
             attempt.cost = most if cost is None else cost
             tally.cost += attempt.cost
         if budget.cap is not None:
-            excess = _excess(reply.usage, attempt.prompt_tokens, max_tokens)
+            excess = excess_of(reply.usage, attempt.prompt_tokens, max_tokens)
             if excess or (attempt.cost or 0) > most:
-                stop.throw(_beyond(excess, attempt.cost or 0, most))
+                stop.throw(beyond(excess, attempt.cost or 0, most))
         return reply
 
     async def note_loss(attempt: Attempt, most: int, error: BaseException | None) -> None:
@@ -108,7 +108,7 @@ def budgeted(
     return pay
 
 
-def _excess(usage: Usage, prompt_tokens: int, max_tokens: int) -> str:
+def excess_of(usage: Usage, prompt_tokens: int, max_tokens: int) -> str:
     """What was counted beyond all that a call was allowed, in words; empty if nothing was. A few
     tokens more are how a provider counts, and the money for them is part of the prompt's bound."""
     written, read = usage.output_tokens or 0, usage.input_tokens or 0
@@ -119,7 +119,7 @@ def _excess(usage: Usage, prompt_tokens: int, max_tokens: int) -> str:
     return ""
 
 
-def _beyond(excess: str, cost: int, most: int) -> StoppedEarly:
+def beyond(excess: str, cost: int, most: int) -> StoppedEarly:
     """Why no further call is sent once one was billed beyond what was held for it."""
     counted = f"counted {excess}" if excess else "counted more than was allowed"
     return StoppedEarly(
@@ -130,7 +130,7 @@ def _beyond(excess: str, cost: int, most: int) -> StoppedEarly:
     )
 
 
-def _bound(usage: Usage, prompt_tokens: int, max_tokens: int) -> Usage:
+def most_tokens(usage: Usage, prompt_tokens: int, max_tokens: int) -> Usage:
     """The most tokens of a reply whose usage is not fully known; nothing of one whose is."""
     if usage.input_tokens is not None and usage.output_tokens is not None:
         return Usage()

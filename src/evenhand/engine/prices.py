@@ -18,11 +18,13 @@ LONG_PROMPT = 128_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Picodollars a token; `long_*` where the prompt is long."""
+    """Picodollars a token; `long_*` where the prompt is long, `cached` and `stored` for what is
+    read from the provider's cache and written to it."""
 
     input: int
     output: int
     cached: int
+    stored: int
     long_input: int
     long_output: int
 
@@ -32,22 +34,41 @@ class Price:
             return None
         if usage.input_tokens >= LONG_PROMPT:
             return self.bound(usage.input_tokens, usage.output_tokens)
-        fresh = usage.input_tokens - usage.cached_tokens
+        fresh = usage.input_tokens - usage.cached_tokens - usage.stored_tokens
         return (
             fresh * self.input
             + usage.cached_tokens * self.cached
+            + usage.stored_tokens * self.stored
             + usage.output_tokens * self.output
         )
 
     def bound(self, input_tokens: int, output_tokens: int) -> int:
         """The most that so many tokens can cost."""
         long = input_tokens >= LONG_PROMPT
-        return input_tokens * (self.long_input if long else self.input) + output_tokens * (
-            self.long_output if long else self.output
+        read = self.long_input if long else self.input
+        # All of the prompt may be stored in the cache, which can cost more than to read it.
+        stored = max(0, self.stored - self.input)
+        written = self.long_output if long else self.output
+        return input_tokens * (read + stored) + output_tokens * written
+
+    def times(self, share: Decimal) -> Price:
+        """The price of which each token costs this share."""
+        return Price(
+            input=_share(self.input, share),
+            output=_share(self.output, share),
+            cached=_share(self.cached, share),
+            stored=_share(self.stored, share),
+            long_input=_share(self.long_input, share),
+            long_output=_share(self.long_output, share),
         )
 
 
-FREE = Price(input=0, output=0, cached=0, long_input=0, long_output=0)
+def _share(pico: int, share: Decimal) -> int:
+    """A share of picodollars, rounded up."""
+    return int((pico * share).to_integral_value(ROUND_CEILING))
+
+
+FREE = Price(input=0, output=0, cached=0, stored=0, long_input=0, long_output=0)
 
 
 def token_bound(question: Question) -> int:
@@ -87,19 +108,32 @@ def _guess(text: str) -> int:
     return int(sum(number / _CHARS_PER_TOKEN[script] for script, number in counts.items()))
 
 
-def given_price(input_mtok: Decimal, output_mtok: Decimal) -> Price:
-    """The price of a suite: dollars a million tokens."""
+def given_price(input_mtok: Decimal, output_mtok: Decimal, storing: Decimal = Decimal(1)) -> Price:
+    """The price of a suite: dollars a million tokens. `storing` is how many times the price of the
+    input a token costs that the provider's cache takes in."""
     read, written = _pico(input_mtok), _pico(output_mtok)
-    return Price(input=read, output=written, cached=read, long_input=read, long_output=written)
+    return Price(
+        input=read,
+        output=written,
+        cached=read,
+        stored=_pico(input_mtok * storing),
+        long_input=read,
+        long_output=written,
+    )
 
 
 def listed_price(provider: str, model: str) -> Price | None:
     """The price in the kept table; None where the model is not listed."""
     import genai_prices
 
-    def dollars(input_tokens: int = 0, output_tokens: int = 0, cached: int = 0) -> Decimal:
+    def dollars(
+        input_tokens: int = 0, output_tokens: int = 0, cached: int = 0, stored: int = 0
+    ) -> Decimal:
         usage = genai_prices.Usage(
-            input_tokens=input_tokens, output_tokens=output_tokens, cache_read_tokens=cached
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_read_tokens=cached,
+            cache_write_tokens=stored,
         )
         return genai_prices.calc_price(usage, model_ref=model, provider_id=provider).total_price
 
@@ -109,6 +143,7 @@ def listed_price(provider: str, model: str) -> Price | None:
             input=_pico(dollars(some) * 1000),
             output=_pico(dollars(0, some) * 1000),
             cached=_pico(dollars(some, 0, some) * 1000),
+            stored=_pico(dollars(some, 0, 0, some) * 1000),
             long_input=_pico(dollars(many)),
             long_output=_pico(dollars(many, many) - dollars(many)),
         )

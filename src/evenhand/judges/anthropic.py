@@ -43,9 +43,15 @@ class AnthropicJudge(RemoteJudge):
         return base / "messages"
 
     def _turns(self, messages: Sequence[Message]) -> bytes:
-        system = "\n\n".join(m.content for m in messages if m.role == "system")
-        turns = [{"role": m.role, "content": m.content} for m in messages if m.role != "system"]
-        instructions = {"system": system} if system else {}
+        marked = _last_fixed(messages)
+        contents = [_content(m, is_marked=m is marked) for m in messages]
+        system = [c for m, c in zip(messages, contents, strict=True) if m.role == "system"]
+        turns = [
+            {"role": m.role, "content": content}
+            for m, content in zip(messages, contents, strict=True)
+            if m.role != "system"
+        ]
+        instructions = {"system": _joined(system)} if system else {}
         return encoded({**instructions, "messages": turns})[:-1]
 
     def _settings(
@@ -66,6 +72,45 @@ class AnthropicJudge(RemoteJudge):
         )
 
 
+Content = str | list[dict[str, Any]]
+"""What a turn says: a text, or parts of one, of which the first is marked."""
+
+
+def _last_fixed(messages: Sequence[Message]) -> Message | None:
+    """The message in which the unchanging part of a conversation ends; None where nothing is alike
+    for all units."""
+    last: Message | None = None
+    for message in messages:
+        if message.content[: message.fixed].strip():
+            last = message
+        if message.fixed < len(message.content):
+            break
+    return last
+
+
+def _content(message: Message, *, is_marked: bool) -> Content:
+    """The text of a turn, cut where the provider's cache is to end."""
+    if not is_marked:
+        return message.content
+    beginning, rest = message.content[: message.fixed], message.content[message.fixed :]
+    mark = {"type": "text", "text": beginning, "cache_control": {"type": "ephemeral"}}
+    if not rest:
+        return [mark]
+    # A part of white space alone is refused.
+    return [mark, {"type": "text", "text": rest}] if rest.strip() else message.content
+
+
+def _joined(contents: Sequence[Content]) -> Content:
+    """The instructions: in parts, where one of them is."""
+    texts = [content for content in contents if isinstance(content, str)]
+    if len(texts) == len(contents):
+        return "\n\n".join(texts)
+    parts: list[dict[str, Any]] = []
+    for content in contents:
+        parts += [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return parts
+
+
 def _usage(counts: Any) -> Usage:
     """`input_tokens` leaves out what was read from a cache or written to one."""
     if not is_object(counts):
@@ -75,4 +120,4 @@ def _usage(counts: Any) -> Usage:
         for name in ("read", "creation")
     )
     read = [counts.get("input_tokens"), cached, stored]
-    return usage_of(read, [counts.get("output_tokens")], cached)
+    return usage_of(read, [counts.get("output_tokens")], cached, stored)

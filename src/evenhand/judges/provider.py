@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenhand.batch import BatchEndpoint
 from evenhand.errors import UsageError
 from evenhand.exchange import Judge
 
 if TYPE_CHECKING:
+    from evenhand.judges.batch.client import BatchClient
     from evenhand.judges.trust import Trust
 
 
@@ -57,6 +60,16 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """That a provider answers by the batch: how, and for what share of its price."""
+
+    opener: Callable[[BatchClient], BatchEndpoint]
+    """Makes the endpoint; imports its module only then."""
+    share: Decimal = Decimal("0.5")
+    """What a token costs in a batch at the provider's own address, of its price elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """The traits of one provider."""
 
@@ -71,6 +84,11 @@ class Provider:
     """The settings of the environment that may hold its key."""
     service: Service = Service()
     is_billed: bool = True
+    is_chat: bool = False
+    """Whether it speaks chat completions, the protocol of OpenAI's batch files."""
+    storing: Decimal = Decimal(1)
+    """How many times the price of the input a token costs that its cache takes in."""
+    batching: Batching | None = None
     has_probabilities: bool = True
     """Whether it can tell log-probabilities."""
     needs_model: bool = True
@@ -95,6 +113,12 @@ class Provider:
     @property
     def is_installed(self) -> bool:
         return not self.package or find_spec(self.package) is not None
+
+    def batch_share(self, address: str) -> Decimal:
+        """What share of the price a token costs in a batch at this address. What others ask for it
+        who speak the same protocol is not known: all of it."""
+        is_own = address == self.url or not self.url
+        return self.batching.share if self.batching and is_own else Decimal(1)
 
     def is_file(self, model: str) -> bool:
         """Whether a model is named by its file."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
 
+from evenhand.batch import BatchEndpoint
 from evenhand.exchange import Judge
 from evenhand.judges.ollama import ollama_url
-from evenhand.judges.provider import JudgeOptions, Provider, Service
+from evenhand.judges.provider import Batching, JudgeOptions, Provider, Service
+
+if TYPE_CHECKING:
+    from evenhand.judges.batch.client import BatchClient
 
 
 def _chat(provider: Provider, options: JudgeOptions, model: str) -> Judge:
@@ -60,6 +65,36 @@ def _python(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     )
 
 
+def _openai_batches(client: BatchClient) -> BatchEndpoint:
+    from evenhand.judges.batch.openai import OpenAIBatches
+
+    return OpenAIBatches(client)
+
+
+def _azure_batches(client: BatchClient) -> BatchEndpoint:
+    from evenhand.judges.batch.openai import azure_batches
+
+    return azure_batches(client)
+
+
+def _anthropic_batches(client: BatchClient) -> BatchEndpoint:
+    from evenhand.judges.batch.anthropic import AnthropicBatches
+
+    return AnthropicBatches(client)
+
+
+def _google_batches(client: BatchClient) -> BatchEndpoint:
+    from evenhand.judges.batch.google import GoogleBatches
+
+    return GoogleBatches(client)
+
+
+def _openrouter_batches(client: BatchClient) -> BatchEndpoint:
+    from evenhand.judges.batch.openrouter import OpenRouterBatches
+
+    return OpenRouterBatches(client)
+
+
 _RECORDS = (
     Provider(
         name="embedded",
@@ -73,9 +108,11 @@ _RECORDS = (
     Provider(
         name="openai",
         opener=_chat,
+        is_chat=True,
         url="https://api.openai.com/v1",
         url_names=("OPENAI_BASE_URL",),
         key_names=("OPENAI_API_KEY",),
+        batching=Batching(opener=_openai_batches),
         first_model="gpt-4.1-mini",
         model_starts=("gpt-", "chatgpt-", "o1", "o3", "o4"),
     ),
@@ -85,6 +122,7 @@ _RECORDS = (
         url="https://api.anthropic.com/v1",
         url_names=("ANTHROPIC_BASE_URL",),
         key_names=("ANTHROPIC_API_KEY",),
+        batching=Batching(opener=_anthropic_batches),
         first_model="claude-haiku-4-5",
         model_starts=("claude",),
         service=Service(
@@ -93,6 +131,7 @@ _RECORDS = (
             headers={"anthropic-version": "2023-06-01"},
             path="/v1",
         ),
+        storing=Decimal("1.25"),
         has_probabilities=False,
     ),
     Provider(
@@ -101,6 +140,7 @@ _RECORDS = (
         url="https://generativelanguage.googleapis.com/v1beta",
         url_names=("GEMINI_BASE_URL", "GOOGLE_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
         key_names=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        batching=Batching(opener=_google_batches),
         first_model="gemini-2.5-flash",
         model_starts=("gemini", "gemma"),
         service=Service(
@@ -113,14 +153,17 @@ _RECORDS = (
     Provider(
         name="openrouter",
         opener=_chat,
+        is_chat=True,
         url="https://openrouter.ai/api/v1",
         url_names=("OPENROUTER_BASE_URL",),
         key_names=("OPENROUTER_API_KEY",),
+        batching=Batching(opener=_openrouter_batches),
         first_model="openai/gpt-4.1-mini",
     ),
     Provider(
         name="ollama",
         opener=_chat,
+        is_chat=True,
         url="http://127.0.0.1:11434/v1",
         url_names=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         key_names=("OLLAMA_API_KEY",),
@@ -130,8 +173,10 @@ _RECORDS = (
     Provider(
         name="azure",
         opener=_chat,
+        is_chat=True,
         url_names=("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
         key_names=("AZURE_OPENAI_API_KEY",),
+        batching=Batching(opener=_azure_batches),
         service=Service(
             key_header="api-key",
             key_prefix="",

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 from msgspec import MsgspecError
@@ -20,6 +20,7 @@ from msgspec.json import decode
 from yarl import URL
 
 from evenhand import limits
+from evenhand.batch import BatchAnswer, BatchEndpoint, BatchRequest, ReadAnswer
 from evenhand.errors import AskAgain, CallError, CallLost, KeyMissing, ProviderRefused
 from evenhand.exchange import Finish, Message, Question, Reply, Schema, Style, Usage
 from evenhand.jsontext import canonical, compact, parse
@@ -102,16 +103,24 @@ class RemoteJudge(ABC):
         keyless = secret is None and provider.needs_key and str(url) == provider.url
         self.lacks: ProviderRefused | None = self._no_key() if keyless else None
         service, scored = provider.service, options.probabilities
-        self._client = HttpClient(
-            self._endpoint(url),
+        connect = partial(
+            HttpClient,
             secret=secret,
             environment=environment,
-            seconds=options.attempt_seconds,
             key_header=service.key_header,
             key_prefix=service.key_prefix,
             headers=service.headers,
+        )
+        self._client = connect(
+            self._endpoint(url),
+            seconds=options.attempt_seconds,
             most_bytes=SCORED_BODY_BYTES if scored else limits.BODY_BYTES,
         )
+        self._provider, self._address = provider, url
+        self._batch_http = connect(
+            url, seconds=limits.BATCH_SECONDS, most_bytes=limits.BATCH_ANSWER_BYTES
+        )
+        self._batches: BatchEndpoint | None = None
         self._dialect = replace(dialect, logprobs=MOST_LOGPROBS) if scored else dialect
         self._proven = False
         # Questions share their schema and their round.
@@ -142,7 +151,13 @@ class RemoteJudge(ABC):
         dialect = self._dialect
         tail = self._tail(question.schema, dialect, question.round, question.repeat)
         answered = await self._client.post(self._body(question, tail))
-        outcome = self._read(answered, tail, question.schema)
+        return self._concluded(answered, tail, question.schema, dialect)
+
+    def _concluded(
+        self, answered: Answered, tail: Tail, schema: Schema | None, dialect: Dialect
+    ) -> Reply:
+        """The reply in an answer to a request in this dialect, or what it amounts to raised."""
+        outcome = self._read(answered, tail, schema)
         if isinstance(outcome, Reply):
             self._proven = True
             return outcome
@@ -152,12 +167,40 @@ class RemoteJudge(ABC):
         self._dialect = self._dialect.joined(narrower)
         raise AskAgain
 
+    @property
+    def batches(self) -> BatchEndpoint | None:
+        """The provider's batch endpoint, where it has one."""
+        if self._batches is None and self._provider.batching is not None:
+            from evenhand.judges.batch.client import BatchClient
+
+            client = BatchClient(self._batch_http, self._address, self._recipient)
+            self._batches = self._provider.batching.opener(client)
+        return self._batches
+
+    def batch_request(self, ident: str, question: Question) -> BatchRequest:
+        """A question as a line of a batch."""
+        tail = self._tail(question.schema, self._dialect, question.round, question.repeat)
+        return BatchRequest(ident, self._body(question, tail), tail.sampling)
+
+    def batch_reader(self) -> ReadAnswer:
+        """What reads the answers of one batch, all of whose requests were of one dialect."""
+        dialect = self._dialect
+
+        def read(
+            answer: BatchAnswer, schema: Schema | None, sampling: Mapping[str, float]
+        ) -> Reply:
+            answered = Answered(answer.status, {}, answer.body)
+            return self._concluded(answered, Tail(b"", sampling), schema, dialect)
+
+        return read
+
     def load(self) -> None:  # noqa: B027 - no judge at an endpoint has code of the user's
         """Nothing to bring in."""
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+        await self._batch_http.close()
 
     def _no_key(self) -> KeyMissing:
         return KeyMissing(

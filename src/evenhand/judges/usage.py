@@ -15,17 +15,24 @@ from evenhand.limits import TOKENS_MOST
 DIGITS_TOLD = 24
 
 
-def usage_of(read: Sequence[Any], written: Sequence[Any], cached: Any = None) -> Usage:
+def usage_of(
+    read: Sequence[Any], written: Sequence[Any], cached: Any = None, stored: Any = None
+) -> Usage:
     """The usage of a reply, from the decoded counts that make up its input and its output, and the
-    part of the input that was cached. A count that is missing leaves its sum unknown. Where one
-    cannot be true none of them is believed."""
-    if all(map(_is_possible, (*read, *written, cached))):
-        input_tokens, output_tokens, cached = _sum(read), _sum(written), cached or 0
-        if cached <= (input_tokens or 0):
+    parts of the input that were read from a cache and stored in one. A count that is missing leaves
+    its sum unknown. Where one cannot be true none of them is believed."""
+    if all(map(_is_possible, (*read, *written, cached, stored))):
+        input_tokens, output_tokens = _sum(read), _sum(written)
+        cached, stored = cached or 0, stored or 0
+        if cached + stored <= (input_tokens or 0):
             return Usage(
-                input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached
+                input_tokens=input_tokens,
+                output_tokens=output_tokens,
+                cached_tokens=cached,
+                stored_tokens=stored,
             )
-    return Usage(claimed=_told({"input": read, "output": written, "cached": [cached]}))
+    claims = {"input": read, "output": written, "cached": [cached], "stored": [stored]}
+    return Usage(claimed=_told(claims))
 
 
 def _is_possible(count: Any) -> bool:

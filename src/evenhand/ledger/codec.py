@@ -16,7 +16,8 @@ from evenhand.storedtext import StoredText, stored_object
 
 CALL_COLUMNS = (
     "key, run, judge, reply, finish, model, odds, sampling,"
-    " input_tokens, output_tokens, cached_tokens, cost, input_most, output_most, claimed"
+    " input_tokens, output_tokens, cached_tokens, cost, input_most, output_most, claimed,"
+    " stored_tokens"
 )
 
 _Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -41,6 +42,7 @@ class CallRow(NamedTuple):
     input_most: _Number | None
     output_most: _Number | None
     claimed: str | None
+    stored_tokens: _Number | None
     digest: str
     at: str
 
@@ -53,8 +55,16 @@ def call_row(call: Call, at: str) -> CallRow:
         *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds, sampling),
         *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
         *(most.input_tokens, most.output_tokens, usage.claimed or None),
+        usage.stored_tokens or None,
     )
-    return CallRow(*columns, row_digest(*columns, at), at)
+    return CallRow(*columns, _call_digest(columns, at), at)
+
+
+def _call_digest(columns: Sequence[Any], at: str) -> str:
+    """The digest of a call; that of one without stored tokens is as it was before they were
+    counted."""
+    *others, stored = columns
+    return row_digest(*others, *([] if stored is None else [stored]), at)
 
 
 def is_altered(columns: Sequence[Any], stored: object, at: str) -> bool:
@@ -63,14 +73,14 @@ def is_altered(columns: Sequence[Any], stored: object, at: str) -> bool:
     if not isinstance(stored, str) or not isinstance(columns[3], str):
         return True
     if stored.startswith(ROW_TAG):
-        return row_digest(*columns, at) != stored
+        return _call_digest(columns, at) != stored
     return digest(columns[3]) != stored
 
 
 def row_call(row: tuple[Any, ...]) -> Call:
     """The call of a row of CALL_COLUMNS."""
-    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row[:-3]
-    *bound, claimed = row[-3:]
+    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row[:-4]
+    *bound, claimed, stored = row[-4:]
     reply = Reply(
         text=text,
         finish=finish,
@@ -78,6 +88,7 @@ def row_call(row: tuple[Any, ...]) -> Call:
             input_tokens=tokens[0],
             output_tokens=tokens[1],
             cached_tokens=cached,
+            stored_tokens=stored or 0,
             claimed=claimed or "",
         ),
         model=model,

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import JudgmentText
 from evenhand.manifest import Manifest
+
+if TYPE_CHECKING:
+    from evenhand.ledger.batches import Batches, BatchRow
 
 
 class Call(NamedTuple):
@@ -127,7 +130,8 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class Spent:
     """What a run has cost: picodollars of known prices, open reservations, tokens; and the most
-    tokens that the calls without a price can have taken."""
+    tokens that the calls without a price can have taken. Of the input, some tokens were read from a
+    provider's cache, and some stored in it."""
 
     cost: int
     reserved: int
@@ -137,6 +141,18 @@ class Spent:
     output_tokens: int
     unpriced_input_tokens: int = 0
     unpriced_output_tokens: int = 0
+    cached_tokens: int = 0
+    stored_tokens: int = 0
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """The tokens, as `--json` prints them."""
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_tokens": self.cached_tokens,
+            "stored_tokens": self.stored_tokens,
+        }
 
 
 class Cursor(NamedTuple):
@@ -344,6 +360,10 @@ class Archive(Protocol):
 
     def spent(self, run: str) -> Spent: ...
 
+    def batches(self, run: str = "") -> list[BatchRow]:
+        """The batches of a run, or of all, the last first."""
+        ...
+
     def sendings(self, account: str) -> list[Sending]:
         """The requests to an account that are still noted, the oldest first."""
         ...
@@ -405,3 +425,5 @@ class Store:
     archive: Archive
     ledger: Callable[[], AbstractAsyncContextManager[Ledger]]
     close: Callable[[], None]
+    batches: Callable[[], AbstractAsyncContextManager[Batches]]
+    """What is noted of batches, opened likewise."""

@@ -18,6 +18,7 @@ from evenhand import jsontext
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
+from evenhand.ledger.batches import BatchRow
 from evenhand.ledger.ports import (
     Archive,
     Browsed,
@@ -52,12 +53,15 @@ class Standing(NamedTuple):
 
     counts: Counts
     spent: Spent
+    batches: Sequence[BatchRow] = ()
+    """Those that are under way."""
 
 
 def standing(store: Archive, recorded: Recorded) -> Standing:
     """Count the judgments of a run and what it paid."""
     run = recorded.row.id
-    return Standing(recorded.counts(store), store.spent(run))
+    batches = [batch for batch in store.batches(run) if batch.is_open]
+    return Standing(recorded.counts(store), store.spent(run), batches)
 
 
 def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
@@ -69,7 +73,7 @@ def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
         "kind": recorded.kind_name,
         "created": row.created,
         "started": row.started,
-        **_counted(*stands),
+        **_counted(stands),
         "judges": [judge.name for judge in recorded.judges],
         "protocol": manifest.protocol,
         "protocol_version": judging.protocol,
@@ -85,7 +89,8 @@ def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
     }
 
 
-def _counted(counts: Counts, spent: Spent) -> dict[str, Any]:
+def _counted(stands: Standing) -> dict[str, Any]:
+    counts, spent, batches = stands
     return {
         "planned": counts.planned,
         "verdicts": counts.verdicts,
@@ -95,13 +100,14 @@ def _counted(counts: Counts, spent: Spent) -> dict[str, Any]:
         "calls": spent.calls,
         "reasks": counts.reasks,
         "cost_usd": None if spent.unpriced else dollars(spent.cost),
-        "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
+        "usage": spent.usage,
+        "batches": [batch.json() for batch in batches],
     }
 
 
 def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, Any]:
     """How a run gets on: counts, calls a minute, and the time left at that rate."""
-    run, counted = recorded.row.id, _counted(*stands)
+    run, counted = recorded.row.id, _counted(stands)
     moments = store.recent_calls(run, RATE_CALLS)
     rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
     judging = store.is_claimed(run)
@@ -220,7 +226,12 @@ def _paid(call: LedgerCall | None) -> dict[str, Any]:
         "no": call.no,
         "at": call.at,
         "cost_usd": None if cost is None else dollars(cost),
-        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "stored_tokens": usage.stored_tokens,
+        },
         "paid_by": call.call.run,
     }
 

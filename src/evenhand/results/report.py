@@ -162,6 +162,7 @@ class _Of:
             calls=spent.calls,
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
+            cached_tokens=spent.cached_tokens,
             cost_usd=None if spent.unpriced else dollars(spent.cost),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.engine.ask import routed
@@ -64,7 +64,10 @@ class Exchange:
             "order": self.question.order,
             "reask": self.question.reask,
             "sampling": dict(self.reply.sampling),
-            "messages": [asdict(message) for message in self.question.messages],
+            "messages": [
+                {"role": message.role, "content": message.content}
+                for message in self.question.messages
+            ],
             "reply": self.reply.text,
             "finish": self.reply.finish,
             "model": self.reply.model,

@@ -14,7 +14,7 @@ from evenhand.engine.schedule import Everything, Schedule
 from evenhand.engine.settle import asking
 from evenhand.engine.stop import Stopped
 from evenhand.errors import ProviderRefused
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Question, Reply, Usage
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.keys import call_keys, run_id
 from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
@@ -280,7 +280,8 @@ class _Lookahead:
             forecast.cost_least = None
         elif forecast.cost_least is not None:
             written = min(OUTPUT_GUESS, seat.spec.max_tokens)
-            forecast.cost_least += seat.price.bound(guess, written)
+            usage = Usage(input_tokens=guess, output_tokens=written)
+            forecast.cost_least += seat.price.cost(usage) or 0
             if experience := self._experiences.get(seat.judge.name):
                 forecast.cost_expected += experience.cost(seat.price, guess, seat.spec.max_tokens)
 

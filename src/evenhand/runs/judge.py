@@ -27,6 +27,7 @@ from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.errors import EvenhandError, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
+from evenhand.ledger.batches import BatchRow
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import (
     Archive,
@@ -46,6 +47,7 @@ from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import recorded_run, seated
 
 if TYPE_CHECKING:
+    from evenhand.runs.batch import BatchOptions
     from evenhand.runs.early_stop import UntilDecided
     from evenhand.stats.decision.decision import SequentialTest
 
@@ -68,6 +70,8 @@ class Summary:
     None if that is this run."""
     decided: SequentialTest | None = None
     """How the comparison stands that ends the run, where one does."""
+    open_batches: Sequence[BatchRow] = ()
+    """Batches of the run that have not ended."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -77,6 +81,8 @@ class Summary:
             more["changed"] = self.changed._asdict()
         if self.decided is not None:
             more["decided"] = self.decided.json()
+        if self.open_batches:
+            more["batches"] = [batch.json() for batch in self.open_batches]
         return {
             "run": self.run,
             "planned": counts.planned,
@@ -89,7 +95,7 @@ class Summary:
             "reasks": self.tally.reasks,
             "cost_usd": None if spent.unpriced else dollars(spent.cost),
             "spent_usd": None if self.tally.unpriced else dollars(self.tally.cost),
-            "usage": {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens},
+            "usage": spent.usage,
             **more,
         }
 
@@ -130,6 +136,8 @@ class Options:
     """Money that is shared with other runs; else what the suite says is the run's own."""
     backoff_first: float = BACKOFF_FIRST
     """The longest first pause before a lost call is tried again, in seconds."""
+    batch: BatchOptions | None = None
+    """That questions are to be asked by the batch, and how."""
 
 
 async def judge_run(plan: Plan, store: Store, options: Options | None = None) -> Summary:
@@ -139,13 +147,17 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
     options = options or Options()
     if options.budget:
         plan.know_prices()
+    if options.batch:
+        from evenhand.runs.batch import require_batches
+
+        require_batches(plan)
     async with store.ledger() as ledger, _begun(plan, store.archive, ledger, options) as begun:
         if options.retry_failures:
             retried = tuple(RETRIED_BY_NEXT_RUN)
             await ledger.set_aside(begun.scope, retried, plan.bad_tries)
         changes = _told_changes(store.archive, begun, options)
         schedule = run_schedule(plan, store.archive, ledger, begun)
-        summary = await _judged(plan, store.archive, ledger, begun.scope, schedule, options)
+        summary = await _judged(plan, store, ledger, begun.scope, schedule, options)
         return replace(summary, changed=changes)
 
 
@@ -239,20 +251,20 @@ def run_schedule(
 
 async def _judged(
     plan: Plan,
-    archive: Archive,
+    store: Store,
     ledger: Ledger,
     scope: Scope,
     schedule: Everything | UntilDecided,
     options: Options,
 ) -> Summary:
-    stop, tally = Stop(), Tally()
+    stop, tally, archive = Stop(), Tally(), store.archive
     limits = plan.suite.file.limits
     before = archive.counts(scope, plan.judgments_per_unit)
     # What is judged again is counted when it is.
     again = sum(before.failed_calls.get(reason, 0) for reason in RETRIED_BY_NEXT_RUN)
     tally.cached, tally.verdicts = before.calls - again, before.verdicts
     tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
-    budget = options.budget or Budget(plan.budget_cap, _used(plan, archive.spent(scope.run)))
+    budget = options.budget or Budget(plan.budget_cap, plan.used(archive.spent(scope.run)))
     paces = _paces(plan, archive, stop, options)
     call_paths = [
         _call_path(
@@ -274,7 +286,14 @@ async def _judged(
         tally=tally,
     )
     with options.watch(tally, before.planned, stop):
-        await _in_time(engine, stop, limits.run_seconds)
+        async with _in_time(stop, limits.run_seconds):
+            if options.batch:
+                from evenhand.runs.batch import Course, ask_by_batch
+
+                course = Course(plan, store, ledger, scope, schedule, stop, tally)
+                await ask_by_batch(course, options.batch, options.backoff_first, options.notice)
+                budget.used = plan.used(archive.spent(scope.run))
+            await engine.run()
     return Summary(
         run=scope.run,
         scope=scope,
@@ -282,6 +301,7 @@ async def _judged(
         spent=archive.spent(scope.run),
         tally=tally,
         stopped=stop.cause,
+        open_batches=[batch for batch in archive.batches(scope.run) if batch.is_open],
         decided=None if isinstance(schedule, Everything) else schedule.result(),
     )
 
@@ -306,14 +326,6 @@ def _width(concurrency: int, seated: Sequence[CallPath]) -> int:
     but not a relay, in which it may never be asked."""
     slots = seated[0].judge.slots if len(seated) == 1 else None
     return min(concurrency, slots or concurrency)
-
-
-def _used(plan: Plan, spent: Spent) -> int:
-    """What a run has used of its budget. Calls from before their price was known count as the most
-    that they can have cost."""
-    tokens = spent.unpriced_input_tokens, spent.unpriced_output_tokens
-    bounds = [seat.price.bound(*tokens) for seat in plan.seats if seat.price]
-    return spent.cost + spent.reserved + max(bounds, default=0)
 
 
 def _call_path(
@@ -347,8 +359,9 @@ def _call_path(
     )
 
 
-async def _in_time(engine: Engine, stop: Stop, seconds: float | None) -> None:
-    """Run to the end, or to the deadline of the run."""
+@asynccontextmanager
+async def _in_time(stop: Stop, seconds: float | None) -> AsyncIterator[None]:
+    """Work to its end, or to the deadline of the run."""
     late = StoppedEarly(
         f"the run's time of {seconds} s is over",
         advice="Run the same command again; it continues where it stopped.",
@@ -356,7 +369,7 @@ async def _in_time(engine: Engine, stop: Stop, seconds: float | None) -> None:
     loop = asyncio.get_running_loop()
     timer = loop.call_later(seconds, stop.throw, late) if seconds else None
     try:
-        await engine.run()
+        yield
     finally:
         if timer:
             timer.cancel()

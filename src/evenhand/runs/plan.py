@@ -20,7 +20,7 @@ from evenhand.judgment import bad_tries
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Kind
 from evenhand.kinds.shared.load import Protocol
-from evenhand.ledger.ports import IncomingUnit, StoredJudgment
+from evenhand.ledger.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.manifest import (
     Compare,
     GateRule,
@@ -42,6 +42,13 @@ class Seat:
     spec: JudgeSpec
     judge: Judge
     price: Price | None
+
+    @property
+    def batch_price(self) -> Price | None:
+        """What its tokens cost in a batch."""
+        address = str(self.judge.identity.get("base_url", ""))
+        share = split_name(self.spec.model)[0].batch_share(address)
+        return None if self.price is None else self.price.times(share)
 
     @property
     def record(self) -> JudgeRecord:
@@ -126,6 +133,13 @@ class Plan:
         """The budget in picodollars."""
         budget = self.suite.file.limits.budget_usd
         return None if budget is None else int(budget * PICO)
+
+    def used(self, spent: Spent) -> int:
+        """What a run has used of its budget. Calls from before their price was known count as the
+        most that they can have cost."""
+        tokens = spent.unpriced_input_tokens, spent.unpriced_output_tokens
+        bounds = [seat.price.bound(*tokens) for seat in self.seats if seat.price]
+        return spent.cost + spent.reserved + max(bounds, default=0)
 
     def know_prices(self) -> None:
         """With a budget every price must be known; raises UsageError."""

@@ -15,10 +15,30 @@ class Problem(BaseModel):
 
 
 class Tokens(BaseModel):
-    """Tokens as the provider counted them."""
+    """Tokens as the provider counted them; of the input, those that its cache gave and took."""
 
     input_tokens: int | None
     output_tokens: int | None
+    cached_tokens: int
+    stored_tokens: int
+
+
+class Batch(BaseModel):
+    """A batch that is under way: its questions, and what became of them."""
+
+    batch: str
+    name: str
+    run: str
+    judge: str
+    stage: str
+    status: str
+    created: str
+    ended: str | None
+    requests: int
+    answered: int
+    refused: int
+    unanswered: int
+    open: int
 
 
 class Counted(BaseModel):
@@ -34,6 +54,7 @@ class Counted(BaseModel):
     reasks: int
     cost_usd: float | None
     usage: Tokens
+    batches: list[Batch]
 
 
 class Progress(Counted):

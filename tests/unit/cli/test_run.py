@@ -45,7 +45,8 @@ def test_json_alone_stands_on_stdout(call: CallCommand, tmp_path: Path) -> None:
     assert said.code == 0
     types = {name: type(value) for name, value in said.json.items()}
     assert types == SUMMARY | {"rubric": dict}
-    assert said.json["usage"].keys() == {"input_tokens", "output_tokens"}
+    tokens = {"input_tokens", "output_tokens", "cached_tokens", "stored_tokens"}
+    assert said.json["usage"].keys() == tokens
     assert (said.json["planned"], said.json["verdicts"], said.json["calls"]) == (3, 3, 3)
     again = call("run", "--json")
     assert (again.json["calls"], again.json["cached"]) == (0, 3)

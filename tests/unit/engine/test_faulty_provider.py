@@ -169,7 +169,7 @@ async def test_reset_usage_is_not_kept(tmp_path: Path) -> None:
         price = {"input": 1, "output": 1}
         write_suite(tmp_path, 1, at(provider.url, price=price), settings={"repairs": 0})
         summary = await judged(tmp_path)
-    assert summary.json()["usage"] == {"input_tokens": 0, "output_tokens": 0}
+    assert not any(summary.json()["usage"].values())
     assert summary.spent.cost > 0
 
 

@@ -29,6 +29,21 @@ def test_a_listed_price_knows_cached_tokens() -> None:
     assert 0 < cached < fresh <= price.bound(1000, 10)
 
 
+def test_what_a_cache_takes_in_has_its_own_price_and_the_bound_holds() -> None:
+    """Anthropic bills a quarter more for what is written to the cache."""
+    for price in (
+        listed_price("anthropic", "claude-haiku-4-5"),
+        given_price(Decimal(1), Decimal(5), Decimal("1.25")),
+    ):
+        assert price is not None
+        assert price.stored * 4 == price.input * 5
+        stored = Usage(input_tokens=1000, output_tokens=10, stored_tokens=1000)
+        cost = price.cost(stored)
+        assert cost is not None
+        assert (price.cost(Usage(input_tokens=1000, output_tokens=10)) or 0) < cost
+        assert cost == price.bound(1000, 10)
+
+
 def test_what_is_not_known_is_none() -> None:
     assert listed_price("openai", "no-such-model-at-all") is None
     price = given_price(Decimal(1), Decimal(1))

@@ -104,7 +104,7 @@ async def test_a_count_that_cannot_be_true_is_not_believed(
         summary = await judged(tmp_path)
     (row,) = stored(tmp_path)
     assert "usage_not_believed" in row["flags"]
-    assert summary.json()["usage"] == {"input_tokens": 0, "output_tokens": 0}
+    assert not any(summary.json()["usage"].values())
     # The most that the call can have cost: the bytes of its prompt and all of max_tokens.
     assert summary.spent.cost > (len(provider.calls[0].raw) // 2 + 256) * PICO // 1000
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, UsageError
-from evenhand.exchange import Usage
+from evenhand.exchange import Message, Question, Role, Usage
 from evenhand.ledger.keys import call_keys
 from tests.dialects import Endpoint, anthropic_error, encoded, message
 from tests.provider import EMPTY, HTML, Behaviour, redirecting
@@ -54,6 +54,47 @@ async def test_the_request_is_a_message_with_system_schema_and_key(opened: OpenJ
     assert reply.sampling == {"temperature": 0.0}
 
 
+def fixed_question(*turns: tuple[Role, str, int]) -> Question:
+    """A question whose messages begin with so many characters of the suite's own."""
+    return Question(messages=tuple(Message(*turn) for turn in turns), schema=None)
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+@pytest.mark.parametrize(
+    ("turns", "system", "content"),
+    [
+        (
+            [("system", "Judge.", 6), ("user", "Rubric.\nAnswer.", 8)],
+            "Judge.",
+            [{"type": "text", "text": "Rubric.\n", **MARK}, {"type": "text", "text": "Answer."}],
+        ),
+        (
+            [("system", "Judge.", 6), ("user", "Answer.", 0)],
+            [{"type": "text", "text": "Judge.", **MARK}],
+            "Answer.",
+        ),
+        (
+            [("system", "Judge this: x", 12), ("user", "Fixed", 5)],
+            [{"type": "text", "text": "Judge this: ", **MARK}, {"type": "text", "text": "x"}],
+            "Fixed",
+        ),
+        ([("system", "Judge.", 0), ("user", "Fixed", 5)], "Judge.", "Fixed"),
+        ([("system", "Judge. ", 6), ("user", "Answer.", 0)], "Judge. ", "Answer."),
+    ],
+    ids=["rubric", "instructions", "inserted", "nothing alike", "only a space left"],
+)
+async def test_the_unchanging_part_is_marked_for_the_cache_where_it_ends(
+    opened: OpenJudge, turns: list[tuple[Role, str, int]], system: Any, content: Any
+) -> None:
+    async with Endpoint(message("{}")) as endpoint:
+        await answered(opened(NAME, endpoint.url, environment=ENV), fixed_question(*turns))
+    body = endpoint.calls[0].body
+    assert body["system"] == system
+    assert body["messages"] == [{"role": "user", "content": content}]
+
+
 async def test_later_rounds_are_hotter_and_say_so(opened: OpenJudge) -> None:
     async with Endpoint(message("{}")) as endpoint:
         reply = await answered(opened(NAME, endpoint.url), question(round=2, schema=None))
@@ -98,7 +139,9 @@ async def test_the_reply_is_its_text_blocks_with_all_input_counted(opened: OpenJ
     async with Endpoint(message(thought, "we", "ll")) as endpoint:
         reply = await answered(opened(NAME, endpoint.url))
     assert (reply.text, reply.finish, reply.model) == ("well", "stop", "claude-test-20260101")
-    assert reply.usage == Usage(input_tokens=900, output_tokens=200, cached_tokens=128)
+    assert reply.usage == Usage(
+        input_tokens=900, output_tokens=200, cached_tokens=128, stored_tokens=16
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +173,7 @@ async def test_a_refusal_without_a_word_is_an_empty_reply(opened: OpenJudge) -> 
         ([], ""),
         (
             {"input_tokens": "9", "output_tokens": -1},
-            "input str + 0 + 0, output -1, cached 0",
+            "input str + 0 + 0, output -1, cached 0, stored 0",
         ),
     ],
 )

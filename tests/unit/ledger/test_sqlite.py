@@ -274,7 +274,7 @@ def test_a_damaged_file_is_told_by_verify_and_by_reading(path: Path) -> None:
     scope = begun_in(store, incoming(500, "x" * 500))
     store.close()
     data = bytearray(path.read_bytes())
-    for at in range(4096 * 24, len(data) - 4096, 4096):
+    for at in range(4096 * 32, len(data) - 4096, 4096):
         data[at : at + 200] = b"\xff" * 200
     path.write_bytes(data)
     store = sqlite_store(path)

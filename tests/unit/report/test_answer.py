@@ -22,6 +22,7 @@ COVERAGE = Coverage(
     calls=240,
     input_tokens=0,
     output_tokens=0,
+    cached_tokens=0,
     cost_usd=None,
 )
 METHOD = Method(

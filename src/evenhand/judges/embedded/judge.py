@@ -15,8 +15,8 @@ import re
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -30,7 +30,7 @@ from evenhand.errors import (
     UsageError,
     quoted,
 )
-from evenhand.exchange import Question, Reply, Style, Usage
+from evenhand.exchange import Message, Question, Reply, Style, Usage
 from evenhand.judges.embedded import models, weights
 from evenhand.judges.embedded.runtime import Threads
 from evenhand.judges.embedded.walk import VERSION
@@ -77,6 +77,11 @@ def open_embedded(
         max_tokens=max_tokens,
         seed=seed,
     )
+
+
+def _turns(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """A conversation as it goes to the child."""
+    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 class EmbeddedJudge:
@@ -175,8 +180,8 @@ class EmbeddedJudge:
             "seed": seed,
             "max_tokens": self._max_tokens,
             "drawn": question.round > 1,
-            "messages": [asdict(message) for message in question.messages],
-            "neutral": [asdict(message) for message in question.neutral or ()],
+            "messages": _turns(question.messages),
+            "neutral": _turns(question.neutral or ()),
             "schema": question.schema.value if question.schema else None,
         }
 

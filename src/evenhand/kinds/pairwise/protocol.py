@@ -302,7 +302,8 @@ class PairwiseProtocol:
         marked = fenced(blocks | extras, size=1 if style == "compact" else 4)
         values = {name: marked[block] for name, block in zip(_BLOCKS["full"], names, strict=True)}
         values["extras"] = "\n".join(marked[name] for name in extras)
-        return self.prompts[style].messages(values | self._offered())
+        offered = self._offered()
+        return self.prompts[style].messages(values | offered, offered)
 
     def _own_unit(self, pair: Pair, texts: tuple[str, str]) -> Unit:
         blind: dict[str, Any] = dict(zip(_BLOCKS["full"], (pair.topic, *texts), strict=True))

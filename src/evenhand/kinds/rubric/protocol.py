@@ -165,7 +165,8 @@ class RubricProtocol:
         if self.own is None:
             # A protocol without prompts for small models shows them its full ones.
             name = _OUTPUT["full" if prompt is self.prompts["full"] else style]
-            return prompt.messages(self._values(sample, rubric, shape, name))
+            suites = ("rubric", "shape", "tags") if sample.rubric is None else ("tags",)
+            return prompt.messages(self._values(sample, rubric, shape, name), suites)
         blind: dict[str, Any] = {"question": sample.question, "model_output": sample.model_output}
         blind["rubric"] = rubric.value
         blind |= shown_extras(sample.extras, self.use)

@@ -99,17 +99,18 @@ class OwnPrompt:
 
     def messages(self, unit: Unit) -> tuple[Message, ...]:
         """The opening of the conversation about one unit."""
-        filled, inserted = list(self.parts), set[str]()
+        filled, inserted, fixed = list(self.parts), set[str](), len("".join(self.parts))
         for place in range(1, len(filled), 2):
             name = spelled(filled[place])
             if name in unit.texts:
+                fixed = min(fixed, len("".join(filled[:place])))
                 filled[place] = unit.texts[name]
                 inserted.add(unit.names.get(name, name))
         text = "".join(filled)
         rest = {name: value for name, value in unit.blind.items() if name not in inserted}
         if not rest:
-            return (Message("user", text),)
-        return Message("system", text), Message("user", jsontext.dump(rest))
+            return (Message("user", text, fixed),)
+        return Message("system", text, fixed), Message("user", jsontext.dump(rest))
 
 
 def _label_before(text: str) -> str:

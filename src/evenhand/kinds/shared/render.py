@@ -7,7 +7,7 @@ of what it encloses; while a text of the prompt contains it, of all of them, lon
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -35,6 +35,16 @@ class Template:
     @property
     def names(self) -> frozenset[str]:
         return frozenset(self.parts[1::2])
+
+    def fixed(self, values: Mapping[str, str], names: Collection[str]) -> int:
+        """How many characters stand before the first placeholder that is none of these."""
+        size = 0
+        for literal, name in zip(self.parts[::2], (*self.parts[1::2], ""), strict=True):
+            size += len(literal)
+            if name and name not in names:
+                break
+            size += len(values.get(name, ""))
+        return size
 
     def fill(self, values: Mapping[str, str]) -> str:
         """The text with every placeholder replaced; a name without a value becomes nothing."""
@@ -64,12 +74,16 @@ class Prompt:
         system = Template.parse(sections["system"]) if "system" in sections else None
         return cls(system, Template.parse(sections["user"]), Template.parse(sections["again"]))
 
-    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """The opening of the conversation about one unit."""
-        question = Message("user", self.user.fill(values))
+    def messages(
+        self, values: Mapping[str, str], suites: Collection[str] = ()
+    ) -> tuple[Message, ...]:
+        """The opening of the conversation about one unit. `suites` are the placeholders whose
+        values are the suite's, alike for all units."""
+        question = Message("user", self.user.fill(values), self.user.fixed(values, suites))
         if self.system is None:
             return (question,)
-        return Message("system", self.system.fill(values)), question
+        instructions = self.system.fill(values)
+        return Message("system", instructions, self.system.fixed(values, suites)), question
 
 
 _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}

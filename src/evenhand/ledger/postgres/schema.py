@@ -109,4 +109,38 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE INDEX sendings_of_account ON sendings (account, at);
         """,
     ),
+    (
+        "0002_stored_tokens",
+        "ALTER TABLE calls ADD COLUMN stored_tokens BIGINT",
+    ),
+    (
+        "0003_batches",
+        """
+        CREATE TABLE batches (
+            name TEXT PRIMARY KEY,
+            run TEXT NOT NULL,
+            judge TEXT NOT NULL,
+            place TEXT NOT NULL,
+            ident TEXT NOT NULL,
+            stage TEXT NOT NULL,
+            status TEXT NOT NULL,
+            schemas TEXT NOT NULL,
+            created TEXT NOT NULL,
+            ended TEXT
+        );
+        CREATE INDEX batches_of_run ON batches (run);
+        CREATE TABLE batch_items (
+            batch TEXT NOT NULL,
+            line BIGINT NOT NULL,
+            key TEXT NOT NULL,
+            tokens BIGINT NOT NULL,
+            schema BIGINT,
+            sampling TEXT NOT NULL,
+            state TEXT NOT NULL,
+            detail TEXT,
+            PRIMARY KEY (batch, line)
+        );
+        CREATE INDEX batch_items_by_key ON batch_items (key, batch)
+        """,
+    ),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
+from evenhand.ledger.batches import Batches
 from evenhand.ledger.beside import Unrecorded
 from evenhand.ledger.ports import Ledger, Store
 from evenhand.ledger.postgres.address import read_address
@@ -14,6 +16,7 @@ from evenhand.ledger.postgres.archive import PostgresArchive
 from evenhand.ledger.postgres.ledger import PostgresLedger
 from evenhand.ledger.postgres.server import Server
 from evenhand.ledger.postgres.session import LoopThread, PostgresSession
+from evenhand.ledger.sql.batches import SqlBatches
 
 
 def postgres_store(url: str, *, must_exist: bool = False) -> Store:
@@ -32,7 +35,16 @@ def postgres_store(url: str, *, must_exist: bool = False) -> Store:
         finally:
             await opened.close()
 
-    return Store(archive, ledger, archive.close)
+    @asynccontextmanager
+    async def batches() -> AsyncIterator[Batches]:
+        session = await asyncio.to_thread(PostgresSession, server, is_reader=False)
+        opened = SqlBatches(session, session.close)
+        try:
+            yield opened
+        finally:
+            await asyncio.to_thread(opened.close)
+
+    return Store(archive, ledger, archive.close, batches)
 
 
 def postgres_archive(url: str) -> PostgresArchive:

@@ -10,6 +10,7 @@ import msgspec
 
 from evenhand.errors import StoreError
 from evenhand.judgment import JudgmentText
+from evenhand.ledger.batches import BatchRow
 from evenhand.ledger.codec import row_judgment
 from evenhand.ledger.keys import unit_digest
 from evenhand.ledger.ports import (
@@ -27,6 +28,7 @@ from evenhand.ledger.ports import (
     StoredJudgment,
     StoredUnit,
 )
+from evenhand.ledger.sql.batches import batch_rows
 from evenhand.ledger.sql.browse import (
     JUDGMENT,
     LEDGER_CALL,
@@ -119,7 +121,9 @@ _SPENT = ", ".join(
         "SELECT COUNT(*) - COUNT(cost), COUNT(*)",
         *(_sum("cost"), _sum("input_tokens"), _sum("output_tokens")),
         _sum("coalesce(input_tokens, input_most)", "cost IS NULL"),
-        _sum("coalesce(output_tokens, output_most)", "cost IS NULL") + " FROM calls WHERE run=:run",
+        _sum("coalesce(output_tokens, output_most)", "cost IS NULL"),
+        _sum("cached_tokens"),
+        _sum("coalesce(stored_tokens, 0)") + " FROM calls WHERE run=:run",
     ]
 )
 _RESERVED = f"SELECT {_sum('amount')} FROM reservations WHERE run=:run"
@@ -258,6 +262,9 @@ class SqlArchive:
         cost, *tokens = _whole(halves)
         (reserved,) = _whole(self._rows(_RESERVED, run=run)[0])
         return Spent(cost, reserved, unpriced, calls, *tokens)
+
+    def batches(self, run: str = "") -> list[BatchRow]:
+        return batch_rows(self._session, run)
 
     def sendings(self, account: str) -> list[Sending]:
         sql = "SELECT name, account, at, tokens FROM sendings WHERE account=:account ORDER BY at"

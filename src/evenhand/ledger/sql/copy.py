@@ -49,6 +49,11 @@ _SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND at=? AND digest=? AND asi
 _KEEP_RESERVATION = (
     "INSERT INTO reservations VALUES (?,?,?,?) ON CONFLICT (key, attempt) DO NOTHING"
 )
+_BATCH = "name, run, judge, place, ident, stage, status, schemas, created, ended"
+_KEEP_BATCH = f"INSERT INTO batches ({_BATCH}) VALUES (?,?,?,?,?,?,?,?,?,?)"
+_ITEM = "batch, line, key, tokens, schema, sampling, state, detail"
+_ITEMS = f"SELECT {_ITEM} FROM batch_items WHERE batch=:batch ORDER BY line"
+_KEEP_ITEM = f"INSERT INTO batch_items ({_ITEM}) VALUES (?,?,?,?,?,?,?,?)"
 _DROP_RESERVATIONS = "DELETE FROM reservations WHERE run=?"
 
 _Place = tuple[str, str, str]
@@ -82,6 +87,7 @@ class Copy:
         self._table("calls", _CALLS, self._calls)
         self._table("judgments", _JUDGMENTS, self._judgments)
         self._reservations()
+        self._batches()
         return Copied(*(now - then for now, then in zip(self._counts(), before, strict=True)))
 
     def _counts(self) -> list[int]:
@@ -189,6 +195,17 @@ class Copy:
         with self._target.transaction():
             self._target.write(_DROP_RESERVATIONS, [tuple(row) for row in runs])
             self._target.write(_KEEP_RESERVATION, [tuple(row) for row in rows])
+
+    def _batches(self) -> None:
+        """Batches with their questions, as the source has them."""
+        for name, *rest in self._source.rows(f"SELECT {_BATCH} FROM batches ORDER BY name"):
+            items = self._source.stream(_ITEMS, {"batch": name})
+            with self._target.transaction():
+                self._target.write("DELETE FROM batch_items WHERE batch=?", [(name,)])
+                self._target.write("DELETE FROM batches WHERE name=?", [(name,)])
+                self._target.write(_KEEP_BATCH, [(name, *rest)])
+                while part := list(islice(items, BATCH_ROWS)):
+                    self._target.write(_KEEP_ITEM, [tuple(row) for row in part])
 
     def _require(self, is_whole: bool, what: str) -> None:
         if not is_whole:

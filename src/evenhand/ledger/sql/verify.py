@@ -34,6 +34,18 @@ _LOST = {
     "judgments belong to no judging": (
         "SELECT COUNT(*) FROM judgments j LEFT JOIN judgings g ON g.no=j.judging WHERE g.no IS NULL"
     ),
+    "items belong to no batch": (
+        "SELECT COUNT(*) FROM batch_items i LEFT JOIN batches b ON b.name=i.batch"
+        " WHERE b.name IS NULL"
+    ),
+    "items wait for batches that have ended": (
+        "SELECT COUNT(*) FROM batch_items i JOIN batches b ON b.name=i.batch"
+        " WHERE i.state='open' AND b.stage IN ('ended', 'void')"
+    ),
+    "items are answered by no call": (
+        "SELECT COUNT(*) FROM batch_items i WHERE i.state='answered'"
+        " AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.key=i.key)"
+    ),
     "judgments are neither a verdict nor a failure with a reason": (
         "SELECT COUNT(*) FROM judgments WHERE (status='failure') <> (reason IS NOT NULL)"
     ),

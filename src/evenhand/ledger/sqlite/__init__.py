@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
+from evenhand.ledger.batches import Batches
 from evenhand.ledger.ports import Ledger, Store
+from evenhand.ledger.sql.batches import SqlBatches
 from evenhand.ledger.sqlite.archive import SqliteArchive
 from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
@@ -30,12 +32,23 @@ def sqlite_store(path: Path | None) -> Store:
         finally:
             opened.close()
 
+    @asynccontextmanager
+    async def batches() -> AsyncIterator[Batches]:
+        file.require_writable()
+        with file.in_use():
+            connection = file.connect()
+        opened = SqlBatches(SqliteSession(file, connection), connection.close)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
     def close() -> None:
         archive.close()
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
 
-    return Store(archive, ledger, close)
+    return Store(archive, ledger, close, batches)
 
 
 def sqlite_archive(path: Path) -> SqliteArchive:

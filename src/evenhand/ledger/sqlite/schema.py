@@ -5,9 +5,9 @@ judgments belong to a judging and a unit, so that runs share them. `digest` is a
 holds. Money is whole picodollars (1 USD = 10^12), so that sums are exact. `calls.run` is the run
 that paid; a run that finds the reply there pays nothing. Should two processes pay for one key at
 the same time, both replies are kept and the first counts. `claimed` is the usage of a reply as the
-provider tells it, where that cannot be true. `sendings` are the requests of the last minute, for
-rates that hold across starts; `account` is a hash. A reply that --retry-failures set `aside`
-is kept, and its cost, but it answers no more.
+provider tells it, where that cannot be true; `stored_tokens` are those that its cache took in.
+`sendings` are the requests of the last minute, for rates that hold across starts; `account` is a
+hash. A reply that --retry-failures set `aside` is kept, and its cost, but it answers no more.
 """
 
 from __future__ import annotations
@@ -118,6 +118,40 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         """
         ALTER TABLE judgments ADD COLUMN digest TEXT;
         ALTER TABLE runs ADD COLUMN digest TEXT
+        """,
+    ),
+    (
+        "0005_stored_tokens",
+        "ALTER TABLE calls ADD COLUMN stored_tokens INTEGER",
+    ),
+    (
+        "0006_batches",
+        """
+        CREATE TABLE batches (
+            name TEXT PRIMARY KEY,
+            run TEXT NOT NULL,
+            judge TEXT NOT NULL,
+            place TEXT NOT NULL,
+            ident TEXT NOT NULL,
+            stage TEXT NOT NULL,
+            status TEXT NOT NULL,
+            schemas TEXT NOT NULL,
+            created TEXT NOT NULL,
+            ended TEXT
+        ) WITHOUT ROWID;
+        CREATE INDEX batches_of_run ON batches (run);
+        CREATE TABLE batch_items (
+            batch TEXT NOT NULL REFERENCES batches(name),
+            line INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            tokens INTEGER NOT NULL,
+            schema INTEGER,
+            sampling TEXT NOT NULL,
+            state TEXT NOT NULL,
+            detail TEXT,
+            PRIMARY KEY (batch, line)
+        ) WITHOUT ROWID;
+        CREATE INDEX batch_items_by_key ON batch_items (key, batch)
         """,
     ),
 )

@@ -40,6 +40,8 @@ class Coverage:
     calls: int
     input_tokens: int
     output_tokens: int
+    cached_tokens: int
+    """Of the input, what providers read from their caches."""
     cost_usd: float | None
     """None where a price is not known."""
 

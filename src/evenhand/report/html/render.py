@@ -95,6 +95,8 @@ def _cost(coverage: Coverage, say: Words) -> str:
         input=say.integer(coverage.input_tokens),
         output=say.integer(coverage.output_tokens),
     )
+    if coverage.cached_tokens:
+        tokens += say("facts.cached", cached=say.integer(coverage.cached_tokens))
     return f"{price} · {say.counted('call', coverage.calls)} · {tokens}"
 
 

@@ -97,4 +97,8 @@ def outcome_lines(
         f"{counted(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger,"
         f" {counted(summary['reasks'], 're-ask')}; {spent} in all"
     )
+    usage = summary.get("usage", {})
+    if usage.get("cached_tokens"):
+        share = usage["cached_tokens"] / max(1, usage["input_tokens"])
+        text.append(f"; {share:.0%} of the input from the provider's cache")
     return text

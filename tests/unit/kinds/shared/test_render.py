@@ -121,3 +121,16 @@ def test_characters_that_could_hide_words_are_named(text, kinds):
 )
 def test_characters_that_writing_needs_are_not_hidden(text):
     assert hidden_characters(text) == []
+
+
+def test_the_fixed_part_of_a_message_ends_at_the_first_thing_of_the_unit():
+    prompt = Prompt.parse(
+        "<!-- system -->\nJudge.\n"
+        "<!-- user -->\nBy {{rubric}}\n{{answer}}\n{{shape}}\n"
+        "<!-- again -->\n"
+    )
+    values = {"rubric": "R", "answer": "A", "shape": "S"}
+    system, user = prompt.messages(values, ("rubric", "shape"))
+    assert (system.content, system.fixed) == ("Judge.", 6)
+    assert user.content[: user.fixed] == "By R\n"
+    assert prompt.messages(values)[1].fixed == len("By ")

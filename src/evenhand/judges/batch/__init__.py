@@ -1,0 +1,1 @@
+"""The batch endpoints of providers, each in a module of its own."""

@@ -1,0 +1,158 @@
+"""A run by the batch: the waves of a plan, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from evenhand import limits
+from evenhand.batch import BatchJudge
+from evenhand.engine.batches import BatchDesk, BatchPath, Purse
+from evenhand.engine.retry import Patience
+from evenhand.engine.schedule import Schedule
+from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
+from evenhand.engine.waves import WaveGroup, Waves
+from evenhand.errors import StoppedEarly, UsageError
+from evenhand.ledger.batches import Batches
+from evenhand.ledger.ports import Ledger, Scope, Store
+from evenhand.runs.plan import Plan, Seat
+from evenhand.runs.recorded import seated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """How questions are to be asked by the batch."""
+
+    then_live: int = limits.BATCH_THEN_LIVE
+    """So few questions and less are asked live; 0: none ever is."""
+    requests_most: int = limits.BATCH_REQUESTS
+    """The most questions of one batch."""
+    look_first: float = limits.BATCH_LOOK_FIRST
+    """The first pause before a batch is looked at again, in seconds."""
+    tell: Callable[[str], None] = lambda message: None
+    """Told what becomes of batches."""
+
+
+class Course(NamedTuple):
+    """What a command judges, and with what."""
+
+    plan: Plan
+    store: Store
+    ledger: Ledger
+    scope: Scope
+    schedule: Schedule
+    stop: Stop
+    tally: Tally
+
+
+def require_batches(plan: Plan) -> None:
+    """Refuse a plan that cannot be judged by the batch; raises UsageError."""
+    if plan.manifest.is_sequential:
+        raise UsageError(
+            "a run that stops when it is decided cannot be judged by the batch: all of a batch is"
+            " paid for before any of it is known",
+            advice="Leave out --batch, or judge all of it: --batch --to-the-end",
+        )
+    if not any(_is_batched(seat) for seat in plan.seats):
+        names = ", ".join(sorted({seat.judge.name for seat in plan.seats}))
+        raise UsageError(
+            f"no judge of this suite can be asked by the batch: {names}",
+            advice="openai, azure, anthropic, google and openrouter can. For a server of your own"
+            " see export --batch-file.",
+        )
+
+
+def at_batch_prices(plan: Plan) -> Plan:
+    """The plan at the prices of batches, for a forecast."""
+    seats = tuple(
+        replace(seat, price=seat.batch_price) if _is_batched(seat) else seat for seat in plan.seats
+    )
+    return replace(plan, seats=seats)
+
+
+def _is_batched(seat: Seat) -> bool:
+    return isinstance(seat.judge, BatchJudge) and seat.judge.batches is not None
+
+
+async def ask_by_batch(
+    course: Course, options: BatchOptions, backoff_first: float, notice: Callable[[str], None]
+) -> None:
+    """Judge by waves until too little is left for one. Where nothing may be asked live, what no
+    batch answered stops the run."""
+    plan, stop = course.plan, course.stop
+    async with course.store.batches() as book:
+        purse = Purse(plan.budget_cap)
+        desks = [
+            _desk(course, seat, book, purse, options, backoff_first, notice) for seat in plan.seats
+        ]
+        judges = [seat.judge for seat in plan.seats]
+        sides = zip(
+            seated(plan.judge_groups, judges), seated(plan.judge_groups, desks), strict=True
+        )
+        waves = Waves(
+            kind=plan.judging,
+            ledger=course.ledger,
+            book=book,
+            run_id=course.scope.run,
+            schedule=course.schedule,
+            groups=[
+                WaveGroup(group=group, judges=members, desks=of_members)
+                for (group, members), (_, of_members) in sides
+            ],
+            stop=stop,
+            tally=course.tally,
+            purse=purse,
+            used=lambda: plan.used(course.store.archive.spent(course.scope.run)),
+            then_live=options.then_live,
+            tell=options.tell,
+            look_first=options.look_first,
+        )
+        await waves.run()
+    is_batched = all(desk is not None for desk in desks)
+    if waves.left and not stop.thrown and not options.then_live and is_batched:
+        stop.throw(
+            StoppedEarly(
+                f"batches left {waves.left:,} questions without an answer, again and again",
+                advice="Ask them live: the same command without --batch, or with"
+                " --batch-then-live 50.",
+            )
+        )
+    elif waves.left and not stop.thrown:
+        options.tell(f"{waves.left:,} questions are left: they are asked live")
+
+
+def _desk(
+    course: Course,
+    seat: Seat,
+    book: Batches,
+    purse: Purse,
+    options: BatchOptions,
+    backoff_first: float,
+    notice: Callable[[str], None],
+) -> BatchDesk | None:
+    """The desk of a judge; None for one that cannot be asked by the batch."""
+    judge = seat.judge
+    if not isinstance(judge, BatchJudge) or judge.batches is None:
+        return None
+    scored = seat.spec.probabilities
+    most = min(options.requests_most, limits.BATCH_SCORED_REQUESTS if scored else 10**9)
+    return BatchDesk(
+        BatchPath(
+            judge=seat.judge,
+            lines=judge,
+            endpoint=judge.batches,
+            run=course.scope.run,
+            book=book,
+            stop=course.stop,
+            purse=purse,
+            patience=Patience(backoff_first=backoff_first),
+            price=seat.batch_price,
+            max_tokens=seat.spec.max_tokens,
+            requests_most=most,
+            tally=course.tally,
+            notice=notice,
+            tell=options.tell,
+        )
+    )

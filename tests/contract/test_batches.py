@@ -1,0 +1,132 @@
+"""What every store keeps of batches: noted before they are made, each answer recorded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.exchange import Reply, Usage
+from evenhand.ledger.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
+from evenhand.ledger.keys import CALL_TAG
+from evenhand.ledger.ports import Call, Store
+from tests.contract.stores import STORES, Open
+
+
+@pytest.fixture(params=STORES)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    factory: Callable[[Path], Open] = STORES[request.param]
+    return factory(tmp_path)
+
+
+def key(number: int) -> str:
+    return f"{CALL_TAG}{number:040x}"
+
+
+def call(number: int, text: str = "reply\0") -> Call:
+    usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=2, stored_tokens=1)
+    return Call(key(number), "run1", "judge", Reply(text=text, usage=usage), 5)
+
+
+def batch(name: str = "b1", *numbers: int, amount: int = 100) -> NewBatch:
+    items = [BatchItem(key(n), 50, amount, n % 2 or None, '{"seed":1}') for n in numbers]
+    return NewBatch(
+        name=name, run="run1", judge="judge", place="p", schemas=["{}", "[1]"], items=items
+    )
+
+
+async def test_a_batch_is_noted_with_its_items_and_its_money(open_store: Open) -> None:
+    store = open_store()
+    try:
+        async with store.batches() as book:
+            await book.prepare(batch("b1", 1, 2, 3))
+            assert await book.waiting_in(key(2)) == "b1"
+            assert await book.waiting_in(key(9)) == ""
+            [noted] = await book.open_batches()
+            assert (noted.name, noted.ident, noted.stage, noted.size) == ("b1", "", "prepared", 3)
+            await book.attach("b1", "batch_x", "validating")
+            assert await book.is_known("batch_x")
+            items = await book.open_items("b1")
+        assert [(it.line, it.item.key, it.item.amount) for it in items] == [
+            (n, key(n), 100) for n in (1, 2, 3)
+        ]
+        assert [it.schema for it in items] == ["[1]", None, "[1]"]
+        [row] = store.archive.batches("run1")
+        assert (row.ident, row.stage, row.open, row.reserved) == ("batch_x", "waiting", 3, 300)
+        assert store.archive.spent("run1").reserved == 300
+        assert store.archive.batches("another") == []
+        _is_well(store)
+    finally:
+        store.close()
+
+
+async def test_an_answer_is_recorded_once_and_its_money_given_back(open_store: Open) -> None:
+    store = open_store()
+    try:
+        async with store.batches() as book:
+            await book.prepare(batch("b1", 1, 2, 3, 4))
+            await book.attach("b1", "batch_x", "in_progress")
+            outcomes = [
+                ItemOutcome(key(1), call(1)),
+                ItemOutcome(key(2), None, "refused", "no"),
+                ItemOutcome(key(3), None, "unanswered", "lost", may_be_billed=True),
+                ItemOutcome(key(8), call(8)),
+            ]
+            assert await book.take("b1", outcomes) == [call(1)]
+            assert await book.take("b1", outcomes) == []
+            await book.close_batch("b1", "ended", "completed")
+            assert await book.open_batches() == []
+            assert await book.waiting_in(key(4)) == ""
+        [row] = store.archive.batches()
+        counts = (row.answered, row.refused, row.unanswered, row.open)
+        assert (row.stage, row.status, counts) == ("ended", "completed", (1, 1, 2, 0))
+        spent = store.archive.spent("run1")
+        assert (spent.calls, spent.cost, spent.reserved) == (1, 5, 100)
+        assert (spent.cached_tokens, spent.stored_tokens) == (2, 1)
+        assert store.archive.calls([key(1)])[key(1)].call == call(1)
+        _is_well(store)
+    finally:
+        store.close()
+
+
+async def test_a_batch_that_was_never_made_holds_nothing(open_store: Open) -> None:
+    store = open_store()
+    try:
+        async with store.batches() as book:
+            await book.prepare(batch("b1", 1))
+            await book.close_batch("b1", "void", "not made")
+            await book.prepare(batch("b2", 1))
+            await book.attach("b2", "batch_x", "in_progress")
+            await book.close_batch("b2", "void", "given up")
+        assert {row.name: row.reserved for row in store.archive.batches()} == {"b1": 0, "b2": 100}
+        _is_well(store)
+    finally:
+        store.close()
+
+
+async def test_a_question_that_was_answered_meanwhile_is_kept_beside(open_store: Open) -> None:
+    store = open_store()
+    try:
+        async with store.batches() as book, store.ledger() as ledger:
+            await book.prepare(batch("b1", 1))
+            await ledger.record(call(1, "live"))
+            await book.take("b1", [ItemOutcome(key(1), call(1, "batch"))])
+            found = await ledger.find(key(1))
+            assert found is not None and found.reply.text == "live"
+        assert store.archive.spent("run1").calls == 2
+        _is_well(store)
+    finally:
+        store.close()
+
+
+def _is_well(store: Store) -> None:
+    assert store.archive.verify() == []
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_the_id_of_an_item_is_its_key_in_letters_that_all_take(number: int) -> None:
+    ident = item_id(key(number))
+    assert len(ident) <= 64 and all(c.isalnum() or c in "-_" for c in ident)
+    assert item_key(ident) == key(number)
+    assert item_key("somebody-elses") == ""

@@ -1,0 +1,112 @@
+"""A command that judges by the batch dies, at every point that has a name: the next one goes on,
+nothing recorded is lost, and nothing is paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.ledger.sql.batches import SqlBatches
+from tests.batch_provider import KEYS, BatchProvider, Faults
+from tests.crash.watching import ended, kept
+from tests.suites import evenhand, started, write_suite
+from tests.unit.runs.test_batch import PRICE, by_batch
+
+UNITS = 12
+NOTES = ("prepare", "attach", "take", "close_batch")
+"""What is written down of a batch, in its order."""
+
+
+class Killed(BaseException):
+    """The end of a process, as its store sees it."""
+
+
+def _dying(patch: pytest.MonkeyPatch, note: str, moment: str) -> None:
+    """Have the process die before or after something is noted of a batch, once."""
+    write = getattr(SqlBatches, note)
+
+    async def dying(self: SqlBatches, *words: Any) -> Any:
+        patch.undo()
+        if moment == "before":
+            raise Killed
+        await write(self, *words)
+        raise Killed
+
+    patch.setattr(SqlBatches, note, dying)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google", "openrouter"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("note", NOTES)
+async def test_dies_around_each_note(
+    tmp_path: Path, note: str, moment: str, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with BatchProvider() as server:
+        write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
+        _dying(monkeypatch, note, moment)
+        with pytest.raises(Killed):
+            await by_batch(tmp_path)
+        before = kept(tmp_path)
+        done = await by_batch(tmp_path)
+        again = await by_batch(tmp_path)
+    assert before.items() <= kept(tmp_path).items()
+    assert (done.counts.verdicts, done.counts.pending, done.spent.calls) == (UNITS, 0, UNITS)
+    assert (server.paid.total(), set(server.paid.values())) == (UNITS, {1})
+    assert len(server.batches) == 1
+    assert (done.spent.reserved, again.tally.sent) == (0, 0)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("point", ["upload", "create", "state", "download"])
+async def test_killed_while_the_provider_holds_its_answer(
+    tmp_path: Path, provider: str, point: str
+) -> None:
+    """A real process and kill -9."""
+    if (provider, point) == ("anthropic", "upload"):
+        pytest.skip("Anthropic takes no files")
+    async with BatchProvider(faults=Faults(**{point: ["held"]})) as server:
+        write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
+        (tmp_path / ".env").write_text(
+            "".join(f"{name}=sk-x-0123456789\n" for name in KEYS.values())
+        )
+        process = started("run", "--batch", "--batch-then-live", "1", cwd=tmp_path)
+        await asyncio.wait_for(server.held.wait(), 60)
+        process.kill()
+        await asyncio.to_thread(ended, process)
+        before = kept(tmp_path)
+        words = ("run", "--batch", "--batch-then-live", "1", "--json")
+        done = await asyncio.to_thread(evenhand, *words, cwd=tmp_path)
+        verified = await asyncio.to_thread(evenhand, "store", "verify", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["planned"], told["verdicts"], told["pending"]) == (UNITS, UNITS, 0)
+    assert before.items() <= kept(tmp_path).items()
+    assert (server.paid.total(), set(server.paid.values()), server.live) == (UNITS, {1}, 0)
+    assert len(server.batches) == 1
+    assert verified.returncode == 0, verified.stdout
+
+
+async def test_ctrl_c_in_a_real_process_leaves_the_batch_and_says_how_to_go_on(
+    tmp_path: Path,
+) -> None:
+    import signal
+
+    async with BatchProvider(faults=Faults(looks=10**6)) as server:
+        write_suite(tmp_path, UNITS, server.judge("google"))
+        process = started("run", "--batch", "--batch-then-live", "0", cwd=tmp_path)
+        while not any(path.startswith("GET") for path in server.seen):
+            await asyncio.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        code, _, told = await asyncio.to_thread(ended, process)
+        server.faults.looks = 0
+        done = await asyncio.to_thread(
+            evenhand, "run", "--batch", "--batch-then-live", "0", "--json", cwd=tmp_path
+        )
+    assert code == 130, told
+    assert "1 batch of this run" in told and "To continue: evenhand run --batch" in told
+    assert json.loads(done.stdout)["verdicts"] == UNITS
+    assert len(server.batches) == 1

@@ -1,0 +1,403 @@
+"""Runs by the batch: the same verdicts as live, each question paid once, and all adds up."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import UsageError
+from evenhand.runs.batch import BatchOptions
+from evenhand.runs.judge import Summary
+from evenhand.runs.stores import open_archive
+from tests.batch_provider import KEYS, PROVIDERS, BatchProvider, Faults, Line, fitting
+from tests.provider import valid_reply
+from tests.suites import judged, pairs, prepared, samples, stored, write_pairs, write_suite
+
+KEY = "sk-of-the-tests-0123456789"
+UNITS = 20
+ENV = dict.fromkeys(KEYS.values(), KEY)
+PRICE = {"input": 1, "output": 2}
+
+
+async def by_batch(folder: Path, env: Mapping[str, str] = ENV, **options: Any) -> Summary:
+    """Judge a suite by the batch, in this process."""
+    batch = BatchOptions(**{"then_live": 0, "look_first": 0.001, **options})
+    summary = await judged(folder, env, batch=batch)
+    _adds_up(folder, summary)
+    return summary
+
+
+def _adds_up(folder: Path, summary: Summary) -> None:
+    """planned = verdicts + failures + pending, and no money is held for what has ended."""
+    counts = summary.counts
+    assert counts.planned == counts.verdicts + sum(counts.failures.values()) + counts.pending
+    archive = open_archive("sqlite:evenhand.db", folder)
+    try:
+        assert archive.verify() == []
+        held = sum(batch.reserved for batch in archive.batches() if batch.is_open)
+        assert summary.spent.reserved == held
+    finally:
+        archive.close()
+
+
+def told(folder: Path) -> list[Any]:
+    """What the store says of the judgments, without what differs between stores."""
+    return [json.loads(json.dumps(row, default=str)) for row in stored(folder)]
+
+
+def contradicting(request: dict[str, Any]) -> str:
+    """Prefers whichever comes first, of some topics in every round; of the others none."""
+    reply = valid_reply(request, request["schema"])
+    texts = request["messages"][-1]["content"]
+    is_odd = "Topic 1" in texts
+    for criterion in reply["criteria"].values():
+        criterion["mark"] = "A+" if is_odd else "tie"
+    return json.dumps(reply | {"winner": "A" if is_odd else "tie"})
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_run_by_the_batch_is_the_run_that_is_live(tmp_path: Path, provider: str) -> None:
+    async with BatchProvider() as server:
+        judge = server.judge(provider, price=PRICE, repeats=2)
+        for name in ("live", "batch"):
+            write_suite(tmp_path / name, UNITS, judge)
+        live = await judged(tmp_path / "live", ENV)
+        server.paid.clear()
+        batch = await by_batch(tmp_path / "batch")
+        assert server.live == 2 * UNITS
+    assert (batch.counts, batch.stopped) == (live.counts, None)
+    assert told(tmp_path / "batch") == told(tmp_path / "live")
+    assert server.paid.total() == 2 * UNITS
+    assert batch.tally.sent == 2 * UNITS
+    assert batch.json()["usage"] == live.json()["usage"]
+    assert batch.json()["usage"]["cached_tokens"] == 2 * UNITS * 40
+    # A loopback is no provider's own address: the full price.
+    share = 2 if provider == "azure" else 1
+    assert batch.spent.cost == pytest.approx(live.spent.cost / share, rel=0.01)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_both_orders_go_first_and_contradictions_after_them(
+    tmp_path: Path, provider: str
+) -> None:
+    rows = pairs(12)
+    async with BatchProvider(contradicting) as server:
+        for name in ("live", "batch"):
+            write_pairs(tmp_path / name, rows, server.judge(provider))
+        await judged(tmp_path / "live", ENV)
+        summary = await by_batch(tmp_path / "batch")
+        sizes = [len(batch.requests) for batch in server.batches.values()]
+    assert summary.counts.pending == 0
+    assert told(tmp_path / "batch") == told(tmp_path / "live")
+    # Topics 1, 10 and 11 contradict themselves in each of three rounds.
+    assert sizes == [24, 6, 6]
+
+
+async def test_what_is_left_below_the_bound_is_asked_live(tmp_path: Path) -> None:
+    async with BatchProvider() as server:
+        write_suite(tmp_path, 8, server.judge("openai"))
+        summary = await by_batch(tmp_path, then_live=9)
+        assert (server.live, len(server.batches)) == (8, 0)
+        write_suite(tmp_path, samples(20), server.judge("openai"))
+        summary = await by_batch(tmp_path, then_live=9)
+    assert (server.live, [len(b.requests) for b in server.batches.values()]) == (8, [12])
+    assert summary.counts.verdicts == 20
+
+
+async def test_a_wave_is_cut_into_batches_of_the_size_allowed(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(looks=2)) as server:
+        write_suite(tmp_path, UNITS, server.judge("openai"))
+        summary = await by_batch(tmp_path, requests_most=6)
+    assert [len(batch.requests) for batch in server.batches.values()] == [6, 6, 6, 2]
+    assert summary.counts.verdicts == UNITS
+
+
+def breaking(request: dict[str, Any]) -> str:
+    """Keeps the contract when it is asked again."""
+    return fitting(request) if len(request["messages"]) > 2 else "{}"
+
+
+async def test_re_asks_are_a_wave_of_their_own(tmp_path: Path) -> None:
+    async with BatchProvider(breaking) as server:
+        write_suite(tmp_path, UNITS, server.judge("anthropic"))
+        summary = await by_batch(tmp_path)
+    assert [len(batch.requests) for batch in server.batches.values()] == [UNITS, UNITS]
+    assert (summary.counts.verdicts, summary.tally.reasks) == (UNITS, UNITS)
+
+
+# Lines
+
+
+def shuffled(lines: list[Line]) -> list[Line]:
+    return random.Random(7).sample(lines, len(lines))
+
+
+def doubled(lines: list[Line]) -> list[Line]:
+    return [line for line in lines for _ in range(2)]
+
+
+def strange(lines: list[Line]) -> list[Line]:
+    return [("somebody-elses", 200, {"choices": []}), *lines, ("", 200, {})]
+
+
+class Once:
+    """A change of the lines of the first batch alone."""
+
+    def __init__(self, change: Any) -> None:
+        self._change, self._is_due = change, True
+
+    def __call__(self, lines: list[Line]) -> list[Line]:
+        due, self._is_due = self._is_due, False
+        return self._change(lines) if due else lines
+
+
+def missing(lines: list[Line]) -> list[Line]:
+    return lines[::2]
+
+
+def zeroed(lines: list[Line]) -> list[Line]:
+    return [(i, 0, None) if n % 3 == 0 else (i, s, b) for n, (i, s, b) in enumerate(lines)]
+
+
+def half_expired(lines: list[Line]) -> list[Line]:
+    return [(i, 0, "batch_expired") if n % 2 else (i, s, b) for n, (i, s, b) in enumerate(lines)]
+
+
+def overloaded(lines: list[Line]) -> list[Line]:
+    error = {"error": {"message": "internal error", "type": "server_error"}}
+    return [(i, 500, error) if n % 2 else (i, s, b) for n, (i, s, b) in enumerate(lines)]
+
+
+LINES = {
+    "unordered": shuffled,
+    "doubled": doubled,
+    "unknown": strange,
+    "missing": missing,
+    "status_code 0": zeroed,
+    "half expired": half_expired,
+    "errors": overloaded,
+}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google", "openrouter"])
+@pytest.mark.parametrize("fault", LINES)
+async def test_lines_may_come_in_any_order_twice_or_not_at_all(
+    tmp_path: Path, provider: str, fault: str
+) -> None:
+    async with BatchProvider(faults=Faults(lines=Once(LINES[fault]))) as server:
+        write_suite(tmp_path, 9, server.judge(provider, price=PRICE))
+        summary = await by_batch(tmp_path)
+    assert (summary.counts.verdicts, summary.counts.pending) == (9, 0)
+    assert (len(server.paid), set(server.paid.values())) == (9, {1})
+    assert summary.spent.calls == 9
+
+
+async def test_what_no_batch_answers_is_asked_live(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(lines=half_expired, expired=True)) as server:
+        write_suite(tmp_path, 12, server.judge("openai"))
+        summary = await by_batch(tmp_path, then_live=1)
+    assert summary.counts.verdicts == 12
+    assert server.live == 3
+    assert set(server.paid.values()) == {1}
+
+
+async def test_without_live_calls_what_no_batch_answers_stays_pending(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(lines=lambda lines: [])) as server:
+        write_suite(tmp_path, 12, server.judge("openai"))
+        summary = await by_batch(tmp_path)
+    assert (summary.counts.pending, server.live, len(server.batches)) == (12, 0, 2)
+    assert summary.stopped is not None and summary.stopped.exit_code == 5
+
+
+async def test_a_question_that_does_not_fit_is_a_failure_as_live(tmp_path: Path) -> None:
+    def too_long(lines: list[Line]) -> list[Line]:
+        error = {"error": {"message": "maximum context length is 8 tokens", "code": "context"}}
+        return [(i, 400, error) if n == 2 else (i, s, b) for n, (i, s, b) in enumerate(lines)]
+
+    async with BatchProvider(faults=Faults(lines=too_long)) as server:
+        write_suite(tmp_path, 9, server.judge("openai"))
+        summary = await by_batch(tmp_path)
+    assert dict(summary.counts.failures) == {"context_overflow": 1}
+    assert (summary.counts.verdicts, len(server.batches)) == (8, 1)
+
+
+# Batches
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_batch_whose_creation_was_not_answered_is_found_again(
+    tmp_path: Path, provider: str
+) -> None:
+    async with BatchProvider(faults=Faults(create=["lost"])) as server:
+        write_suite(tmp_path, 9, server.judge(provider))
+        summary = await by_batch(tmp_path)
+    assert (summary.counts.verdicts, len(server.batches)) == (9, 1)
+    assert set(server.paid.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(create=["busy", "busy"]),
+        Faults(upload=["broken"]),
+        Faults(create=["broken"]),
+        Faults(state=["broken", "broken"]),
+        Faults(download=["broken", "broken"]),
+    ],
+    ids=["429", "502 upload", "502 create", "502 state", "502 download"],
+)
+async def test_a_provider_that_stumbles_is_asked_again(tmp_path: Path, faults: Faults) -> None:
+    async with BatchProvider(faults=faults) as server:
+        write_suite(tmp_path, 9, server.judge("openai"))
+        summary = await by_batch(tmp_path)
+    assert (summary.counts.verdicts, len(server.batches)) == (9, 1)
+    assert set(server.paid.values()) == {1}
+
+
+async def test_an_account_without_money_ends_the_run_before_anything_is_made(
+    tmp_path: Path,
+) -> None:
+    async with BatchProvider(faults=Faults(create=["quota"])) as server:
+        write_suite(tmp_path, 9, server.judge("openai", price=PRICE))
+        summary = await by_batch(tmp_path)
+    assert summary.stopped is not None
+    assert (summary.stopped.exit_code, summary.counts.pending) == (4, 9)
+    assert "quota" in summary.stopped.what
+    assert (len(server.batches), summary.spent.reserved) == (0, 0)
+
+
+async def test_a_batch_that_is_too_much_is_halved(tmp_path: Path) -> None:
+    said = "token_limit_exceeded: Enqueued token limit reached"
+    async with BatchProvider(faults=Faults(refuse=[said, said])) as server:
+        write_suite(tmp_path, 8, server.judge("openai"))
+        summary = await by_batch(tmp_path)
+    sizes = [len(batch.requests) for batch in server.batches.values()]
+    assert (summary.counts.verdicts, sizes[:2]) == (8, [8, 4])
+    assert set(server.paid.values()) == {1}
+
+
+async def test_a_batch_that_is_refused_as_a_whole_ends_the_run(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(refuse=["the model is gone"])) as server:
+        write_suite(tmp_path, 8, server.judge("openai", price=PRICE))
+        summary = await by_batch(tmp_path)
+    assert summary.stopped is not None
+    assert (summary.stopped.exit_code, summary.counts.pending) == (4, 8)
+    assert "the model is gone" in summary.stopped.what
+
+
+async def test_a_batch_that_is_refused_for_a_line_is_sent_without_it(tmp_path: Path) -> None:
+    refusal = {3: "content_policy violation: this is flagged"}
+    async with BatchProvider(faults=Faults(refuse=[refusal])) as server:
+        write_suite(tmp_path, 8, server.judge("openai"))
+        summary = await by_batch(tmp_path)
+    assert [len(batch.requests) for batch in server.batches.values()] == [8, 7]
+    assert dict(summary.counts.failures) == {"filtered": 1}
+
+
+async def test_an_endpoint_that_takes_no_schema_is_asked_without(tmp_path: Path) -> None:
+    def no_schema(lines: list[Line]) -> list[Line]:
+        said = "response_format json_schema is not supported with this model"
+        return [(ident, 400, {"error": {"message": said}}) for ident, _, _ in lines]
+
+    async with BatchProvider(faults=Faults(lines=Once(no_schema))) as server:
+        write_suite(tmp_path, 8, server.judge("openai"))
+        await by_batch(tmp_path)
+        first, second, *_ = server.batches.values()
+    assert first.requests[0][1]["response_format"]["type"] == "json_schema"
+    assert second.requests[0][1]["response_format"] == {"type": "json_object"}
+
+
+async def test_a_key_of_another_account_is_told_in_words(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(looks=10**6), owner=KEY) as server:
+        write_suite(tmp_path, 8, server.judge("openai"))
+        plan = prepared(tmp_path, ENV)
+        await _interrupted(plan, tmp_path)
+        server.faults.looks = 0
+        other = await by_batch(tmp_path, {"OPENAI_API_KEY": "sk-another-0123456789"})
+        assert other.stopped is not None
+        assert other.stopped.exit_code == 4
+        assert "another account's key" in str(other.stopped)
+        assert "OPENAI_API_KEY" in str(other.stopped)
+        again = await by_batch(tmp_path)
+    assert (again.counts.verdicts, len(server.batches)) == (8, 1)
+
+
+async def _interrupted(plan: Any, folder: Path) -> Summary:
+    """A run that is stopped while its batches are under way."""
+    from contextlib import contextmanager
+
+    from evenhand.errors import Interrupted
+
+    stops: list[Any] = []
+
+    @contextmanager
+    def watch(tally: Any, planned: int, stop: Any) -> Any:
+        stops.append(stop)
+        yield
+
+    def tell(message: str) -> None:
+        stops[0].throw(Interrupted("interrupted"))
+
+    batch = BatchOptions(then_live=0, look_first=0.001, tell=tell)
+    summary = await judged(plan, ENV, batch=batch, watch=watch)
+    _adds_up(folder, summary)
+    return summary
+
+
+async def test_ctrl_c_leaves_batches_running_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(looks=10**6)) as server:
+        write_suite(tmp_path, 8, server.judge("anthropic", price=PRICE))
+        left = await _interrupted(prepared(tmp_path, ENV), tmp_path)
+        assert left.stopped is not None and left.stopped.exit_code == 130
+        assert [batch.open for batch in left.open_batches] == [8]
+        assert left.spent.reserved > 0
+        server.faults.looks = 0
+        done = await by_batch(tmp_path)
+    assert (done.counts.verdicts, len(server.batches), done.tally.sent) == (8, 1, 0)
+    assert done.spent.reserved == 0
+
+
+# Money
+
+
+async def test_the_whole_batch_is_held_within_the_budget(tmp_path: Path) -> None:
+    async with BatchProvider() as server:
+        judge = server.judge("openai", price=PRICE)
+        write_suite(tmp_path, UNITS, judge, limits={"budget_usd": "0.03"})
+        summary = await by_batch(tmp_path)
+        sizes = [len(batch.requests) for batch in server.batches.values()]
+    assert summary.counts.verdicts == UNITS
+    assert len(sizes) > 1, "what was held bounds a wave; what it really cost is less"
+    assert summary.spent.cost <= 3 * 10**10
+
+
+async def test_a_budget_that_holds_no_question_ends_the_run(tmp_path: Path) -> None:
+    async with BatchProvider() as server:
+        judge = server.judge("openai", price=PRICE)
+        write_suite(tmp_path, 4, judge, limits={"budget_usd": "0.0001"})
+        summary = await by_batch(tmp_path)
+    assert summary.stopped is not None and summary.stopped.exit_code == 5
+    assert "budget" in summary.stopped.what
+    assert not server.batches
+
+
+# What cannot be
+
+
+async def test_judges_without_batches_are_refused_where_no_other_has(tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    with pytest.raises(UsageError, match="by the batch"):
+        await by_batch(tmp_path)
+
+
+async def test_a_judge_without_batches_beside_one_is_asked_live(tmp_path: Path) -> None:
+    async with BatchProvider() as server:
+        write_suite(tmp_path, 6, server.judge("openai"), {"model": "python/judge:good"})
+        summary = await by_batch(tmp_path)
+    assert (summary.counts.verdicts, summary.counts.planned) == (12, 12)
+    assert (server.live, len(server.batches)) == (0, 1)
