@@ -41,8 +41,8 @@ async def test_a_batch_is_noted_with_its_items_and_its_money(open_store: Open) -
     try:
         async with store.batches() as book:
             await book.prepare(batch("b1", 1, 2, 3))
-            assert await book.waiting_in(key(2)) == "b1"
-            assert await book.waiting_in(key(9)) == ""
+            assert await book.waiting_in(key(2)) == ["b1"]
+            assert await book.waiting_in(key(9)) == []
             [noted] = await book.open_batches()
             assert (noted.name, noted.ident, noted.stage, noted.size) == ("b1", "", "prepared", 3)
             await book.attach("b1", "batch_x", "validating")
@@ -77,7 +77,7 @@ async def test_an_answer_is_recorded_once_and_its_money_given_back(open_store: O
             assert await book.take("b1", outcomes) == []
             await book.close_batch("b1", "ended", "completed")
             assert await book.open_batches() == []
-            assert await book.waiting_in(key(4)) == ""
+            assert await book.waiting_in(key(4)) == []
         [row] = store.archive.batches()
         counts = (row.answered, row.refused, row.unanswered, row.open)
         assert (row.stage, row.status, counts) == ("ended", "completed", (1, 1, 2, 0))

@@ -164,29 +164,31 @@ class BatchDesk:
         """Begin a wave."""
         self._chunks, self.sent, self.is_full = {}, 0, False
 
-    async def add(self, key: str, question: Question, tokens: int) -> OpenBatch | None:
-        """Gather a question; the batch that was full, if one was, and is now made."""
+    async def add(self, key: str, question: Question, tokens: int) -> list[OpenBatch]:
+        """Gather a question; the batches that were full, and are now made."""
         path = self.path
         schema = question.schema.data.decode("utf-8", "surrogatepass") if question.schema else None
         place = schema if path.endpoint.bounds.is_one_schema else None
         chunk = self._chunks.setdefault(place, Chunk())
         amount = path.price.bound(tokens, path.max_tokens) if path.price else 0
         if self.is_full or key in chunk.keys or not path.purse.take(amount):
-            return None
+            return []
         request = path.lines.batch_request(item_id(key), question)
-        made = None
+        full: list[Chunk] = []
         if chunk.items and chunk.size + len(request.body) > self._bytes_most:
-            made, chunk = await self._send(chunk), Chunk()
+            full.append(chunk)
+            chunk = self._chunks[place] = Chunk()
         chunk.add(request, key, schema, tokens, amount)
         if len(chunk.items) >= self._most:
-            self._chunks[place] = Chunk()
-            return await self._send(chunk)
-        self._chunks[place] = chunk
-        return made
+            full.append(self._chunks.pop(place))
+        return await self._sent(full)
 
     async def flush(self) -> list[OpenBatch]:
         """Make batches of what is left of a wave."""
         chunks, self._chunks = list(self._chunks.values()), {}
+        return await self._sent(chunks)
+
+    async def _sent(self, chunks: Sequence[Chunk]) -> list[OpenBatch]:
         batches = [await self._send(chunk) for chunk in chunks if chunk.items]
         return [batch for batch in batches if batch is not None]
 

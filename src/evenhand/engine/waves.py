@@ -69,6 +69,8 @@ class Waves:
     left: int = 0
     """Questions of the last wave that were not sent: too few, or not to be had by the batch."""
     _is_first: bool = True
+    _needed: set[str] = field(default_factory=set[str])
+    """Batches of other runs that hold questions of this one."""
 
     async def run(self) -> None:
         """Judge by waves until too little is left for one, or the switch is thrown."""
@@ -120,7 +122,7 @@ class Waves:
                     continue
                 del self.open[batch.name]
                 await self.ledger.flush()
-            if not any(batch.run == self.run_id for batch in self.open.values()):
+            if not any(map(self._is_needed, self.open.values())):
                 return
             await self.stop.sleep(pause)
             pause = min(BATCH_LOOK_MOST, 1.5 * pause)
@@ -129,11 +131,11 @@ class Waves:
         """Judge every open unit as far as the ledger answers, and send what it cannot; whether
         there is something to wait for."""
         self.purse.count(self.used())
-        self.left, needed = 0, set[str]()
+        self.left, self._needed = 0, set()
         for desk in self._desks:
             desk.begin()
         for group in self.groups:
-            await self._judge(group, needed)
+            await self._judge(group)
         self._is_first = False
         await self.ledger.flush()
         gathered = sum(desk.gathered for desk in self._desks)
@@ -142,14 +144,14 @@ class Waves:
                 self._opened(await desk.flush())
         else:
             self.left += gathered
-        self.open = {name: it for name, it in self.open.items() if self._is_needed(it, needed)}
+        self.open = {name: it for name, it in self.open.items() if self._is_needed(it)}
         if self.open:
             return True
         self._require_progress()
         return False
 
-    def _is_needed(self, batch: OpenBatch, needed: set[str]) -> bool:
-        return batch.run == self.run_id or batch.name in needed
+    def _is_needed(self, batch: OpenBatch) -> bool:
+        return batch.run == self.run_id or batch.name in self._needed
 
     def _opened(self, batches: Sequence[OpenBatch]) -> None:
         for batch in batches:
@@ -174,12 +176,12 @@ class Waves:
                 )
             )
 
-    async def _judge(self, members: WaveGroup, needed: set[str]) -> None:
+    async def _judge(self, members: WaveGroup) -> None:
         """All open units of a group, one after the other."""
         scratch = Tally()
         endpoint = routed(
             [
-                self._endpoint(judge, desk, scratch, needed)
+                self._endpoint(judge, desk, scratch)
                 for judge, desk in zip(members.judges, members.desks, strict=True)
             ]
         )
@@ -208,9 +210,7 @@ class Waves:
         await self.ledger.settle(self.run_id, stored)
         self.schedule.note(stored.unit, stored.judge, stored.repeat, judgment)
 
-    def _endpoint(
-        self, judge: Judge, desk: BatchDesk | None, scratch: Tally, needed: set[str]
-    ) -> Endpoint:
+    def _endpoint(self, judge: Judge, desk: BatchDesk | None, scratch: Tally) -> Endpoint:
         """`ask` over the ledger; what it cannot answer is gathered, and Stopped is raised."""
         key_of = call_keys(judge.identity)
 
@@ -225,12 +225,10 @@ class Waves:
                 raise Stopped
             if key in desk.refused:
                 raise desk.refused[key]
-            batch = await self.book.waiting_in(key)
-            if batch in self.open:
-                needed.add(batch)
-                raise Stopped
-            made = await desk.add(key, question, token_bound(question))
-            self._opened([made] if made else [])
+            waiting = self.open.keys() & set(await self.book.waiting_in(key))
+            self._needed |= waiting
+            if not waiting:
+                self._opened(await desk.add(key, question, token_bound(question)))
             raise Stopped
 
         return ask

@@ -170,8 +170,8 @@ class Batches(Protocol):
         """The items of a batch that have no answer yet, in their order."""
         ...
 
-    async def waiting_in(self, key: str) -> str:
-        """The name of an open batch that holds a question without an answer; empty for none."""
+    async def waiting_in(self, key: str) -> list[str]:
+        """The names of open batches that hold a question without an answer."""
         ...
 
     async def is_known(self, ident: str) -> bool:

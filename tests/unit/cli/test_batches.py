@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -202,3 +204,22 @@ async def test_files_are_for_judges_that_speak_the_protocol(tmp_path: Path) -> N
     write_suite(tmp_path, 3, {"model": "anthropic/claude-haiku-4-5"})
     done = await command("export", ".", "--batch-file", "1.jsonl", cwd=tmp_path)
     assert (done.returncode, "openai/MODEL" in done.stderr) == (2, True), done.stderr
+
+
+async def test_the_report_of_a_run_by_the_batch_is_that_of_the_live_one(tmp_path: Path) -> None:
+    """Byte for byte, but for when they were made."""
+    async with BatchProvider() as server:
+        for name in ("live", "batch"):
+            judge = server.judge("openai", price={"input": 1, "output": 1})
+            write_suite(tmp_path / name, 12, judge)
+        await command("run", cwd=tmp_path / "live")
+        await command("run", "--batch", "--batch-then-live", "0", cwd=tmp_path / "batch")
+        assert (server.live, len(server.batches)) == (12, 1)
+    reports = []
+    for name in ("live", "batch"):
+        with closing(sqlite3.connect(tmp_path / name / "evenhand.db")) as store, store:
+            store.execute("UPDATE runs SET created='2026-01-01', started='2026-01-01'")
+        done = await command("report", "latest", "-o", "report.html", cwd=tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        reports.append((tmp_path / name / "report.html").read_bytes())
+    assert reports[0] == reports[1]

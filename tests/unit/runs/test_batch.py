@@ -316,7 +316,7 @@ async def test_a_key_of_another_account_is_told_in_words(tmp_path: Path) -> None
     async with BatchProvider(faults=Faults(looks=10**6), owner=KEY) as server:
         write_suite(tmp_path, 8, server.judge("openai"))
         plan = prepared(tmp_path, ENV)
-        await _interrupted(plan, tmp_path)
+        await interrupted(plan, tmp_path)
         server.faults.looks = 0
         other = await by_batch(tmp_path, {"OPENAI_API_KEY": "sk-another-0123456789"})
         assert other.stopped is not None
@@ -327,7 +327,11 @@ async def test_a_key_of_another_account_is_told_in_words(tmp_path: Path) -> None
     assert (again.counts.verdicts, len(server.batches)) == (8, 1)
 
 
-async def _interrupted(plan: Any, folder: Path) -> Summary:
+def prepared_in(folder: Path) -> Any:
+    return prepared(folder, ENV)
+
+
+async def interrupted(plan: Any, folder: Path) -> Summary:
     """A run that is stopped while its batches are under way."""
     from contextlib import contextmanager
 
@@ -352,7 +356,7 @@ async def _interrupted(plan: Any, folder: Path) -> Summary:
 async def test_ctrl_c_leaves_batches_running_and_the_same_command_goes_on(tmp_path: Path) -> None:
     async with BatchProvider(faults=Faults(looks=10**6)) as server:
         write_suite(tmp_path, 8, server.judge("anthropic", price=PRICE))
-        left = await _interrupted(prepared(tmp_path, ENV), tmp_path)
+        left = await interrupted(prepared(tmp_path, ENV), tmp_path)
         assert left.stopped is not None and left.stopped.exit_code == 130
         assert [batch.open for batch in left.open_batches] == [8]
         assert left.spent.reserved > 0

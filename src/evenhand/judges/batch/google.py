@@ -33,8 +33,8 @@ class GoogleBatches:
     bounds = BatchBounds(requests=50_000, bytes=1024**3)
     can_cancel = True
 
-    def __init__(self, client: BatchClient, inline_bytes: int = INLINE_BYTES) -> None:
-        self._client, self._inline_bytes = client, inline_bytes
+    def __init__(self, client: BatchClient) -> None:
+        self._client = client
 
     def _url(self, name: str) -> URL:
         base = self._client.base
@@ -42,7 +42,7 @@ class GoogleBatches:
 
     async def create(self, name: str, requests: Sequence[BatchRequest]) -> BatchState:
         size = sum(len(request.body) for request in requests)
-        if size <= self._inline_bytes:
+        if size <= INLINE_BYTES:
             items = b",".join(map(_inline, requests))
             source = b'"requests":{"requests":[' + items + b"]}"
         else:

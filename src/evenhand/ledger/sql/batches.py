@@ -49,7 +49,7 @@ _OPEN_ITEMS = (
 )
 _WAITING = (
     "SELECT i.batch FROM batch_items i JOIN batches b ON b.name=i.batch"
-    " WHERE i.key=:key AND i.state='open' AND b.stage IN ('prepared', 'waiting') LIMIT 1"
+    " WHERE i.key=:key AND i.state='open' AND b.stage IN ('prepared', 'waiting')"
 )
 _ROWS = (
     "SELECT name, run, judge, ident, stage, status, created, ended,"
@@ -172,10 +172,9 @@ class SqlBatches:
             for line, *item in await self._rows(_OPEN_ITEMS, batch=name)
         ]
 
-    async def waiting_in(self, key: str) -> str:
+    async def waiting_in(self, key: str) -> list[str]:
         # Asked for every question of a wave: too short for a thread.
-        rows = self._session.rows(_WAITING, {"key": key})
-        return str(rows[0][0]) if rows else ""
+        return [str(name) for (name,) in self._session.rows(_WAITING, {"key": key})]
 
     async def is_known(self, ident: str) -> bool:
         return bool(await self._rows("SELECT 1 FROM batches WHERE ident=:ident", ident=ident))

@@ -1,0 +1,86 @@
+"""What the batch endpoints of providers are asked, where a whole run does not show it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from evenhand.judges.batch import google
+from tests.batch_provider import Batch, BatchProvider, Faults
+from tests.suites import write_suite
+from tests.unit.runs.test_batch import by_batch
+
+UNITS = 20
+
+
+async def test_a_large_batch_of_gemini_goes_up_as_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(google, "INLINE_BYTES", 1000)
+    async with BatchProvider() as server:
+        write_suite(tmp_path, UNITS, server.judge("google"))
+        summary = await by_batch(tmp_path)
+    assert summary.counts.verdicts == UNITS
+    paths = [path.split("/")[1] for path in server.seen]
+    assert paths.index("upload") < paths.index("place") < paths.index("v1beta")
+    assert "GET /download/v1beta/files/batch_0:download" in server.seen
+
+
+async def test_the_older_addresses_of_azure_have_batches_of_the_whole_resource(
+    tmp_path: Path,
+) -> None:
+    async with BatchProvider() as server:
+        root = server.urls["openai"].removesuffix("/v1")
+        write_suite(tmp_path, UNITS, {"model": "azure/my-deployment", "max_tokens": 256})
+        env = {
+            "AZURE_OPENAI_ENDPOINT": root,
+            "AZURE_OPENAI_API_KEY": "sk-of-azure-0123456789",
+            "AZURE_OPENAI_API_VERSION": "2024-10-21",
+        }
+        summary = await by_batch(tmp_path, env)
+    assert summary.counts.verdicts == UNITS
+    assert server.seen[:2] == ["POST /openai/files", "POST /openai/batches"]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openrouter"])
+async def test_a_batch_of_somebody_else_is_let_go(tmp_path: Path, provider: str) -> None:
+    """Batches that carry no name are found by their size; whose they are is seen by their ids."""
+    async with BatchProvider(faults=Faults(create=["broken"])) as server:
+        others = [(f"theirs-{n}", {}, b"{}") for n in range(UNITS)]
+        theirs = Batch("batch_theirs", "", others, asyncio.get_running_loop().time(), "completed")
+        theirs.lines = [(ident, 200, {}) for ident, _, _ in others]
+        server.batches["batch_theirs"] = theirs
+        write_suite(tmp_path, UNITS, server.judge(provider))
+        summary = await by_batch(tmp_path)
+    assert (summary.counts.verdicts, summary.spent.calls) == (UNITS, UNITS)
+    assert set(server.paid.values()) == {1}
+
+
+async def test_openrouter_gets_a_batch_for_each_schema(tmp_path: Path) -> None:
+    from tests.suites import RUBRIC, samples
+
+    rows = samples(UNITS)
+    for number, row in enumerate(rows):
+        if number % 2:
+            row["rubric"] = {"dimensions": RUBRIC["dimensions"][:1]}
+    async with BatchProvider() as server:
+        write_suite(tmp_path, rows, server.judge("openrouter"))
+        summary = await by_batch(tmp_path)
+        sizes = [len(batch.requests) for batch in server.batches.values()]
+    assert (summary.counts.verdicts, sizes) == (UNITS, [UNITS // 2, UNITS // 2])
+
+
+async def test_two_runs_share_the_batch_that_one_of_them_made(tmp_path: Path) -> None:
+    """The same questions under another name wait for the batch that holds them."""
+    from tests.unit.runs.test_batch import interrupted, prepared_in
+
+    async with BatchProvider(faults=Faults(looks=10**6)) as server:
+        write_suite(tmp_path, UNITS, server.judge("openai"), name="first")
+        await interrupted(prepared_in(tmp_path), tmp_path)
+        server.faults.looks = 0
+        write_suite(tmp_path, UNITS, server.judge("openai"), name="second")
+        second = await by_batch(tmp_path)
+    assert (second.counts.verdicts, second.tally.sent) == (UNITS, 0)
+    assert (len(server.batches), set(server.paid.values())) == (1, {1})
