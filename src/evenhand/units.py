@@ -79,12 +79,14 @@ def filled_meta(row: Mapping[str, Any]) -> list[object]:
 
 def joined_id(values: Iterable[object]) -> str:
     """One id from several values, joined by `/`; what is absent is empty."""
-    return "/".join(map(_escaped, values))
-
-
-def _escaped(value: object) -> str:
-    text = value if isinstance(value, str) else "" if value is None else jsontext.dump(value)
-    return text.replace("%", "%25").replace("/", "%2F")
+    texts = [
+        value if isinstance(value, str) else "" if value is None else jsontext.dump(value)
+        for value in values
+    ]
+    together = "".join(texts)
+    if "%" in together or "/" in together:
+        texts = [text.replace("%", "%25").replace("/", "%2F") for text in texts]
+    return "/".join(texts)
 
 
 def question_hash(text: object) -> str:

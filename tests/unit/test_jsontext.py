@@ -301,3 +301,14 @@ def test_what_was_written_is_restored_however_much_it_is():
     assert jsontext.dump(jsontext.restored(deep)) == deep
     with pytest.raises(jsontext.TooDeep):
         jsontext.parse(deep)
+
+
+@given(st.dictionaries(st.text(), st.lists(st.text())))
+def test_what_is_written_at_once_is_the_text_of_the_other_writer(
+    value: dict[str, list[str]],
+) -> None:
+    assert jsontext.encoded(value).decode() == jsontext.compact(value)
+
+
+def test_a_lone_surrogate_is_written_as_its_escape() -> None:
+    assert jsontext.encoded(["\ud83d"]) == b'["\\ud83d"]'

@@ -33,14 +33,15 @@ def recorded(
     under_way: dict[str, asyncio.Future[Call]] = {}
 
     async def ask(question: Question) -> Call:
-        key = await aside(partial(key_of, question), question.size)
+        size = question.size
+        key = await aside(partial(key_of, question), size)
         if key in under_way:
             tally.cached += 1
             return await asyncio.shield(under_way[key])
         # Known to others before the ledger is asked: whoever misses it here finds it there.
         outcome = under_way[key] = asyncio.get_running_loop().create_future()
         try:
-            call = await stopping(question, key)
+            call = await stopping(question, key, size)
             outcome.set_result(call)
             return call
         except BaseException as error:
@@ -51,21 +52,21 @@ def recorded(
         finally:
             del under_way[key]
 
-    async def stopping(question: Question, key: str) -> Call:
+    async def stopping(question: Question, key: str, size: int) -> Call:
         try:
-            return await answered(question, key)
+            return await answered(question, key, size)
         except StoreError as error:
             stop.throw(error)
             raise Stopped from None
 
-    async def answered(question: Question, key: str) -> Call:
+    async def answered(question: Question, key: str, size: int) -> Call:
         call = await ledger.find(key)
         if call is not None:
             tally.cached += 1
             # A run that the ledger answers must still hear Ctrl-C and draw its progress.
             await asyncio.sleep(0)
             return call
-        bound = await aside(partial(token_bound, question), question.size)
+        bound = await aside(partial(token_bound, question), size)
         attempt = Attempt(question, key, bound)
         async with attempt:
             reply = await inner(attempt)
