@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -124,31 +124,49 @@ def test_no_length_controlled_anchor_is_left_out() -> None:
     assert there == [f"alpacaeval.lc.{model}" for model in AT_EQUAL_LENGTH]
 
 
+def own_votes(model: str) -> Iterator[dict[str, str]]:
+    """The votes on a model against the baseline, as a tidy table."""
+    for row in records(ANNOTATIONS):
+        if row["annotator"] == "weighted_alpaca_eval_gpt4_turbo" and row["model"] == model:
+            yield {
+                "unit": row["row"],
+                "judge": "gpt-4-turbo",
+                "first": "the baseline",
+                "second": row["model"],
+                "preference": repr(preferred(row)),
+                "first_length": row["len_output_1"],
+                "second_length": row["len_output_2"],
+            }
+
+
 def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call) -> None:
     """Without difficulties and gamed rows the figure is another one; both correct the same way."""
-    own = [
-        row
-        for row in records(ANNOTATIONS)
-        if row["annotator"] == "weighted_alpaca_eval_gpt4_turbo"
-        and row["model"] == "FuseChat-Llama-3.2-1B-Instruct"
-    ]
-    rows = (
-        {
-            "unit": row["row"],
-            "judge": "gpt-4-turbo",
-            "first": "the baseline",
-            "second": row["model"],
-            "preference": repr(preferred(row)),
-            "first_length": row["len_output_1"],
-            "second_length": row["len_output_2"],
-        }
-        for row in own
-    )
-    imported(call, "votes", rows)
-    found = board(call, "--length-controlled", "--bootstrap", "0")[own[0]["model"]]
-    published = anchor(f"alpacaeval.lc.{own[0]['model']}")["value"]
+    model = "FuseChat-Llama-3.2-1B-Instruct"
+    imported(call, "votes", own_votes(model))
+    said = call("leaderboard", "--length-controlled", "--bootstrap", "0")
+    found = {row["candidate"]: row for row in said["rows"]}[model]
+    published = anchor(f"alpacaeval.lc.{model}")["value"]
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
     assert found["length_controlled"] < found["win_rate"] - 0.01
+    assert any("no figures of AlpacaEval" in note for note in said["notes"])
+
+
+@pytest.mark.parametrize("model", ["FuseChat-Llama-3.2-1B-Instruct", "NullModel"])
+def test_the_board_has_alpacaevals_figure_with_its_difficulties_and_anchors(
+    call: Call, model: str
+) -> None:
+    imported(call, "votes", own_votes(model))
+    gamed = str(folder() / "alpacaeval" / "df_gamed.csv.gz")
+    files = ("--difficulty", gamed, "--anchors", gamed)
+    said = call("leaderboard", *files, "--bootstrap", "0")
+    found = {row["candidate"]: row for row in said["rows"]}
+    own, other = found[model], found["the baseline"]
+    published = anchor(f"alpacaeval.lc.{model}")
+    value = 100 * own["length_controlled"]
+    assert value == pytest.approx(published["value"], abs=published["tolerance"])
+    assert own["length_controlled_low"] < own["length_controlled"] < own["length_controlled_high"]
+    assert 100 - 100 * other["length_controlled"] == pytest.approx(value, abs=0.5)
+    assert not any("AlpacaEval" in note for note in said["notes"])
 
 
 def test_llmfao_golden_ratings(call: Call) -> None:

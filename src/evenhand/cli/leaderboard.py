@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,25 @@ from evenhand.report.terminal.console import console
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule
+
+
+def _steadied(difficulty: str | None, anchors: str | None) -> dict[str, Any]:
+    """What files say about win rates at equal lengths, which they ask for."""
+    from evenhand.errors import UsageError
+    from evenhand.results.difficulty import read_anchors, read_difficulties
+
+    if difficulty is None:
+        if anchors is not None:
+            raise UsageError(
+                "--anchors needs the difficulties of the run's own instructions too",
+                advice="Add --difficulty FILE; it may be the same file.",
+            )
+        return {}
+    return {
+        "length_controlled": True,
+        "difficulty": read_difficulties(Path(difficulty)),
+        "anchored": None if anchors is None else read_anchors(Path(anchors)),
+    }
 
 
 @click.command("leaderboard")
@@ -46,6 +66,16 @@ if TYPE_CHECKING:
 @click.option("--elo", is_flag=True, help="Also Elo, vote by vote.")
 @click.option("--position", is_flag=True, help="Ratings with a term for what was shown first.")
 @click.option("--length-controlled", is_flag=True, help="Also win rates at equal lengths.")
+@click.option(
+    "--difficulty",
+    metavar="FILE",
+    help="How hard instructions are, for win rates at equal lengths: unit, difficulty.",
+)
+@click.option(
+    "--anchors",
+    metavar="FILE",
+    help="Rows that steady win rates at equal lengths: preference, length, difficulty.",
+)
 @click.option("--by", metavar="FIELD", help="Also a board for each value of a field of meta.")
 @click.option("--criterion", metavar="C", help="Rank by the marks of one criterion.")
 @click.option("--bootstrap", type=int, default=1000, show_default=True, help="How many rounds.")
@@ -61,6 +91,8 @@ def leaderboard_command(
     by: str | None,
     criterion: str | None,
     seed: int | None,
+    difficulty: str | None,
+    anchors: str | None,
     store: str | None,
     as_json: bool,
     **figures: Any,
@@ -75,6 +107,7 @@ def leaderboard_command(
     from evenhand.results.compare import ranked
 
     options: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion, "seed": seed}
+    figures |= _steadied(difficulty, anchors)
     opened, run_record = recorded(store, run, where)
     try:
         board = ranked(opened, run_record, rule=on_conflict, **options, **figures)

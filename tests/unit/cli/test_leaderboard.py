@@ -124,6 +124,25 @@ def test_everything_asked_for_at_once(call: CallCommand, imported: str) -> None:
     assert "area = code" in text and "Elo" in text and "in log odds" in text
 
 
+def test_files_about_lengths_are_read_or_refused(
+    call: CallCommand, imported: str, tmp_path: Path
+) -> None:
+    units = tmp_path / "difficulty.csv"
+    units.write_text("unit,difficulty\nnothing,0.5\n", encoding="utf-8")
+    said = call("leaderboard", imported, "--difficulty", str(units))
+    assert said.code != 0 and "no vote has one of the difficulties" in said.err
+    said = call("leaderboard", imported, "--anchors", str(units))
+    assert said.code != 0 and "--difficulty FILE" in said.err
+    units.write_text("unit,difficulty\nnothing,hard\n", encoding="utf-8")
+    said = call("leaderboard", imported, "--difficulty", str(units))
+    assert said.code != 0 and '"hard" is no number for "difficulty"' in said.err
+    units.write_text("unit,hardness\nnothing,1\n", encoding="utf-8")
+    said = call("leaderboard", imported, "--difficulty", str(units))
+    assert said.code != 0 and "hardness" in said.err
+    alone = call("leaderboard", imported, "--length-controlled", "--json").json
+    assert any("no figures of AlpacaEval" in note for note in alone["notes"])
+
+
 @pytest.mark.parametrize("columns", [80, 100])
 def test_it_fits_a_terminal(
     call: CallCommand, imported: str, monkeypatch: pytest.MonkeyPatch, columns: int

@@ -89,6 +89,31 @@ def test_votes_without_a_verdict_are_predicted_too():
     assert found.win_rate == pytest.approx(length_controlled(preference, ahead).win_rate, abs=0.05)
 
 
+def test_an_interval_is_that_of_leaving_out_parts_in_turn():
+    preference, ahead = judged(votes=60)
+    found = length_controlled(preference, ahead, level=0.9)
+    rows = np.stack([np.tanh(ahead / ahead.std(ddof=1)), np.ones(60)], axis=1)
+    odds = []
+    for part in range(20):
+        rest = np.arange(60) % 20 != part
+        odds.append(optimum(rows[rest], preference[rest], np.ones(57), found.strength)[1])
+    spread = (19 / 20 * sum((each - np.mean(odds)) ** 2 for each in odds)) ** 0.5
+    reach = 1.7291 * spread  # Student's quantile for 19 degrees of freedom
+    middle = np.log(found.win_rate / (1 - found.win_rate))
+    ends = [1 / (1 + np.exp(-(middle + sign * reach))) for sign in (-1, 1)]
+    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=0.01)
+    wider = length_controlled(preference, ahead, level=0.99)
+    assert wider.low < found.low < found.win_rate < found.high < wider.high
+
+
+def test_the_baselines_side_mirrors_what_steadies():
+    extra = Anchored(preference=np.array([0.2]), length=np.array([1.0]), difficulty=np.array([0.5]))
+    assert (extra.turned.preference[0], extra.turned.length[0]) == (0.8, -1.0)
+    assert extra.turned.difficulty[0] == -0.5 and extra.turned.turned.preference == pytest.approx(
+        0.2
+    )
+
+
 def test_too_few_votes_or_equal_lengths_have_no_figure():
     preference, ahead = judged(votes=9)
     assert length_controlled(preference, ahead) is None

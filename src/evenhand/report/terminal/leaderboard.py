@@ -77,7 +77,11 @@ def _columns(options: Options) -> tuple[tuple[str, bool], ...]:
 
 
 def _further(row: Row, options: Options) -> list[str]:
-    controlled = _percent(row.length_controlled) if options.length_controlled else None
+    controlled = (
+        _with_ends(row.length_controlled, row.length_controlled_low, row.length_controlled_high)
+        if options.length_controlled
+        else None
+    )
     elo = ("-" if row.elo is None else f"{row.elo:.0f}") if options.elo else None
     return [cell for cell in (controlled, elo) if cell is not None]
 
@@ -95,9 +99,13 @@ def _percent(value: float | None) -> str:
 
 
 def _rate(row: Row) -> str:
-    if row.low is None or row.high is None:
-        return _percent(row.win_rate)
-    return f"{_percent(row.win_rate)} [{_percent(row.low)}, {_percent(row.high)}]"
+    return _with_ends(row.win_rate, row.low, row.high)
+
+
+def _with_ends(value: float | None, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return _percent(value)
+    return f"{_percent(value)} [{_percent(low)}, {_percent(high)}]"
 
 
 def _rating(row: Row, options: Options) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import exp, log
 from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.errors import UsageError, quoted
 from evenhand.stats.ranking.bootstrap import LEAST, Rated, rate
 from evenhand.stats.ranking.bradley_terry import NO_TIES
 from evenhand.stats.ranking.duels import Duels, Ties, pass_duels, sample_of
 from evenhand.stats.ranking.elo import elo
-from evenhand.stats.ranking.length import length_controlled
+from evenhand.stats.ranking.length import Anchored, length_controlled
 from evenhand.stats.ranking.places import ranks
 from evenhand.stats.ranking.winrates import Matrix, matrix, panel, tallies, win_rates
 from evenhand.stats.tables import NONE, UNCERTAIN, Bools, Floats, Ints, Votes
@@ -37,6 +38,10 @@ class Options:
     elo: bool = False
     position: bool = False
     length_controlled: bool = False
+    difficulty: Mapping[str, float] | None = None
+    """Of instructions, by unit or topic: how hard the second candidate has it against the first."""
+    anchored: Anchored | None = None
+    """Further rows that steady win rates at equal lengths."""
     bootstrap: int = 1000
     level: float = 0.95
     seed: int = 0
@@ -77,6 +82,8 @@ class Row:
     set: int | None = None
     regularised: bool = False
     length_controlled: float | None = None
+    length_controlled_low: float | None = None
+    length_controlled_high: float | None = None
     elo: float | None = None
 
 
@@ -138,7 +145,7 @@ def rated_board(ballot: Ballot, options: Options) -> Board:
             row.elo = ratings[_place(ballot, row)] if row.n else None
         board.notes.append("Elo depends on the order of the votes: it is that of the store.")
     if options.length_controlled:
-        _control_length(board, ballot)
+        _control_length(board, ballot, options)
     board.matrix = _matrix_json(board, ballot, matrix(duels))
     return board
 
@@ -344,27 +351,73 @@ def names(candidates: Sequence[str]) -> str:
     return ", ".join(candidates[:NAMED]) + more
 
 
-def _control_length(board: Board, ballot: Ballot) -> None:
+def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
+    """Put win rates at equal lengths on the rows."""
     votes = ballot.votes
     ahead = votes.second_length - votes.first_length
-    usable = ~np.isnan(ballot.preference) & (votes.first != votes.second) & ~np.isnan(ahead)
+    usable = (votes.first != votes.second) & ~np.isnan(ahead)
+    difficulty = None if options.difficulty is None else _difficulties(votes, options.difficulty)
+    if difficulty is not None:
+        board.notes += _without_difficulty(usable & np.isnan(difficulty))
+        usable &= ~np.isnan(difficulty)
     none: list[str] = []
     for row in board.rows:
         place = _place(ballot, row)
         first, second = usable & (votes.first == place), usable & (votes.second == place)
-        preference = np.concatenate([1 - ballot.preference[first], ballot.preference[second]])
-        topics = np.concatenate([votes.topic[first], votes.topic[second]])
+        is_second = second.sum() >= first.sum()
+        anchored = options.anchored
         controlled = length_controlled(
-            preference, np.concatenate([ahead[first], -ahead[second]]), groups=topics
+            np.concatenate([1 - ballot.preference[first], ballot.preference[second]]),
+            np.concatenate([ahead[first], -ahead[second]]),
+            difficulty=None
+            if difficulty is None
+            else np.concatenate([-difficulty[first], difficulty[second]]),
+            anchored=anchored if anchored is None or is_second else anchored.turned,
+            groups=np.concatenate([votes.topic[first], votes.topic[second]]),
+            level=options.level,
         )
-        row.length_controlled = controlled.win_rate if controlled else None
         if controlled is None:
             none.append(row.candidate)
+            continue
+        row.length_controlled = controlled.win_rate
+        row.length_controlled_low, row.length_controlled_high = controlled.low, controlled.high
     if none:
         board.notes.append(
             f"No length-controlled win rate for {names(none)}: fewer than 10 votes with known"
             " lengths, or lengths that do not differ."
         )
+    if len(none) < len(board.rows) and (difficulty is None or options.anchored is None):
+        lacking = "difficulties of instructions and anchors" if difficulty is None else "anchors"
+        board.notes.append(
+            f"Win rates at equal lengths are without the {lacking} that AlpacaEval uses, and are no"
+            " figures of AlpacaEval: there they are up to 23 points apart."
+        )
+
+
+def _difficulties(votes: Votes, difficulty: Mapping[str, float]) -> Floats:
+    """Of each vote, by its unit, its row of the data or its topic; nan where there is none."""
+    names_of = zip(votes.pairs, votes.rows, strict=True)
+    by_pair = [difficulty.get(pair, difficulty.get(row, np.nan)) for pair, row in names_of]
+    by_topic = np.array([difficulty.get(topic, np.nan) for topic in votes.topics], np.float64)
+    values = np.array(by_pair, np.float64)[votes.pair]
+    values = np.where(np.isnan(values), by_topic[votes.topic], values)
+    if values.size and np.isnan(values).all():
+        known, here = (
+            ", ".join(map(quoted, sorted(some)[:3])) for some in (difficulty, votes.rows)
+        )
+        raise UsageError(
+            f"no vote has one of the difficulties that were given, of {known}",
+            advice=f"Name the units as the run does: {here}.",
+        )
+    return values
+
+
+def _without_difficulty(missing: Bools) -> list[str]:
+    number = int(missing.sum())
+    if not number:
+        return []
+    noun = "vote has" if number == 1 else "votes have"
+    return [f"{number} {noun} no difficulty, and no part in win rates at equal lengths."]
 
 
 def _matrix_json(board: Board, ballot: Ballot, met: Matrix) -> dict[str, Any]:

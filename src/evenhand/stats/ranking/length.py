@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit, stdtrit
 
 from evenhand.errors import UsageError
 from evenhand.stats.tables import Bools, Floats, Ints
@@ -22,6 +24,9 @@ from evenhand.stats.tables import Bools, Floats, Ints
 FOLDS = 5
 STRENGTHS = np.logspace(-4, 4, 10)
 SEED = 123
+PARTS = 20
+"""How many parts of the votes are left out in turn, for the interval."""
+EDGE = 1e-9
 LEAST = 10
 """With fewer votes there is no figure: each fold tests on two."""
 
@@ -36,12 +41,24 @@ class Anchored:
     difficulty: Floats
     weight: float = 0.1
 
+    @property
+    def turned(self) -> Anchored:
+        """The same from the side of the baseline."""
+        return Anchored(
+            preference=1 - self.preference,
+            length=-self.length,
+            difficulty=-self.difficulty,
+            weight=self.weight,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LengthControlled:
     """What the answers would win at equal lengths, from 0 to 1."""
 
     win_rate: float
+    low: float
+    high: float
     length_effect: float
     """The coefficient of tanh of the standardised difference; below 0, longer answers win more."""
     strength: float
@@ -54,11 +71,13 @@ def length_controlled(
     difficulty: Floats | None = None,
     anchored: Anchored | None = None,
     groups: Ints | None = None,
+    level: float = 0.95,
 ) -> LengthControlled | None:
     """The win rate at equal lengths; None where there are too few votes or lengths do not differ.
 
     `preference` is how far the candidate is preferred, from 0 to 1, nan where that is not known;
-    `length` is the other's length less its own. `groups` keeps votes together in the folds.
+    `length` is the other's length less its own. `groups` keeps votes together in the folds. The
+    interval is by leaving out each of twenty parts of the groups in turn, at the same strength.
     """
     spread = length.std(ddof=1) if len(length) > 1 else 0.0
     has_preference = ~np.isnan(preference)
@@ -83,8 +102,35 @@ def length_controlled(
     strength = _strength(rows, targets, weights, _folds(group))
     coefficients = _fit(rows, targets, weights, strength)
     features[:, 0] = 0
-    rate = float((1 / (1 + np.exp(-features @ coefficients))).mean())
-    return LengthControlled(rate, float(coefficients[0]), float(strength))
+    parts = _parts(group, len(rows) - int(has_preference.sum()))
+    rate, rests = _rate(features, coefficients), list[float]()
+    for part in range(int(parts.max()) + 1):
+        rest = parts != part
+        rests.append(_rate(features, _fit(rows[rest], targets[rest], weights[rest], strength)))
+    low, high = _interval(rate, rests, level)
+    return LengthControlled(rate, low, high, float(coefficients[0]), float(strength))
+
+
+def _rate(features: Floats, coefficients: Floats) -> float:
+    """What is predicted where lengths are equal, in the mean."""
+    return float((1 / (1 + np.exp(-features @ coefficients))).mean())
+
+
+def _parts(group: Ints, anchors: int) -> Ints:
+    """Of each row the part of its group, at most twenty; the rows that steady the regression, which
+    come first, are in none."""
+    place = np.unique(group[anchors:], return_inverse=True)[1]
+    return np.concatenate([np.full(anchors, -1), place % PARTS])
+
+
+def _interval(rate: float, rests: list[float], level: float) -> tuple[float, float]:
+    """By the jackknife, in log odds: what the rate would be without each part."""
+    odds = logit(np.clip(rests, EDGE, 1 - EDGE))
+    count = len(rests)
+    spread = sqrt((count - 1) / count * float(((odds - odds.mean()) ** 2).sum()))
+    middle = float(logit(min(max(rate, EDGE), 1 - EDGE)))
+    reach = float(stdtrit(max(count - 1, 1), (1 + level) / 2)) * spread
+    return float(expit(middle - reach)), float(expit(middle + reach))
 
 
 def _folds(group: Ints) -> Ints:
