@@ -4,6 +4,7 @@ is there once, or waits in a file and is then."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -259,6 +260,9 @@ async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
     reader = postgres_store(f"{url}&default_transaction_read_only=on", must_exist=True)
     assert [unit.id for unit in reader.archive.units(scope)] == ["u"]
     assert reader.archive.verify() == []
+    with pytest.raises(StoreError, match="read-only, or a standby"):
+        async with ledger_of(reader):
+            pass
     reader.close()
 
 
@@ -281,6 +285,15 @@ async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(
             assert (kept.call, kept.aside) == (answers[0], False)
     assert [store.archive.spent(run).cost for run in ("run1", "run2")] == [100, 100]
     assert store.archive.verify() == []
+    other.close()
+
+
+async def test_whoever_holds_a_run_is_named(url: str, store: Store) -> None:
+    other = postgres_store(url)
+    async with ledger_of(store) as ledger, ledger_of(other) as beside, ledger.claim("run1"):
+        with pytest.raises(StoreBusy, match=rf"another process \({os.getpid()}@"):
+            async with beside.claim("run1"):
+                pass
     other.close()
 
 

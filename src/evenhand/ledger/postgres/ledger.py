@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
-from evenhand.errors import StoreBusy
+from evenhand.errors import StoreBusy, StoreError
 from evenhand.ledger.beside import Unrecorded
 from evenhand.ledger.codec import CallRow, call_row, judgment_row
 from evenhand.ledger.ports import (
@@ -21,11 +21,11 @@ from evenhand.ledger.ports import (
     StoredJudgment,
     StoredUnit,
 )
-from evenhand.ledger.postgres.claims import HOLD, LET_GO, lock_number
+from evenhand.ledger.postgres.claims import HOLD, HOLDER, LET_GO, halves, lock_number
 from evenhand.ledger.postgres.link import Link
 from evenhand.ledger.postgres.lookups import Lookups
-from evenhand.ledger.postgres.server import Connection, Server, now
-from evenhand.ledger.postgres.session import PostgresSession
+from evenhand.ledger.postgres.server import PROGRAM, Connection, Server, now
+from evenhand.ledger.postgres.session import PostgresSession, spoken
 from evenhand.ledger.postgres.writer import GroupWriter
 from evenhand.ledger.sql.intake import WaitingUnits, batches
 from evenhand.ledger.sql.start import start
@@ -33,6 +33,7 @@ from evenhand.ledger.sql.work import judging_number, open_units, set_aside
 from evenhand.manifest import Manifest
 
 T = TypeVar("T")
+_READ_ONLY = "SHOW transaction_read_only"
 _PAUSES = (0.1, 0.3, 0.6)
 """Between tries to hold a run, in seconds."""
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(:number)"
@@ -59,11 +60,22 @@ class PostgresLedger:
             for link in (self._writing, self._reading):
                 await link.open()
                 undo.push_async_callback(link.close)
+            await self._require_writable()
             self._writer = GroupWriter(self._server, self._writing, self._unrecorded)
             undo.push_async_callback(self._writer.stop)
             self._writer.trouble = lambda: self._lost_claim
             await self._take_in()
             undo.pop_all()
+
+    async def _require_writable(self) -> None:
+        """Refuse a server that takes nothing, before anything is asked; raises StoreError."""
+        if await self._do(lambda connection: connection.fetchval(_READ_ONLY)) == "on":
+            raise StoreError(
+                "the store can be read, but not written: the server is read-only, or a standby",
+                where=self._server.where,
+                advice="Name the server that is written to, or several, of which it is one:"
+                " postgresql://a,b/DATABASE?target_session_attrs=read-write",
+            )
 
     async def _take_in(self) -> None:
         with self._unrecorded.waiting() as rows:
@@ -107,7 +119,7 @@ class PostgresLedger:
     async def claim(self, run: str) -> AsyncIterator[None]:
         number = lock_number(self._server.address.schema, run)
         if run in self._claims or not await self._hold(number):
-            raise self._busy(run)
+            raise self._busy(run, await self._holder(number))
         self._claims.add(run)
         try:
             yield
@@ -124,9 +136,17 @@ class PostgresLedger:
                 await asyncio.sleep(pause)
         return False
 
-    def _busy(self, run: str) -> StoreBusy:
+    async def _holder(self, number: int) -> str:
+        """The process that holds a lock, where the server says so."""
+        sql, names = spoken(HOLDER)
+        arguments = [halves(number)[name] for name in names]
+        session = await self._do(lambda connection: connection.fetchval(sql, *arguments))
+        process = str(session or "").removeprefix(f"{PROGRAM} ")
+        return f" ({process})" if process else ""
+
+    def _busy(self, run: str, holder: str = "") -> StoreBusy:
         return StoreBusy(
-            f"run {run} is being judged by another process",
+            f"run {run} is being judged by another process{holder}",
             where=self._server.where,
             advice="Wait until it has ended, or stop it; then run this command again.",
         )

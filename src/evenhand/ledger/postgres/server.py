@@ -37,6 +37,8 @@ LOST = (
 that answers is a standby, two writers were in each other's way."""
 FAILED = (*LOST, asyncpg.PostgresError, ValueError)
 """Whatever the driver says is wrong."""
+PROGRAM = "evenhand"
+"""How our sessions are called in the server's lists, before the process and its machine."""
 OLDEST = 13
 """The first version with all that is used here."""
 _MAKING = 0x45564E48
@@ -65,7 +67,7 @@ class Server:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._name = f"evenhand {os.getpid()}@{socket.gethostname()}"[:63]
+        self._name = f"{PROGRAM} {os.getpid()}@{socket.gethostname()}"[:63]
 
     async def connect(self) -> Connection:
         """One more connection; raises whatever the driver does."""
