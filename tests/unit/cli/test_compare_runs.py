@@ -65,6 +65,30 @@ def test_weights_of_one_task_type_leave_the_other_as_it_was(
             assert row["difference"] == pytest.approx(0, abs=1e-12), row["dimension"]
 
 
+def test_points_of_several_task_types_in_one_difference_are_told(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = [
+        {**row, "meta": {"model": model}, "answer": f"{row['answer']} {model}"}
+        for row in answers(6)
+        for model in ("a", "b")
+    ]
+    write_answers(tmp_path, rows)
+    call("run")
+    said = call("compare", "--by", "model", "--json").json
+    assert said["rows"] and not any("several types" in note for note in said["notes"])
+    for row in rows[6:]:
+        row["rubric"] = row["rubric"].replace("fact", "creative")
+    write_rows(tmp_path, rows, "answers.jsonl")
+    call("run")
+    (note,) = [
+        note
+        for note in call("compare", "--by", "model", "--json").json["notes"]
+        if "several types" in note
+    ]
+    assert '"logic_and_fact" (of 30, 60)' in note and "constraint_adherence" not in note
+
+
 def test_pairs_before_and_after_another_priority(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path, pairs_of_two(6), JUDGE, judge=PRIORITY_JUDGE)
     old = call("run", "--json").json["run"]

@@ -26,7 +26,28 @@ def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: in
         notes.append(UNKNOWN_SCALE)
     if any(row.n for row in comparison.rows) and not any(_is_whole(row) for row in comparison.rows):
         notes.append("No judgment has a score on every dimension, so there is no overall figure.")
+    notes += _mixed(comparison, scores)
     return [*notes, *_missing(comparison), *_fragile(comparison), *_hidden(comparison)]
+
+
+def _mixed(comparison: Comparison, scores: Scores) -> Iterator[str]:
+    """Where types of task with other points to be had stand in one difference of points."""
+    if scores.most is None:
+        return
+    in_points = {
+        row.dimension for row in comparison.rows if row.n and row.scale and row.scale[1] > 1
+    }
+    mixed = list[str]()
+    for place, name in enumerate(scores.dimensions):
+        points = np.unique(scores.most[:, place])
+        points = points[~np.isnan(points)]
+        if name in in_points and len(points) > 1:
+            mixed.append(f"{quoted(name)} (of {', '.join(f'{most:g}' for most in points)})")
+    if mixed:
+        yield (
+            f"Tasks of several types are in one difference of points, and there were not as many to"
+            f" be had in each: {', '.join(mixed)}. Overall is not touched by that."
+        )
 
 
 def _is_whole(row: Row) -> bool:
