@@ -132,6 +132,10 @@ class StoppedEarly(EvenhandError):
     exit_code = 5
 
 
+class RunOver(StoppedEarly):
+    """The money or the time of a run is used up, for all who judge it."""
+
+
 class StoreError(EvenhandError):
     exit_code = 6
 

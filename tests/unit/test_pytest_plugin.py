@@ -323,10 +323,10 @@ def test_a_budget_serves_one_event_loop_after_the_other() -> None:
     budget, order = Budget(10), list[str]()
 
     async def spender(name: str) -> None:
-        await budget.reserve(8, Stop())
+        hold = await budget.reserve(8, Stop())
         order.append(name)
         await asyncio.sleep(0)
-        budget.spend(8, 1)
+        budget.spend(hold, 1)
 
     async def both() -> None:
         await asyncio.gather(spender("one"), spender("two"))

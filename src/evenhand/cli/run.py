@@ -18,10 +18,11 @@ from evenhand.errors import StoppedEarly, StoreMissing, UsageError, quoted
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Changes, Store
+from evenhand.ledger.postgres.address import is_postgres
 from evenhand.limits import BATCH_THEN_LIVE
 from evenhand.report.terminal.tables import counted, money, safe
 from evenhand.runs.forecast import forecast
-from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.judge import Crew, Options, Summary, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
@@ -59,6 +60,11 @@ ANSWER_AT_ONCE = 20_000
     metavar="N",
     help="Ask live what is left below N questions. Default: 50; 0: never.",
 )
+@click.option("--ray", metavar="ADDRESS", help="Judge by workers on this Ray cluster.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="With --ray: so many; one per node unless given."
+)
+@click.option("--allow-insecure-ray", is_flag=True, help="Use a cluster that asks for no token.")
 @json_option
 def run_command(
     suite: Path,
@@ -72,6 +78,9 @@ def run_command(
     until_decided: bool | None,
     batch: bool,
     batch_then_live: int | None,
+    ray: str | None,
+    workers: int | None,
+    allow_insecure_ray: bool,
     as_json: bool,
 ) -> int:
     """Judge what is open of SUITE (a file, or a folder with evenhand.toml).
@@ -86,7 +95,10 @@ def run_command(
     evenhand run --limit 20 --json      the first 20 units, result as JSON
     evenhand run --until-decided        no more units than the comparison takes
     evenhand run --batch                at half the price, when there is time
+    evenhand run --ray auto --workers 8 by workers on a Ray cluster, with a PostgreSQL store
     """
+    if ray is not None and batch:
+        raise click.UsageError("--ray asks live, and --batch does not: leave one of them out")
     if batch_then_live is not None and not batch:
         raise click.UsageError("--batch-then-live goes with --batch")
     folder = suite if suite.is_dir() else suite.parent
@@ -106,10 +118,12 @@ def run_command(
         plan = at_batch_prices(plan) if dry_run else plan
     if dry_run:
         return _dry(plan, url, place, limit, retry_failures, as_json)
+    crew = _crew(plan, url, ray, workers, allow_insecure_ray)
     opened = open_store(url, place)
     try:
         left = BATCH_THEN_LIVE if batch_then_live is None else batch_then_live
-        summary = _judge(plan, opened, limit, retry_failures, left if batch else None)
+        then_live = left if batch else None
+        summary = _judge(plan, opened, limit, retry_failures, then_live, crew)
         _print(summary, plan, opened.archive, _way(url, place), as_json)
     finally:
         opened.close()
@@ -128,10 +142,42 @@ def judge_overrides(
     return [specs.get(model, {"model": model}) for model in judges]
 
 
+def _crew(
+    plan: Plan, url: str, ray: str | None, workers: int | None, allow_insecure: bool
+) -> Crew | None:
+    """Those who judge in the place of this process, if somebody does; raises UsageError."""
+    if ray is None:
+        if workers is not None:
+            raise UsageError(
+                "--workers says how many workers --ray starts, and there is no --ray",
+                advice="Without Ray, start them yourself: evenhand worker --store URL",
+            )
+        return None
+    if not is_postgres(url):
+        raise UsageError(
+            "workers on a Ray cluster share a store in PostgreSQL, and this one is a file",
+            advice="Name it with --store postgresql://...",
+        )
+    if plan.manifest.is_sequential:
+        raise UsageError(
+            "a run that stops when its comparison is decided is judged by one process",
+            advice="Leave --ray out; or judge all of it: --to-the-end.",
+        )
+    from evenhand.cluster.ray import ray_crew
+
+    return ray_crew(ray, workers, url, notice, allow_insecure=allow_insecure)
+
+
 def _judge(
-    plan: Plan, store: Store, limit: int | None, retry_failures: bool, then_live: int | None
+    plan: Plan,
+    store: Store,
+    limit: int | None,
+    retry_failures: bool,
+    then_live: int | None,
+    crew: Crew | None,
 ) -> Summary:
-    """Judge; by the batch, where it is said how many questions are then asked live."""
+    """Judge; by the batch, where it is said how many questions are then asked live; or by a crew
+    elsewhere."""
     watcher = Watcher(resume_advice(plan.suite.file.store.url))
     batch = None
     if then_live is not None:
@@ -147,6 +193,7 @@ def _judge(
         tell_changes=lambda changes, differences: notice(
             changes_line(changes, differences, plan.name)
         ),
+        crew=crew,
     )
     return wait(judge_run(plan, store, options))
 

@@ -52,10 +52,11 @@ def runs_command(store: str | None, as_json: bool) -> None:
     try:
         opened.freeze()
         rows = [_overview(opened, recorded_run(opened, row)) for row in opened.runs()]
+        at_work = _at_work(opened)
     finally:
         opened.close()
     if as_json:
-        print_json({"runs": rows})
+        print_json({"runs": [row | at_work.get(row["run"], {}) for row in rows]})
         return
     listing = table(
         *("run", "name", "verdicts", "failed", "pending", "cost", "started"),
@@ -65,13 +66,15 @@ def runs_command(store: str | None, as_json: bool) -> None:
     for row in rows:
         failed = sum(row["failures"].values())
         cost = "?" if row["cost_usd"] is None else f"${row['cost_usd']:.4g}"
-        counted = [str(row["verdicts"]), str(failed), str(row["pending"])]
+        numbers = [str(row["verdicts"]), str(failed), str(row["pending"])]
         started = row["started"][5:16].replace("T", " ")
-        listing.add_row(row["run"], safe(row["name"]), *counted, cost, started)
+        listing.add_row(row["run"], safe(row["name"]), *numbers, cost, started)
     console().print(listing)
     for row in rows:
         if row["batches"]:
             console().print(f"run {row['run']}: {_batches(row['batches'])}: evenhand batches")
+    for run, work in at_work.items():
+        click.echo(f"\n{_work_text(run, work)}")
 
 
 def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
@@ -79,6 +82,41 @@ def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
     waiting = sum(batch["open"] for batch in batches)
     number = f"{len(batches):,} batch{'' if len(batches) == 1 else 'es'}"
     return f"{number} under way, {counted(waiting, 'question')} without an answer"
+
+
+def _at_work(store: Archive) -> dict[str, dict[str, Any]]:
+    """The runs that workers may judge, by their id: who is at it, and why nobody is."""
+    workers = store.live_workers()
+    return {
+        run: {
+            "open": not stopped,
+            "stopped": stopped,
+            "workers": [
+                {
+                    "host": worker.host,
+                    "process": worker.process,
+                    "judged": worker.judged,
+                    "seconds": round(worker.seconds, 1),
+                    "silent_seconds": round(worker.silent, 1),
+                    "note": worker.note,
+                }
+                for worker in workers
+                if worker.run == run
+            ],
+        }
+        for run, stopped in sorted(store.open_runs().items())
+    }
+
+
+def _work_text(run: str, work: dict[str, Any]) -> str:
+    """An open run and its workers, a line each."""
+    if work["stopped"]:
+        return safe(f"{run} is stopped: {work['stopped']}")
+    lines = [f"{run} is open: {counted(len(work['workers']), 'worker')}"]
+    for worker in work["workers"]:
+        line = f"  {worker['host']}, process {worker['process']}: {worker['judged']} judged"
+        lines.append(safe(f"{line}; {worker['note']}" if worker["note"] else line))
+    return "\n".join(lines)
 
 
 def _overview(store: Archive, run: Recorded) -> dict[str, Any]:

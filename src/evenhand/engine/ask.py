@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from evenhand.engine.aside import one_aside
 from evenhand.engine.attempt import Endpoint
 from evenhand.engine.breaker import Breaker
-from evenhand.engine.budget import Budget, budgeted
+from evenhand.engine.budget import Purse, budgeted
+from evenhand.engine.claims import Claims
 from evenhand.engine.pace import Pace, paced
 from evenhand.engine.prices import Price
 from evenhand.engine.recent import Recent, account_name
@@ -37,10 +38,12 @@ class CallPath:
     stop: Stop
     pace: Pace
     patience: Patience
-    budget: Budget
+    purse: Purse
     price: Price | None
     max_tokens: int
     tally: Tally
+    claims: Claims | None = None
+    """Where other workers may ask the same questions: who asks which."""
     notice: Callable[[str], None] = lambda message: None
     aside: Aside = field(default_factory=one_aside)
 
@@ -52,7 +55,7 @@ class CallPath:
         in_turn = paced(send, self.pace, self.max_tokens, noted)
         pay = budgeted(
             in_turn,
-            budget=self.budget,
+            purse=self.purse,
             ledger=self.ledger,
             run=self.run,
             price=self.price,
@@ -75,6 +78,7 @@ class CallPath:
             stop=self.stop,
             tally=self.tally,
             aside=self.aside,
+            claims=self.claims,
         )
 
 

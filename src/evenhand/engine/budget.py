@@ -4,7 +4,9 @@ left open by a crash, or by an answer that never came, counts as spent."""
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.prices import Price, usd
@@ -19,6 +21,36 @@ from evenhand.limits import TOKENS_A_MESSAGE
 ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
 
 
+@dataclass(slots=True)
+class Hold:
+    """An amount that is held for a call, and the allotment that it was taken from."""
+
+    amount: int
+    allotment: int = 0
+
+
+class Purse(Protocol):
+    """Where the money of calls comes from."""
+
+    @property
+    def cap(self) -> int | None:
+        """The most that may be spent; None where everything is let through, and nothing held."""
+        ...
+
+    async def reserve(self, amount: int, stop: Stop) -> Hold:
+        """Hold an amount, waiting for calls under way where they may free enough; else
+        StoppedEarly. It is to be given back by `spend`."""
+        ...
+
+    async def note(self, hold: Hold, key: str, attempt: str, stop: Stop) -> None:
+        """Note what is held in the store; done when it is durable."""
+        ...
+
+    def spend(self, hold: Hold, cost: int) -> None:
+        """Give a held amount back for what the call did cost."""
+        ...
+
+
 class Budget:
     """Picodollars that one run may spend, or several, also one after the other in event loops of
     their own; without a cap everything is let through."""
@@ -27,7 +59,7 @@ class Budget:
         self.cap, self.used, self._reserved, self._advice = cap, used, 0, advice
         self._freed = Signal()
 
-    async def reserve(self, amount: int, stop: Stop) -> None:
+    async def reserve(self, amount: int, stop: Stop) -> Hold:
         """Hold an amount, waiting for calls under way where they may free enough; else
         StoppedEarly. It is to be given back by `spend`."""
         while self.cap is not None and self.used + self._reserved + amount > self.cap:
@@ -35,10 +67,11 @@ class Budget:
                 raise self._exhausted(self.cap, amount)
             await stop.sleep(None, self._freed)
         self._reserved += amount
+        return Hold(amount)
 
-    def spend(self, amount: int, cost: int) -> None:
+    def spend(self, hold: Hold, cost: int) -> None:
         """Give a held amount back for what the call did cost."""
-        self._reserved -= amount
+        self._reserved -= hold.amount
         self.used += cost
         self._freed.give()
 
@@ -50,10 +83,26 @@ class Budget:
         )
 
 
+class RunPurse:
+    """What one run takes out of a budget, each amount noted in the store of the run."""
+
+    def __init__(self, budget: Budget, ledger: Ledger, run: str) -> None:
+        self._budget, self._ledger, self._run = budget, ledger, run
+        self.reserve, self.spend = budget.reserve, budget.spend
+
+    @property
+    def cap(self) -> int | None:
+        return self._budget.cap
+
+    async def note(self, hold: Hold, key: str, attempt: str, stop: Stop) -> None:
+        """Note what is held, before it is sent."""
+        await self._ledger.reserve(self._run, key, attempt, hold.amount)
+
+
 def budgeted(
     inner: Layer,
     *,
-    budget: Budget,
+    purse: Purse,
     ledger: Ledger,
     run: str,
     price: Price | None,
@@ -66,11 +115,11 @@ def budgeted(
 
     async def pay(attempt: Attempt) -> Reply:
         most = price.bound(attempt.prompt_tokens, max_tokens) if price else 0
-        if budget.cap is not None:
-            await budget.reserve(most, stop)
-            attempt.hold(partial(give_back, attempt, most))
+        if purse.cap is not None:
+            hold = await purse.reserve(most, stop)
+            attempt.hold(partial(give_back, attempt, hold))
             attempt.reservation = os.urandom(6).hex()
-            await ledger.reserve(run, attempt.key, attempt.reservation, most)
+            await purse.note(hold, attempt.key, attempt.reservation, stop)
         elif most:
             attempt.hold(partial(note_loss, attempt, most))
         reply = await inner(attempt)
@@ -82,7 +131,7 @@ def budgeted(
             # Without a count from the provider, it is the most that it can have been.
             attempt.cost = most if cost is None else cost
             tally.cost += attempt.cost
-        if budget.cap is not None:
+        if purse.cap is not None:
             excess = excess_of(reply.usage, attempt.prompt_tokens, max_tokens)
             if excess or (attempt.cost or 0) > most:
                 stop.throw(beyond(excess, attempt.cost or 0, most))
@@ -94,15 +143,15 @@ def budgeted(
         if attempt.cost is None and _may_be_billed(attempt, error):
             await ledger.reserve(run, attempt.key, os.urandom(6).hex(), most)
 
-    async def give_back(attempt: Attempt, most: int, error: BaseException | None) -> None:
+    async def give_back(attempt: Attempt, hold: Hold, error: BaseException | None) -> None:
         """What was not sent or is not billed costs nothing; without a reply, what may have been
         billed counts as the most it can be, and stays reserved in the store."""
         if attempt.cost is not None:
-            budget.spend(most, attempt.cost)
+            purse.spend(hold, attempt.cost)
         elif _may_be_billed(attempt, error):
-            budget.spend(most, most)
+            purse.spend(hold, hold.amount)
         else:
-            budget.spend(most, 0)
+            purse.spend(hold, 0)
             await ledger.release(attempt.key, attempt.reservation)
 
     return pay

@@ -15,6 +15,7 @@ from time import monotonic
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.congestion import Congestion
+from evenhand.engine.meter import Meter
 from evenhand.engine.recent import MINUTE, Recent
 from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop
@@ -31,6 +32,8 @@ class Turn:
     tokens: int
     name: str = ""
     """What the store calls it; empty where it does not."""
+    second: int = 0
+    """The second that it is counted in, where other workers share the account."""
 
 
 class Pace:
@@ -43,8 +46,10 @@ class Pace:
         tokens_per_minute: int | None = None,
         clock: Callable[[], float] = monotonic,
         backoff_first: float = BACKOFF_FIRST,
+        meter: Meter | None = None,
     ) -> None:
         self._stop, self._clock, self._first = stop, clock, backoff_first
+        self._meter = meter
         self._congestion = Congestion(backoff_first)
         self._interval = MINUTE / requests_per_minute if requests_per_minute else 0.0
         self._tokens_most = tokens_per_minute
@@ -55,7 +60,7 @@ class Pace:
 
     @property
     def is_limited(self) -> bool:
-        """Whether requests or tokens are counted at all."""
+        """Whether requests or tokens are counted here."""
         return self._interval > 0 or self._tokens_most is not None
 
     def remember(self, ages: Iterable[tuple[float, int]]) -> None:
@@ -76,7 +81,20 @@ class Pace:
         is known.
 
         Whoever comes first waits for the moment, or for a correction that may have made room.
+        Where the account is shared, the store has the next word; meanwhile all may have slowed
+        down.
         """
+        while True:
+            turn = await self._admit_here(tokens)
+            if self._meter is None:
+                return turn
+            self.end()
+            turn.second = await self._meter.admit(tokens)
+            if self._pause(tokens) <= 0:
+                return self._enter(tokens, turn.second)
+            self._meter.correct(turn.second, 1, tokens)
+
+    async def _admit_here(self, tokens: int) -> Turn:
         if self._waiting.locked() or self._pause(tokens) > 0:
             async with self._waiting:
                 while (pause := self._pause(tokens)) > 0:
@@ -84,9 +102,11 @@ class Pace:
                 return self._enter(tokens)
         return self._enter(tokens)
 
-    def correct(self, turn: Turn, tokens: int) -> None:
-        """Put the true count of tokens in the place of their bound."""
-        turn.tokens = tokens
+    def correct(self, turn: Turn, tokens: int | None) -> None:
+        """Put the true count of tokens in the place of their bound; None: it was not sent."""
+        if self._meter is not None:
+            self._meter.correct(turn.second, tokens is None, turn.tokens - (tokens or 0))
+        turn.tokens = tokens or 0
         self._corrected.give()
 
     def end(self) -> None:
@@ -117,8 +137,8 @@ class Pace:
                 )
             )
 
-    def _enter(self, tokens: int) -> Turn:
-        turn = Turn(self._clock(), tokens)
+    def _enter(self, tokens: int, second: int = 0) -> Turn:
+        turn = Turn(self._clock(), tokens, second=second)
         self._next = max(turn.at, self._next) + self._interval
         self._congestion.sent(turn.at)
         if self._tokens_most is not None:
@@ -173,7 +193,7 @@ def paced(inner: Layer, pace: Pace, max_tokens: int, recent: Recent | None = Non
         return reply
 
     async def correct(turn: Turn, tokens: int | None) -> None:
-        pace.correct(turn, tokens or 0)
+        pace.correct(turn, tokens)
         if recent is not None and turn.name:
             await recent.correct(turn.name, tokens)
 

@@ -7,6 +7,7 @@ import asyncio
 from functools import partial
 
 from evenhand.engine.attempt import Attempt, Endpoint, Layer
+from evenhand.engine.claims import Claims
 from evenhand.engine.prices import token_bound
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
@@ -26,9 +27,11 @@ def recorded(
     stop: Stop,
     tally: Tally,
     aside: Aside,
+    claims: Claims | None = None,
 ) -> Endpoint:
-    """Ask the ledger first, and pay once for equal questions at once. A store that fails throws the
-    switch, so that what is under way is waited for: the ledger keeps it where it can."""
+    """Ask the ledger first, and pay once for equal questions at once, those of other workers too.
+    A store that fails throws the switch, so that what is under way is waited for: the ledger keeps
+    it where it can."""
     key_of = call_keys(judge.identity)
     under_way: dict[str, asyncio.Future[Call]] = {}
 
@@ -61,11 +64,17 @@ def recorded(
 
     async def answered(question: Question, key: str, size: int) -> Call:
         call = await ledger.find(key)
-        if call is not None:
-            tally.cached += 1
-            # A run that the ledger answers must still hear Ctrl-C and draw its progress.
-            await asyncio.sleep(0)
-            return call
+        if call is None and claims is not None:
+            async with claims.claimed(key) as call:
+                return call or await sent(question, key, size)
+        if call is None:
+            return await sent(question, key, size)
+        tally.cached += 1
+        # A run that the ledger answers must still hear Ctrl-C and draw its progress.
+        await asyncio.sleep(0)
+        return call
+
+    async def sent(question: Question, key: str, size: int) -> Call:
         bound = await aside(partial(token_bound, question), size)
         attempt = Attempt(question, key, bound)
         async with attempt:

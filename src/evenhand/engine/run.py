@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from evenhand.engine.aside import one_aside
 from evenhand.engine.ask import CallPath, in_slots, routed
@@ -25,7 +26,19 @@ from evenhand.errors import NothingRecorded, StoreError
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside
-from evenhand.ledger.ports import Ledger, StoredUnit
+from evenhand.ledger.ports import StoredJudgment, StoredUnit
+
+
+class Judgments(Protocol):
+    """Where judgments go: a ledger, or who shares the run with others."""
+
+    async def settle(self, run: str, judgment: StoredJudgment) -> None:
+        """Keep a judgment under the run's judging."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until everything handed over is durable."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +65,7 @@ class Engine:
     """Everything one command needs to judge a scope of units."""
 
     kind: Judging
-    ledger: Ledger
+    judgments: Judgments
     run_id: str
     schedule: Schedule
     pools: Sequence[Pool]
@@ -74,7 +87,7 @@ class Engine:
         except* Exception as failed:
             raise failed.exceptions[0] from failed.exceptions[0].__cause__
         finally:
-            await self.ledger.flush()
+            await self.judgments.flush()
         if isinstance(self.stop.cause, StoreError):
             raise self.stop.cause
 
@@ -113,7 +126,7 @@ class Engine:
         self.tally.verdicts += judgment.status == "verdict"
         self.tally.failures += judgment.status == "failure"
         self.tally.left_out += judgment.status == "left_out"
-        await self.ledger.settle(self.run_id, stored)
+        await self.judgments.settle(self.run_id, stored)
         self._note(stored.unit, stored.judge, stored.repeat, judgment)
 
     def _note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:

@@ -17,5 +17,7 @@ class Tally:
     verdicts: int = 0
     failures: int = 0
     left_out: int = 0
+    fenced: int = 0
+    """Judgments that were refused: another worker had taken over their units."""
     silent: dict[str, str] = field(default_factory=dict[str, str])
     """Judges that lost calls and answered none, by name, with the last loss in words."""

@@ -19,6 +19,7 @@ from evenhand.manifest import Manifest
 
 if TYPE_CHECKING:
     from evenhand.ledger.batches import Batches, BatchRow
+    from evenhand.ledger.coordination import LiveWorker, Worker
 
 
 class Call(NamedTuple):
@@ -394,6 +395,15 @@ class Archive(Protocol):
         """Whether a process judges the run now."""
         ...
 
+    def live_workers(self) -> Sequence[LiveWorker]:
+        """The workers that are alive; none where one process at a time judges a run."""
+        ...
+
+    def open_runs(self) -> Mapping[str, str]:
+        """The runs that workers may judge, by their id, each with why they do not, if they are
+        stopped."""
+        ...
+
     def state(self) -> int:
         """A number that changes whenever somebody else has changed the store."""
         ...
@@ -420,10 +430,12 @@ class Archive(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Both ports of one store. A ledger is opened for the time of the work that writes."""
+    """The ports of one store. A ledger is opened for the time of the work that writes."""
 
     archive: Archive
     ledger: Callable[[], AbstractAsyncContextManager[Ledger]]
     close: Callable[[], None]
     batches: Callable[[], AbstractAsyncContextManager[Batches]]
     """What is noted of batches, opened likewise."""
+    coordination: Callable[[], AbstractAsyncContextManager[Worker]] | None = None
+    """Joins those who judge in this store; None where one process at a time judges a run."""

@@ -8,26 +8,31 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from evenhand.engine.ask import CallPath
-from evenhand.engine.budget import Budget
+from evenhand.engine.budget import Budget, RunPurse
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
 from evenhand.engine.recent import account_name, ages
-from evenhand.engine.retry import Patience
-from evenhand.engine.run import Engine, Pool
 from evenhand.engine.schedule import Everything
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
-from evenhand.errors import EvenhandError, StoppedEarly, StoreBusy
+from evenhand.errors import EvenhandError, RunOver, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.batches import BatchRow
+from evenhand.ledger.coordination import Worker
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import (
     Archive,
@@ -40,11 +45,14 @@ from evenhand.ledger.ports import (
     Store,
     StoredUnit,
 )
-from evenhand.limits import BACKOFF_FIRST
+from evenhand.limits import BACKOFF_FIRST, BEGIN_TRIES, LOOK_AGAIN_MOST
 from evenhand.manifest import Manifest
+from evenhand.runs.assembly import Parts
 from evenhand.runs.differences import judging_differences
-from evenhand.runs.plan import Plan, Seat
-from evenhand.runs.recorded import recorded_run, seated
+from evenhand.runs.plan import Plan
+from evenhand.runs.recorded import recorded_run
+from evenhand.runs.share import Share
+from evenhand.runs.terms import terms_json
 
 if TYPE_CHECKING:
     from evenhand.runs.batch import BatchOptions
@@ -53,6 +61,9 @@ if TYPE_CHECKING:
 
 Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 """Shows progress while a run is judged: tally, judgments planned in all, and the switch."""
+
+Crew = Callable[[str, Stop], AbstractAsyncContextManager[None]]
+"""Has workers elsewhere judge a run for as long as the context lasts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,12 +149,15 @@ class Options:
     """The longest first pause before a lost call is tried again, in seconds."""
     batch: BatchOptions | None = None
     """That questions are to be asked by the batch, and how."""
+    crew: Crew | None = None
+    """Workers that judge the run in the place of this process, which watches them."""
 
 
 async def judge_run(plan: Plan, store: Store, options: Options | None = None) -> Summary:
     """Judge what is open of a suite. Nothing is sent before all of the data was read and found
     good, and nothing is kept of a run whose judge has no key. A stop is told in the summary, not
-    raised: what was judged until then stands."""
+    raised: what was judged until then stands. Where workers share the store, this process is one of
+    them, and the summary is about the work of all."""
     options = options or Options()
     if options.budget:
         plan.know_prices()
@@ -151,14 +165,39 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
         from evenhand.runs.batch import require_batches
 
         require_batches(plan)
-    async with store.ledger() as ledger, _begun(plan, store.archive, ledger, options) as begun:
-        if options.retry_failures:
-            retried = tuple(RETRIED_BY_NEXT_RUN)
-            await ledger.set_aside(begun.scope, retried, plan.bad_tries)
-        changes = _told_changes(store.archive, begun, options)
-        schedule = run_schedule(plan, store.archive, ledger, begun)
-        summary = await _judged(plan, store, ledger, begun.scope, schedule, options)
-        return replace(summary, changed=changes)
+    is_alone = plan.manifest.is_sequential or options.budget or options.batch
+    shared = None if is_alone else store.coordination
+    async with store.ledger() as ledger, _closing(plan), AsyncExitStack() as joining:
+        worker = await joining.enter_async_context(shared()) if shared else None
+        beginning = _begun(plan, store.archive, ledger, options, is_shared=worker is not None)
+        async with beginning as begun:
+            if options.retry_failures:
+                retried = tuple(RETRIED_BY_NEXT_RUN)
+                await ledger.set_aside(begun.scope, retried, plan.bad_tries)
+            changes = _told_changes(store.archive, begun, options)
+            if worker is None:
+                alone = await _judged_alone(plan, store, ledger, begun, options)
+                return replace(alone, changed=changes)
+            used = plan.used_unpriced(store.archive.spent(begun.scope.run))
+            terms = terms_json(plan.suite)
+            await worker.open_run(begun.scope.run, options.limit, terms, plan.budget_cap, used)
+        # From here on others may begin it too: its units are held one by one.
+        together = await _judged_together(plan, store.archive, ledger, worker, begun, options)
+        return replace(together, changed=changes)
+
+
+@asynccontextmanager
+async def _closing(plan: Plan) -> AsyncIterator[None]:
+    """Give back what the judges hold in the end; where another process holds the run, it may be
+    tried again, and they stay open."""
+    try:
+        yield
+    except StoreBusy:
+        raise
+    except BaseException:
+        await plan.aclose()
+        raise
+    await plan.aclose()
 
 
 class Begun(NamedTuple):
@@ -172,29 +211,38 @@ class Begun(NamedTuple):
 
 @asynccontextmanager
 async def _begun(
-    plan: Plan, archive: Archive, ledger: Ledger, options: Options
+    plan: Plan, archive: Archive, ledger: Ledger, options: Options, *, is_shared: bool
 ) -> AsyncIterator[Begun]:
     """The run of a plan and its data, begun and held."""
     from evenhand.runs.forecast import require_keys
 
-    try:
-        for seat in plan.seats:
-            seat.judge.load()
-        again = options.retry_failures
-        await require_keys(plan, archive, options.limit, retry_failures=again)
-        _require_decision(plan, options)
-        intake = await ledger.intake(plan.units(plan.judging))
-        run = run_id(plan.name, plan.manifest.judging.id, intake.content)
-        before = archive.last_run(plan.name)
-        manifest = _remembering(plan, archive, options)
-        async with ledger.begin(run, plan.name, manifest, intake):
-            yield Begun(Scope(run, options.limit), manifest, before)
-    except StoreBusy:
-        raise  # a run that another process holds may be tried again: its judges stay open
-    except BaseException:
-        await plan.aclose()
-        raise
-    await plan.aclose()
+    for seat in plan.seats:
+        seat.judge.load()
+    again = options.retry_failures
+    await require_keys(plan, archive, options.limit, retry_failures=again)
+    _require_decision(plan, options)
+    intake = await ledger.intake(plan.units(plan.judging))
+    run = run_id(plan.name, plan.manifest.judging.id, intake.content)
+    before = archive.last_run(plan.name)
+    manifest = _remembering(plan, archive, options)
+    async with AsyncExitStack() as holding:
+        begin = partial(ledger.begin, run, plan.name, manifest, intake)
+        await _held(holding, begin, tries=BEGIN_TRIES if is_shared else 1)
+        yield Begun(Scope(run, options.limit), manifest, before)
+
+
+async def _held(
+    holding: AsyncExitStack, begin: Callable[[], AbstractAsyncContextManager[None]], tries: int
+) -> None:
+    """Begin a run; where it is shared, whoever else begins it holds it for a moment only."""
+    for left in range(tries - 1, -1, -1):
+        try:
+            await holding.enter_async_context(begin())
+            return
+        except StoreBusy:
+            if not left:
+                raise
+            await asyncio.sleep(LOOK_AGAIN_MOST)
 
 
 def _require_decision(plan: Plan, options: Options) -> None:
@@ -249,51 +297,71 @@ def run_schedule(
     return schedule(archive, begun.scope, plan.judging, plan.judge_groups, begun.manifest, width)
 
 
-async def _judged(
-    plan: Plan,
-    store: Store,
-    ledger: Ledger,
-    scope: Scope,
-    schedule: Everything | UntilDecided,
-    options: Options,
+async def _judged_alone(
+    plan: Plan, store: Store, ledger: Ledger, begun: Begun, options: Options
 ) -> Summary:
-    stop, tally, archive = Stop(), Tally(), store.archive
-    limits = plan.suite.file.limits
+    """Judge a run that no other process judges."""
+    scope, stop, archive = begun.scope, Stop(), store.archive
+    schedule = run_schedule(plan, archive, ledger, begun)
     before = archive.counts(scope, plan.judgments_per_unit)
-    # What is judged again is counted when it is.
-    again = sum(before.failed_calls.get(reason, 0) for reason in RETRIED_BY_NEXT_RUN)
-    tally.cached, tally.verdicts = before.calls - again, before.verdicts
-    tally.failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
+    tally = _tally_so_far(before)
     budget = options.budget or Budget(plan.budget_cap, plan.used(archive.spent(scope.run)))
-    paces = _paces(plan, archive, stop, options)
-    call_paths = [
-        _call_path(
-            plan, seat, ledger, scope.run, stop, paces[seat.judge.account], budget, tally, options
-        )
-        for seat in plan.seats
-    ]
-    pools = [
-        Pool(group=group, call_paths=members, width=_width(limits.concurrency, members))
-        for group, members in seated(plan.judge_groups, call_paths)
-    ]
-    engine = Engine(
-        kind=plan.judging,
+    parts = Parts(
+        plan=plan,
+        run=scope.run,
         ledger=ledger,
-        run_id=scope.run,
-        schedule=schedule,
-        pools=pools,
         stop=stop,
         tally=tally,
+        schedule=schedule,
+        judgments=ledger,
+        purse=RunPurse(budget, ledger, scope.run),
+        paces=_paces(plan, archive, stop, options),
+        notice=options.notice,
+        backoff_first=options.backoff_first,
     )
     with options.watch(tally, before.planned, stop):
-        async with _in_time(stop, limits.run_seconds):
+        async with _in_time(stop, plan.suite.file.limits.run_seconds):
             if options.batch:
                 from evenhand.runs.batch import Course, ask_by_batch
 
                 course = Course(plan, store, ledger, scope, schedule, stop, tally)
                 await ask_by_batch(course, options.batch, options.backoff_first, options.notice)
                 budget.used = plan.used(archive.spent(scope.run))
-            await engine.run()
+            await parts.engine().run()
+    summary = _summary(plan, archive, scope, tally, stop)
+    decided = None if isinstance(schedule, Everything) else schedule.result()
+    return replace(summary, decided=decided)
+
+
+async def _judged_together(
+    plan: Plan, archive: Archive, ledger: Ledger, worker: Worker, begun: Begun, options: Options
+) -> Summary:
+    """Judge a run that is open for others too, as one of its workers; or only watch others."""
+    scope, stop = begun.scope, Stop()
+    before = archive.counts(scope, plan.judgments_per_unit)
+    share = Share(
+        plan=plan,
+        run=scope.run,
+        worker=worker,
+        ledger=ledger,
+        stop=stop,
+        notice=options.notice,
+        backoff_first=options.backoff_first,
+        shown=_tally_so_far(before),
+    )
+    seconds = plan.suite.file.limits.run_seconds
+    with options.watch(share.shown, before.planned, stop):
+        async with _in_time(stop, seconds):
+            if options.crew is None:
+                await share.judge()
+            else:
+                async with options.crew(scope.run, stop):
+                    await share.watch()
+    share.shown.silent = share.tally.silent
+    return _summary(plan, archive, scope, share.shown, stop)
+
+
+def _summary(plan: Plan, archive: Archive, scope: Scope, tally: Tally, stop: Stop) -> Summary:
     return Summary(
         run=scope.run,
         scope=scope,
@@ -302,8 +370,14 @@ async def _judged(
         tally=tally,
         stopped=stop.cause,
         open_batches=[batch for batch in archive.batches(scope.run) if batch.is_open],
-        decided=None if isinstance(schedule, Everything) else schedule.result(),
     )
+
+
+def _tally_so_far(before: Counts) -> Tally:
+    """What was done before. What is judged again is counted when it is."""
+    again = sum(before.failed_calls.get(reason, 0) for reason in RETRIED_BY_NEXT_RUN)
+    failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
+    return Tally(cached=before.calls - again, verdicts=before.verdicts, failures=failures)
 
 
 def _paces(plan: Plan, archive: Archive, stop: Stop, options: Options) -> dict[Hashable, Pace]:
@@ -321,48 +395,10 @@ def _paces(plan: Plan, archive: Archive, stop: Stop, options: Options) -> dict[H
     return paces
 
 
-def _width(concurrency: int, seated: Sequence[CallPath]) -> int:
-    """How many units are under way at once: a judge that takes few requests bounds its own group,
-    but not a relay, in which it may never be asked."""
-    slots = seated[0].judge.slots if len(seated) == 1 else None
-    return min(concurrency, slots or concurrency)
-
-
-def _call_path(
-    plan: Plan,
-    seat: Seat,
-    ledger: Ledger,
-    run: str,
-    stop: Stop,
-    pace: Pace,
-    budget: Budget,
-    tally: Tally,
-    options: Options,
-) -> CallPath:
-    limits = plan.suite.file.limits
-    return CallPath(
-        judge=seat.judge,
-        run=run,
-        ledger=ledger,
-        stop=stop,
-        pace=pace,
-        patience=Patience(
-            call_seconds=limits.call_seconds,
-            attempt_seconds=limits.attempt_seconds,
-            backoff_first=options.backoff_first,
-        ),
-        notice=options.notice,
-        budget=budget,
-        price=seat.price,
-        max_tokens=seat.spec.max_tokens,
-        tally=tally,
-    )
-
-
 @asynccontextmanager
 async def _in_time(stop: Stop, seconds: float | None) -> AsyncIterator[None]:
     """Work to its end, or to the deadline of the run."""
-    late = StoppedEarly(
+    late = RunOver(
         f"the run's time of {seconds} s is over",
         advice="Run the same command again; it continues where it stopped.",
     )

@@ -76,6 +76,8 @@ class Plan:
     seats: tuple[Seat, ...]
     units: Callable[[Judging], Iterator[IncomingUnit]]
     """The units of the data files, checked as they are read; raises DataError with file:line."""
+    recorded: Manifest | None = None
+    """What a run recorded of itself, where it is continued from the store alone."""
 
     @property
     def name(self) -> str:
@@ -96,6 +98,8 @@ class Plan:
     @cached_property
     def manifest(self) -> Manifest:
         """Every hash that matters, and the texts to judge again without the suite's files."""
+        if self.recorded is not None:
+            return self.recorded
         file = self.suite.file
         return Manifest(
             judging=self._record(),
@@ -137,9 +141,13 @@ class Plan:
     def used(self, spent: Spent) -> int:
         """What a run has used of its budget. Calls from before their price was known count as the
         most that they can have cost."""
+        return spent.cost + spent.reserved + self.used_unpriced(spent)
+
+    def used_unpriced(self, spent: Spent) -> int:
+        """The most that calls from before their price was known can have cost."""
         tokens = spent.unpriced_input_tokens, spent.unpriced_output_tokens
         bounds = [seat.price.bound(*tokens) for seat in self.seats if seat.price]
-        return spent.cost + spent.reserved + max(bounds, default=0)
+        return max(bounds, default=0)
 
     def know_prices(self) -> None:
         """With a budget every price must be known; raises UsageError."""

@@ -62,7 +62,7 @@ def prepare(
         protocol=protocol,
         settings=settings,
         rubric=_read_rubric(suite, protocol),
-        seats=tuple(_seat(suite, spec, environ, notify, trust) for spec in suite.file.judges),
+        seats=tuple(open_seat(suite, spec, environ, notify, trust) for spec in suite.file.judges),
         units=_unit_reader(suite, sources, protocol, notify),
     )
     if suite.file.limits.budget_usd is not None:
@@ -73,13 +73,14 @@ def prepare(
     return plan
 
 
-def _seat(
+def open_seat(
     suite: Suite,
     spec: JudgeSpec,
     environ: Mapping[str, str],
     notify: Callable[[str], None],
     trust: Trust | None,
 ) -> Seat:
+    """A judge of a suite, opened; raises UsageError."""
     provider, model = _provider_and_model(spec.model)
     if provider.is_file(model):
         suite.located("judges", model)

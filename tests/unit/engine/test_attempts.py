@@ -115,14 +115,14 @@ async def scene(tmp_path: Path) -> Scene:
 
 
 async def at_money(scene: Scene) -> None:
-    await scene.budget.reserve(scene.budget.cap or 0, Stop())
+    hold = await scene.budget.reserve(scene.budget.cap or 0, Stop())
     run = asyncio.create_task(scene.judged())
     for _ in range(50):
         await asyncio.sleep(0)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    scene.budget.spend(scene.budget.cap or 0, 0)
+    scene.budget.spend(hold, 0)
 
 
 async def at_reservation(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""A store in a schema of a PostgreSQL database: its two ports put together."""
+"""A store in a schema of a PostgreSQL database: its ports put together."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from evenhand.ledger.beside import Unrecorded
 from evenhand.ledger.ports import Ledger, Store
 from evenhand.ledger.postgres.address import read_address
 from evenhand.ledger.postgres.archive import PostgresArchive
+from evenhand.ledger.postgres.coordination import joined, lease_seconds
 from evenhand.ledger.postgres.ledger import PostgresLedger
 from evenhand.ledger.postgres.server import Server
 from evenhand.ledger.postgres.session import LoopThread, PostgresSession
@@ -44,7 +45,7 @@ def postgres_store(url: str, *, must_exist: bool = False) -> Store:
         finally:
             await asyncio.to_thread(opened.close)
 
-    return Store(archive, ledger, archive.close, batches)
+    return Store(archive, ledger, archive.close, batches, lambda: joined(server, lease_seconds()))
 
 
 def postgres_archive(url: str) -> PostgresArchive:

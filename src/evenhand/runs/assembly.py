@@ -1,0 +1,88 @@
+"""The engine of a plan, put together: the same for a process that judges a run alone and for one
+worker of several; what differs is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evenhand.engine.ask import CallPath
+from evenhand.engine.budget import Purse
+from evenhand.engine.claims import Claims
+from evenhand.engine.pace import Pace
+from evenhand.engine.retry import Patience
+from evenhand.engine.run import Engine, Judgments, Pool
+from evenhand.engine.schedule import Schedule
+from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
+from evenhand.ledger.ports import Ledger
+from evenhand.limits import BACKOFF_FIRST
+from evenhand.runs.plan import Plan, Seat
+from evenhand.runs.recorded import seated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a run is judged with, in one process."""
+
+    plan: Plan
+    run: str
+    ledger: Ledger
+    stop: Stop
+    tally: Tally
+    schedule: Schedule
+    judgments: Judgments
+    purse: Purse
+    paces: Mapping[Hashable, Pace]
+    claims: Claims | None = None
+    groups: Collection[int] | None = None
+    """Those that judge here, by their index; None for all."""
+    notice: Callable[[str], None] = lambda message: None
+    backoff_first: float = BACKOFF_FIRST
+
+    def engine(self) -> Engine:
+        """What judges."""
+        concurrency = self.plan.suite.file.limits.concurrency
+        call_paths = [self._call_path(seat) for seat in self.plan.seats]
+        pools = [
+            Pool(group=group, call_paths=members, width=_width(concurrency, members))
+            for group, members in seated(self.plan.judge_groups, call_paths)
+            if self.groups is None or group.index in self.groups
+        ]
+        return Engine(
+            kind=self.plan.judging,
+            judgments=self.judgments,
+            run_id=self.run,
+            schedule=self.schedule,
+            pools=pools,
+            stop=self.stop,
+            tally=self.tally,
+        )
+
+    def _call_path(self, seat: Seat) -> CallPath:
+        limits = self.plan.suite.file.limits
+        return CallPath(
+            judge=seat.judge,
+            run=self.run,
+            ledger=self.ledger,
+            stop=self.stop,
+            pace=self.paces[seat.judge.account],
+            patience=Patience(
+                call_seconds=limits.call_seconds,
+                attempt_seconds=limits.attempt_seconds,
+                backoff_first=self.backoff_first,
+            ),
+            notice=self.notice,
+            purse=self.purse,
+            price=seat.price,
+            max_tokens=seat.spec.max_tokens,
+            tally=self.tally,
+            claims=self.claims,
+        )
+
+
+def _width(concurrency: int, members: Sequence[CallPath]) -> int:
+    """How many units are under way at once: a judge that takes few requests bounds its own group,
+    but not a relay, in which it may never be asked."""
+    slots = members[0].judge.slots if len(members) == 1 else None
+    return min(concurrency, slots or concurrency)

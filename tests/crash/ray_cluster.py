@@ -1,0 +1,82 @@
+"""A real Ray cluster of two nodes on this machine, in a process of its own: says its address, kills
+its second node when a line says so, and ends with its input.
+
+    python -m tests.crash.ray_cluster FOLDER
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+TOKEN = "0123456789abcdef" * 4
+GUARDED = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_enable_metrics_collection": "0"}
+MEMORY = 80 * 2**20
+
+
+@dataclass
+class RayCluster:
+    address: str
+    folder: Path
+    _process: subprocess.Popen[str]
+
+    def kill_second_node(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write("kill\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline().strip() == "killed"
+
+
+@contextmanager
+def ray_cluster(environ: Mapping[str, str]) -> Generator[RayCluster]:
+    """The cluster, whose nodes have this environment."""
+    folder = Path(tempfile.mkdtemp(prefix="eh-ray-", dir="/tmp"))
+    with (
+        (folder / "stderr").open("w") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.ray_cluster", str(folder)],
+            env={**os.environ, **QUIET, **environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None and process.stdin is not None
+        try:
+            address = process.stdout.readline().strip()
+            assert address, (folder / "stderr").read_text()
+            yield RayCluster(address, folder, process)
+        finally:
+            process.stdin.close()
+            process.wait()
+            subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def main(folder: str) -> None:
+    from ray.cluster_utils import Cluster
+
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    options = {"num_cpus": 1, "object_store_memory": MEMORY, "temp_dir": folder}
+    cluster = Cluster(initialize_head=True, head_node_args={**options, "include_dashboard": False})
+    second = cluster.add_node(**options)
+    print(cluster.address, file=out)
+    try:
+        for line in sys.stdin:
+            if line.strip() == "kill":
+                cluster.remove_node(second, allow_graceful=False)
+                print("killed", file=out)
+    finally:
+        cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
