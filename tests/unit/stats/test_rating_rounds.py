@@ -183,6 +183,23 @@ def test_rating_intervals_hold_the_truth():
     assert hits / total > 0.9
 
 
+def test_rating_intervals_hold_at_the_ends_of_a_board_of_twenty_topics():
+    truth, rounds = np.array([1.2, 0.3, -0.3, -1.2]), 400 if LONG else 30
+    hits = np.zeros(4)
+    for seed in range(rounds):
+        rng, rows = np.random.default_rng(seed), []
+        pairs = [(a, b) for _ in range(20) for a in range(4) for b in range(a + 1, 4)]
+        for a, b in pairs:
+            gap = truth[a] - truth[b]
+            odds = np.array([np.exp(gap / 2), np.exp(-gap / 2), 0.5])
+            rows.append((a, b, (1.0, 0.0, "=")[rng.choice(3, p=odds / odds.sum())]))
+        topics = np.repeat(np.arange(20), 6).tolist()
+        found = rate(sample_of(duels(4, rows, topics), "davidson"), 200, rng)
+        low, high = found.interval(0.95)
+        hits += (low[:4] <= truth) & (truth <= high[:4])
+    assert (hits / rounds).min() >= 0.92 - 3 * (0.92 * 0.08 / rounds) ** 0.5
+
+
 def test_intervals_reach_further_with_few_topics():
     assert widening(10**6, 0.95) == pytest.approx(1, abs=1e-5)
     assert widening(6, 0.95) == pytest.approx(2.5706 * (6 / 5) ** 0.5 / 1.95996, rel=1e-4)

@@ -265,7 +265,7 @@ def _put(board: Board, ballot: Ballot, rated: Rated, options: Options, *, flat: 
     values, rounds = _anchored(rated, ballot, options)
     board.resampled = rounds.shape[1] > 1
     resampled = board.resampled and not flat
-    low, high = rated.interval(options.level, rounds) if resampled else (values, values)
+    low, high = rated.interval(options.level, values, rounds) if resampled else (values, values)
     rank, best, worst = ranks(rated, options.level)
     order = _sets_by_size(rated.sets)
     for row in board.rows:

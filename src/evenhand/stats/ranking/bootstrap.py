@@ -49,11 +49,16 @@ class Rated:
     def ratings(self) -> Floats:
         return self.values[:-2]
 
-    def interval(self, level: float, rounds: Floats | None = None) -> tuple[Floats, Floats]:
-        """Percentiles of each row, further out where topics are few (Hesterberg, 2015)."""
+    def interval(
+        self, level: float, values: Floats | None = None, rounds: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Percentiles of each row, further out where topics are few (Hesterberg, 2015), mirrored
+        at its value: what resamples add at the ends of a board the sample has already added, so
+        that percentiles as they are would lie too far out there."""
         tail = norm.cdf(-widening(self.topics, level) * norm.ppf((1 + level) / 2))
         low, high = np.quantile(self.rounds if rounds is None else rounds, [tail, 1 - tail], axis=1)
-        return low, high
+        middle = self.values if values is None else values
+        return 2 * middle - high, 2 * middle - low
 
 
 def widening(topics: int, level: float) -> float:
