@@ -15,12 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from json import dumps
 from typing import TypeVar
 
 from evenhand import jsontext, limits
-from evenhand.batch import BatchAnswer, BatchEndpoint, BatchJudge, BatchRequest, BatchState
-from evenhand.engine.budget import beyond, excess_of, most_tokens
+from evenhand.batch import BatchEndpoint, BatchJudge, BatchRequest, BatchState
+from evenhand.engine.batch_reading import BatchReading, complaint_of
 from evenhand.engine.prices import Price, usd
 from evenhand.engine.retry import Patience
 from evenhand.engine.stop import Stop, Stopped
@@ -32,20 +31,18 @@ from evenhand.errors import (
     EvenhandError,
     ProviderRefused,
     StoppedEarly,
+    UsageError,
     quoted,
 )
-from evenhand.exchange import Judge, Question, Reply, Schema
+from evenhand.exchange import Judge, Question
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.batches import (
     Batches,
     BatchItem,
-    ItemOutcome,
     NewBatch,
     OpenBatch,
-    OpenItem,
     item_id,
 )
-from evenhand.ledger.ports import Call
 
 _TOO_MUCH = re.compile(r"token_limit|enqueued|too (many|large)|limit (reached|exceeded)", re.I)
 """How a provider says that less at a time would do."""
@@ -207,7 +204,7 @@ class BatchDesk:
         await path.book.prepare(noted)
         try:
             state = await self._created(name, chunk.requests, began)
-        except ProviderRefused as error:
+        except (ProviderRefused, UsageError) as error:
             await path.book.close_batch(name, "void", "refused")
             raise self._ended(error) from None
         if state is None:
@@ -299,7 +296,7 @@ class BatchDesk:
         items = {item_id(it.item.key): it for it in await path.book.open_items(batch.name)}
         if answers and items and not any(answer.id in items for answer in answers):
             return False
-        reading = _Reading(self, batch, items)
+        reading = BatchReading(self, batch, items)
         # Replies first: they show that the judge works, and that an error is its question's own.
         for answer in sorted(answers, key=lambda answer: not 200 <= answer.status < 300):
             reading.read(answer)
@@ -310,7 +307,7 @@ class BatchDesk:
         self._refusals = 0
         return True
 
-    async def _record(self, batch: OpenBatch, reading: _Reading, status: str) -> None:
+    async def _record(self, batch: OpenBatch, reading: BatchReading, status: str) -> None:
         path, outcomes = self.path, reading.outcomes
         for start in range(0, len(outcomes), _RECORDED_AT_ONCE):
             part = outcomes[start : start + _RECORDED_AT_ONCE]
@@ -329,9 +326,9 @@ class BatchDesk:
         bad = [it for it in items if it.line in state.lines]
         said = state.complaint or next(iter(state.lines.values()), state.status)
         path.tell(f"batch {batch.ident} was refused: {quoted(said)}")
-        reading = _Reading(self, batch, {item_id(it.item.key): it for it in bad})
+        reading = BatchReading(self, batch, {item_id(it.item.key): it for it in bad})
         for it in bad:
-            reading.read(_complaint(item_id(it.item.key), state.lines[it.line]), is_line=True)
+            reading.read(complaint_of(item_id(it.item.key), state.lines[it.line]), is_line=True)
         await path.book.take(batch.name, reading.outcomes)
         await path.book.close_batch(batch.name, "ended", state.status)
         if bad and len(bad) < len(items):
@@ -361,7 +358,7 @@ class BatchDesk:
     def _has_learnt(self, complaint: str) -> bool:
         """Whether the judge knows now how to write such requests otherwise."""
         try:
-            self.path.lines.batch_reader()(_complaint("", complaint), None, {})
+            self.path.lines.batch_reader()(complaint_of("", complaint), None, {})
         except AskAgain:
             return True
         except (CallError, ProviderRefused):
@@ -407,99 +404,3 @@ class BatchDesk:
         """Throw the switch; what is to be raised."""
         self.path.stop.throw(error)
         return Stopped()
-
-
-def _complaint(ident: str, message: str) -> BatchAnswer:
-    """A refusal as if the request had been sent by itself."""
-    return BatchAnswer(ident, 400, dumps({"error": {"message": message}}).encode())
-
-
-class _Reading:
-    """The answers of one batch, read one by one."""
-
-    def __init__(self, desk: BatchDesk, batch: OpenBatch, items: Mapping[str, OpenItem]) -> None:
-        self._desk, self._batch, self._items = desk, batch, dict(items)
-        self._read = desk.path.lines.batch_reader()
-        self._schemas: dict[str, Schema] = {}
-        self._answered: set[str] = set()
-        self._doubled = self._unknown = 0
-        self._outcomes: list[ItemOutcome] = []
-        self.calls = 0
-        self.fatal: ProviderRefused | None = None
-        """Why the provider refuses every request alike."""
-        self.excess: StoppedEarly | None = None
-
-    def read(self, answer: BatchAnswer, *, is_line: bool = False) -> None:
-        """One answer; the first of those that are about one item counts. `is_line` says that it is
-        about a single line that kept a batch from being made."""
-        it = self._items.pop(answer.id, None)
-        if it is None:
-            self._doubled += answer.id in self._answered
-            self._unknown += answer.id not in self._answered
-            return None
-        self._answered.add(answer.id)
-        key, desk = it.item.key, self._desk
-        if not answer.status:
-            return self._leave(key, answer.absence)
-        try:
-            reply = self._read(answer, self._schema(it.schema), jsontext.restored(it.item.sampling))
-        except AskAgain:
-            self._outcomes.append(ItemOutcome(key, None, "unanswered", "asked in another form"))
-        except CallLost as loss:
-            self._leave(key, str(loss), may_be_billed=loss.billed)
-        except CallError as error:
-            desk.reject(key, error)
-            self._outcomes.append(ItemOutcome(key, None, "refused", str(error)))
-        except ProviderRefused as error:
-            self.fatal = error
-            if is_line:
-                desk.tries[key] = limits.BATCH_TRIES
-            self._leave(key, error.what)
-        else:
-            self._outcomes.append(ItemOutcome(key, self._call(it.item, reply)))
-            self.calls += 1
-
-    def _leave(self, key: str, detail: str, *, may_be_billed: bool = False) -> None:
-        self._desk.tries[key] += 1
-        outcome = ItemOutcome(key, None, "unanswered", detail, may_be_billed)
-        self._outcomes.append(outcome)
-
-    @property
-    def outcomes(self) -> list[ItemOutcome]:
-        """What became of all items; one without a line has no answer."""
-        while self._items:
-            _, it = self._items.popitem()
-            self._leave(it.item.key, "no line came")
-        return self._outcomes
-
-    @property
-    def summary(self) -> str:
-        """In words, what has come."""
-        states = Counter(outcome.state for outcome in self._outcomes)
-        parts = [f"{states['answered']:,} answered"]
-        parts += [f"{states['refused']:,} refused"] if states["refused"] else []
-        parts += [f"{states['unanswered']:,} without an answer"] if states["unanswered"] else []
-        parts += [f"{self._doubled:,} lines came twice"] if self._doubled else []
-        parts += [f"{self._unknown:,} lines of no question"] if self._unknown else []
-        return ", ".join(parts)
-
-    def _schema(self, text: str | None) -> Schema | None:
-        if text is None:
-            return None
-        if text not in self._schemas:
-            self._schemas[text] = Schema(jsontext.restored(text))
-        return self._schemas[text]
-
-    def _call(self, item: BatchItem, reply: Reply) -> Call:
-        path = self._desk.path
-        judge, usage = path.judge.name, reply.usage
-        if path.price is None:
-            most = most_tokens(usage, item.tokens, path.max_tokens)
-            return Call(item.key, self._batch.run, judge, reply, None, most)
-        bound = path.price.bound(item.tokens, path.max_tokens)
-        cost = path.price.cost(usage)
-        cost = bound if cost is None else cost
-        excess = excess_of(usage, item.tokens, path.max_tokens)
-        if excess or cost > bound:
-            self.excess = beyond(excess, cost, bound)
-        return Call(item.key, self._batch.run, judge, reply, cost)

@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from evenhand.ledger.batches import NewBatch
+from evenhand.runs.batch_files import begin_run
+from evenhand.runs.stores import open_store
 from tests.batch_provider import BatchProvider, fitting
-from tests.suites import at, evenhand_here, stored, write_pairs, write_suite
+from tests.suites import at, evenhand_here, prepared, stored, write_pairs, write_suite
 from tests.unit.runs.test_batch import ENV, KEY, contradicting
 
 
@@ -223,3 +226,18 @@ async def test_the_report_of_a_run_by_the_batch_is_that_of_the_live_one(tmp_path
         assert done.returncode == 0, done.stderr
         reports.append((tmp_path / name / "report.html").read_bytes())
     assert reports[0] == reports[1]
+
+
+async def test_a_key_goes_to_no_address_that_only_a_store_names(tmp_path: Path) -> None:
+    judge = {"model": "openai/m", "base_url": "https://elsewhere.example/v1", "max_tokens": 9}
+    write_suite(tmp_path, 1, judge)
+    plan, store = prepared(tmp_path), open_store("sqlite:evenhand.db", tmp_path)
+    run = await begin_run(plan, store)
+    async with store.batches() as book:
+        batch = NewBatch(name="b", run=run, judge="openai/m", place="p", schemas=[], items=[])
+        await book.prepare(batch)
+        await book.attach("b", "batch_7", "in_progress")
+    store.close()
+    done = await command("batches", "cancel", "batch_7", cwd=tmp_path, env={"OPENAI_API_KEY": KEY})
+    assert (done.returncode, "elsewhere.example" in done.stderr) == (2, True), done.stderr
+    assert KEY not in done.stderr
