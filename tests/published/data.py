@@ -58,3 +58,8 @@ def imported(
         writer.writeheader()
         writer.writerows(listed)
     return call("import", f"{kind}.csv", "--kind", kind, *arguments)
+
+
+def fed(call: Call, name: str, kind: str, *options: str) -> dict[str, Any]:
+    """A published file as it is as a run: what is said of it are options of the command alone."""
+    return call("import", str(folder() / name), "--kind", kind, *options)

@@ -9,7 +9,6 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from math import exp
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -51,6 +50,11 @@ class Desk:
             writer.writeheader()
             writer.writerows(listed)
         found: str = self.call("import", "rows.csv", "--kind", kind, *arguments)["run"]
+        return found
+
+    def feed(self, name: str, kind: str, *options: str) -> str:
+        """The id of the run that a published file makes as it is, by options alone."""
+        found: str = self.call("import", str(folder() / name), "--kind", kind, *options)["run"]
         return found
 
     def row(self, *arguments: str, **wanted: str) -> dict[str, Any]:
@@ -307,16 +311,12 @@ def test_llmbar_kappa_is_that_of_the_verdicts(desk: Desk) -> None:
 # pandalm: three people on every pair, and a judge against their majority
 
 
+RESPONSES = ("--map", "unit=idx", "--set", "first=response 1", "--set", "second=response 2")
+
+
 def pandalm_people(desk: Desk) -> str:
-    said = {0: "tie", 1: "first", 2: "second"}
-    return desk.take(
-        "votes",
-        [
-            voted(row["idx"], f"annotator{k}", said[row[f"annotator{k}"]])
-            for row in records("pandalm/testset.jsonl.gz")
-            for k in (1, 2, 3)
-        ],
-    )
+    wide = ("--wide", "judge=annotator1,annotator2,annotator3", "--value", "winner:0=tie")
+    return desk.feed("pandalm/testset.jsonl.gz", "votes", *RESPONSES, *wide)
 
 
 def test_pandalm_annotators(desk: Desk) -> None:
@@ -331,17 +331,17 @@ def test_pandalm_annotators(desk: Desk) -> None:
 def test_pandalm_gpt35(desk: Desk) -> None:
     """Published with what could not be read ("garbage") as a tie; as failed judgments, which is the
     rule here, they are left out and counted."""
-    people, said = pandalm_people(desk), {"1": "first", "2": "second", "Tie": "tie"}
-    answers = records("pandalm/gpt-3.5-turbo.jsonl.gz")
-    garbled = [voted(row["idx"], "gpt", said.get(row["gpt_result"], "tie")) for row in answers]
-    found = desk.row(desk.take("votes", garbled), "--against", people, "--majority")
+    people, name = pandalm_people(desk), "pandalm/gpt-3.5-turbo.jsonl.gz"
+    columns = (*RESPONSES, "--map", "winner=gpt_result", "--judge", "gpt")
+    tied = desk.feed(name, "votes", *columns, "--value", "winner:garbage=tie")
+    found = desk.row(tied, "--against", people, "--majority")
     names = ("agreement", "precision", "recall", "f1")
     published = anchor("pandalm.gpt35")
     ours = [100 * found[name]["value"] for name in names]
     assert ours == pytest.approx(published["value"], abs=published["tolerance"])
-    failed = [voted(row["idx"], "gpt", said.get(row["gpt_result"], "")) for row in answers]
-    kept = desk.call("agreement", desk.take("votes", failed), "--against", people, "--majority")
-    unread = sum(row["gpt_result"] not in said for row in answers)
+    failed = desk.feed(name, "votes", *columns)
+    kept = desk.call("agreement", failed, "--against", people, "--majority")
+    unread = sum(row["gpt_result"] == "garbage" for row in records(name))
     assert kept["failures"]["run"] == kept["units"]["only_against"] == unread > 0
 
 
@@ -358,20 +358,10 @@ def test_alpha_of_codings(desk: Desk) -> None:
     assert found == pytest.approx(published["value"], abs=published["tolerance"])
 
 
+BY_ROW = ("--set", "unit={row}", "--judge")
+"""Rows of which two files, or two columns, hold the same ones in the same order."""
+UNIEVAL = "unieval/topical_chat.jsonl.gz"
 ERRORS = ("mse", "rmse", "mae", "spearman", "kendall", "pearson")
-
-
-def scored(rows: Iterable[tuple[object, str, float]], judge: str) -> list[dict[str, Any]]:
-    return [
-        {"unit": unit, "judge": judge, "dimension": name, "score": repr(score)}
-        for unit, name, score in rows
-    ]
-
-
-def expected(row: Mapping[str, str]) -> float:
-    """The mean score under its probabilities (G-Eval)."""
-    weights = [exp(float(row[f"logprob_{score}"])) for score in range(1, 6)]
-    return sum(s * w for s, w in zip(range(1, 6), weights, strict=True)) / sum(weights)
 
 
 @pytest.mark.parametrize(
@@ -380,37 +370,30 @@ def expected(row: Mapping[str, str]) -> float:
 )
 def test_summeval(desk: Desk, name: str) -> None:
     dimension, way = name.split(".")
-    odds = records(f"summeval_geval/qwen__Summeval_{dimension}_logprobs.csv.gz")
-    judged = [expected(row) for row in odds]
+    odds = f"summeval_geval/qwen__Summeval_{dimension}_logprobs.csv.gz"
+    columns = ",".join(f"logprob_{score}" for score in range(1, 6))
+    human = desk.feed(odds, "scores", *BY_ROW, "human", "--map", "score=human")
     if way == "raw":
-        rows = records(f"summeval_geval/qwen__Summeval_{dimension}_raw.csv.gz")
-        judged = [float(row["raw_score"]) for row in rows]
-    human = [float(row["human"]) for row in odds]
-    runs = [
-        desk.take("scores", scored(((i, dimension, s) for i, s in enumerate(scores)), judge))
-        for scores, judge in ((judged, "qwen"), (human, "human"))
-    ]
-    found = desk.row(runs[0], "--against", runs[1])
+        raw = f"summeval_geval/qwen__Summeval_{dimension}_raw.csv.gz"
+        judged = desk.feed(raw, "scores", *BY_ROW, "qwen", "--map", "score=raw_score")
+    else:
+        judged = desk.feed(odds, "scores", *BY_ROW, "qwen", "--wide", f"expected={columns}")
+    found = desk.row(judged, "--against", human)
     published = anchor(f"summeval.qwen__Summeval_{name}")
     ours = [found[figure]["value"] for figure in ERRORS]
     assert ours == pytest.approx(published["value"], abs=published["tolerance"])
 
 
 def test_unieval_topical_chat(desk: Desk) -> None:
-    rows, published = records("unieval/topical_chat.jsonl.gz"), anchor("unieval.topical_chat")
-    runs = [
-        desk.take(
-            "scores",
-            scored(((i, d, s) for i, row in enumerate(rows) for d, s in row[side].items()), side),
-        )
-        for side in ("predicted", "human")
-    ]
-    found = desk.call("agreement", runs[0], "--against", runs[1])["rows"]
-    ours = {
-        row["dimension"]: [row[name]["value"] for name in ("pearson", "spearman", "kendall")]
-        for row in found
-    }
-    assert ours.keys() == published["value"].keys()
+    published = anchor("unieval.topical_chat")
+    ours: dict[str, list[float]] = {}
+    for dimension in published["value"]:
+        runs = [
+            desk.feed(UNIEVAL, "scores", *BY_ROW, side, "--map", f"score={side}.{dimension}")
+            for side in ("predicted", "human")
+        ]
+        found = desk.row(runs[0], "--against", runs[1])
+        ours[dimension] = [found[name]["value"] for name in ("pearson", "spearman", "kendall")]
     for dimension, values in published["value"].items():
         assert ours[dimension] == pytest.approx(values, abs=published["tolerance"])
 

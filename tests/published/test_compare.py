@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.published.data import Call, anchor, imported, records
+from tests.published.data import Call, anchor, fed, imported, records
 
 MAXIMA = {
     "Correctness": 3,
@@ -97,22 +97,14 @@ def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call
     assert min(apart.values()) > 0 and max(apart.values()) == pytest.approx(1.09, abs=0.006)
 
 
-def llmeval2() -> Iterable[dict[str, Any]]:
-    for row in records("llmeval2_zh/gpt4_scores.csv.gz"):
-        for dimension in MAXIMA:
-            if row[dimension] != "":
-                yield {
-                    "unit": row["question_uuid"],
-                    "model": row["llm_name"],
-                    "subject": row["subject"],
-                    "judge": "gpt-4",
-                    "dimension": dimension,
-                    "score": row[dimension],
-                }
+def llmeval2(call: Call) -> None:
+    columns = ("--map", "unit=question_uuid", "--map", "model=llm_name", "--judge", "gpt-4")
+    wide = ("--wide", f"dimension={','.join(MAXIMA)}")
+    fed(call, "llmeval2_zh/gpt4_scores.csv.gz", "scores", *columns, *wide)
 
 
 def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
-    imported(call, "scores", llmeval2())
+    llmeval2(call)
     compared = call("compare", "--by", "model", "--by", "subject")
     points: dict[str, tuple[float, float]] = {}
     for dimension, most in MAXIMA.items():
@@ -134,7 +126,7 @@ def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
 def test_published_chinese_dimension_means_do_not_follow_from_the_data(call: Call) -> None:
     """The trap: three published rows have means that the data do not give, with right totals."""
     assert anchor("llmeval2.inconsistent_published_rows")["kind"] == "trap"
-    imported(call, "scores", llmeval2())
+    llmeval2(call)
     compared = call("compare", "--by", "model")
     correct, accurate = means(compared, "Correctness"), means(compared, "Accuracy")
     assert correct["zhigong"][0] < 2.072 - 0.01 and accurate["zhigong"][0] < 4.080 - 0.01
@@ -242,20 +234,11 @@ def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:
     """Three takes of one judge on the same answers: nothing was published, so the figures are
     checked against sums of squares."""
     takes: dict[tuple[str, int], list[float]] = {}
-
-    def rows() -> Iterable[dict[str, Any]]:
-        for row in records("elyza_ja/command_r_plus_takes.jsonl.gz"):
-            takes.setdefault((row["model"], row["i"]), []).append(row["grade"])
-            yield {
-                "unit": row["i"],
-                "model": row["model"],
-                "repeat": row["take"],
-                "judge": "command-r-plus",
-                "dimension": "grade",
-                "score": row["grade"],
-            }
-
-    imported(call, "scores", rows())
+    name = "elyza_ja/command_r_plus_takes.jsonl.gz"
+    for row in records(name):
+        takes.setdefault((row["model"], row["i"]), []).append(row["grade"])
+    columns = ("--map", "unit=i", "--map", "repeat=take", "--judge", "command-r-plus")
+    fed(call, name, "scores", *columns, "--wide", "dimension=grade")
     repeats = call("compare", "--by", "model")["repeats"]
     assert repeats["most"] == 3
     centres = {unit: sum(cell) / 3 for unit, cell in takes.items()}

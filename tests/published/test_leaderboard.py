@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
 from evenhand.stats.ranking.length import Anchored, length_controlled
-from tests.published.data import Call, anchor, folder, imported, records
+from tests.published.data import Call, anchor, fed, folder, imported, records
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
+PANDALM = "pandalm/testset.jsonl.gz"
 AT_EQUAL_LENGTH = [
     "FuseChat-Llama-3.1-8B-Instruct",
     "FuseChat-Llama-3.2-1B-Instruct",
@@ -51,9 +52,6 @@ def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
 
 def vote(unit: Any, judge: str, first: str, second: str, winner: str) -> dict[str, Any]:
     return {"unit": unit, "judge": judge, "first": first, "second": second, "winner": winner}
-
-
-SCORES = {1: "first", 2: "second", 3: "tie"}
 
 
 def preferred(row: Mapping[str, str]) -> float:
@@ -170,14 +168,11 @@ def test_the_board_has_alpacaevals_figure_with_its_difficulties_and_anchors(
 
 
 def test_llmfao_golden_ratings(call: Call) -> None:
-    sides = {"left": "first", "right": "second", "tie": "tie"}
-    votes = records("llmfao/crowd_comparisons.csv.gz")
     # A unit for each vote keeps the order of the file, on which Elo depends.
-    rows = (
-        vote(number, row["worker"], row["left"], row["right"], sides[row["winner"]])
-        for number, row in enumerate(votes)
-    )
-    assert imported(call, "votes", rows)["verdicts"] == len(votes) == 8931
+    columns = ("--set", "unit={row}", "--map", "judge=worker")
+    sides = ("--map", "first=left", "--map", "second=right")
+    told = fed(call, "llmfao/crowd_comparisons.csv.gz", "votes", *columns, *sides)
+    assert told["verdicts"] == told["rows"] == 8931
     found = board(call, "--ties", "half", "--elo", "--bootstrap", "0")
     golden: dict[str, dict[str, float]] = {}
     for row in records("llmfao/golden_ratings.csv"):
@@ -213,15 +208,9 @@ def test_russian_ratings(call: Call, prompt: str) -> None:
 
 
 def rakuda(call: Call) -> None:
-    matches = records("rakuda_ja/rakuda_v1_matches.jsonl.gz")
-    imported(
-        call,
-        "votes",
-        (
-            vote(m["question_id"], "gpt-3.5", m["model1_id"], m["model2_id"], SCORES[m["score"]])
-            for m in matches
-        ),
-    )
+    columns = ("--map", "unit=question_id", "--map", "winner=score", "--judge", "gpt-3.5")
+    sides = ("--map", "first=model1_id", "--map", "second=model2_id")
+    fed(call, "rakuda_ja/rakuda_v1_matches.jsonl.gz", "votes", *columns, *sides)
 
 
 def test_rakuda_win_rates_are_of_all_matches_in_either_order(call: Call) -> None:
@@ -257,15 +246,8 @@ def test_mtbench_votes_whose_orders_were_drawn_have_one(call: Call) -> None:
 
 
 def test_peer_judging_by_gpt4(call: Call) -> None:
-    ratings = records("prd/ratings_gpt4.jsonl.gz")
-    imported(
-        call,
-        "votes",
-        (
-            vote(r["question_id"], "gpt4", r["first"], r["second"], SCORES[r["score"]])
-            for r in ratings
-        ),
-    )
+    columns = ("--map", "unit=question_id", "--map", "winner=score", "--judge", "gpt4")
+    fed(call, "prd/ratings_gpt4.jsonl.gz", "votes", *columns)
     found = call("leaderboard", "--on-conflict", "split", "--bootstrap", "0")
     models = ["gpt4", "claude", "vicuna-13b", "gpt35", "bard"]
     at = [found["matrix"]["candidates"].index(model) for model in models]
@@ -278,29 +260,22 @@ def test_peer_judging_by_gpt4(call: Call) -> None:
 
 
 def test_faireval_human_counts(call: Call) -> None:
-    labels = records("vicuna80/faireval_human_gpt35_vs_vicuna13b.csv")
-    imported(
-        call,
-        "votes",
-        (vote(r["question_id"], "people", "gpt35", "vicuna-13b", r["human"]) for r in labels),
-    )
+    columns = ("--map", "unit=question_id", "--map", "winner=human", "--judge", "people")
+    sides = ("--set", "first=gpt35", "--set", "second=vicuna-13b")
+    fed(call, "vicuna80/faireval_human_gpt35_vs_vicuna13b.csv", "votes", *columns, *sides)
     row = board(call)["gpt35"]
     counts = [row["wins"], row["losses"], row["ties"]]
     assert counts == anchor("vicuna80.faireval.human_counts")["value"]
 
 
-def annotated(rows: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    said = {0: "tie", 1: "first", 2: "second"}
-    for row in rows:
-        first, _, second = row["cmp_key"].partition("_")
-        for number in (1, 2, 3):
-            winner = said[int(row[f"annotator{number}"])]
-            yield vote(row["idx"], f"annotator{number}", first, second, winner)
+def pandalm(call: Call) -> None:
+    annotators = ("--wide", "judge=annotator1,annotator2,annotator3", "--map", "unit=idx")
+    sides = ("--set", "first=response 1", "--set", "second=response 2")
+    fed(call, PANDALM, "votes", *annotators, *sides, "--value", "winner:0=tie")
 
 
 def test_pandalm_majorities(call: Call) -> None:
-    items = records("pandalm/testset.jsonl.gz")
-    imported(call, "votes", annotated(items))
+    pandalm(call)
     panel = call("show", "latest")["pairwise"]["panel"]
     counts = [panel.get(winner, 0) for winner in ("tie", "A", "B")]
     assert counts == anchor("pandalm.label_counts")["value"]
@@ -308,9 +283,10 @@ def test_pandalm_majorities(call: Call) -> None:
 
 
 def test_pandalm_majorities_by_pair_of_models(call: Call) -> None:
-    items, published = records("pandalm/testset.jsonl.gz"), anchor("pandalm.human_table")["value"]
-    assert {row["cmp_key"] for row in items} == set(published)
+    pandalm(call)
+    published = anchor("pandalm.human_table")["value"]
+    assert {row["cmp_key"] for row in records(PANDALM)} == set(published)
     for key, expected in published.items():
-        imported(call, "votes", annotated(row for row in items if row["cmp_key"] == key))
-        stood = call("show", "latest")["pairwise"]["candidates"][key.partition("_")[0]]
+        shown = call("show", "latest", "--where", f"cmp_key={key}")["pairwise"]
+        stood = shown["candidates"]["response 1"]
         assert [stood["wins"], stood["losses"], stood["ties"]] == expected

@@ -23,7 +23,7 @@ from evenhand.cli.common import (
     wait,
 )
 from evenhand.data.foreign import LAYOUTS
-from evenhand.data.foreign.shaping import Shaping, read_values, read_wide
+from evenhand.data.foreign.shaping import Shaping, read_fixed, read_values, read_wide
 from evenhand.errors import quoted
 from evenhand.measures import Rule, Unreadable
 from evenhand.report.terminal.console import console
@@ -69,6 +69,14 @@ NAMES_SHOWN = 12
     help="What values mean, e.g. --value winner:A=first,B=second. The usual words are known.",
 )
 @click.option(
+    "--set",
+    "fixed",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="What a column holds that is not there, or is empty, e.g. --set first=old; {row} is the"
+    " number of the row.",
+)
+@click.option(
     "--missing",
     multiple=True,
     metavar="VALUE",
@@ -78,7 +86,7 @@ NAMES_SHOWN = 12
     "--wide",
     metavar="FIELD=COLUMN,COLUMN",
     help="Columns that each hold what was said under one judge, dimension, model, ...; pass=C1,C2:"
-    " the two orders.",
+    " the two orders; expected=logprob_1,...: log-probabilities of scores.",
 )
 @click.option("--name", help="The run's name. Default: that of the first file.")
 @click.option("--judge", metavar="NAME", help="Who judged, where the rows do not say.")
@@ -111,6 +119,7 @@ def import_command(
     batch_file: Path | None,
     moves: tuple[str, ...],
     values: tuple[str, ...],
+    fixed: tuple[str, ...],
     missing: tuple[str, ...],
     wide: str | None,
     name: str | None,
@@ -146,7 +155,7 @@ def import_command(
     options = Options(
         shaping=Shaping(
             columns=mapped_columns(moves),
-            values=read_values(values),
+            values=_meanings(read_values(values), read_fixed(fixed)),
             missing=missing,
             wide=read_wide(wide),
         ),
@@ -200,6 +209,13 @@ def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> N
         )
     else:
         click.echo(f"no question is left: evenhand show {run.id}{flag}")
+
+
+def _meanings(
+    values: dict[str, dict[str, str]], fixed: dict[str, dict[str, str]]
+) -> dict[str, dict[str, str]]:
+    """What the values of each column mean, empty ones too."""
+    return {name: values.get(name, {}) | fixed.get(name, {}) for name in (*values, *fixed)}
 
 
 def _warn(imported: Imported, known: KnownPairs | None) -> None:

@@ -470,3 +470,53 @@ def test_a_decimal_comma_is_read_where_no_comma_separates_cells(
     texts = (tmp_path / "out.jsonl").read_text().splitlines()
     scores = [json.loads(text)["scores"]["Wahrheit"]["score"] for text in texts]
     assert scores == [4.5, 4, 3.25]
+
+
+def test_what_a_table_does_not_say_is_set(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("winner\n1\n2\n3\n")
+    sides = ("--set", "first=old", "--set", "second=new", "--set", "unit={row}")
+    told = call("import", "t.csv", "--kind", "votes", *sides, "--judge", "j", "--json").json
+    assert (told["units"], told["verdicts"], told["candidates"]) == (3, 3, ["new", "old"])
+    assert told["read_as"] == {"1": "first", "2": "second", "3": "tie"}
+
+
+def test_wide_columns_may_have_dots_and_stand_in_objects(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("unit,gpt-4.1,gpt-4.1-mini\na,1,2\nb,3,-1\n")
+    wide = ("--wide", "judge=gpt-4.1,gpt-4.1-mini", "--missing", "-1")
+    told = call("import", "t.csv", "--kind", "scores", *wide, "--json").json
+    assert (told["judges"], told["verdicts"], told["failures"]) == (2, 3, {"empty": 1})
+    assert told["meta_differs"] == {} and told["key"] == ["unit"]
+    (tmp_path / "o.jsonl").write_text('{"unit":"a","human":{"clear":4,"true":5},"x":{"y":1}}\n')
+    wide = ("--wide", "dimension=human.clear,human.true", "--judge", "people")
+    told = call("import", "o.jsonl", "--kind", "scores", *wide, "--json").json
+    assert told["dimensions"] == ["human.clear", "human.true"] and told["verdicts"] == 1
+
+
+def test_log_probabilities_come_to_the_expected_score(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "unit,logprob_1,logprob_5\na,-0.6931471805599453,-0.6931471805599453\nb,,-1\n"
+    )
+    wide = ("--wide", "expected=logprob_1,logprob_5", "--judge", "j")
+    told = call("import", "t.csv", "--kind", "scores", *wide, "--json").json
+    assert (told["verdicts"], told["failures"]) == (1, {"empty": 1})
+    compared = call("export", told["run"], "--full", "-o", "all.jsonl")
+    assert compared.code == 0
+    verdicts = [
+        json.loads(line)["output"] for line in (tmp_path / "all.jsonl").read_text().splitlines()
+    ]
+    assert [v["scores"]["score"]["score"] for v in verdicts if v] == [pytest.approx(3)]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--set", "first"), "not of the form COLUMN=VALUE"),
+        (("--wide", "expected=low,high"), "end with the score"),
+    ],
+)
+def test_what_is_set_or_expected_wrongly_is_told(
+    call: CallCommand, tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "t.csv").write_text("unit,judge,score\na,j,1\n")
+    refused = call("import", "t.csv", "--kind", "scores", *options)
+    assert refused.code == 2 and says in refused.err

@@ -35,13 +35,13 @@ def table(path: Path, shaping: Shaping, said: str | None = None) -> Iterator[Row
     columns = shaping.columns
     unmet, moved = set(shaping.values), set(columns.values()) - columns.keys()
     try:
-        for row in rows(path, columns, parse_lenient):
+        for number, row in enumerate(rows(path, columns, parse_lenient), 1):
             for source in moved:
                 remove(row.value, source)
             if shaping.is_plain:
                 yield row
                 continue
-            for value in shaping.shaped(row.value, said, row.where):
+            for value in shaping.shaped(row.value, said, row.where, number):
                 unmet -= value.keys()
                 yield Row(value, row.where)
     except DataError as error:
@@ -58,7 +58,7 @@ def no_table(shaping: Shaping, kind: str) -> None:
     if shaping.columns or not shaping.is_plain:
         raise UsageError(
             f"a file of the kind {kind} has no columns to rename",
-            advice="Leave out --map, --value, --missing and --wide.",
+            advice="Leave out --map, --value, --set, --missing and --wide.",
         )
 
 

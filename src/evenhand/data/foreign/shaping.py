@@ -3,16 +3,24 @@ names, values spelled otherwise, cells that stand for nothing, and columns that 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.data.columns import field_of, has_field, without
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import as_text
 
 ORDERS = "pass"
 """What tells orders apart: of two columns the second holds what was said with the candidates
 exchanged."""
+EXPECTED = "expected"
+"""What tells scores apart: each column holds the log-probability of the score that it ends with."""
+_NUMBER_AT_END = re.compile(r"[0-9]+(?:\.[0-9]+)?$")
+ROW = "{row}"
+"""In what an empty cell means: the number of its row."""
 SAID = ("winner", "preference", "score")
 """Columns that hold what a judge said."""
 
@@ -24,21 +32,39 @@ class Wide:
     field: str
     columns: tuple[str, ...]
 
-    def rows(self, row: Mapping[str, Any], said: str, where: str) -> Iterator[dict[str, Any]]:
+    def rows(self, row: dict[str, Any], said: str, where: str) -> Iterator[dict[str, Any]]:
         """A row per column; raises DataError for a column that is not there."""
         for name in self.columns:
-            if name not in row:
+            if not has_field(row, name):
                 raise DataError(
                     f"there is no column {quoted(name)}, which --wide names",
                     where=where,
                     advice=f"The columns are: {', '.join(map(quoted, row))}",
                 )
-        rest = {name: value for name, value in row.items() if name not in self.columns}
+        rest = without(row, self.columns)
+        if self.field == EXPECTED:
+            yield rest | {said: self._expected(row)}
+            return
         for place, name in enumerate(self.columns):
-            narrow = rest | {self.field: name, said: row[name]}
+            narrow = rest | {self.field: name, said: field_of(row, name)}
             if self.field == ORDERS:
                 narrow |= {ORDERS: str(place + 1)} | (_exchanged(rest) if place else {})
             yield narrow
+
+    def _expected(self, row: dict[str, Any]) -> Any:
+        """The mean of the scores that the columns are named after, each as probable as its column
+        says; what is no number stays, to be told as it is."""
+        cells = [field_of(row, name) for name in self.columns]
+        try:
+            logs = [float(cell) for cell in cells]
+        except (TypeError, ValueError):
+            return next((cell for cell in cells if cell in (None, "")), as_text(cells))
+        top = max(logs)
+        if not math.isfinite(top):
+            return as_text(cells)
+        shares = [math.exp(log - top) for log in logs]
+        scores = [float(ended[0]) for ended in map(_NUMBER_AT_END.search, self.columns) if ended]
+        return sum(s * p for s, p in zip(scores, shares, strict=True)) / sum(shares)
 
 
 def _exchanged(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,7 +86,8 @@ class Shaping:
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     """New names to old ones."""
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    """By column, what its values mean."""
+    """By column, what its values mean; nothing: what an empty cell means, or one of a column that
+    is not there."""
     missing: Sequence[str] = ()
     """What a cell holds where a judge said nothing."""
     wide: Wide | None = None
@@ -69,11 +96,16 @@ class Shaping:
     def is_plain(self) -> bool:
         return not (self.values or self.missing or self.wide)
 
-    def shaped(self, row: dict[str, Any], said: str | None, where: str) -> Iterator[dict[str, Any]]:
+    def shaped(
+        self, row: dict[str, Any], said: str | None, where: str, number: int
+    ) -> Iterator[dict[str, Any]]:
         """The rows that one row of a table stands for. `said` is the column that holds what was
         said, None of a layout that has no such rows: then --wide raises UsageError."""
         if self.wide is not None and said is None:
             raise UsageError("--wide is for --kind votes and --kind scores")
+        for name, meanings in self.values.items():
+            if "" in meanings and row.get(name) in (None, ""):
+                row[name] = meanings[""].replace(ROW, str(number))
         rows = [row] if self.wide is None else self.wide.rows(row, said or "", where)
         for narrow in rows:
             yield {name: self._cell(name, value) for name, value in narrow.items()}
@@ -84,7 +116,7 @@ class Shaping:
         text = value.strip() if isinstance(value, str) else "" if value is None else as_text(value)
         if name in SAID and any(_is_same(text, missing) for missing in self.missing):
             return None
-        return self.values.get(name, {}).get(text, value)
+        return self.values.get(name, {}).get(text, value) if text else value
 
 
 def _is_same(text: str, missing: str) -> bool:
@@ -113,6 +145,20 @@ def read_values(texts: Sequence[str]) -> dict[str, dict[str, str]]:
     return values
 
 
+def read_fixed(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """COLUMN=VALUE of a command, as what an empty cell means; raises UsageError."""
+    values: dict[str, dict[str, str]] = {}
+    for text in texts:
+        column, equals, value = text.partition("=")
+        if not (column.strip() and equals and value.strip()):
+            raise UsageError(
+                f"--set {quoted(text)} is not of the form COLUMN=VALUE",
+                advice="For instance --set first=old --set second=new",
+            )
+        values[column.strip()] = {"": value.strip()}
+    return values
+
+
 def read_wide(text: str | None) -> Wide | None:
     """FIELD=COLUMN,COLUMN of a command; raises UsageError."""
     if text is None:
@@ -126,4 +172,9 @@ def read_wide(text: str | None) -> Wide | None:
         )
     if name.strip() == ORDERS and len(names) != 2:
         raise UsageError("--wide pass= names two columns, one for each order")
+    if name.strip() == EXPECTED and not all(map(_NUMBER_AT_END.search, names)):
+        raise UsageError(
+            "--wide expected= names columns that end with the score that they are about",
+            advice="For instance --wide expected=logprob_1,logprob_2",
+        )
     return Wide(name.strip(), names)
