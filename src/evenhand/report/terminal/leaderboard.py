@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -18,6 +18,8 @@ from evenhand.stats.ranking.board import Board, Options, Position, Row
 from evenhand.stats.ranking.leaderboard import Leaderboard
 
 LEVELS_SHOWN = 20
+TOP, BOTTOM = 40, 20
+"""How many rows of a long table are shown, from its beginning and from its end."""
 RULES = {
     "tie": "a tie",
     "uncertain": "uncertain, half a win to each",
@@ -56,8 +58,12 @@ def board_table(board: Board, options: Options) -> TextTable:
     more = [name for name, is_shown in _columns(options) if is_shown]
     headers = ("rank", "candidate", "n", "win rate, %", "rating", *more)
     grid = table(*headers, right=range(2, len(headers)), whole=[0])
-    last = None
-    for row in board.rows:
+    last, hidden = None, _hidden(board.rows)
+    for place, row in enumerate(board.rows):
+        if place == hidden.start:
+            grid.add_row("", f"... {len(hidden):,} more: --json")
+        if place in hidden:
+            continue
         if last is not None and row.set != last:
             grid.add_section()
         last = row.set
@@ -70,6 +76,12 @@ def board_table(board: Board, options: Options) -> TextTable:
         ]
         grid.add_row(*cells, *_further(row, options))
     return grid
+
+
+def _hidden(rows: Sequence[Row]) -> range:
+    """Which rows of a long table stand for themselves in JSON alone: those between the first and
+    the last."""
+    return range(TOP, len(rows) - BOTTOM) if len(rows) > TOP + BOTTOM + 1 else range(-1, -1)
 
 
 def _columns(options: Options) -> tuple[tuple[str, bool], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import exp, log
 from typing import Any, Literal
 
@@ -117,7 +117,9 @@ class Board:
     notes: list[str] = field(default_factory=list[str])
 
     def json(self) -> dict[str, Any]:
-        return asdict(self)
+        # The matrix is large, and plain already: it is not copied cell by cell.
+        figures = asdict(replace(self, matrix={}))
+        return figures | {"matrix": self.matrix}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +143,8 @@ def rated_board(ballot: Ballot, options: Options) -> Board:
     _rate(board, ballot, duels, options)
     if options.elo:
         ratings = elo(duels)
-        for row in board.rows:
-            row.elo = ratings[_place(ballot, row)] if row.n else None
+        for place, row in _placed(board, ballot):
+            row.elo = ratings[place] if row.n else None
         board.notes.append("Elo depends on the order of the votes: it is that of the store.")
     if options.length_controlled:
         _control_length(board, ballot, options)
@@ -163,6 +165,7 @@ def plain_board(ballot: Ballot, level: float) -> Board:
         size, votes.first[dropped], votes.second[dropped], ballot.outcome[dropped]
     ).missing
     met, shares = matrix(duels), win_rates(duels, level)
+    averages = met.averages
     rows: list[Row] = []
     for place in np.unique(np.concatenate([votes.first[apart], votes.second[apart]])).tolist():
         share = shares[place]
@@ -182,7 +185,7 @@ def plain_board(ballot: Ballot, level: float) -> Board:
                 dropped=int(lost[place]),
                 se=share.error if share else None,
                 points=float(met.points[place].sum()),
-                average_win_rate=float(met.averages[place]) if share else None,
+                average_win_rate=float(averages[place]) if share else None,
             )
         )
     rows.sort(key=lambda row: (-(row.win_rate or 0.0), row.candidate))
@@ -209,8 +212,10 @@ def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
     return notes
 
 
-def _place(ballot: Ballot, row: Row) -> int:
-    return ballot.votes.candidates.index(row.candidate)
+def _placed(board: Board, ballot: Ballot) -> list[tuple[int, Row]]:
+    """The rows of a board, each with the place of its candidate among those of the votes."""
+    places = {name: place for place, name in enumerate(ballot.votes.candidates)}
+    return [(places[row.candidate], row) for row in board.rows]
 
 
 def _rate(board: Board, ballot: Ballot, duels: Duels, options: Options) -> None:
@@ -268,8 +273,7 @@ def _put(board: Board, ballot: Ballot, rated: Rated, options: Options, *, flat: 
     low, high = rated.interval(options.level, values, rounds) if resampled else (values, values)
     rank, best, worst = ranks(rated, options.level)
     order = _sets_by_size(rated.sets)
-    for row in board.rows:
-        place = _place(ballot, row)
+    for place, row in _placed(board, ballot):
         if rated.sets[place] < 0:
             continue
         number = int(rated.sets[place])
@@ -361,8 +365,7 @@ def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
         board.notes += _without_difficulty(usable & np.isnan(difficulty))
         usable &= ~np.isnan(difficulty)
     none: list[str] = []
-    for row in board.rows:
-        place = _place(ballot, row)
+    for place, row in _placed(board, ballot):
         first, second = usable & (votes.first == place), usable & (votes.second == place)
         is_second = second.sum() >= first.sum()
         anchored = options.anchored
@@ -421,10 +424,12 @@ def _without_difficulty(missing: Bools) -> list[str]:
 
 
 def _matrix_json(board: Board, ballot: Ballot, met: Matrix) -> dict[str, Any]:
-    places = [_place(ballot, row) for row in board.rows]
+    places = [place for place, _ in _placed(board, ballot)]
     rates, votes = met.rates[np.ix_(places, places)], met.votes[np.ix_(places, places)]
+    cells = rates.astype(object)
+    cells[votes == 0] = None
     return {
         "candidates": [row.candidate for row in board.rows],
-        "win_rate": [[None if np.isnan(x) else x for x in line] for line in rates.tolist()],
+        "win_rate": cells.tolist(),
         "n": votes.tolist(),
     }

@@ -26,6 +26,8 @@ candidates; what is then not done, where few links hold many together, takes the
 GRADIENTS = 60
 NEARLY = 0.01
 """How far such a step may be off: the next one mends it."""
+WHOLE = 2.0
+"""Steps that move no odds further, in logarithms, are taken whole."""
 CLOSE = 1e-7
 """The last step, in odds."""
 FAR = 30.0
@@ -104,8 +106,8 @@ class Model:
             step = self._nearly(slopes) if number < INEXACT else self._newton(slopes)
             step[-2, tieless[todo]] = 0
             reach = self._reach(step)
-            # Theory wants the cut; near the solution whole steps are faster, and as safe.
-            values[:, todo] += step * np.where(reach < 0.5, 1, np.log1p(reach) / (reach + 1e-300))
+            # Theory wants the cut; up to there whole steps are faster, and mend themselves.
+            values[:, todo] += step * np.where(reach < WHOLE, 1, np.log1p(reach) / (reach + 1e-300))
             left, lost = ~(reach < CLOSE), self._lost(values[:, todo])
             converged[todo[~left & ~lost]] = True
             left &= ~lost

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.stats.ranking.bootstrap import Rated, widening
-from evenhand.stats.tables import Bools, Ints
+from evenhand.stats.tables import Floats, Ints
 
 SAME = 1e-9
 """Ratings no further apart share a rank."""
+NEAR = 1e-4
+"""A spread that is so small a part of the two it comes of is not taken from their products."""
 
 
 def ranks(rated: Rated, level: float) -> tuple[Ints, Ints, Ints]:
@@ -20,25 +22,44 @@ def ranks(rated: Rated, level: float) -> tuple[Ints, Ints, Ints]:
     Shaikh and Wilhelm, 2024).
     """
     table = np.zeros((3, len(rated.ratings)), np.int64)
-    for place in np.flatnonzero(rated.sets >= 0):
-        others = rated.sets == rated.sets[place]
-        others[place] = False
-        ahead = rated.ratings[place] - rated.ratings[others]
-        table[0, place] = 1 + (ahead < -SAME).sum()
-        better, worse = _surely_apart(rated, int(place), others, level)
-        table[1, place], table[2, place] = 1 + better.sum(), 1 + others.sum() - worse.sum()
+    for number in np.unique(rated.sets[rated.sets >= 0]):
+        members = np.flatnonzero(rated.sets == number)
+        ahead = rated.ratings[members][:, None] - rated.ratings[members]
+        better, worse = _surely_apart(rated, members, ahead, level)
+        table[0, members] = 1 + (ahead < -SAME).sum(axis=1)
+        table[1, members] = 1 + better
+        table[2, members] = len(members) - worse
     return table[0], table[1], table[2]
 
 
-def _surely_apart(rated: Rated, place: int, others: Bools, level: float) -> tuple[Bools, Bools]:
-    """Which of the others are surely better, and which worse."""
-    ahead = rated.ratings[place] - rated.ratings[others]
-    if rated.rounds.shape[1] < 2:
-        nobody = np.zeros(len(ahead), np.bool_)
-        return nobody, nobody
-    rounds = rated.rounds[place] - rated.rounds[:-2][others] - ahead[:, None]
-    spread = rounds.std(axis=1, ddof=1)
-    varies = spread > SAME
-    largest = np.abs(rounds[varies] / spread[varies, None]).max(axis=0, initial=0)
-    bound = np.quantile(largest, level) * widening(rated.topics, level) * spread
-    return varies & (ahead < -bound), varies & (ahead > bound)
+def _surely_apart(rated: Rated, members: Ints, ahead: Floats, level: float) -> tuple[Ints, Ints]:
+    """Of each member of a set, how many of the others are surely better, and how many worse."""
+    size, number = len(members), rated.rounds.shape[1]
+    better, worse = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    if number < 2:
+        return better, worse
+    rounds = rated.rounds[members] - rated.rounds[members].mean(axis=1, keepdims=True)
+    shift = rated.rounds[members].mean(axis=1) - rated.ratings[members]
+    products = rounds @ rounds.T / (number - 1)
+    own = products.diagonal()
+    # For the largest of many, half the digits do, at half the time.
+    coarse, wide = rounds.astype(np.float32), widening(rated.topics, level)
+    gaps = np.empty_like(coarse)
+    for place in range(size):
+        # Where two hardly differ, the sum of products would be all rounding.
+        spread = np.sqrt(np.maximum(own[place] + own - 2 * products[place], 0))
+        near = spread <= NEAR * (np.sqrt(own[place]) + np.sqrt(own))
+        spread[near] = (rounds[place] - rounds[near]).std(axis=1, ddof=1)
+        varies = spread > SAME
+        varies[place] = False
+        if not varies.any():
+            continue
+        scale = np.where(varies, 1 / np.where(varies, spread, 1), 0)
+        np.subtract(coarse[place], coarse, out=gaps)
+        gaps += (shift[place] - shift).astype(np.float32)[:, None]
+        gaps *= scale.astype(np.float32)[:, None]
+        largest = np.maximum(gaps.max(axis=0), -gaps.min(axis=0))
+        bound = np.quantile(largest, level) * wide * spread
+        better[place] = (varies & (ahead[place] < -bound)).sum()
+        worse[place] = (varies & (ahead[place] > bound)).sum()
+    return better, worse
