@@ -183,3 +183,5 @@ ALLOTTED_CALLS = 8
 # How far ahead requests are given their moment, in seconds, and how late one may be sent.
 PACE_AHEAD_SECONDS = 1.0
 PACE_LATE_SECONDS = 1.0
+# Replies that are written once more after it: more than a standby that follows can be behind by.
+REPLIES_REMEMBERED = 1000

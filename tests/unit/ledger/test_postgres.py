@@ -127,6 +127,17 @@ async def test_a_commit_whose_outcome_was_lost_is_made_once(
     assert not any(row.aside for row in store.archive.calls([key(0)]).values())
 
 
+async def test_replies_that_a_new_leader_has_not_had_yet_are_written_again(
+    url: str, store: Store
+) -> None:
+    async with ledger_of(store) as ledger:
+        await asyncio.gather(*(ledger.record(call(place)) for place in range(5)))
+        shared_server().execute(f"DELETE FROM {schema_of(url)}.calls WHERE no > 2", CUT)
+        await ledger.record(call(5))
+    assert calls_in(shared_server(), url) == [key(place) for place in range(6)]
+    assert store.archive.spent("run1").cost == 30
+
+
 async def test_a_server_that_crashes_and_is_started_anew_is_waited_for() -> None:
     server = own_server("full_page_writes=off")  # with fsync: what was confirmed must be there
     try:

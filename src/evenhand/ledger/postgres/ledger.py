@@ -46,7 +46,7 @@ class PostgresLedger:
         self._server, self._unrecorded = server, unrecorded
         self._claims: set[str] = set()
         self._lost_claim: StoreBusy | None = None
-        self._writing = Link(server, self._hold_again)
+        self._writing = Link(server, self._resume)
         self._reading = Link(server)
         self._lookups = Lookups(server, self._reading)
         self._judging_of: dict[str, int] = {}
@@ -151,8 +151,9 @@ class PostgresLedger:
             advice="Wait until it has ended, or stop it; then run this command again.",
         )
 
-    async def _hold_again(self, connection: Connection) -> None:
-        """Hold on a new connection what the lost one held."""
+    async def _resume(self, connection: Connection) -> None:
+        """Hold on a new connection what the lost one held, and see that nothing went with it."""
+        await self._writer.restore(connection)
         for run in self._claims:
             number = lock_number(self._server.address.schema, run)
             if not await connection.fetchval(HOLD, number):

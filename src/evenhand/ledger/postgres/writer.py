@@ -8,16 +8,18 @@ with the same error, and the replies among them are kept in a file, for the next
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import Any
 
 from evenhand.errors import StoreError
 from evenhand.ledger.beside import Unrecorded
+from evenhand.ledger.codec import CallRow
 from evenhand.ledger.postgres.group import Group
 from evenhand.ledger.postgres.link import Link
-from evenhand.ledger.postgres.server import FAILED, MEND, Server, reason
-from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS
+from evenhand.ledger.postgres.server import FAILED, MEND, Connection, Server, reason
+from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS, REPLIES_REMEMBERED
 
 
 class GroupWriter:
@@ -28,6 +30,7 @@ class GroupWriter:
         self.trouble: Callable[[], StoreError | None] = lambda: None
         """Why nothing more should be asked, though it can be written."""
         self._group, self._lazy = Group(), 0
+        self._recent: deque[CallRow] = deque(maxlen=REPLIES_REMEMBERED)
         self._wake = asyncio.Event()
         self._is_stopping = False
         self._began: float | None = None
@@ -65,6 +68,14 @@ class GroupWriter:
         began = self._began
         return began is not None and monotonic() - began > HELD_UP_SECONDS
 
+    async def restore(self, connection: Connection) -> None:
+        """Write the last replies once more, on a new connection: a standby that has taken over may
+        not have had them yet. Those that are there stay as they are."""
+        if self._recent:
+            group = Group()
+            group.calls.extend(self._recent)
+            await group.write(connection)
+
     async def stop(self) -> None:
         """Write what is left and end the task."""
         done = self.commit()
@@ -100,6 +111,7 @@ class GroupWriter:
         if self._broken is None:
             try:
                 await self._persist(lambda: self._link.do(group.write))
+                self._recent.extend(group.calls)
                 return self.trouble()
             except FAILED as error:
                 what = f"the store cannot be written: {reason(error)}"
