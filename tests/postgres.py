@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -37,6 +38,10 @@ _ACCESS = (
     "host replication all 127.0.0.1/32 trust",
 )
 USER, PASSWORD = "evenhand_tester", "s3cret-Pa55:w@rd/#?"
+_WATCH = (
+    "import shutil, subprocess, sys; sys.stdin.read(); subprocess.run(sys.argv[2:]);"
+    " shutil.rmtree(sys.argv[1], ignore_errors=True)"
+)
 _numbers = count(1)
 
 
@@ -73,7 +78,21 @@ class PostgresServer:
         if os.geteuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
         self.data, self.port, self._settings = self.folder / "data", free_port(), settings
+        self._watch = self._watched()
         atexit.register(self.end)
+
+    def _watched(self) -> subprocess.Popen[bytes]:
+        """A process that stops the server and removes it when this one is no more, however it
+        ends: the pipe between them is closed then."""
+        stop = _as_owner(self._programs / "pg_ctl", "-D", self.data, "-m", "immediate", "stop")
+        return subprocess.Popen(
+            [sys.executable, "-c", _WATCH, str(self.folder), *stop],
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def make(self) -> None:
         """A new cluster whose users need no password, but for the database `locked`."""
@@ -120,6 +139,7 @@ class PostgresServer:
         if self.folder.exists():
             self.stop("immediate")
             shutil.rmtree(self.folder, ignore_errors=True)
+        self._watch.communicate()
 
     def standby(self) -> PostgresServer:
         """A server that follows this one, and can be read."""

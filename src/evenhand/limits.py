@@ -164,6 +164,8 @@ STATEMENT_SECONDS = 120.0
 # What cannot be written because the server is away waits so long for its return, in seconds: a
 # server is started anew, and a standby promoted, in less.
 SERVER_AWAY_SECONDS = 60.0
+# Replies that are written once more after it: more than a standby that follows can be behind by.
+REPLIES_REMEMBERED = 1000
 
 # A worker that was not heard of for so long, in seconds, is no longer waited for; it gives a sign
 # of life, and shows what it has done, so often.
@@ -183,5 +185,3 @@ ALLOTTED_CALLS = 8
 # How far ahead requests are given their moment, in seconds, and how late one may be sent.
 PACE_AHEAD_SECONDS = 1.0
 PACE_LATE_SECONDS = 1.0
-# Replies that are written once more after it: more than a standby that follows can be behind by.
-REPLIES_REMEMBERED = 1000
