@@ -11,7 +11,9 @@ from evenhand.exchange import Reply, Usage
 from evenhand.ledger.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
 from evenhand.ledger.keys import CALL_TAG
 from evenhand.ledger.ports import Call, Store
+from evenhand.ledger.sqlite import sqlite_store
 from tests.contract.stores import STORES, Open
+from tests.suites import evenhand_here
 
 
 @pytest.fixture(params=STORES)
@@ -130,3 +132,24 @@ def test_the_id_of_an_item_is_its_key_in_letters_that_all_take(number: int) -> N
     assert len(ident) <= 64 and all(c.isalnum() or c in "-_" for c in ident)
     assert item_key(ident) == key(number)
     assert item_key("somebody-elses") == ""
+
+
+async def test_a_copy_of_a_store_has_its_batches(tmp_path: Path) -> None:
+    """From a file into another: whoever has the copy goes on with what is under way."""
+    source = STORES["sqlite"](tmp_path)()
+    async with source.batches() as book:
+        await book.prepare(batch("b1", 1, 2))
+        await book.attach("b1", "batch_x", "in_progress")
+        await book.take("b1", [ItemOutcome(key(1), call(1))])
+    rows = source.archive.batches()
+    source.close()
+    copied = evenhand_here("store", "copy", "sqlite:store.db", "sqlite:copy.db", cwd=tmp_path)
+    assert copied.returncode == 0, copied.stderr
+    target = sqlite_store(tmp_path / "copy.db")
+    try:
+        assert target.archive.batches() == rows
+        async with target.batches() as book:
+            assert [it.item.key for it in await book.open_items("b1")] == [key(2)]
+        _is_well(target)
+    finally:
+        target.close()
