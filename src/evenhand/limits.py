@@ -118,6 +118,8 @@ LOG_BYTES = 128 * 1024 * 1024
 LOOKS_PER_CHECK = 64
 # How long one waits for another who writes.
 BUSY_MILLISECONDS = 120_000
+# How often it is tried again, in seconds, where SQLite itself does not wait.
+BUSY_LOOK_SECONDS = 0.01
 # A commit that takes so long, in seconds, is held up: nothing is asked meanwhile.
 HELD_UP_SECONDS = 1.0
 # Rows read from the store, and written to it, at a time.

@@ -228,6 +228,19 @@ def test_a_link_beside_a_store_leads_to_no_file_of_the_users(path: Path, end: st
     assert treasure.read_text() == "mine"
 
 
+def test_who_writes_before_there_is_a_log_is_waited_for(path: Path) -> None:
+    sqlite_store(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN IMMEDIATE")
+        ending = threading.Timer(0.3, other.execute, ["COMMIT"])
+        ending.start()
+        store = sqlite_store(path)
+        ending.join()
+    begun_in(store, incoming(1))
+    store.close()
+
+
 def test_many_make_one_store_at_the_same_time(path: Path) -> None:
     errors: list[BaseException] = []
     start = threading.Barrier(8)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from pathlib import Path
 from evenhand.errors import StoreBusy, StoreError
 from evenhand.ledger.sqlite.inode import Identity, Inode, create, leave, use
 from evenhand.ledger.sqlite.schema import APPLICATION, MIGRATIONS
-from evenhand.limits import BUSY_MILLISECONDS, CHECKPOINT_PAGES
+from evenhand.limits import BUSY_LOOK_SECONDS, BUSY_MILLISECONDS, CHECKPOINT_PAGES
 
 LOG = "wal"
 DURABLE = frozenset({LOG, "delete", "truncate", "persist"})
@@ -72,10 +73,15 @@ class StoreFile:
 
     def connect(self) -> StoreConnection:
         """One more connection."""
-        try:
-            return self._connect()
-        except (sqlite3.Error, OSError) as error:
-            raise self._no_store(_reason(error)) from None
+        # Where another writes before there is a log, SQLite refuses at once to begin one.
+        patience = time.monotonic() + BUSY_MILLISECONDS / 1000
+        while True:
+            try:
+                return self._connect()
+            except (sqlite3.Error, OSError) as error:
+                if not _is_busy(error) or time.monotonic() >= patience:
+                    raise self._no_store(_reason(error)) from None
+            time.sleep(BUSY_LOOK_SECONDS)
 
     def _connect(self) -> StoreConnection:
         connection = self._bare()
@@ -294,6 +300,10 @@ def _of(process: int | None) -> str:
 def _reason(error: sqlite3.Error | OSError) -> str:
     """What went wrong, without the path, which is named beside it."""
     return getattr(error, "strerror", None) or str(error)
+
+
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 @contextmanager
