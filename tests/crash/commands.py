@@ -4,6 +4,7 @@ many can be started, killed and started again."""
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
@@ -16,6 +17,12 @@ from tests.suites import environment
 _context = get_context("forkserver")
 _context.set_forkserver_preload(["evenhand.cli.run", "evenhand.cli.worker", "asyncpg", __name__])
 OUT, ERR = "out", "err"
+_MOMENT = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+
+
+def timeless(page: Path) -> bytes:
+    """A report without the minute in which its run was started."""
+    return _MOMENT.sub(b"", page.read_bytes())
 
 
 class Command:

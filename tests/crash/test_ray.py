@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.commands import Command, timeless
 from tests.crash.ray_cluster import GUARDED, RayCluster, ray_cluster
 from tests.crash.watching import counts
 from tests.postgres import new_store_url, shared_server
@@ -45,8 +46,6 @@ def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(
     with child(delay=0.05) as provider:
         write_suite(tmp_path, samples(units), at(provider), limits={"concurrency": 2})
         arguments = ("run", "--json", "--store", url, "--workers", "2")
-        from tests.crash.commands import Command
-
         env = NODE | GUARDED
         run = Command("run", *arguments, "--ray", cluster.address, cwd=tmp_path, env=env)
         awaited(partial(lambda: counts(provider)["calls"] >= units // 4), "workers begin")
@@ -63,7 +62,7 @@ def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(
         page = tmp_path / f"{len(pages)}.html"
         done = evenhand_here("report", "-o", str(page), *flags, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        pages.append(page.read_bytes())
+        pages.append(timeless(page))
     assert pages[0] == pages[1]
     assert (cluster.folder / "session_latest").exists()
     for planted in (KEY, PASSWORD, PLANTED_ANSWER, PLANTED_REPLY):

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stdout
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -28,6 +28,8 @@ LEAVING_SECONDS = 60.0
 """A worker that was told to leave has so long to wait for its calls under way."""
 QUIET_SECONDS = 30.0
 """After so long without a worker that could be started, that is said."""
+SEEING_SECONDS = 10.0
+"""After the last worker has ended, the end of the run is seen within so long, or has not come."""
 PROBE_SECONDS = 60
 _OPEN, _SHUT, _ABSENT = 0, 3, 4
 _PROBE = f"""
@@ -62,13 +64,15 @@ def ray_crew(
 
     @asynccontextmanager
     async def crew(run: str, stop: Stop) -> AsyncIterator[None]:
-        ray = await asyncio.to_thread(_connected, address, allow_insecure)
-        try:
-            team = _Team(ray, url, run, workers or _nodes(ray), tell, stop)
-            async with team.at_work():
-                yield
-        finally:
-            await asyncio.to_thread(ray.shutdown)
+        # Ray tells of nodes that died on stdout, which is for the results alone.
+        with redirect_stdout(sys.stderr):
+            ray = await asyncio.to_thread(_connected, address, allow_insecure)
+            try:
+                team = _Team(ray, url, run, workers or _nodes(ray), tell, stop)
+                async with team.at_work():
+                    yield
+            finally:
+                await asyncio.to_thread(ray.shutdown)
 
     return crew
 
@@ -207,6 +211,8 @@ class _Team:
         works = [actor.work.remote() for actor in self._actors]
         while self._ray.wait(works, num_returns=len(works), timeout=0)[1]:  # noqa: ASYNC110 - Ray
             await asyncio.sleep(LOOK_AGAIN_MOST)
+        # They end with the run: whoever watches it has the time to see that it is closed.
+        await asyncio.sleep(SEEING_SECONDS)
         codes = ", ".join(sorted({str(code) for code in self._ray.get(works)}))
         self._stop.throw(
             StoppedEarly(
