@@ -49,7 +49,7 @@ def main() -> None:
     options.add_argument("--units", type=int, default=2000)
     options.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     chosen = options.parse_args()
-    server = own_server("fsync=on")
+    server = own_server("fsync=on", "autovacuum=on")
     try:
         with child() as url, tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
