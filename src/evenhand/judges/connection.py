@@ -67,10 +67,6 @@ class Response(NamedTuple):
 class Owner(Protocol):
     """Whoever keeps connections."""
 
-    def released(self, connection: Connection) -> None:
-        """A connection can be used again."""
-        ...
-
     def ended(self, connection: Connection) -> None:
         """A connection is closed."""
         ...
@@ -214,9 +210,7 @@ class Connection(asyncio.Protocol):
         assert self._parser is not None
         is_kept = self._parser.should_keep_alive()
         self._finish()
-        if is_kept:
-            self._owner.released(self)
-        else:
+        if not is_kept:
             self.close()
 
     def _finish(self) -> None:

@@ -99,11 +99,6 @@ class Session:
         # A transport lets go of its socket in the next turn.
         await asyncio.sleep(0)
 
-    def released(self, connection: Connection) -> None:
-        """Keep a connection for the next request."""
-        connection.idle_since = self._loop.time()
-        self._idle.append(connection)
-
     def ended(self, connection: Connection) -> None:
         """Forget a connection that is closed."""
         self._connections.discard(connection)
@@ -116,12 +111,17 @@ class Session:
         connection = self._kept(now) or await self._connected()
         self._deadlines.add(connection, deadline)
         try:
-            return await connection.request(b"%b%d\r\n\r\n%b" % (head, len(body), body))
+            response = await connection.request(b"%b%d\r\n\r\n%b" % (head, len(body), body))
         except BaseException:
             connection.abort()
             raise
         finally:
             self._deadlines.remove(connection)
+        # Not as soon as the answer is there: until this call goes on it may still be cancelled.
+        if connection.is_usable:
+            connection.idle_since = self._loop.time()
+            self._idle.append(connection)
+        return response
 
     def _answered(self, response: Response) -> Answered:
         status, headers, body, encoding = response

@@ -15,6 +15,7 @@ import pytest
 from yarl import URL
 
 from evenhand.errors import CallLost, ProviderRefused, UsageError
+from evenhand.judges.connection import Connection
 from evenhand.judges.http import HttpClient
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -197,6 +198,52 @@ async def test_an_answer_that_is_late_is_billed_and_others_go_on() -> None:
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
     assert all(isinstance(lost, CallLost) and lost.reason == "timeout" for lost in outcomes)
     assert all(isinstance(lost, CallLost) and lost.billed for lost in outcomes)
+
+
+@pytest.fixture
+def is_answered(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set as soon as an answer is complete, before the call that waits for it goes on."""
+    event, complete = asyncio.Event(), Connection.on_message_complete
+
+    def set_first(connection: Connection) -> None:
+        event.set()
+        complete(connection)
+
+    monkeypatch.setattr(Connection, "on_message_complete", set_first)
+    return event
+
+
+async def test_a_call_ends_without_the_deadline_of_the_next(is_answered: asyncio.Event) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            if (await request_of(reader)).endswith(b"quick"):
+                writer.write(WELL)
+
+    async with (
+        asyncio.timeout(30),
+        serving(serve) as port,
+        opened(f"http://127.0.0.1:{port}/v1", seconds=1.0) as client,
+    ):
+        quick = asyncio.create_task(client.post(b"quick"))
+        await is_answered.wait()
+        with pytest.raises(CallLost, match="no complete answer"):
+            await client.post(b"never answered")
+        assert (await quick).body == b"well"
+
+
+async def test_a_call_that_is_cancelled_with_its_answer_takes_nothing_from_the_next(
+    is_answered: asyncio.Event,
+) -> None:
+    async with (
+        serving(answering(*[WELL] * 2)) as port,
+        opened(f"http://127.0.0.1:{port}/v1") as client,
+    ):
+        call = asyncio.create_task(client.post(b"{}"))
+        await is_answered.wait()
+        call.cancel()
+        assert (await client.post(b"{}")).body == b"well"
+        with pytest.raises(asyncio.CancelledError):
+            await call
 
 
 async def test_a_head_without_end_is_given_up() -> None:
