@@ -53,9 +53,10 @@ class Allotments:
         self._freed.give()
 
     async def end(self) -> None:
-        """Give back what is free."""
+        """Give back what is free, so that this worker can take anew when it comes back."""
         async with self._asking:
-            await self._give_back()
+            if self.cap is not None:
+                await self._forgo()
 
     async def _take(self, amount: int, stop: Stop) -> None:
         """Take enough for a call, and for some more if there is enough; wait where calls under way
@@ -81,8 +82,15 @@ class Allotments:
             self._granted += amount
             self._free += amount
         elif grant == "void":
-            self._void(self._number)
+            await self._forgo()
         return grant
+
+    async def _forgo(self) -> None:
+        """Let the store forget what was taken, and begin anew: where it knows of more or of less
+        than is known here, no later word would fit."""
+        number = self._number
+        await self._worker.forgo(self._run)
+        self._void(number)
 
     async def _give_back(self) -> None:
         if self._free:

@@ -168,6 +168,10 @@ class Worker(Protocol):
         what was taken before, and `spent` what of it is spent for good."""
         ...
 
+    async def forgo(self, run: str) -> None:
+        """Give back all that was taken of a run's money and not reserved, and begin anew."""
+        ...
+
     async def reserve(self, run: str, key: str, attempt: str, amount: int) -> bool:
         """Note money that a call may cost, durably, before it is sent; False where what was taken
         is no longer this worker's."""

@@ -318,6 +318,25 @@ async def test_money_that_was_given_up_cannot_be_reserved_later(place: Place) ->
         assert await place.used() == 100
 
 
+async def test_a_worker_takes_money_again_for_a_run_it_comes_back_to(place: Place) -> None:
+    """It takes part in a run page by page, and gives back in between; also what was all spent."""
+    run, stop = place.scope.run, Stop()
+    async with place.workers(2) as (comes_back, other):
+        await other.open_run(run, None, "{}", 1000)
+        async with asyncio.timeout(30), place.store.ledger() as ledger:
+            for number, cost in enumerate((30, 100, 100)):
+                money = Allotments(comes_back, run, 1000)
+                hold = await money.reserve(100, stop)
+                key = f"k{number}"
+                await money.note(hold, key, "a", stop)
+                call = Call(key, run, "j", Reply(text="{}", usage=Usage()), cost)
+                await ledger.record(call, "a")
+                money.spend(hold, cost)
+                await money.end()
+        assert await other.allot(run, 0, 770, 0) == "granted"
+        assert await other.allot(run, 770, 1, 0) == "exhausted"
+
+
 async def test_money_is_asked_for_once_though_the_answer_was_not_heard(place: Place) -> None:
     run = place.scope.run
     async with place.workers(1) as [worker]:

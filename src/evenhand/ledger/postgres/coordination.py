@@ -119,6 +119,7 @@ _RELEASE = (
     " (SELECT key FROM claims WHERE key = ANY($1::text[]) AND worker=$2 ORDER BY key FOR UPDATE)"
 )
 _ALLOT = "SELECT allot($1, $2, $3, $4, $5)"
+_FORGO = "DELETE FROM allotments WHERE run=$1 AND worker=$2"
 _RESERVE = "SELECT reserve_money($1, $2, $3::text[], $4::text[], $5::bigint[])"
 _ADMIT = "SELECT waits, seconds, pause FROM admit($1, $2, $3, $4, $5::bigint[])"
 _CORRECT = (
@@ -323,6 +324,9 @@ class PostgresWorker:
         values = (run, self.id, *map(Decimal, (granted, amount, spent)))
         grant: Grant = await self.value(_ALLOT, *values)
         return grant
+
+    async def forgo(self, run: str) -> None:
+        await self._execute(_FORGO, run, self.id)
 
     async def reserve(self, run: str, key: str, attempt: str, amount: int) -> bool:
         return await self._reservations.note(run, key, attempt, amount)
