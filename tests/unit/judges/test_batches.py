@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
 from evenhand.judges.batch import google
+from evenhand.judges.batch.client import lines
 from tests.batch_provider import Batch, BatchProvider, Faults
 from tests.suites import write_suite
 from tests.unit.runs.test_batch import by_batch
 
 UNITS = 20
+
+
+def test_a_reply_may_hold_signs_that_end_lines_elsewhere() -> None:
+    """JSON lets them stand as they are: a reply that was cut at one would be paid for again."""
+    said = "one\u2028two\u2029three\x85four\x7f"
+    file = b"\xef\xbb\xbf" + json.dumps({"text": said}, ensure_ascii=False).encode()
+    assert list(lines(file + b"\r\n\n{broken\n" + file[3:])) == [{"text": said}] * 2
 
 
 async def test_a_large_batch_of_gemini_goes_up_as_a_file(

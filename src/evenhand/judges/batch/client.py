@@ -116,12 +116,13 @@ class BatchClient:
 
 
 def lines(data: bytes) -> Iterator[Any]:
-    """The objects of a file of lines; what is none is left out: its request has no answer."""
-    for line in data.decode("utf-8", "replace").removeprefix("\ufeff").splitlines():
+    """The objects of a file of lines; what is none is left out: its request has no answer. A line
+    ends with a line feed alone: a text in it may hold other signs that end lines."""
+    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         if not line.strip():
             continue
         try:
-            value = loaded(line)
+            value = loaded(line.decode("utf-8", "replace"))
         except ValueError:
             continue
         if is_object(value):
