@@ -125,6 +125,11 @@ class Worker(Protocol):
         """Close a run of which nothing is left to be taken; whether it is closed now."""
         ...
 
+    async def withdraw_run(self, run: str) -> bool:
+        """Have no worker take part in a run any more; False where one has units of it under
+        way."""
+        ...
+
     async def lease(
         self, run: str, judge: int, repeat: int, again: Sequence[str], most: int
     ) -> Sequence[Lease]:

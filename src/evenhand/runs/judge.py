@@ -176,6 +176,7 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
                 await ledger.set_aside(begun.scope, retried, plan.bad_tries)
             changes = _told_changes(store.archive, begun, options)
             if worker is None:
+                await _withdraw(store, begun.scope.run)
                 alone = await _judged_alone(plan, store, ledger, begun, options)
                 return replace(alone, changed=changes)
             used = plan.used_unpriced(store.archive.spent(begun.scope.run))
@@ -243,6 +244,18 @@ async def _held(
             if not left:
                 raise
             await asyncio.sleep(LOOK_AGAIN_MOST)
+
+
+async def _withdraw(store: Store, run: str) -> None:
+    """Have no worker take part in a run that is judged alone; raises StoreBusy where one does."""
+    if store.coordination is None:
+        return
+    async with store.coordination() as worker:
+        if not await worker.withdraw_run(run):
+            raise StoreBusy(
+                f"run {run} is being judged by workers",
+                advice="Wait until they have ended, or stop them: evenhand runs shows them.",
+            )
 
 
 def _require_decision(plan: Plan, options: Options) -> None:

@@ -83,6 +83,10 @@ _CLOSE = (
     " least(open_runs.size, coalesce(open_runs.unit_limit, open_runs.size)))"
     f" AND NOT EXISTS (SELECT 1{_IN_RUN}) RETURNING TRUE"
 )
+_WITHDRAW = (
+    "DELETE FROM open_runs o WHERE o.run=$1 AND NOT EXISTS"
+    " (SELECT 1 FROM leases l WHERE l.judging=o.judging AND is_alive(l.worker))"
+)
 _CLOSED = ("DELETE FROM walks WHERE run=$1", "DELETE FROM budgets WHERE run=$1")
 _LEASE = (
     "SELECT u.no, l.place, u.id, u.body, l.fence FROM lease_units($1, $2, $3, $4, $5::text[], $6) l"
@@ -269,6 +273,14 @@ class PostgresWorker:
         if opening is None:
             return True
         if not await self.value(_CLOSE, run, opening, judgments_per_unit):
+            return False
+        for statement in _CLOSED:
+            await self._execute(statement, run)
+        return True
+
+    async def withdraw_run(self, run: str) -> bool:
+        await self._execute(_WITHDRAW, run)
+        if await self.value(_OPENING, run) is not None:
             return False
         for statement in _CLOSED:
             await self._execute(statement, run)
