@@ -4,6 +4,7 @@ cost is booked all the same."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from evenhand.engine.group import JudgeGroup
@@ -43,6 +44,7 @@ class LeasedWork:
         self._leases: dict[tuple[int, int, int], Lease] = {}
         self._judgments: list[tuple[int, StoredJudgment]] = []
         self._barren: list[int] = []
+        self._handing_over = asyncio.Lock()
 
     async def work(self, group: JudgeGroup) -> Work:
         """What a group has to judge; it ends when there is nothing to be taken."""
@@ -90,13 +92,14 @@ class LeasedWork:
             await self.flush()
 
     async def flush(self) -> None:
-        """Hand over what was judged."""
-        judgments, self._judgments = self._judgments, []
-        barren, self._barren = self._barren, []
-        if judgments:
-            self._tally.fenced += len(await self._worker.settle(self._run, judgments))
-        if barren:
-            await self._worker.drop(barren)
+        """Hand over what was judged; done when what was being handed over before is, too."""
+        async with self._handing_over:
+            judgments, self._judgments = self._judgments, []
+            barren, self._barren = self._barren, []
+            if judgments:
+                self._tally.fenced += len(await self._worker.settle(self._run, judgments))
+            if barren:
+                await self._worker.drop(barren)
 
     async def look_again(self) -> None:
         """Forget the units that are another's by now."""

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from evenhand.engine.allotment import Allotments
+from evenhand.engine.group import JudgeGroup
+from evenhand.engine.leases import LeasedWork
 from evenhand.engine.meter import Meter
 from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
 from evenhand.errors import RunOver, StoppedEarly, UsageError
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import JudgmentText
@@ -207,6 +210,29 @@ async def test_a_worker_that_leaves_hands_everything_back(place: Place) -> None:
         assert await stays.claim(["k1"]) == {"k1"}
         assert await stays.allot(place.scope.run, 0, 90, 0) == "granted"
         assert [worker.id for worker in await stays.live_workers()] == [stays.id]
+
+
+async def test_what_is_being_handed_over_is_waited_for_at_the_end(place: Place) -> None:
+    """The task that gives signs of life hands over too, and is ended with the part: a judgment
+    that was lost with it would leave its unit with a worker that does not judge it any more."""
+    run = place.scope.run
+    group = JudgeGroup(index=0, names=("j",), styles=(), caveat="", repeats=1, turn=0)
+    async with place.workers(1) as [worker]:
+        await worker.open_run(run, None, "{}", None)
+        leased = LeasedWork(worker, run, Stop(), Tally(), width=1)
+        _, unit = await anext(leased.work(group))
+        verdict = JudgmentText("verdict", None, "{}")
+        await leased.settle(run, StoredJudgment(unit.no, 0, 0, (), 0, verdict))
+        leased.note(unit.no, 0, 0, None)
+        async with place.control.transaction():
+            await place.control.execute("LOCK TABLE leases IN EXCLUSIVE MODE")
+            beating = asyncio.create_task(leased.flush())
+            await asyncio.sleep(0)
+            ending = asyncio.create_task(leased.end())
+            await asyncio.wait([ending], timeout=0.1)
+            assert not ending.done()
+        await asyncio.gather(beating, ending)
+        assert await worker.held() == frozenset()
 
 
 async def test_a_second_opening_begins_again_and_leaves_what_is_under_way(place: Place) -> None:
