@@ -266,6 +266,19 @@ def test_what_a_judge_of_another_machine_judges_is_left_to_others(
     place.complete()
 
 
+def test_a_worker_waits_for_its_run_to_be_opened_as_long_as_it_may_be_idle(
+    tmp_path: Path, provider: str
+) -> None:
+    place = Place(tmp_path / "suite", provider, 930_000, units=4)
+    place.complete()
+    at_once = place.worker("--run", "latest")
+    assert at_once.ended() == 0 and "is not open" in at_once.said
+    waiting = place.worker("--run", "latest", "--idle-exit", "600")
+    awaited(lambda: place.number("workers") > 0, "the worker is there")
+    waiting.signal(signal.SIGTERM)
+    assert waiting.ended() == 130 and "is not open" not in waiting.said
+
+
 def test_every_way_gives_the_same_verdicts_and_the_same_report(
     tmp_path: Path, provider: str
 ) -> None:

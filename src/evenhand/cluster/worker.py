@@ -93,14 +93,15 @@ class WorkerLoop:
         return refusals[0] if self._orders.run and refusals else None
 
     async def _work(self, worker: Worker, ledger: Ledger) -> None:
-        idle_since = monotonic()
+        idle_since, patience = monotonic(), self._orders.idle_exit
         while True:
             await worker.beat("", Work())
             runs = [run for run in await worker.open_runs() if not run.stopped]
             if self._orders.run is not None:
                 runs = [run for run in runs if run.run == self._orders.run]
-                if not runs:
-                    self._orders.tell(f"run {self._orders.run} is not open any more")
+                # Whoever begins it may be about to open it.
+                if not runs and (self._works or patience is None):
+                    self._orders.tell(f"run {self._orders.run} is not open: nothing to judge")
                     return
             before = self._done
             for run in runs:
@@ -108,9 +109,8 @@ class WorkerLoop:
             if self._done > before:
                 idle_since = monotonic()
                 continue
-            if self._orders.run and all(work.refused for work in self._works.values()):
+            if runs and self._orders.run and all(work.refused for work in self._works.values()):
                 return
-            patience = self._orders.idle_exit
             if patience is not None and monotonic() - idle_since >= patience:
                 return
             await self._leaving.sleep(LOOK_AGAIN_MOST)

@@ -266,7 +266,10 @@ class BatchDesk:
         """A batch that may have been made before a crash, found again; None where it was not: its
         questions are open."""
         path = self.path
-        state = await self._found(batch.name, batch.size, batch.created)
+        # One that was just made may not be listed yet.
+        is_young = time.time() - batch.created < limits.BATCH_CLOCK_SECONDS
+        look = self._searched if is_young else self._found
+        state = await look(batch.name, batch.size, batch.created)
         if state is None:
             await path.book.close_batch(batch.name, "void", "not made")
             return None

@@ -150,14 +150,16 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._answer is None or self._parser is None:
             return self.fail(BrokenError(UNASKED))
+        size = self._size
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             # What a callback raises stands behind the parser's own error.
             is_large = isinstance(error.__context__, OversizeError)
             return self.fail(OversizeError() if is_large else BrokenError(NO_HTTP))
-        if self._answer is not None and not self._has_head:
-            self._received += len(data)
+        if self._answer is not None:
+            # What brings nothing of the body is bounded: a head, and what may follow the body.
+            self._received = 0 if self._size > size else self._received + len(data)
             if self._received > HEAD_BYTES:
                 self.fail(BrokenError(NO_HTTP))
         return None
@@ -184,6 +186,8 @@ class Connection(asyncio.Protocol):
         self._head_size += len(name) + len(value)
         if self._head_size > HEAD_BYTES:
             raise BrokenError(NO_HTTP)
+        if self._has_head:
+            return  # what follows a body says nothing about it any more
         self._headers.append((name, value))
         lowered = name.lower()
         if lowered == _ENCODING:

@@ -257,6 +257,8 @@ def _unpacked(data: bytes, encoding: str, most: int) -> bytes:
         raise _too_large(most)
     if not unpacker.eof:
         raise _UnreadableError(f"a body whose {encoding} ends early")
+    if unpacker.unused_data:
+        raise _UnreadableError(f"a body that goes on after the end of its {encoding}")
     return plain
 
 

@@ -26,7 +26,7 @@ class BatchOptions:
     """How questions are to be asked by the batch."""
 
     then_live: int = limits.BATCH_THEN_LIVE
-    """So few questions and less are asked live; 0: none ever is."""
+    """Fewer questions than that are asked live; 0: none ever is."""
     requests_most: int = limits.BATCH_REQUESTS
     """The most questions of one batch."""
     look_first: float = limits.BATCH_LOOK_FIRST
@@ -120,7 +120,9 @@ async def ask_by_batch(
             )
         )
     elif waves.left and not stop.thrown:
-        options.tell(f"{waves.left:,} questions are left: they are asked live")
+        is_one = waves.left == 1
+        rest = "question is left: it is" if is_one else "questions are left: they are"
+        options.tell(f"{waves.left:,} {rest} asked live")
 
 
 def _desk(

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.errors import CallLost
 from evenhand.judges.batch import google
-from evenhand.judges.batch.client import lines
+from evenhand.judges.batch.client import lines, listed_objects
 from tests.batch_provider import Batch, BatchProvider, Faults
 from tests.suites import write_suite
 from tests.unit.runs.test_batch import by_batch
@@ -22,6 +23,14 @@ def test_a_reply_may_hold_signs_that_end_lines_elsewhere() -> None:
     said = "one\u2028two\u2029three\x85four\x7f"
     file = b"\xef\xbb\xbf" + json.dumps({"text": said}, ensure_ascii=False).encode()
     assert list(lines(file + b"\r\n\n{broken\n" + file[3:])) == [{"text": said}] * 2
+
+
+@pytest.mark.parametrize("values", [3, "ab", {"0": {}}, True], ids=repr)
+def test_a_list_of_batches_that_is_none_is_not_taken_for_an_empty_one(values: object) -> None:
+    with pytest.raises(CallLost, match="list of batches"):
+        listed_objects({"data": values}, "data")
+    assert listed_objects({"data": [{"id": "b"}, 3]}, "data") == [{"id": "b"}]
+    assert listed_objects({}, "data") == []
 
 
 async def test_a_large_batch_of_gemini_goes_up_as_a_file(

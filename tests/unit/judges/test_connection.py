@@ -94,6 +94,31 @@ async def test_an_answer_ends_where_it_says(answer: bytes) -> None:
         assert (await client.post(b"{}")).body == b"well"
 
 
+async def test_what_follows_a_body_has_no_say_in_how_it_is_read() -> None:
+    answer = CHUNKED + b"4\r\nwell\r\n0\r\nContent-Encoding: gzip\r\n\r\n"
+    async with serving(answering(answer)) as port, opened(f"http://127.0.0.1:{port}/v1") as client:
+        answered = await client.post(b"{}")
+    assert (answered.body, answered.headers.get("Content-Encoding")) == (b"well", None)
+
+
+async def test_what_follows_a_body_is_bounded() -> None:
+    sent = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await request_of(reader)
+        writer.write(CHUNKED + b"4\r\nwell\r\n0\r\nX: ")
+        while sent < 64 << 20:
+            writer.write(b"x" * (1 << 16))
+            sent += 1 << 16
+            await writer.drain()
+
+    async with serving(serve) as port, opened(f"http://127.0.0.1:{port}/v1") as client:
+        with pytest.raises(CallLost, match="broke"):
+            await client.post(b"{}")
+    assert sent < 64 << 20
+
+
 async def test_an_answer_of_no_stated_length_ends_with_its_connection() -> None:
     serve = answering(b"HTTP/1.1 200 OK\r\n\r\nwell", then_close=True)
     async with serving(serve) as port, opened(f"http://127.0.0.1:{port}/v1") as client:

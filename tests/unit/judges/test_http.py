@@ -86,6 +86,13 @@ async def test_a_small_body_that_unpacks_to_a_large_one_is_refused() -> None:
             await posted(provider)
 
 
+async def test_a_packed_body_that_goes_on_after_its_end_is_no_answer() -> None:
+    double = gzip.compress(completion("well")) + gzip.compress(b"more")
+    async with Provider(sending(double, headers={"Content-Encoding": "gzip"})) as provider:
+        with pytest.raises(CallLost, match="goes on after the end"):
+            await posted(provider)
+
+
 async def test_a_packed_body_that_ends_early_is_no_answer() -> None:
     half = gzip.compress(completion("well"))[:-20]
     async with Provider(sending(half, headers={"Content-Encoding": "gzip"})) as provider:

@@ -13,7 +13,7 @@ from yarl import URL
 
 from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState
 from evenhand.errors import CallLost
-from evenhand.judges.batch.client import BatchClient, absent, lines, number, text
+from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
 from evenhand.judges.complaint import is_object
 from evenhand.limits import BATCH_PAGES
 
@@ -58,7 +58,7 @@ class AnthropicBatches:
         for _ in range(BATCH_PAGES):
             url = self._url().with_query({"limit": "100", **after})
             page = await self._client.ask("GET", url)
-            batches = [batch for batch in page.get("data") or [] if is_object(batch)]
+            batches = listed_objects(page, "data")
             young = [batch for batch in batches if _moment(batch.get("created_at")) >= since]
             candidates += [text(batch.get("id")) for batch in young if _size(batch) == size]
             if not page.get("has_more") or len(young) < len(batches) or not batches:

@@ -22,6 +22,7 @@ from evenhand.judges.complaint import (
     Recipient,
     Wishes,
     error_for,
+    is_list,
     is_object,
     read_complaint,
 )
@@ -127,6 +128,17 @@ def lines(data: bytes) -> Iterator[Any]:
             continue
         if is_object(value):
             yield value
+
+
+def listed_objects(page: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects of a list that a provider gives, which may be left out where it is empty. A list
+    that cannot be read is no empty one: what stands in it might be made a second time."""
+    values = page.get(key)
+    if values is None:
+        return []
+    if not is_list(values):
+        raise CallLost("transport", f"the provider's list of batches is none: {quoted(values)}")
+    return [value for value in values if is_object(value)]
 
 
 def text(value: Any) -> str:

@@ -11,7 +11,7 @@ from yarl import URL
 from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.errors import CallLost
 from evenhand.jsontext import compact
-from evenhand.judges.batch.client import BatchClient, absent, lines, number, text
+from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
 from evenhand.judges.complaint import is_list, is_object
 from evenhand.limits import BATCH_PAGES
 
@@ -89,8 +89,8 @@ class GoogleBatches:
         for _ in range(BATCH_PAGES):
             url = self._url("batches").with_query({"pageSize": "100", **page})
             listed = await self._client.ask("GET", url)
-            for operation in listed.get("operations") or []:
-                about = operation.get("metadata") if is_object(operation) else None
+            for operation in listed_objects(listed, "operations"):
+                about = operation.get("metadata")
                 if is_object(about) and about.get("displayName") == name:
                     return [text(operation.get("name"))]
             token = text(listed.get("nextPageToken"))

@@ -12,7 +12,7 @@ from yarl import URL
 from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.errors import CallLost
 from evenhand.jsontext import compact
-from evenhand.judges.batch.client import BatchClient, absent, lines, number, text
+from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
 from evenhand.judges.complaint import is_list, is_object
 from evenhand.limits import BATCH_PAGES
 
@@ -80,7 +80,7 @@ class OpenAIBatches:
         after: dict[str, str] = {}
         for _ in range(BATCH_PAGES):
             page = await self._client.ask("GET", self._url("batches", limit="100", **after))
-            batches = [batch for batch in page.get("data") or [] if is_object(batch)]
+            batches = listed_objects(page, "data")
             for batch in batches:
                 metadata = batch.get("metadata")
                 if is_object(metadata) and metadata.get(NAME) == name:

@@ -14,7 +14,7 @@ from yarl import URL
 from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.errors import CallLost, ProviderRefused
 from evenhand.jsontext import compact
-from evenhand.judges.batch.client import BatchClient, number, text
+from evenhand.judges.batch.client import BatchClient, listed_objects, number, text
 from evenhand.judges.batch.openai import line_answer
 from evenhand.judges.complaint import is_list, is_object
 from evenhand.limits import BATCH_PAGES
@@ -58,7 +58,7 @@ class OpenRouterBatches:
         for _ in range(BATCH_PAGES):
             url = self._url().with_query({"limit": "100", **after})
             page = await self._client.ask("GET", url)
-            batches = [batch for batch in page.get("data") or [] if is_object(batch)]
+            batches = listed_objects(page, "data")
             candidates += [
                 text(batch.get("id"))
                 for batch in batches
