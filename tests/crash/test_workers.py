@@ -245,7 +245,6 @@ def test_the_budget_is_reached_by_all_together_and_everybody_is_told(
     place.complete()
 
 
-@pytest.mark.xfail(reason="once in ten the module is found elsewhere too", strict=False)
 def test_what_a_judge_of_another_machine_judges_is_left_to_others(
     tmp_path: Path, provider: str
 ) -> None:
