@@ -351,6 +351,7 @@ def _main(
         for name, value in environ.items():
             patch.setenv(name, value)
         patch.setattr(sys, "argv", ["evenhand", *arguments])
+        patch.setattr(sys, "path", [*sys.path])  # a judge's folder is there for this command alone
         patch.delitem(sys.modules, "judge", raising=False)  # a new process reads it anew
         patch.chdir(cwd)
         with pytest.raises(SystemExit) as left:

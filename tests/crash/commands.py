@@ -16,6 +16,8 @@ from tests.suites import environment
 
 _context = get_context("forkserver")
 _context.set_forkserver_preload(["evenhand.cli.run", "evenhand.cli.worker", "asyncpg", __name__])
+_PATH = tuple(sys.path)
+"""As it is before a test has run: a judge of one suite is not to be found by another's worker."""
 OUT, ERR = "out", "err"
 _MOMENT = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
@@ -32,7 +34,7 @@ class Command:
         self, name: str, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
     ) -> None:
         self._said = cwd / name
-        values = (str(self._said), arguments, str(cwd), dict(environment(env)))
+        values = (str(self._said), arguments, str(cwd), dict(environment(env)), _PATH)
         self._process: ForkServerProcess = _context.Process(target=_call, args=values)
         self._process.start()
 
@@ -70,10 +72,13 @@ class Command:
         return self._said.with_suffix(f".{OUT}").read_text()
 
 
-def _call(said: str, arguments: tuple[str, ...], cwd: str, env: dict[str, str]) -> None:
+def _call(
+    said: str, arguments: tuple[str, ...], cwd: str, env: dict[str, str], path: tuple[str, ...]
+) -> None:
     from evenhand.cli.main import main
 
     os.chdir(cwd)
+    sys.path[:] = path
     os.environ.clear()
     os.environ.update(env)
     sys.argv = ["evenhand", *arguments]
