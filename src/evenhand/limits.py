@@ -108,6 +108,8 @@ BUDGET_MOST = 10**9
 # A commit waits so long for others to join it, in seconds: nothing beside the time of a call, and
 # with many calls in flight it saves most of the commits.
 GATHER_SECONDS = 0.003
+# What need not survive a crash waits so long, in seconds, for a commit that is made anyway.
+JOIN_SECONDS = 1.0
 # Pages of the write-ahead log after which it is copied into the store.
 CHECKPOINT_PAGES = 8000
 # What lies in the log alone is moved into the store so often, in seconds: so much at most is lost

@@ -34,7 +34,6 @@ async def gated(messages, schema, params):
     number, GIVEN[0] = GIVEN[0], GIVEN[0] + 1
     while number >= int(pathlib.Path("allowed.txt").read_text() or 0):
         await asyncio.sleep(0.05)
-    await asyncio.sleep(0.05 * (number % 5))  # a verdict is written with the next reply
     return reply(messages)
 
 async def faulty(messages, schema, params):

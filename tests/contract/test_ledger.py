@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from evenhand.manifest import (
     rubric_json,
 )
 from tests.contract.stores import STORES, Open, begun, begun_in
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(params=STORES)
@@ -252,6 +254,19 @@ async def test_a_scope_may_end_after_some_units(store: Store, ledger: Ledger) ->
     counts = [store.archive.counts(one, 1) for one in (limited, scope, Scope(scope.run, 99))]
     assert [(one.planned, one.verdicts) for one in counts] == [(2, 2), (5, 5), (5, 5)]
     assert await ledger.open_work(limited, 1, 0, ()) == list(store.archive.units(limited))
+
+
+async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(
+    store: Store, ledger: Ledger
+) -> None:
+    """A judge may think for minutes about the next one."""
+    scope = await begun(ledger, units_of(2))
+    unit = next(iter(store.archive.units(scope)))
+    await ledger.settle(scope.run, of(unit, VERDICT))
+    end = time.monotonic() + PATIENCE
+    while not list(store.archive.judged(scope)):
+        assert time.monotonic() < end, "it is never written"
+        await asyncio.sleep(0.05)
 
 
 async def test_a_scope_may_name_some_units(store: Store, ledger: Ledger) -> None:
