@@ -230,6 +230,8 @@ def test_no_label_of_a_picture_is_cut_or_overlaps(
         inner += " / svg.parentElement.getBoundingClientRect().width)"
         shares = page.locator("figure svg:not(.wide)").evaluate_all(inner)
         assert min(shares) > 0.9, "pictures fill their cards"
+        scrolled = page.locator("figure:not(#chart-matrix) svg.wide").count()
+        assert not scrolled, "only a field of many candidates is scrolled"
     assert faults == []
 
 

@@ -11,8 +11,10 @@ import pytest
 from evenhand.report.html.draw import (
     COLOUR,
     LABEL_LINE,
+    TOTAL,
+    WIDE,
     _columns,
-    _legend_columns,
+    apart,
     bars,
     columns,
     dots,
@@ -140,9 +142,40 @@ def test_no_line_goes_through_a_point_without_an_interval() -> None:
         assert sum(one.get("stroke") == "var(--first)" for one in lines) == 1
 
 
-def test_entries_of_a_legend_fill_their_rows() -> None:
-    assert _legend_columns(["wins", "tie", "uncertain", "losses"]) in (2, 4)
-    assert _legend_columns(["победы", "ничья", "неопределённо", "поражения"]) == 2
+LONG_SERIES = (
+    "gpt-4.1-mini-2025-04-14-with-tools-and-a-name-that-does-not-end-soon-v1",
+    "gpt-4.1-mini-2025-04-14-with-tools-and-a-name-that-does-not-end-soon-v2",
+    "Модель с таким длинным русским названием, что ни в одну строку оно не войдёт",
+    "一行にはとても収まらないほど長い名前を持っている日本語のモデルの第二版",
+)
+
+
+def test_a_legend_of_long_names_leaves_the_picture_as_wide_as_the_others() -> None:
+    points = [
+        POINTS[0] | {"name": "departs from the instructions", "series": n} for n in LONG_SERIES
+    ]
+    for picture in (
+        bars(points, "share", percent=True),
+        dots(points, "mean"),
+        columns([point | {"group": "g", "name": "3"} for point in points], "score", "share"),
+        apart([*points, POINTS[0] | {"overall": True}], lambda part: dots(part, "mean")),
+    ):
+        root = ElementTree.fromstring(svg(picture, "t", "en"))
+        assert root.get("class") is None and float(root.get("width", "0")) <= TOTAL * WIDE
+        assert [name for name, _ in picture.legend] == list(LONG_SERIES), "whole, and all of them"
+        assert len({colour for _, colour in picture.legend}) == len(LONG_SERIES)
+
+
+def test_a_series_has_the_colour_that_the_legend_says() -> None:
+    points = [POINTS[0] | {"series": name, "value": 0.1 * n} for n, name in enumerate("abc", 1)]
+    picture = bars(points, "share", percent=True)
+    paths = ElementTree.fromstring(svg(picture, "t", "en")).iter("path")
+    paints = [path.get("fill") for path in paths if path.get("fill", "").startswith("var(--")]
+    assert paints == [f"var(--{colour})" for _, colour in picture.legend]
+
+
+def test_one_series_needs_no_legend() -> None:
+    assert bars([POINTS[0]], "share").legend == dots([POINTS[0]], "mean").legend == ()
 
 
 def test_long_names_of_a_field_are_numbered() -> None:

@@ -11,6 +11,7 @@ from evenhand.report.html.draw import (
     COLOUR,
     LABEL,
     PALETTE,
+    Picture,
     Values,
     apart,
     bars,
@@ -33,12 +34,13 @@ _OUTCOMES = {"better": "good", "worse": "bad", "not enough evidence": "soft"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A picture with its title, what it shows, and the same as a table."""
+    """A picture with its title, what it shows, whose colours are whose, and the same as a table."""
 
     name: str
     title: str
     about: str
     svg: str
+    legend: Sequence[tuple[str, str]]
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
 
@@ -73,7 +75,7 @@ class _Charts:
     def _figure(
         self,
         name: str,
-        chart: Any,
+        picture: Picture,
         head: Sequence[str],
         rows: Sequence[Sequence[str]],
         *,
@@ -86,8 +88,15 @@ class _Charts:
         if more > 0:
             about = f"{about} ({say('page.and_more', n=more)})"
         heads = [say(f"chart.{column}") for column in head]
-        picture = svg(chart, f"{title}. {about}", say.language)
-        return Figure(name=name, title=title, about=about, svg=picture, head=heads, rows=rows)
+        return Figure(
+            name=name,
+            title=title,
+            about=about,
+            svg=svg(picture, f"{title}. {about}", say.language),
+            legend=picture.legend,
+            head=heads,
+            rows=rows,
+        )
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:

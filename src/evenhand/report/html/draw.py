@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 from unicodedata import east_asian_width
@@ -28,6 +29,8 @@ FONT, LAID_OUT_FOR = 12.5, 15
 font, and a reader's may be a fifth wider."""
 LABEL, LABEL_LINE, LABEL_LINES = 40, 16, 3
 """Columns of a name in a picture, of which one line has so many; the table beside it has all."""
+LEGEND_LABEL = 160
+"""Columns of a name in a legend: the page writes it, in as many lines as it takes."""
 SLANTED = 14
 """Names of so many columns stand slanted above a field; longer ones are numbered."""
 BAR = 20
@@ -46,18 +49,26 @@ _STEPS = [n * 10**power for power in range(16) for n in (1, 2, 5)]
 Values = list[dict[str, Any]]
 """What is drawn: dicts with `name` (the row), `series` (the colour; "" for none), `value`, and
 `low` and `high` where there is an interval."""
-Chart = Any
 
 
-def labels(names: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart, and its legend: names of series with the names of their colours. The page writes the
+    legend above the chart, where a name of any length has its lines."""
+
+    chart: Any
+    legend: tuple[tuple[str, str], ...] = ()
+
+
+def labels(names: Sequence[str], most: int = LABEL) -> list[str]:
     """Names short enough for a picture, and still different from each other."""
     short_names: list[str] = []
     for name in names:
         flat = " ".join(visible(name).split())
-        short = flat if _columns(flat) <= LABEL else f"{_head(flat, LABEL - 1)}…"
+        short = flat if _columns(flat) <= most else f"{_head(flat, most - 1)}…"
         number = 2
         while short in short_names:
-            short = f"{_head(flat, LABEL - 4)}… {number}"
+            short = f"{_head(flat, most - 4)}… {number}"
             number += 1
         short_names.append(short)
     return short_names
@@ -114,17 +125,10 @@ def _plot(names: Sequence[str]) -> float:
     return TOTAL - 62 - _COLUMN * _widest(names)
 
 
-def _legend_columns(names: Sequence[str]) -> int:
-    """How many entries of a legend stand side by side."""
-    most = max(1, min(len(names), int(TOTAL // (_COLUMN * _widest(names) + 34))))
-    rows = ceil(len(names) / most)
-    return ceil(len(names) / rows)
-
-
-def _renamed(values: Values, key: str) -> tuple[Values, list[str]]:
+def _renamed(values: Values, key: str, most: int = LABEL) -> tuple[Values, list[str]]:
     """Values with short labels under a key, and these in order."""
     names = list(dict.fromkeys(value[key] for value in values))
-    short = dict(zip(names, labels(names), strict=True))
+    short = dict(zip(names, labels(names, most), strict=True))
     return [value | {key: short[value[key]]} for value in values], list(short.values())
 
 
@@ -160,20 +164,29 @@ def _whole(most: float) -> Any:
 
 
 def _series(values: Values) -> tuple[Values, Any, list[str]]:
-    """How series are told apart: by colour, with a legend above, where there is more than one."""
+    """How series are told apart: by colour, where there is more than one."""
     import altair as alt
 
-    values, names = _renamed(values, "series")
+    values, names = _renamed(values, "series", LEGEND_LABEL)
     if len(names) < 2:
         plain = COLOUR["first"]
         colour = alt.Color("colour:N", scale=None) if _coloured(values) else alt.value(plain)
         return values, colour, names
-    scale = alt.Scale(domain=names, range=[COLOUR[name] for name in PALETTE][: len(names)])
-    columns = _legend_columns(names)
-    legend = alt.Legend(
-        orient="top", title=None, columns=columns, labelLimit=0, symbolType="circle"
-    )
-    return values, alt.Color("series:N", scale=scale, legend=legend), names
+    return values, _by_series(_legend(names)), names
+
+
+def _legend(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The colour of each series, where there is more than one."""
+    return tuple(zip(names, PALETTE, strict=False)) if len(names) > 1 else ()
+
+
+def _by_series(legend: tuple[tuple[str, str], ...]) -> Any:
+    """The colours of a legend, on marks."""
+    import altair as alt
+
+    paint = [COLOUR[colour] for _, colour in legend]
+    scale = alt.Scale(domain=[name for name, _ in legend], range=paint)
+    return alt.Color("series:N", scale=scale, legend=None)
 
 
 def _coloured(values: Values) -> bool:
@@ -187,7 +200,7 @@ def dots(
     *,
     percent: bool = False,
     domain: tuple[float, float] | None = None,
-) -> Chart:
+) -> Picture:
     """A dot and its interval a row; a line down the middle where that means something."""
     import altair as alt
 
@@ -212,7 +225,8 @@ def dots(
         rule = _chart([{"middle": middle}])
         middle_line = rule.mark_rule(strokeDash=[4, 3], color=COLOUR["soft"]).encode(x="middle:Q")
         parts.insert(0, middle_line)
-    return alt.layer(*parts).properties(width=_plot(names), height=_step(names, len(series)))
+    size = {"width": _plot(names), "height": _step(names, len(series))}
+    return Picture(alt.layer(*parts).properties(**size), _legend(series))
 
 
 def _reaching(dot: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +237,7 @@ def _reaching(dot: dict[str, Any]) -> dict[str, Any]:
     return dot | {"low": value if low is None else low, "high": value if high is None else high}
 
 
-def apart(values: Values, draw: Callable[[Values], Chart]) -> Chart:
+def apart(values: Values, draw: Callable[[Values], Picture]) -> Picture:
     """Overall figures below the others: they have a scale of their own."""
     import altair as alt
 
@@ -231,11 +245,13 @@ def apart(values: Values, draw: Callable[[Values], Chart]) -> Chart:
     overall = [value for value in values if value.get("overall")]
     if not rest or not overall:
         return draw(rest or overall)
+    above, below = draw(rest), draw(overall)
     # Rows of both are as high as their own names and series need.
-    return alt.vconcat(draw(rest), draw(overall), spacing=14).resolve_scale(yOffset="independent")
+    chart = alt.vconcat(above.chart, below.chart, spacing=14).resolve_scale(yOffset="independent")
+    return Picture(chart, above.legend or below.legend)
 
 
-def bars(values: Values, title: str, *, percent: bool = False, colour: str = "") -> Chart:
+def bars(values: Values, title: str, *, percent: bool = False, colour: str = "") -> Picture:
     """A bar a row, with what it says at its end."""
     import altair as alt
 
@@ -251,11 +267,11 @@ def bars(values: Values, title: str, *, percent: bool = False, colour: str = "")
     if len(series) > 1:
         bars_of_series = base.encode(yOffset=alt.YOffset("series:N", sort=series)).mark_bar()
         size = {"width": _plot(names), "height": _step(names, len(series))}
-        return bars_of_series.properties(**size)
-    return base.mark_bar(size=BAR).properties(width=_plot(names), height=_step(names))
+        return Picture(bars_of_series.properties(**size), _legend(series))
+    return Picture(base.mark_bar(size=BAR).properties(width=_plot(names), height=_step(names)))
 
 
-def columns(values: Values, across: str, up: str) -> Chart:
+def columns(values: Values, across: str, up: str) -> Picture:
     """Columns side by side by series, one small picture a group."""
     import altair as alt
 
@@ -269,21 +285,22 @@ def columns(values: Values, across: str, up: str) -> Chart:
     if len(series) > 1:
         base = base.encode(xOffset=alt.XOffset("series:N", sort=series))
     if len(groups) == 1:
-        return base.properties(width=TOTAL - 74, height=150)
+        return Picture(base.properties(width=TOTAL - 74, height=150), _legend(series))
     header = alt.Header(
         title=None, labelFontSize=LAID_OUT_FOR, labelColor=COLOUR["ink"], labelLimit=0
     )
     facet = alt.Facet("group:N", sort=groups, header=header)
-    if _widest(groups) * _COLUMN > TOTAL / 2 - 40:
-        return base.properties(width=TOTAL - 74, height=90).facet(facet, columns=1)
-    return base.properties(width=TOTAL / 2 - 58, height=90).facet(facet, columns=2)
+    beside = 1 if _widest(groups) * _COLUMN > TOTAL / 2 - 40 else 2
+    width = TOTAL - 74 if beside == 1 else TOTAL / 2 - 58
+    chart = base.properties(width=width, height=90).facet(facet, columns=beside)
+    return Picture(chart, _legend(series))
 
 
 def _numbered(value: dict[str, Any]) -> float:
     return float(re.match(r"-?[\d.]+", value["name"])[0])  # type: ignore[index]
 
 
-def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
+def stack(values: Values, title: str, order: Sequence[str]) -> Picture:
     """A bar a row, in parts: won, even, undecided, lost."""
     import altair as alt
 
@@ -291,30 +308,22 @@ def stack(values: Values, title: str, order: Sequence[str]) -> Chart:
     sums = Counter[str]()
     for value in values:
         sums[value["name"]] += value["value"]
-    paint = [COLOUR[name] for name in ("first", "soft", "sixth", "second")]
-    legend = alt.Legend(
-        orient="top",
-        title=None,
-        columns=_legend_columns(order),
-        labelLimit=0,
-        symbolType="square",
-    )
-    return (
+    legend = tuple(zip(order, ("first", "soft", "sixth", "second"), strict=False))
+    chart = (
         _chart(values)
         .mark_bar(size=BAR)
         .encode(
             x=alt.X("value:Q", title=title, axis=_whole(max(sums.values()))),
             y=alt.Y("name:N", sort=names, title=None, axis=_names_axis()),
-            color=alt.Color(
-                "series:N", scale=alt.Scale(domain=list(order), range=paint), legend=legend
-            ),
+            color=_by_series(legend),
             order="order:Q",
         )
         .properties(width=_plot(names), height=_step(names))
     )
+    return Picture(chart, legend)
 
 
-def heat(values: Values, order: Sequence[str], down: str, across: str) -> Chart:
+def heat(values: Values, order: Sequence[str], down: str, across: str) -> Picture:
     """A field of shares: the stronger the colour, the further from one half."""
     import altair as alt
 
@@ -342,10 +351,11 @@ def heat(values: Values, order: Sequence[str], down: str, across: str) -> Chart:
     lines = list(rows.values())
     room = (TOTAL - 60 - _COLUMN * _widest(lines)) / max(1, len(order))
     height = max(30, LINE * max(line.count("\n") + 1 for line in lines) + 6)
-    return (field + text).properties(width={"step": max(CELL, room)}, height={"step": height})
+    size = {"width": {"step": max(CELL, room)}, "height": {"step": height}}
+    return Picture((field + text).properties(**size))
 
 
-def line(values: Values, across: str, up: str, percent: bool) -> Chart:
+def line(values: Values, across: str, up: str, percent: bool) -> Picture:
     """Dots with intervals along a number."""
     import altair as alt
 
@@ -364,7 +374,7 @@ def line(values: Values, across: str, up: str, percent: bool) -> Chart:
             y=alt.Y("value:Q", **y)
         ),
     ]
-    return alt.layer(*parts).properties(width=TOTAL - 84, height=170)
+    return Picture(alt.layer(*parts).properties(width=TOTAL - 84, height=170))
 
 
 def _below(values: Values) -> float:
@@ -388,7 +398,6 @@ _CONFIG: dict[str, Any] = {
         "labelFontSize": LAID_OUT_FOR,
         "titleFontSize": LAID_OUT_FOR,
     },
-    "legend": {"labelColor": COLOUR["ink"], "labelFontSize": LAID_OUT_FOR},
     "text": {"fontSize": LAID_OUT_FOR},
 }
 _RUSSIAN = {"decimal": ",", "thousands": "\u00a0", "grouping": [3], "currency": ["", ""]}
@@ -402,15 +411,15 @@ _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _SAFE_PAINT = re.compile(r"none|transparent|#[0-9a-f]{3,8}|[a-z]+|rgba?\([\d.,% ]+\)")
 
 
-def svg(chart: Chart, title: str, language: str) -> str:
-    """A chart as SVG that may stand in a page."""
+def svg(picture: Picture, title: str, language: str) -> str:
+    """A picture's chart as SVG that may stand in a page."""
     import vl_convert
 
     # A character that XML does not allow ends the renderer, and the whole process with it.
-    spec = _visible_texts(chart.to_dict()) | {"config": _CONFIG}
+    spec = _visible_texts(picture.chart.to_dict()) | {"config": _CONFIG}
     locale = _RUSSIAN if language == "ru" else None
-    picture = vl_convert.vegalite_to_svg(spec, format_locale=locale)
-    root = ElementTree.fromstring(picture)  # noqa: S314 - made by our own renderer
+    drawing = vl_convert.vegalite_to_svg(spec, format_locale=locale)
+    root = ElementTree.fromstring(drawing)  # noqa: S314 - made by our own renderer
     # Drawn on one width, so that letters are of one size in every picture; what does not fit is
     # scrolled.
     width, height = (float(root.attrib[name]) for name in ("width", "height"))
