@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.data.columns import Copies, flattened, place
+from evenhand.data.conversation import find_conversation
 from evenhand.data.read import FileForm, Row, rows
-from evenhand.data.recognise import Recognition, fields_of, recognise
+from evenhand.data.recognise import fields_of, recognise
 from evenhand.errors import DataError
 from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.shared.table_form import PlacedRow, TableForm
@@ -68,11 +69,8 @@ class Table:
         }
         sample = [row.value for row in islice(source.rows({}), ROWS_LOOKED_AT)]
         names = list(dict.fromkeys(name for row in sample for name in row))
-        columns = fields_of(columns, form)
-        mapped = {**columns, **dict.fromkeys(self._constants, "")}
         self.names = names
-        self.recognition = recognise(names, mapped, form, str(source.path))
-        self._columns = {**columns, **self.recognition.columns}
+        self._recognise(sample, fields_of(columns, form))
         self.is_long = self.recognition.is_long
         self.are_ids_guessed = "id" in self.recognition.columns
         has_ids = "id" in names or "id" in self._columns
@@ -80,12 +78,34 @@ class Table:
         # A `meta` that somebody laid out is left as it is, unless the suite adds to it.
         self.may_hold_question_ids = has_ids and (self.recognition.is_flat or is_set_apart)
 
+    def _recognise(self, sample: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+        """Find what the columns hold, and whether conversations are among it."""
+        form, where = self._form, str(self.source.path)
+        mapped = {**columns, **dict.fromkeys(self._constants, "")}
+        self.conversation = find_conversation(sample, mapped, form, where)
+        names = self.names
+        if self.conversation:
+            columns = {f: c for f, c in columns.items() if c not in self.conversation.columns}
+            names = [name for name in names if name not in self.conversation.columns]
+            mapped = {**columns, **dict.fromkeys((*self._constants, *self.conversation.fields), "")}
+        self.recognition = recognise(names, mapped, form, where)
+        self._columns = {**columns, **self.recognition.columns}
+
+    @property
+    def line(self) -> str:
+        """What was understood of the columns, for people; empty where nothing was guessed."""
+        meanings = self.conversation.meanings if self.conversation else {}
+        fields = [f"{field} = {meaning}" for field, meaning in meanings.items()]
+        return ", ".join(part for part in (*fields, self.recognition.line) if part)
+
     def rows(self) -> Iterator[tuple[int, Row]]:
         """The rows that hold anything, each with its number in the table."""
         for number, row in enumerate(self.source.rows(self._columns), 1):
             value = row.value
             if all(cell in ("", None) for _, cell in flattened(value)):
                 continue
+            if self.conversation:
+                self.conversation.fill(value, row.where)
             for name, constant in self._constants.items():
                 place(value, name, constant, row.where)
             self._keep_spare(value)
@@ -127,9 +147,8 @@ class Tables:
     def _tell_columns(self, tables: Sequence[Table]) -> None:
         files: dict[str, list[str]] = {}
         for table in tables:
-            recognition: Recognition = table.recognition
-            files.setdefault(recognition.line, []).append(table.source.path.name)
-            for remark in recognition.remarks:
+            files.setdefault(table.line, []).append(table.source.path.name)
+            for remark in table.recognition.remarks:
                 self._tell(f"{table.source.path}: {remark}")
         for line, names in files.items():
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""

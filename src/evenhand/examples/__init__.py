@@ -17,7 +17,7 @@ name = {name}
 protocol = {protocol}
 language = {language}         # ru | zh | ja | en
 data = {data}
-{rubric}seed = 7
+{rubric}{use}seed = 7
 
 {remark}
 [[judges]]
@@ -68,6 +68,7 @@ def suite_text(
     columns: Mapping[str, str] | None = None,
     by: str | None = None,
     baseline: str | None = None,
+    use: Sequence[str] = (),
 ) -> str:
     """The text of a suite that runs as it is, with its data and rubric beside it."""
     is_local = judge.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == EMBEDDED
@@ -77,6 +78,7 @@ def suite_text(
         language=_quoted(language),
         data=_entries([file.text for file in data]),
         rubric=f"rubric = {_quoted(rubric)}\n" if rubric else "",
+        use=f"use = {_entries([_quoted(name) for name in use])}\n" if use else "",
         remark=_LOCAL if is_local else _REMOTE,
         judge=_quoted(judge),
         budget="# " if is_local else "",

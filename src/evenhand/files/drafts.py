@@ -11,6 +11,7 @@ from itertools import chain, count, islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from evenhand.data.conversation import CONTEXT
 from evenhand.data.encoding import sampled_encoding
 from evenhand.data.files import is_data_file
 from evenhand.data.recognise import answer_columns, fields_of
@@ -95,6 +96,7 @@ def draft_suite(
         columns={**columns, **_common_columns(tables)},
         by=compared.field,
         baseline=compared.values[0] if compared.field else None,
+        use=_use(tables),
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.text else {})
     reading = Tables(sources, columns, form, lambda line: None)
@@ -111,6 +113,12 @@ def draft_suite(
     understood += [_labelled("rubric", rubric.remark)] if rubric.remark else []
     first_rubric = rubric.file if rubric.text else ""
     return Draft(files=files, understood=understood, first_rubric=first_rubric)
+
+
+def _use(tables: Sequence[Table]) -> Sequence[str]:
+    """What else the judge is to be shown: what the system was told before it answered."""
+    has_system = any(table.conversation and table.conversation.has_system for table in tables)
+    return (CONTEXT,) if has_system else ()
 
 
 def _first_rows(tables: Sequence[Table], form: TableForm) -> Iterator[Mapping[str, Any]]:
@@ -306,7 +314,8 @@ def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> It
     each."""
     if table.source.encoding:
         yield _labelled("encoding", table.source.encoding)
-    columns = {**given, **table.recognition.columns}
+    meanings = table.conversation.meanings if table.conversation else {}
+    columns = {**given, **table.recognition.columns, **meanings}
     for field in (form.question, form.answer):
         yield _labelled(field, columns.get(field, field))
     for field, column in columns.items():

@@ -51,6 +51,38 @@ def judges(folder: Path) -> dict[str, str]:
     return {"rubric": "filler:f", "pairwise": "pairs:content", "weighted": "grades:good"}
 
 
+@pytest.mark.parametrize("protocol", KINDS)
+def test_a_log_of_chats_becomes_a_suite_that_runs(
+    call: CallCommand, tmp_path: Path, protocol: str
+) -> None:
+    """What the system was told is shown to the judge."""
+    _, _, asked, answered = TABLES["ja"]
+    told = {"role": "system", "content": "短く答えること。"}
+    rows = [
+        {"messages": [told, *_turn("user", asked), *_turn("assistant", f"worth {i} {answered}")]}
+        | {"model": model}
+        for i, model in enumerate(("m1", "m2"))
+    ]
+    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = call("init", "--data", "chats.jsonl", "--protocol", protocol)
+    assert done.code == 0 and f"for the protocol {protocol}, in ja" in done.out, done.err
+    assert 'the assistant\'s last message in "messages"' in done.out
+    assert load_suite(tmp_path, {}).file.use == ["context"]
+    judge = f"python/{judges(tmp_path)[protocol]}"
+    ran = call("run", "--judge", judge, "--json")
+    assert ran.code == 0 and ran.json["verdicts"] == (1 if protocol == "pairwise" else 2), ran.err
+    assert told["content"] in call("show", "latest", *_first_unit(call)).out
+
+
+def _turn(role: str, content: str) -> list[dict[str, str]]:
+    return [{"role": role, "content": content}]
+
+
+def _first_unit(call: CallCommand) -> list[str]:
+    call("export", "latest", "--full", "-o", "all.jsonl")
+    return [json.loads(Path("all.jsonl").read_text().splitlines()[0])["unit"]]
+
+
 @pytest.mark.parametrize("language", TABLES)
 @pytest.mark.parametrize("protocol", KINDS)
 def test_a_table_becomes_a_suite_that_runs(
