@@ -156,6 +156,26 @@ async def test_pages_become_small_towards_the_end(place: Place) -> None:
         assert sizes[0] == UNITS // 4 and sizes[-1] == 1 and sum(sizes) == UNITS
 
 
+async def test_to_lease_a_page_no_more_is_read_than_the_page(place: Place) -> None:
+    """However much of the run is judged, and though the server has counted none of its rows."""
+    async with place.store.ledger() as ledger:
+        run = (await begun(ledger, [IncomingUnit(f"m{n}", "f", "{}") for n in range(900)])).run
+    read = (
+        "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables"
+        " WHERE relname IN ('units', 'run_units', 'judgments')"
+    )
+    async with place.workers(1) as [worker]:
+        await worker.open_run(run, None, "{}", None)
+        assert worker._connection is not None
+        for _ in range(13):
+            async with worker._connection.transaction():
+                before = await worker.value(read)
+                page = await worker.lease(run, 0, 0, (), 30)
+                rows = await worker.value(read) - (before or 0)
+            assert len(page) == 30 and rows <= 3 * len(page)
+            await worker.settle(run, [judged(lease) for lease in page])
+
+
 async def test_a_late_judgment_is_fenced_and_its_successor_stands(place: Place) -> None:
     run = place.scope.run
     async with place.workers(2) as (slow, quick):

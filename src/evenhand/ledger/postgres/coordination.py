@@ -44,6 +44,12 @@ Statement = Callable[[Connection], Awaitable[T]]
 
 _FORGOTTEN = "1 hour"
 """After so long nobody asks any more what became of a worker that was not heard of."""
+_SETTINGS = (
+    "SET synchronous_commit = off",
+    # Every row is found by an index. A server that has not counted a new store's rows yet takes
+    # its tables for small ones, and would read them whole for each page of units that is leased.
+    "SET enable_seqscan = off",
+)
 _BEAT = "SELECT beat($1, $2, $3, $4, $5, $6, $7::bigint[])"
 _FORGET = (
     "DELETE FROM claims WHERE NOT is_alive(worker)",
@@ -89,8 +95,9 @@ _WITHDRAW = (
 )
 _CLOSED = ("DELETE FROM walks WHERE run=$1", "DELETE FROM budgets WHERE run=$1")
 _LEASE = (
-    "SELECT u.no, l.place, u.id, u.body, l.fence FROM lease_units($1, $2, $3, $4, $5::text[], $6) l"
-    " JOIN units u ON u.no=l.unit ORDER BY l.place"
+    "SELECT l.unit, l.place, u.id, u.body, l.fence"
+    " FROM lease_units($1, $2, $3, $4, $5::text[], $6) l CROSS JOIN LATERAL"
+    " (SELECT id, body FROM units WHERE no=l.unit OFFSET 0) u ORDER BY l.place"
 )
 _ELSEWHERE = f"SELECT EXISTS (SELECT 1{_IN_RUN} AND l.judge=$2 AND l.worker IS DISTINCT FROM $3)"
 _HELD = "SELECT fence FROM leases WHERE worker=$1"
@@ -219,7 +226,8 @@ class PostgresWorker:
     async def _connected(self) -> Connection:
         if self._connection is None:
             connection = await self._server.connect()
-            await connection.execute("SET synchronous_commit = off")
+            for setting in _SETTINGS:
+                await connection.execute(setting)
             self._connection = connection
             # Leases whose taking was not heard of would be waited for in vain.
             await connection.execute(_UNHEARD, self.id, list(self._fences))

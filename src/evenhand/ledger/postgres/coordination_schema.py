@@ -121,6 +121,9 @@ BEGIN
 END $$;
 """
 
+# Of each row another one is looked up by a query of its own, and tables are not joined: how to join
+# them would be the server's choice, which it makes by what it has counted of them, long ago or
+# never.
 _LEASE = """
 CREATE FUNCTION lease_units(
     p_run TEXT, p_worker TEXT, p_judge BIGINT, p_repeat BIGINT, p_again TEXT[], p_most BIGINT
@@ -130,20 +133,27 @@ DECLARE
     course open_runs;
     walked BIGINT;
     share BIGINT;
-    page BIGINT[];
+    units BIGINT[];
+    places BIGINT[];
+    alive TEXT[];
 BEGIN
     SELECT * INTO course FROM open_runs WHERE run = p_run AND stopped = '';
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    SELECT coalesce(array_agg(id), ARRAY[]::TEXT[]) INTO alive FROM workers
+    WHERE until >= clock_timestamp();
     RETURN QUERY
-    WITH free AS (
-        SELECT l.unit, m.position FROM leases l
-        JOIN run_units m ON m.run = course.number AND m.unit = l.unit
+    WITH free AS MATERIALIZED (
+        SELECT l.unit, (
+            SELECT m.position FROM run_units m WHERE m.run = course.number AND m.unit = l.unit
+        ) AS position FROM leases l
         WHERE l.judging = course.judging AND l.judge = p_judge AND l.repeat = p_repeat
-        AND m.position <= coalesce(course.unit_limit, m.position)
-        AND (l.worker IS NULL OR NOT is_alive(l.worker))
-        ORDER BY m.position LIMIT p_most FOR UPDATE OF l SKIP LOCKED
+        AND (l.worker IS NULL OR l.worker <> ALL(alive))
+        AND (
+            SELECT m.position FROM run_units m WHERE m.run = course.number AND m.unit = l.unit
+        ) <= coalesce(course.unit_limit, course.size)
+        ORDER BY position LIMIT p_most FOR UPDATE OF l SKIP LOCKED
     )
     UPDATE leases l SET worker = p_worker, fence = nextval('fences') FROM free
     WHERE l.judging = course.judging AND l.unit = free.unit AND l.judge = p_judge
@@ -159,30 +169,32 @@ BEGIN
     SELECT greatest(1, count(*)) INTO share FROM workers
     WHERE run = p_run AND until >= clock_timestamp();
     LOOP
-        SELECT array_agg(position) INTO page FROM (
-            SELECT m.position FROM run_units m LEFT JOIN judgments j
-            ON j.judging = course.judging AND j.unit = m.unit AND j.judge = p_judge
-            AND j.repeat = p_repeat
+        SELECT array_agg(open.unit), array_agg(open.position) INTO units, places FROM (
+            SELECT m.unit, m.position FROM run_units m
             WHERE m.run = course.number AND m.position > walked
-            AND m.position <= coalesce(course.unit_limit, m.position)
-            AND (j.unit IS NULL OR j.reason = ANY(p_again))
+            AND m.position <= coalesce(course.unit_limit, course.size)
+            AND coalesce((
+                SELECT coalesce(j.reason = ANY(p_again), FALSE) FROM judgments j
+                WHERE j.judging = course.judging AND j.unit = m.unit AND j.judge = p_judge
+                AND j.repeat = p_repeat
+            ), TRUE)
             ORDER BY m.position
             LIMIT least(p_most, greatest(1, (course.size - walked) / (2 * share)))
         ) open;
-        EXIT WHEN page IS NULL;
-        walked := page[array_upper(page, 1)];
+        EXIT WHEN places IS NULL;
+        walked := places[array_upper(places, 1)];
         RETURN QUERY
-        WITH fresh AS (
+        WITH page AS MATERIALIZED (SELECT * FROM unnest(units, places) AS p (unit, position)),
+        fresh AS (
             INSERT INTO leases
-            SELECT course.judging, m.unit, p_judge, p_repeat, nextval('fences'), p_worker
-            FROM run_units m WHERE m.run = course.number AND m.position = ANY(page)
+            SELECT course.judging, p.unit, p_judge, p_repeat, nextval('fences'), p_worker
+            FROM page p ORDER BY p.position
             ON CONFLICT DO NOTHING RETURNING leases.unit, leases.fence
         )
-        SELECT fresh.unit, m.position, fresh.fence FROM fresh
-        JOIN run_units m ON m.run = course.number AND m.unit = fresh.unit;
+        SELECT fresh.unit, p.position, fresh.fence FROM fresh JOIN page p ON p.unit = fresh.unit;
         EXIT WHEN FOUND;
     END LOOP;
-    UPDATE walks SET position = CASE WHEN page IS NULL THEN course.size ELSE walked END
+    UPDATE walks SET position = CASE WHEN places IS NULL THEN course.size ELSE walked END
     WHERE run = p_run AND judge = p_judge AND repeat = p_repeat;
 END $$;
 """

@@ -36,6 +36,10 @@ T = TypeVar("T")
 _READ_ONLY = "SHOW transaction_read_only"
 _PAUSES = (0.1, 0.3, 0.6)
 """Between tries to hold a run, in seconds."""
+_MANY = 1000
+"""So many units, and the server counts what they added: it would read whole tables for each page of
+them, and do so by itself only some minute later."""
+_COUNT = "ANALYZE units, run_units, judgments"
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(:number)"
 
 
@@ -109,11 +113,17 @@ class PostgresLedger:
                 session.rows(_ONE_AT_A_TIME, {"number": number})
                 start(session, run, name, manifest, waiting, now())
             waiting.clear()
+            count(session)
+
+        def count(session: PostgresSession) -> None:
+            if waiting.size >= _MANY:
+                session.rows(_COUNT)
 
         async with self.claim(run):
             await self._writer.commit()
             await self._in_thread(noted)
             yield
+            await self._in_thread(count)
 
     @asynccontextmanager
     async def claim(self, run: str) -> AsyncIterator[None]:

@@ -61,6 +61,11 @@ class WaitingUnits:
         for name, columns in _TABLES.items():
             session.rows(f"CREATE TEMP TABLE {name} {columns}")
 
+    @property
+    def size(self) -> int:
+        """How many units were added."""
+        return self._units
+
     def clear(self) -> None:
         """Drop what waits."""
         for name in _TABLES:
