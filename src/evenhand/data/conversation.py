@@ -60,7 +60,8 @@ class Conversation:
         """For people: by field what it is filled with."""
         names = " and ".join(map(quoted, self.columns))
         answer = {self.answer: f"the assistant's last message in {names}"}
-        question = {self.question: f"{'what precedes the answer' if self.answer else 'all'} in {names}"}
+        before = "what precedes the answer" if self.answer else "all"
+        question = {self.question: f"{before} in {names}"}
         context = {CONTEXT: "what the system was told"} if self.has_system else {}
         return (answer if self.answer else {}) | question | context
 
