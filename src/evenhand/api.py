@@ -390,11 +390,11 @@ async def import_async(
 ) -> Run:
     """Take in judgments made elsewhere as a run like any other, as `evenhand import`.
 
-    `kind` is a layout, such as `votes` or `scores`; `labels_for` a run whose pairs people labelled,
-    in its place. `columns` are new names to old ones, `values` what values of a column mean,
-    `missing` what stands for none, `wide` a field and the columns that hold what was said under
-    each of its values. `options` are `name`, `judge`, `key`, `on_conflict` and `on_unreadable`.
-    `.summary` says what came in; a verdict that cannot be read is a failed judgment.
+    `kind` is a layout, such as `votes`; `labels_for` a run whose pairs people labelled, in its
+    place. `columns` are new names to old ones, `values` what values of a column mean, `missing`
+    what stands for none, `wide` a field and the columns that hold what was said under each of its
+    values. `options` are those of the command, by their names: `where` a mapping, `failed`, `join`,
+    `voters`, `name`, `judge`, `key`, `on_conflict`, `on_unreadable`. `.summary` says what came in.
     """
     from evenhand.runs.imports import ImportRequest, import_request
 

@@ -53,6 +53,12 @@ class Source(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     wide: tuple[str, tuple[str, ...]] | None = None
     on_unreadable: Unreadable = "fail"
+    where: Mapping[str, tuple[str, ...]] = {}
+    """By column, the values of the rows that were read."""
+    failed: str | None = None
+    """The column that says why a judgment failed."""
+    voters: str = ""
+    """What voters are called that nobody tells apart."""
 
 
 class JudgingRecord(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,6 @@ from evenhand.results.columns import vote_table
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.agreement.agreement import agreement_of_votes
-from evenhand.stats.agreement.alpha import krippendorff_alpha
 from evenhand.stats.agreement.table import Agreement
 from tests.published.data import anchor, folder, records
 
@@ -125,52 +124,6 @@ def test_mtbench_experts_among_themselves(desk: Desk, ties: str) -> None:
     assert by_turn(desk, ties, human) == published_by_turn("human_vs_human", ties)
 
 
-def voters(name: str) -> list[dict[str, Any]]:
-    """MT-Bench's votes as tidy rows. An author who voted twice on a pair, once in each order, is
-    two voters, as in the publication; here the two are passes of one judgment."""
-    winners = {"model_a": "first", "model_b": "second"}
-    seen: dict[tuple[Any, ...], int] = defaultdict(int)
-    rows: list[dict[str, Any]] = []
-    for row in records(name):
-        unit = f"{row['question_id']}/{row['turn']}"
-        models = row["model_a"], row["model_b"]
-        key = (unit, row["judge"], *sorted(models))
-        seen[key] += 1
-        judge = row["judge"] if seen[key] == 1 else f"{row['judge']} again"
-        winner = winners.get(row["winner"], "tie")
-        rows.append(
-            {
-                "unit": unit,
-                "judge": judge,
-                "first": models[0],
-                "second": models[1],
-                "winner": winner,
-            }
-        )
-    return rows
-
-
-@pytest.mark.parametrize("ties", ["keep", "drop"])
-def test_mtbench_majority_kappa(desk: Desk, ties: str) -> None:
-    human = desk.take("votes", voters(HUMANS))
-    gpt4 = desk.take("votes", voters(GPT4))
-    found = desk.row(human, "--against", gpt4, "--majority", "--ties", ties)
-    published = anchor(f"mtbench.majority.kappa_{'with' if ties == 'keep' else 'no'}_ties")
-    value, within = published["value"], published["tolerance"]
-    assert found["kappa"]["value"] == pytest.approx(value["kappa"], abs=within)
-    assert found["agreement"]["value"] == pytest.approx(value["raw"], abs=0.0005)
-    assert found["n"] == value["n"]
-
-
-def test_mtbench_human_alpha(desk: Desk) -> None:
-    found = desk.row(desk.take("votes", voters(HUMANS)))
-    published = anchor("mtbench.human_krippendorff_alpha")
-    assert found["alpha"]["value"] == pytest.approx(
-        published["value"]["alpha"], abs=published["tolerance"]
-    )
-    assert found["alpha"]["n"] == published["value"]["units"]
-
-
 def test_mtbench_merged_without_turn_and_orientation_gives_53_percent(desk: Desk) -> None:
     """The public audit's way, in the test: rows that share question, model_a and model_b, whatever
     the turn, and no two ties agree. Joined by unit and candidates, the figure is 66 %."""
@@ -213,17 +166,6 @@ def alpacafarm(name: str, voter: str) -> list[dict[str, Any]]:
 
 def voted(unit: object, judge: str, winner: str) -> dict[str, Any]:
     return {"unit": unit, "judge": judge, "first": "1", "second": "2", "winner": winner}
-
-
-def test_alpacafarm_humans(desk: Desk) -> None:
-    run = desk.take("votes", alpacafarm("alpacafarm/human_votes.csv.gz", "human"))
-    found, published = desk.row(run), anchor("alpacafarm.humans")
-    alike = found["with_others"]["value"]
-    board = desk.call("leaderboard", run)["rows"]
-    prefer_1 = next(row["win_rate"] for row in board if row["candidate"] == "1")
-    ours = {"human_agreement": alike, "variance": 1 - alike, "prefer_1": prefer_1}
-    assert found["with_others"]["n"] == 4 * 648
-    assert ours == pytest.approx(published["value"], abs=published["tolerance"])
 
 
 def longest(apart: int = -1) -> list[dict[str, Any]]:
@@ -269,45 +211,6 @@ def test_alpacafarm_gpt4(desk: Desk) -> None:
     assert ours == pytest.approx(published["value"], abs=published["tolerance"])
 
 
-# llmbar: the true kappa beside the published one
-
-
-def llmbar(desk: Desk, subset: str, evaluator: str) -> dict[str, Any]:
-    rows = [
-        row
-        for row in records("llmbar/verdicts.csv.gz")
-        if (row["subset"], row["evaluator"]) == (subset, evaluator)
-    ]
-    judge = desk.take(
-        "votes",
-        [voted(row["i"], evaluator, CHOICES.get(row["winner_order_ab"], "")) for row in rows],
-    )
-    label = desk.take("votes", [voted(row["i"], "label", CHOICES[row["label"]]) for row in rows])
-    return desk.row(judge, "--against", label)
-
-
-def test_llmbar_kappa_is_that_of_the_verdicts(desk: Desk) -> None:
-    """The published one compares winners coded 1 and 0 with labels coded 1 and 2, so that every
-    verdict for the second output is a disagreement."""
-    subset, evaluator = "LLMBar/Natural", "GPT-4/Swap"
-    (published,) = (
-        row
-        for row in records("llmbar/published_statistics.csv")
-        if (row["subset"], row["evaluator"]) == (subset, evaluator)
-    )
-    found = llmbar(desk, subset, evaluator)
-    right = int(published["correct_ab"]) / int(published["n"])
-    assert found["agreement"]["value"] == pytest.approx(right)
-    assert found["kappa"]["value"] == pytest.approx(0.88, abs=0.005)
-    counts = found["confusion"]["counts"]
-    # Their way, from the same counts: a verdict "2" is a category 0 that no label has.
-    n = sum(map(sum, counts))
-    observed = counts[0][0] / n
-    chance = sum(counts[0]) / n * (counts[0][0] + counts[1][0]) / n
-    wrong = (observed - chance) / (1 - chance)
-    assert wrong == pytest.approx(float(published["kappa_False_published"]), abs=1e-9)
-
-
 # pandalm: three people on every pair, and a judge against their majority
 
 
@@ -349,12 +252,11 @@ def test_pandalm_gpt35(desk: Desk) -> None:
 
 
 def test_alpha_of_codings(desk: Desk) -> None:
-    table = [
-        [row[f"unit{k}"] for k in range(1, 13)]
-        for row in records("llmfao/krippendorff_codings.csv")
-    ]
-    found = krippendorff_alpha([[float(one) if one else None for one in row] for row in table])
-    published = anchor("alpha.codings")
+    """Raters are rows there, and units are columns."""
+    units = ",".join(f"unit{k}" for k in range(1, 13))
+    raters = ("--wide", f"unit={units}", "--set", "judge=rater {row}")
+    run = desk.feed("llmfao/krippendorff_codings.csv", "scores", *raters)
+    found, published = desk.row(run)["alpha_nominal"]["value"], anchor("alpha.codings")
     assert found == pytest.approx(published["value"], abs=published["tolerance"])
 
 
@@ -404,26 +306,19 @@ ARENA = "arena_debias/claude-opus-4-20250514_vs_gemini-2.5-pro_gpt-4o-mini.jsonl
 OPUS = "claude-opus-4-20250514"
 
 
-def battles(who: str, key: str, winners: Mapping[Any, str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "unit": row["id"],
-            "judge": who,
-            "first": row["model_a"],
-            "second": row["model_b"],
-            "winner": winners.get(row[key], ""),
-        }
-        for row in records(ARENA)
-    ]
+BATTLES = ("--map", "unit=id", "--map", "first=model_a", "--map", "second=model_b")
 
 
 def arena(desk: Desk, labelled: int | None = None) -> dict[str, Any]:
     """Claude Opus 4's win rate, with the labels of so many battles drawn at random."""
-    human = battles("human", "human_winner", {"model_a": "first", "model_b": "second"})
-    if labelled is not None:
-        human = random.Random(labelled).sample(human, labelled)
-    judge = desk.take("votes", battles("judge", "judge_pick", {"A": "first", "B": "second"}))
-    found = desk.call("agreement", judge, "--against", desk.take("votes", human))
+    judge = desk.feed(ARENA, "votes", *BATTLES, "--map", "winner=judge_pick", "--judge", "gpt")
+    people = ("--map", "winner=human_winner", "--judge", "human")
+    if labelled is None:
+        human = desk.feed(ARENA, "votes", *BATTLES, *people)
+    else:
+        drawn = random.Random(labelled).sample(records(ARENA), labelled)
+        human = desk.take("votes", drawn, *BATTLES, *people)
+    found = desk.call("agreement", judge, "--against", human)
     assert found["failures"]["run"] == 1
     return next(row for row in found["corrected"] if row["candidate"] == OPUS)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.published.data import Call, anchor, fed, imported, records
+from tests.published.data import Call, anchor, fed, folder, imported, records
 
 MAXIMA = {
     "Correctness": 3,
@@ -29,23 +29,11 @@ def means(found: Mapping[str, Any], dimension: str) -> dict[str, tuple[float, in
     }
 
 
-def shisa(*, parsed_only: bool) -> Iterable[dict[str, Any]]:
-    """Every judgment; -1, which stands for a reply that was not parsed, as a score or as none."""
-    categories = {
-        row["question_id"]: row["category"] for row in records("shisa_ja/question_categories.csv")
-    }
-    for row in records("shisa_ja/scores.csv.gz"):
-        for judge in JUDGES:
-            score = "" if parsed_only and row[judge] == "-1" else row[judge]
-            yield {
-                "unit": row["question_id"],
-                "model": row["model"],
-                "turn": row["turn"],
-                "category": categories[row["question_id"]],
-                "judge": judge,
-                "dimension": "score",
-                "score": score,
-            }
+def shisa(call: Call, *missing: str) -> dict[str, Any]:
+    """Every judgment; -1 stands for a reply that was not parsed."""
+    columns = ("--map", "unit=question_id", "--wide", f"judge={','.join(JUDGES)}")
+    categories = ("--join", str(folder() / "shisa_ja/question_categories.csv"))
+    return fed(call, "shisa_ja/scores.csv.gz", "scores", *columns, *categories, *missing)
 
 
 def shisa_cells(call: Call) -> dict[tuple[str, str, str, str], float]:
@@ -76,7 +64,7 @@ def published_cells() -> dict[tuple[str, str, str, str], float]:
 
 def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call) -> None:
     target, published = anchor("shisa_ja.cells"), published_cells()
-    imported(call, "scores", shisa(parsed_only=False))
+    shisa(call)
     found = shisa_cells(call)
     assert len(published) == target["value"]["cells"] and found.keys() == published.keys()
     apart = {key for key in found if abs(found[key] - published[key]) > target["tolerance"]}
@@ -85,14 +73,18 @@ def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call
 
 def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call: Call) -> None:
     """The trap: -1 says that a judge's reply was not parsed. Failures are no scores."""
-    told = imported(call, "scores", shisa(parsed_only=True))
-    lost = [row for row in shisa(parsed_only=True) if row["score"] == ""]
+    told = shisa(call, "--missing", "-1")
+    lost = [
+        (row["model"], judge)
+        for row in records("shisa_ja/scores.csv.gz")
+        for judge in JUDGES
+        if row[judge] == "-1"
+    ]
     assert sum(told["failures"].values()) == len(lost) > 0
     found, published = shisa_cells(call), published_cells()
     gaps = {key: found[key] - published[key] for key in found}
     apart = {key: gap for key, gap in gaps.items() if abs(gap) > 0.0051}
-    touched = {(row["model"], row["judge"]) for row in lost}
-    assert len(apart) == 16 and {(key[0], key[3]) for key in apart} <= touched
+    assert len(apart) == 16 and {(key[0], key[3]) for key in apart} <= set(lost)
     # An unparsed reply taken for -1 can only lower a mean.
     assert min(apart.values()) > 0 and max(apart.values()) == pytest.approx(1.09, abs=0.006)
 
@@ -181,16 +173,11 @@ COUNTS = ("critical_mistakes", "mistakes", "additional_mistakes")
 
 
 def test_russian_error_counts_of_every_run(call: Call) -> None:
-    def rows() -> Iterable[dict[str, Any]]:
-        for row in records("ruqual_ru/results.jsonl.gz"):
-            about = {"unit": row["dialog_id"], "log": row["log"], "judge": "gemini-2.5-pro"}
-            for dimension in (*COUNTS, "tokens"):
-                score = "" if row["error"] else row[dimension]
-                yield about | {"dimension": dimension, "score": score}
-
-    told = imported(call, "scores", rows())
-    failed = sum(bool(row["error"]) for row in records("ruqual_ru/results.jsonl.gz"))
-    assert sum(told["failures"].values()) == failed
+    columns = ("--map", "unit=dialog_id", "--wide", f"dimension={','.join(COUNTS)},tokens")
+    failed = ("--failed", "error", "--key", "unit,log", "--judge", "gemini-2.5-pro")
+    told = fed(call, "ruqual_ru/results.jsonl.gz", "scores", *columns, *failed)
+    errors = sum(bool(row["error"]) for row in records("ruqual_ru/results.jsonl.gz"))
+    assert sum(told["failures"].values()) == errors
     compared = call("compare", "--by", "log")
     published = records("ruqual_ru/published_summaries.csv")
     target = anchor("ruqual.summaries")
@@ -208,16 +195,16 @@ def test_russian_error_counts_of_every_run(call: Call) -> None:
 
 
 def test_a_second_judge_beside_the_first_on_russian_errors(call: Call) -> None:
-    def rows() -> Iterable[dict[str, Any]]:
-        for place, row in enumerate(records("ruqual_ru/judge_vs_judge.jsonl.gz")):
-            for who in ("original", "new"):
-                for dimension in COUNTS:
-                    score = row[f"{who}_scores"][dimension]
-                    about = {"unit": place, "by_judge": who, "judge": who}
-                    yield about | {"dimension": dimension, "score": score}
-
-    imported(call, "scores", rows(), "--key", "unit,by_judge")
-    compared = call("compare", "--by", "by_judge", "--baseline", "original")
+    counts = ("--set", "unit={row}", "--key", "unit", "--wide", f"dimension={','.join(COUNTS)}")
+    runs = {
+        who: fed(
+            call,
+            *("ruqual_ru/judge_vs_judge.jsonl.gz", "scores", *counts, "--judge", who),
+            *(part for name in COUNTS for part in ("--map", f"{name}={who}_scores.{name}")),
+        )["run"]
+        for who in ("original", "new")
+    }
+    compared = call("compare", runs["new"], "--against", runs["original"])
     target = anchor("ruqual.judge_vs_judge")["value"]
     assert [row["dimension"] for row in compared["rows"]] == [*COUNTS, "overall"]
     for row in compared["rows"]:
@@ -225,9 +212,9 @@ def test_a_second_judge_beside_the_first_on_russian_errors(call: Call) -> None:
             total = target["total_diff"][row["dimension"]]
             assert row["difference"] * row["n"] == pytest.approx(total, abs=1e-9)
             short = row["dimension"].removesuffix("_mistakes")
-            counts = target["comparison"]["mistakes" if short == row["dimension"] else short]
+            changes = target["comparison"]["mistakes" if short == row["dimension"] else short]
             same = row["n"] - row["higher"] - row["lower"]
-            assert (row["higher"], row["lower"], same) == tuple(counts.values())
+            assert (row["higher"], row["lower"], same) == tuple(changes.values())
 
 
 def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:

@@ -4,7 +4,6 @@ comes out; where a published pipeline lost rows, the right count and why it diff
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.data.foreign.shaping import Shaping, Wide
 from evenhand.ledger.ports import Store
 from evenhand.results.columns import vote_table
 from evenhand.results.rows import full_rows
@@ -40,15 +40,13 @@ def rows(store: Store) -> list[Mapping[str, Any]]:
     return list(full_rows(store.archive, find_run(store.archive, "latest")))
 
 
-def arena_file(path: Path, *, drop: str | None = None) -> Path:
-    """The verdicts in Arena-Hard's own layout; a game with the label `drop` is taken out."""
-    with path.open("w") as file:
-        for row in records("ru_arena_jina/verdicts.csv.gz"):
-            labels = (row["game1_baseline_is_A"], row["game2_model_is_A"])
-            games = [None if label == drop else {"score": label or None} for label in labels]
-            about = {"question_id": row["question_id"], "model": row["model"], "judge": "jina"}
-            file.write(json.dumps(about | {"games": games}) + "\n")
-    return path
+def arena(store: Store, *dropped: str) -> Imported:
+    """The verdicts of both games, those that are dropped being none."""
+    games = Wide("pass", ("game1_baseline_is_A", "game2_model_is_A"))
+    columns = {"unit": "question_id", "second": "model"}
+    values = {"first": {"": "baseline"}}
+    shaping = Shaping(columns=columns, values=values, wide=games, missing=dropped)
+    return imported(store, "ru_arena_jina/verdicts.csv.gz", "votes", shaping=shaping, judge="jina")
 
 
 def battles(store: Store) -> dict[str, list[int]]:
@@ -69,9 +67,9 @@ def published_battles() -> dict[str, list[int]]:
 
 
 def test_every_label_of_the_russian_arena_counts_whichever_way_it_is_written(
-    store: Store, tmp_path: Path
+    store: Store,
 ) -> None:
-    found = imported(store, arena_file(tmp_path / "all.jsonl"), "arena-hard")
+    found = arena(store)
     assert (found.tally.rows, found.tally.units, found.tally.failures) == (19_000, 9_500, {})
     counted, published = battles(store), published_battles()
     assert len(counted) == anchor("ru_arena.dropped_label_trap")["value"]["models"] == 19
@@ -89,9 +87,9 @@ def test_every_label_of_the_russian_arena_counts_whichever_way_it_is_written(
 
 
 def test_the_published_battles_of_the_russian_arena_come_out_when_the_label_is_dropped(
-    store: Store, tmp_path: Path
+    store: Store,
 ) -> None:
-    found = imported(store, arena_file(tmp_path / "some.jsonl", drop="A<B"), "arena-hard")
+    found = arena(store, "A<B")
     assert battles(store) == published_battles()
     # Here what was dropped is not gone in silence: it is a failed judgment.
     assert found.tally.failures["empty"] > 0

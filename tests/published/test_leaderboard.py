@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.stats.ranking.length import Anchored, length_controlled
-from tests.published.data import Call, anchor, fed, folder, imported, records
+from tests.published.data import Call, anchor, fed, folder, records
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
 PANDALM = "pandalm/testset.jsonl.gz"
-AT_EQUAL_LENGTH = [
-    "FuseChat-Llama-3.1-8B-Instruct",
-    "FuseChat-Llama-3.2-1B-Instruct",
-    "FuseChat-Llama-3.2-3B-Instruct",
-    "FuseChat-Qwen-2.5-7B-Instruct",
-    "NullModel",
-    "Qwen-14B-Chat",
-    "alpaca-7b",
-    "claude-2.1",
-    "claude-instant-1.2",
-    "claude",
-    "falcon-7b-instruct",
-    "gemma-2b-it",
-    "gpt-3.5-turbo-0301",
-    "gpt-3.5-turbo-1106",
-    "gpt4_gamed",
-    "minotaur-13b",
-    "oasst-rlhf-llama-33b",
-    "oasst-sft-pythia-12b",
-    "phi-2-sft",
-    "phi-2",
-    "pythia-12b-mix-sft",
-    "text_davinci_001",
-    "ultralm-13b",
-    "vicuna-13b-v1.5",
-    "vicuna-7b",
-]
 
 
 def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
@@ -50,121 +20,19 @@ def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
     return {row["candidate"]: row for row in found["rows"]}
 
 
-def vote(unit: Any, judge: str, first: str, second: str, winner: str) -> dict[str, Any]:
-    return {"unit": unit, "judge": judge, "first": first, "second": second, "winner": winner}
-
-
-def preferred(row: Mapping[str, str]) -> float:
-    """AlpacaEval's preference from 0 to 1; 0 stands for a draw there, and nothing is unknown."""
-    given = float(row["preference"] or "nan")
-    return 0.5 if given == 0 else given - 1
-
-
-def test_alpacaeval_leaderboard(call: Call) -> None:
-    published = records(LEADERBOARD)
-    for judge in dict.fromkeys(row["annotator"] for row in published):
-        rows = (
-            {
-                "unit": row["row"],
-                "judge": judge,
-                "first": "the baseline",
-                "second": row["model"],
-                "preference": repr(preferred(row)) if row["preference"] else "",
-            }
-            for row in records(ANNOTATIONS)
-            if row["annotator"] == judge
-        )
-        imported(call, "votes", rows)
-        found = board(call, "--bootstrap", "0")
-        for row in (row for row in published if row["annotator"] == judge):
-            one = found[row["model"]]
-            assert 100 * one["win_rate"] == pytest.approx(float(row["win_rate"]), abs=1e-6)
-            assert 100 * one["se"] == pytest.approx(float(row["standard_error"]), abs=1e-6)
-            counts = [float(row[name]) for name in ("n_wins", "n_wins_base", "n_draws", "n_total")]
-            assert [one["wins"], one["losses"], one["ties"], one["n"]] == counts
-            assert one["low"] < one["win_rate"] < one["high"]
-    assert len(published) == anchor("alpacaeval.leaderboard")["value"]["rows"] == 63
-
-
-@pytest.mark.parametrize("model", AT_EQUAL_LENGTH)
-def test_alpacaeval_at_equal_length(model: str) -> None:
-    gamed = records("alpacaeval/df_gamed.csv.gz")
-
-    def column(name: str) -> np.ndarray:
-        return np.array([float(row[name]) for row in gamed])
-
-    difficulty: dict[int, float] = {}
-    for row in gamed:
-        difficulty.setdefault(int(row["index"]), float(row["instruction_difficulty"]))
-    own = [
-        row
-        for row in records(ANNOTATIONS)
-        if row["annotator"] == "weighted_alpaca_eval_gpt4_turbo" and row["model"] == model
-    ]
-    found = length_controlled(
-        np.array([preferred(row) for row in own]),
-        np.array([float(row["len_output_1"]) - float(row["len_output_2"]) for row in own]),
-        difficulty=np.array([difficulty[int(row["row"])] for row in own]),
-        anchored=Anchored(
-            preference=column("preference"),
-            length=column("std_delta_len"),
-            difficulty=column("instruction_difficulty"),
-        ),
-    )
-    published = anchor(f"alpacaeval.lc.{model}")
-    assert found is not None
-    assert 100 * found.win_rate == pytest.approx(published["value"], abs=published["tolerance"])
-
-
-def test_no_length_controlled_anchor_is_left_out() -> None:
-    anchors = json.loads((folder() / "anchors.json").read_text(encoding="utf-8"))
-    there = [one["id"] for one in anchors if one["id"].startswith("alpacaeval.lc.")]
-    assert there == [f"alpacaeval.lc.{model}" for model in AT_EQUAL_LENGTH]
-
-
-def own_votes(model: str) -> Iterator[dict[str, str]]:
-    """The votes on a model against the baseline, as a tidy table."""
-    for row in records(ANNOTATIONS):
-        if row["annotator"] == "weighted_alpaca_eval_gpt4_turbo" and row["model"] == model:
-            yield {
-                "unit": row["row"],
-                "judge": "gpt-4-turbo",
-                "first": "the baseline",
-                "second": row["model"],
-                "preference": repr(preferred(row)),
-                "first_length": row["len_output_1"],
-                "second_length": row["len_output_2"],
-            }
-
-
 def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call) -> None:
     """Without difficulties and gamed rows the figure is another one; both correct the same way."""
     model = "FuseChat-Llama-3.2-1B-Instruct"
-    imported(call, "votes", own_votes(model))
+    columns = ("--map", "generator_2=model", "--set", "generator_1=baseline", "--map", "index=row")
+    lengths = ("--map", "first_length=len_output_1", "--map", "second_length=len_output_2")
+    only = ("--where", f"model={model}", "--where", "annotator=weighted_alpaca_eval_gpt4_turbo")
+    fed(call, ANNOTATIONS, "alpacaeval", *columns, *lengths, *only)
     said = call("leaderboard", "--length-controlled", "--bootstrap", "0")
     found = {row["candidate"]: row for row in said["rows"]}[model]
     published = anchor(f"alpacaeval.lc.{model}")["value"]
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
     assert found["length_controlled"] < found["win_rate"] - 0.01
     assert any("no figures of AlpacaEval" in note for note in said["notes"])
-
-
-@pytest.mark.parametrize("model", ["FuseChat-Llama-3.2-1B-Instruct", "NullModel"])
-def test_the_board_has_alpacaevals_figure_with_its_difficulties_and_anchors(
-    call: Call, model: str
-) -> None:
-    imported(call, "votes", own_votes(model))
-    gamed = str(folder() / "alpacaeval" / "df_gamed.csv.gz")
-    files = ("--difficulty", gamed, "--anchors", gamed)
-    said = call("leaderboard", *files, "--bootstrap", "0")
-    found = {row["candidate"]: row for row in said["rows"]}
-    own, other = found[model], found["the baseline"]
-    published = anchor(f"alpacaeval.lc.{model}")
-    value = 100 * own["length_controlled"]
-    assert value == pytest.approx(published["value"], abs=published["tolerance"])
-    assert own["length_controlled_low"] < own["length_controlled"] < own["length_controlled_high"]
-    assert 100 - 100 * other["length_controlled"] == pytest.approx(value, abs=0.5)
-    assert not any("AlpacaEval" in note for note in said["notes"])
 
 
 def test_llmfao_golden_ratings(call: Call) -> None:
@@ -191,13 +59,9 @@ def test_llmfao_golden_ratings(call: Call) -> None:
 
 @pytest.mark.parametrize("prompt", ["only_answers", "only_crit"])
 def test_russian_ratings(call: Call, prompt: str) -> None:
-    won = {"M": "first", "R": "second"}
-    verdicts = [row for row in records("ru_pairwise_bt/verdicts.csv.gz") if row["prompt"] == prompt]
-    imported(
-        call,
-        "votes",
-        (vote(r["item"], "qwen3", r["model"], r["baseline"], won[r["winner"]]) for r in verdicts),
-    )
+    columns = ("--map", "unit=item", "--map", "first=model", "--map", "second=baseline")
+    said = ("--value", "winner:M=first,R=second", "--where", f"prompt={prompt}")
+    fed(call, "ru_pairwise_bt/verdicts.csv.gz", "votes", *columns, *said, "--judge", "qwen3")
     at = "gigachat_max_26.20_uncen"
     found = board(call, "--scale", "elo", "--anchor", at, "--bootstrap", "200")
     published = anchor(f"ru_bt.{prompt}")

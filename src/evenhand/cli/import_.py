@@ -23,7 +23,7 @@ from evenhand.cli.common import (
     wait,
 )
 from evenhand.data.foreign import LAYOUTS
-from evenhand.data.foreign.shaping import Shaping, read_fixed, read_values, read_wide
+from evenhand.data.foreign.shaping import Shaping, read_fixed, read_only, read_values, read_wide
 from evenhand.errors import quoted
 from evenhand.measures import Rule, Unreadable
 from evenhand.report.terminal.console import console
@@ -88,6 +88,31 @@ NAMES_SHOWN = 12
     help="Columns that each hold what was said under one judge, dimension, model, ...; pass=C1,C2:"
     " the two orders; expected=logprob_1,...: log-probabilities of scores.",
 )
+@click.option(
+    "--where",
+    "only",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Read only rows in which a column holds this. May be given several times.",
+)
+@click.option(
+    "--failed",
+    metavar="COLUMN",
+    help="A column that says why a judgment failed: where it is filled, the row says nothing else.",
+)
+@click.option(
+    "--join",
+    "second_table",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Add the columns of a second table, by the columns that both have.",
+)
+@click.option(
+    "--voters",
+    default="",
+    metavar="NAME",
+    help="Votes: each row on a unit is of another voter, NAME 1, NAME 2, ..., whoever it names.",
+)
 @click.option("--name", help="The run's name. Default: that of the first file.")
 @click.option("--judge", metavar="NAME", help="Who judged, where the rows do not say.")
 @click.option(
@@ -122,6 +147,10 @@ def import_command(
     fixed: tuple[str, ...],
     missing: tuple[str, ...],
     wide: str | None,
+    only: tuple[str, ...],
+    failed: str | None,
+    second_table: Path | None,
+    voters: str,
     name: str | None,
     judge: str | None,
     key: str | None,
@@ -158,12 +187,16 @@ def import_command(
             values=_meanings(read_values(values), read_fixed(fixed)),
             missing=missing,
             wide=read_wide(wide),
+            only=read_only(only),
+            failed=failed,
+            second_table=second_table,
         ),
         name=name,
         judge=judge,
         key=[part.strip() for part in (key or "").split(",") if part.strip()],
         on_conflict=on_conflict,
         on_unreadable=on_unreadable,
+        voters=voters.strip(),
         notice=notice,
     )
     opened = store_at(store, must_exist=labelled is not None)

@@ -492,6 +492,55 @@ def test_wide_columns_may_have_dots_and_stand_in_objects(call: CallCommand, tmp_
     assert told["dimensions"] == ["human.clear", "human.true"] and told["verdicts"] == 1
 
 
+def test_only_some_rows_are_read_and_a_second_table_says_more_of_them(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = "unit,score,by,error\nq1,3,ann,\nq1,0,bob,timeout\nq2,4,ann,false\nq2,2,bob,\n"
+    (tmp_path / "s.csv").write_text(rows)
+    (tmp_path / "areas.csv").write_text("unit,area\nq1,code\nq2,prose\nq9,law\n")
+    judge = ("--map", "judge=by")
+    command = ("import", "s.csv", "--kind", "scores", *judge, "--join", "areas.csv", "--json")
+    found = call(*command, "--failed", "error").json
+    assert (found["verdicts"], found["failures"]) == (3, {"empty": 1})
+    assert call("show", "--where", "area=prose", "--json").json["verdicts"] == 2
+    only = call(*command, "--where", "by=bob", "--where", "by=cy", "--where", "error=").json
+    assert (only["rows"], only["judges"]) == (1, 1)
+    for wrong, what in (
+        (("--where", "by=cy"), "no row has by=cy"),
+        (("--where", "by"), "is not of the form COLUMN=VALUE"),
+        (("--map", "id=unit", "--map", "unit=by"), "no row has a counterpart"),
+    ):
+        said = call(
+            *command[:4],
+            *judge[: 0 if "--map" in wrong else 2],
+            *wrong,
+            "--judge",
+            "j",
+            "--join",
+            "areas.csv",
+        )
+        assert said.code != 0 and what in said.err
+    (tmp_path / "areas.csv").write_text("unit,area\nq1,code\nq1,prose\n")
+    assert "two rows have the same unit: q1" in call(*command).err
+    (tmp_path / "areas.csv").write_text("id,area\nq1,code\n")
+    assert "no column in common" in call(*command).err
+
+
+def test_voters_that_nobody_tells_apart_are_numbered_on_each_pair(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = ["unit,judge,first,second,winner", "q1,ann,a,b,a", "q1,ann,b,a,b", "q1,bob,a,b,a"]
+    (tmp_path / "v.csv").write_text("\n".join([*rows, "q2,bob,a,b,a"]))
+    call("import", "v.csv", "--kind", "votes", "--voters", "voter")
+    shown = call("show", "--json").json
+    assert shown["judges"] == ["voter 1", "voter 2", "voter 3"] and shown["verdicts"] == 4
+    assert shown["pairwise"]["settled"] == {"one_order": 4}
+    (tmp_path / "s.csv").write_text("unit,judge,score\nq,j,1\n")
+    assert (
+        "--voters is for votes" in call("import", "s.csv", "--kind", "scores", "--voters", "v").err
+    )
+
+
 def test_log_probabilities_come_to_the_expected_score(call: CallCommand, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(
         "unit,logprob_1,logprob_5\na,-0.6931471805599453,-0.6931471805599453\nb,,-1\n"

@@ -3,12 +3,15 @@
 `preference` runs from 1 (the baseline is better) to 2; 1.5 and, in older files, 0 are draws; null
 is a judgment that failed. The tool shuffles the orders itself and writes the verdict turned back,
 so that every row stands in one order and nothing can be said about positions.
+
+`index` is the place of an instruction among those of the file, by which the tool joins difficulties
+to instructions; a table that keeps it may leave out the texts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from evenhand.data.foreign.rows import (
     ORDER_UNKNOWN,
     TidyRow,
     begin,
+    missing,
     non_null,
     require,
     short_hash,
@@ -24,25 +28,32 @@ from evenhand.data.foreign.rows import (
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 
-_NEEDED = ("instruction", "generator_1", "generator_2", "preference")
+_NEEDED = ("generator_1", "generator_2", "preference")
 
 
 def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
-    """The comparisons of a file; a unit is an instruction, known by a hash of its text."""
+    """The comparisons of a file; a unit is an instruction, known by a hash of its text, or by its
+    index where there is no text."""
+    places: dict[str, int] = {}
     for row in table(path, shaping):
         require(row, _NEEDED, "alpacaeval")
         comparison = row.value
-        instruction = text_of(comparison["instruction"])
+        instruction = text_of(comparison.get("instruction"))
+        index = text_of(comparison.get("index"))
+        if not (instruction or index):
+            raise missing("instruction", comparison, row.where, "alpacaeval")
+        unit = short_hash(instruction) if instruction else index
         value = non_null(
-            unit=short_hash(instruction),
+            unit=unit,
+            index=index or places.setdefault(unit, len(places)),
             judge=comparison.get("annotator"),
             first=comparison["generator_1"],
             second=comparison["generator_2"],
             preference=_from_0_to_1(comparison["preference"]),
-            first_length=_length(comparison.get("output_1")),
-            second_length=_length(comparison.get("output_2")),
+            first_length=_length(comparison, "output_1", "first_length"),
+            second_length=_length(comparison, "output_2", "second_length"),
             dataset=comparison.get("dataset"),
-            instruction=begin(instruction),
+            instruction=begin(instruction) or None,
         )
         yield TidyRow("votes", value, row.where, ORDER_UNKNOWN)
 
@@ -58,5 +69,7 @@ def _from_0_to_1(value: Any) -> Any:
     return 0.5 if number == 0 else number - 1 if 1 <= number <= 2 else text_of(value) + " of 1 to 2"
 
 
-def _length(value: object) -> int | None:
-    return len(value) if isinstance(value, str) else None
+def _length(comparison: Mapping[str, Any], output: str, length: str) -> Any:
+    """Of the text of an output, else what a column says."""
+    text = comparison.get(output)
+    return len(text) if isinstance(text, str) else comparison.get(length)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from evenhand.data.columns import remove
 from evenhand.data.files import did_you_mean
+from evenhand.data.foreign.second_table import SecondTable
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.read import Row, rows
 from evenhand.errors import DataError, UsageError, quoted
@@ -34,8 +35,15 @@ def table(path: Path, shaping: Shaping, said: str | None = None) -> Iterator[Row
     that holds what was said, in a table of the user's own."""
     columns = shaping.columns
     unmet, moved = set(shaping.values), set(columns.values()) - columns.keys()
+    second = None if shaping.second_table is None else SecondTable(shaping.second_table)
+    has_read = False
     try:
         for number, row in enumerate(rows(path, columns, parse_lenient), 1):
+            if not shaping.reads(row.value):
+                continue
+            has_read = True
+            if second is not None:
+                row.value.update(second.columns_for(row.value, row.where))
             for source in moved:
                 remove(row.value, source)
             if shaping.is_plain:
@@ -47,9 +55,25 @@ def table(path: Path, shaping: Shaping, said: str | None = None) -> Iterator[Row
     except DataError as error:
         error.what = error.what.replace("that [columns] names", "that --map names")
         raise
-    if unmet:
+    _require_met(path, shaping, second, has_read=has_read)
+    if unmet and has_read:
         raise DataError(
             f"no row has a column {quoted(min(unmet))}, which --value names", where=str(path)
+        )
+
+
+def _require_met(
+    path: Path, shaping: Shaping, second: SecondTable | None, *, has_read: bool
+) -> None:
+    """Refuse rows of which none is to be read, and a second table that says nothing of any."""
+    if not has_read:
+        wanted = " and ".join(f"{name}={'|'.join(of)}" for name, of in shaping.only.items())
+        raise DataError(f"no row has {wanted}, which --where names", where=str(path))
+    if second is not None and not second.matched:
+        raise DataError(
+            f"no row has a counterpart in {quoted(str(shaping.second_table))}",
+            where=str(path),
+            advice="They are joined by the columns that both have, which must hold the same.",
         )
 
 
@@ -58,7 +82,8 @@ def no_table(shaping: Shaping, kind: str) -> None:
     if shaping.columns or not shaping.is_plain:
         raise UsageError(
             f"a file of the kind {kind} has no columns to rename",
-            advice="Leave out --map, --value, --set, --missing and --wide.",
+            advice="Leave out --map, --value, --set, --missing, --wide, --where, --failed and"
+            " --join.",
         )
 
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from evenhand.data.columns import field_of, has_field, without
@@ -19,9 +20,10 @@ exchanged."""
 EXPECTED = "expected"
 """What tells scores apart: each column holds the log-probability of the score that it ends with."""
 _NUMBER_AT_END = re.compile(r"[0-9]+(?:\.[0-9]+)?$")
+_NOTHING = frozenset({"", "false", "none", "null", "no", "0"})
 ROW = "{row}"
 """In what an empty cell means: the number of its row."""
-SAID = ("winner", "preference", "score")
+SAID = frozenset({"winner", "preference", "score"})
 """Columns that hold what a judge said."""
 
 
@@ -91,10 +93,24 @@ class Shaping:
     missing: Sequence[str] = ()
     """What a cell holds where a judge said nothing."""
     wide: Wide | None = None
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """By column, what it holds in the rows that are read; the others are passed over."""
+    failed: str | None = None
+    """The column that says why a judgment failed: where it is filled, nothing was said."""
+    second_table: Path | None = None
+    """Further columns for the rows, joined by the columns that both tables have."""
 
     @property
     def is_plain(self) -> bool:
-        return not (self.values or self.missing or self.wide)
+        further = self.only or self.failed or self.second_table
+        return not (self.values or self.missing or self.wide or further)
+
+    def reads(self, row: dict[str, Any]) -> bool:
+        """Whether a row is one of those that are read."""
+        return all(
+            has_field(row, name) and _text(field_of(row, name)) in values
+            for name, values in self.only.items()
+        )
 
     def shaped(
         self, row: dict[str, Any], said: str | None, where: str, number: int
@@ -106,17 +122,30 @@ class Shaping:
         for name, meanings in self.values.items():
             if "" in meanings and row.get(name) in (None, ""):
                 row[name] = meanings[""].replace(ROW, str(number))
+        has_failed = self.failed is not None and _is_filled(row, self.failed)
         rows = [row] if self.wide is None else self.wide.rows(row, said or "", where)
         for narrow in rows:
-            yield {name: self._cell(name, value) for name, value in narrow.items()}
+            cells = {name: self._cell(name, value) for name, value in narrow.items()}
+            yield cells | dict.fromkeys(SAID & cells.keys()) if has_failed else cells
 
     def _cell(self, name: str, value: Any) -> Any:
         if not (name in self.values or (name in SAID and self.missing)):
             return value
-        text = value.strip() if isinstance(value, str) else "" if value is None else as_text(value)
+        text = _text(value)
         if name in SAID and any(_is_same(text, missing) for missing in self.missing):
             return None
         return self.values.get(name, {}).get(text, value) if text else value
+
+
+def _text(value: object) -> str:
+    """A cell as text without white space around it."""
+    return value.strip() if isinstance(value, str) else "" if value is None else as_text(value)
+
+
+def _is_filled(row: dict[str, Any], name: str) -> bool:
+    """Whether a field says anything: `false` and an empty list say that there is nothing."""
+    value = field_of(row, name) if has_field(row, name) else None
+    return value not in (None, False, [], {}) and _text(value).lower() not in _NOTHING
 
 
 def _is_same(text: str, missing: str) -> bool:
@@ -156,6 +185,20 @@ def read_fixed(texts: Sequence[str]) -> dict[str, dict[str, str]]:
                 advice="For instance --set first=old --set second=new",
             )
         values[column.strip()] = {"": value.strip()}
+    return values
+
+
+def read_only(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """COLUMN=VALUE of a command, several of one column being either of them; raises UsageError."""
+    values: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        column, equals, value = text.partition("=")
+        if not (column.strip() and equals):
+            raise UsageError(
+                f"--where {quoted(text)} is not of the form COLUMN=VALUE",
+                advice="For instance --where annotator=gpt-4",
+            )
+        values[column.strip()] = (*values.get(column.strip(), ()), value.strip())
     return values
 
 

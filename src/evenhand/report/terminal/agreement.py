@@ -23,6 +23,7 @@ NAMES = {
     "kappa_quadratic": "  quadratic weights",
     "alpha": "Krippendorff's alpha",
     "alpha_ordinal": "  ordinal",
+    "alpha_nominal": "  nominal",
     "ac1": "Gwet's AC1",
     "ac2": "Gwet's AC2",
     "precision": "macro precision",

@@ -15,7 +15,7 @@ from evenhand.report.terminal.grid import Legend, TextTable, table
 from evenhand.report.terminal.pairs import share
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.ranking.board import Board, Options, Position, Row
-from evenhand.stats.ranking.leaderboard import Leaderboard
+from evenhand.stats.ranking.leaderboard import Leaderboard, Orders
 
 LEVELS_SHOWN = 20
 TOP, BOTTOM = 40, 20
@@ -41,15 +41,17 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
     if leaderboard.criteria and leaderboard.criterion is None:
         yield ""
         yield criteria_table(leaderboard.criteria)
-    for number, (level, board) in enumerate(leaderboard.levels.items()):
+    for number, (name, level) in enumerate(leaderboard.levels.items()):
         yield ""
         if number == LEVELS_SHOWN:
             rest = len(leaderboard.levels) - LEVELS_SHOWN
             yield f"and {rest} more values of {leaderboard.by}: --json"
             break
-        yield Text(safe(f"{leaderboard.by} = {level}, {_votes(board)}"), style="bold")
-        yield board_table(board, leaderboard.options)
-        notes = (note for note in board.notes if note not in leaderboard.board.notes)
+        yield Text(safe(f"{leaderboard.by} = {name}, {_votes(level.board)}"), style="bold")
+        yield board_table(level.board, leaderboard.options)
+        if level.orders.first_rounds:
+            yield Legend(_orders(level.orders))
+        notes = (note for note in level.board.notes if note not in leaderboard.board.notes)
         yield from (Text(safe(note), style="dim") for note in notes)
 
 
@@ -146,8 +148,7 @@ def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
         f"{_counted(leaderboard.conflicts, 'verdict')} that the orders left open; rule: {rule}",
     )
     if orders.first_rounds:
-        yield "consistency", share(orders.consistency, "first rounds agree")
-        yield "first slot", share(orders.first_slot, "passes with a winner")
+        yield from _orders(orders)
     else:
         yield "consistency", "not known: no pair was judged in both orders"
     if board.position:
@@ -156,6 +157,12 @@ def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
         yield "fronts", _fronts(leaderboard)
     for number, note in enumerate(board.notes):
         yield ("notes" if number == 0 else ""), note
+
+
+def _orders(orders: Orders) -> Iterator[tuple[str, str]]:
+    """How far the two orders agree."""
+    yield "consistency", share(orders.consistency, "first rounds agree")
+    yield "first slot", share(orders.first_slot, "passes with a winner")
 
 
 def _position(position: Position) -> str:

@@ -53,6 +53,8 @@ class Options:
     on_conflict: Rule = "uncertain"
     on_unreadable: Unreadable = "fail"
     """Of votes: what becomes of a judgment one order of which cannot be read."""
+    voters: str = ""
+    """Of votes: each row on a unit is of another voter, and this is what they are called."""
     known: KnownPairs | None = None
     """The pairs that the files hold labels for."""
     notice: Callable[[str], None] = lambda message: None
@@ -72,7 +74,7 @@ class ImportRequest:
     missing: Sequence[str] = ()
     wide: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Further fields of `Options`."""
+    """Further fields of `Options`; and `where`, `failed` and `join`."""
 
 
 async def import_request(store: Store, request: ImportRequest) -> Imported:
@@ -85,19 +87,30 @@ async def import_request(store: Store, request: ImportRequest) -> Imported:
     if len(request.wide) > 1:
         raise UsageError("wide names one field, and the columns that are its values")
     wide = [Wide(name, tuple(columns)) for name, columns in request.wide.items()]
+    further = dict(request.options)
+    second_table = further.pop("join", None)
     options = Options(
         shaping=Shaping(
             columns=request.columns,
             values=request.values,
             missing=request.missing,
             wide=wide[0] if wide else None,
+            only=_only(further.pop("where", {})),
+            failed=further.pop("failed", None),
+            second_table=None if second_table is None else Path(second_table),
         ),
-        **request.options,
+        **further,
     )
     if request.labels_for is not None:
         known = KnownPairs(store.archive, find_run(store.archive, request.labels_for))
         options = replace(options, known=known)
     return await import_files(store, [Path(file) for file in request.files], kind, options)
+
+
+def _only(where: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    """By column the values of the rows that are read, one or a list of several."""
+    values = {name: of if isinstance(of, list | tuple) else (of,) for name, of in where.items()}
+    return {name: tuple(map(str, of)) for name, of in values.items()}
 
 
 def _kinds() -> str:
@@ -168,11 +181,14 @@ async def import_files(
     key = options.key or _present(layout.key, first.value, len(paths) > 1)
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in TABLES else kind)
-    gathered = (
-        VoteRows(kind, tuple(key), judge, options.known, options.on_unreadable)
-        if first.shape == "votes"
-        else ScoreRows(kind, tuple(key), judge)
-    )
+    gathered: VoteRows | ScoreRows
+    if first.shape == "votes":
+        known, unreadable = options.known, options.on_unreadable
+        gathered = VoteRows(kind, tuple(key), judge, known, unreadable, options.voters)
+    elif options.voters:
+        raise UsageError("--voters is for votes, and these are scores", advice="Leave it out.")
+    else:
+        gathered = ScoreRows(kind, tuple(key), judge)
     with gathered:
         gathered.fill(chain([first], rows if kind in TABLES else _alike(rows, first)))
         name = options.name or _stem(paths[0])
@@ -266,7 +282,8 @@ def _judging(
 ) -> JudgingRecord:
     """Who judged, what the files hold and how they were read: another file is another judging."""
     judges = zip(gathered.judges, gathered.tally.repeats, strict=True)
-    wide = options.shaping.wide
+    shaping = options.shaping
+    wide, second_table = shaping.wide, shaping.second_table
     return JudgingRecord(
         language="en" if options.known is None else options.known.language,
         protocol=f"imported:{gathered.shape}:{VERSION}",
@@ -274,14 +291,17 @@ def _judging(
         source=Source(
             shape=gathered.shape,
             version=VERSION,
-            content=_hash(paths),
-            map=dict(options.shaping.columns),
+            content=_hash([*paths, *([second_table] if second_table else [])]),
+            map=dict(shaping.columns),
             key=tuple(gathered.key),
             on_conflict=options.on_conflict,
-            values=options.shaping.values,
-            missing=tuple(options.shaping.missing),
+            values=shaping.values,
+            missing=tuple(shaping.missing),
             wide=None if wide is None else (wide.field, wide.columns),
             on_unreadable=options.on_unreadable,
+            where={name: tuple(values) for name, values in shaping.only.items()},
+            failed=shaping.failed,
+            voters=options.voters,
         ),
     )
 

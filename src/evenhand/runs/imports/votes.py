@@ -6,6 +6,7 @@ samples, are repeats; no row is merged with another or dropped.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -125,8 +126,11 @@ class VoteRows:
         judge: str,
         known: KnownPairs | None = None,
         on_unreadable: Unreadable = "fail",
+        voters: str = "",
     ) -> None:
         self.kind, self.key, self._known = kind, key, known
+        self._voters, self._counts = voters, array("I")
+        """What voters are called that nobody tells apart, and of each unit how many there are."""
         self._on_unreadable: Unreadable = on_unreadable
         self.tally, self._spool = Tally(), Spool(_TABLES)
         self._columns = Columns()
@@ -185,7 +189,7 @@ class VoteRows:
             meta = jsontext.swift(fields)
         key = (ident, reading.low, reading.high)
         place = self._places.get(key) or self._place(key, unit, reading, meta, source)
-        judge = self._seen.judge(row, where)
+        judge = self._judge(row, where, place)
         if (seat := (place.no, judge)) < self._last:
             self._is_in_order = False
         self._last = seat
@@ -195,6 +199,15 @@ class VoteRows:
         explanation = text_of(row["explanation"]) if memos.has_explanation else None
         own_meta = None if meta == place.meta else meta
         return place.no, judge, reading.said, is_turned, source.flag, explanation, own_meta
+
+    def _judge(self, row: Mapping[str, Any], where: str, place: _Place) -> int:
+        """The number of who voted: the judge of the row, or the next voter on the unit."""
+        if not self._voters:
+            return self._seen.judge(row, where)
+        counts = self._counts
+        counts.frombytes(bytes(counts.itemsize * max(0, place.no - len(counts))))
+        counts[place.no - 1] += 1
+        return self._seen.judge({"judge": f"{self._voters} {counts[place.no - 1]}"}, where)
 
     def _new_memos(self, row: Mapping[str, Any]) -> _Memos:
         """What rows with the columns of this one share."""

@@ -186,12 +186,13 @@ class ScoreKind:
     def _categories(self, item: Ints, value: Floats, pairs: Pairs, cluster: Ints) -> Figures:
         among, level = cluster[pairs.unit], self.level
         if np.unique(value).size > CATEGORIES:
-            names = ("agreement", "kappa", "kappa_linear", "ac2")
+            names = ("agreement", "kappa", "kappa_linear", "alpha_nominal", "ac2")
             return dict.fromkeys(names, undefined(NO_CATEGORIES, pairs.a.size))
         return {
             "agreement": _alike(pairs, cluster, level),
             "kappa": kappa(pairs.a, pairs.b, cluster=among, level=level),
             "kappa_linear": kappa(pairs.a, pairs.b, weights="linear", cluster=among, level=level),
+            "alpha_nominal": alpha(item, value, scale="nominal", cluster=among, level=level),
             "ac2": gwet(item, value, weights="quadratic", cluster=among, level=level),
         }
 
@@ -200,7 +201,9 @@ class ScoreKind:
         level, among = self.level, cluster[pairs.unit]
         many = np.unique(value).size > CATEGORIES
         agreement, weighted = undefined(NO_CATEGORIES, pairs.a.size), undefined(NO_CATEGORIES)
+        nominal = weighted
         if not many:
+            nominal = alpha(item, value, scale="nominal", cluster=cluster, level=level)
             agreement = _alike(pairs, cluster, level)
             weighted = gwet(item, value, weights="quadratic", cluster=cluster, level=level)
         return {
@@ -208,6 +211,7 @@ class ScoreKind:
             "kappa": undefined(OF_TWO, 0),
             "alpha": alpha(item, value, scale="interval", cluster=cluster, level=level),
             "alpha_ordinal": alpha(item, value, scale="ordinal", cluster=cluster, level=level),
+            "alpha_nominal": nominal,
             "ac2": weighted,
             **_errors(pairs.a - pairs.b, among, level),
         }
@@ -238,6 +242,7 @@ SCORE_FIGURES = (
     "kappa_quadratic",
     "alpha",
     "alpha_ordinal",
+    "alpha_nominal",
     "ac2",
     "pearson",
     "spearman",

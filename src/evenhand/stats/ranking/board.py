@@ -23,6 +23,8 @@ Scale = Literal["log", "elo"]
 ELO = 400 / log(10)
 NAMED = 5
 """How many names a note gives."""
+INDEX = "index"
+"""The field that says the place of an instruction, by which AlpacaEval joins difficulties."""
 EXCHANGED = 0.25
 """The least share of passes with a counterpart in the other order for a position term. Orders that
 are drawn by chance give half or more."""
@@ -398,12 +400,16 @@ def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
 
 
 def _difficulties(votes: Votes, difficulty: Mapping[str, float]) -> Floats:
-    """Of each vote, by its unit, its row of the data or its topic; nan where there is none."""
+    """Of each vote, by its unit, its row of the data or its topic, else by the index of its
+    instruction; nan where there is none."""
     names_of = zip(votes.pairs, votes.rows, strict=True)
     by_pair = [difficulty.get(pair, difficulty.get(row, np.nan)) for pair, row in names_of]
     by_topic = np.array([difficulty.get(topic, np.nan) for topic in votes.topics], np.float64)
     values = np.array(by_pair, np.float64)[votes.pair]
     values = np.where(np.isnan(values), by_topic[votes.topic], values)
+    if np.isnan(values).all() and (index := votes.fields.get(INDEX)):
+        levels = [difficulty.get(level, np.nan) for level in index.levels]
+        values = np.array([*levels, np.nan], np.float64)[index.codes]
     if values.size and np.isnan(values).all():
         known, here = (
             ", ".join(map(quoted, sorted(some)[:3])) for some in (difficulty, votes.rows)

@@ -36,6 +36,28 @@ class Orders:
     first_rounds: int
     contradictions: int
 
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        rate = self.contradictions / self.first_rounds if self.first_rounds else None
+        return {
+            **_proportion("consistency", self.consistency),
+            **_proportion("first_slot_rate", self.first_slot),
+            "first_rounds": self.first_rounds,
+            "contradictions": self.contradictions,
+            "contradiction_rate": rate,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The votes on units with one value of a field."""
+
+    board: Board
+    orders: Orders
+
+    def json(self) -> dict[str, Any]:
+        return self.board.json() | self.orders.json()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderboard:
@@ -49,7 +71,7 @@ class Leaderboard:
     judge: str | None
     criterion: str | None
     by: str | None
-    levels: dict[str, Board]
+    levels: dict[str, Level]
     """By the values of a field."""
     criteria: dict[str, Board]
     """Win rates by criterion."""
@@ -65,16 +87,10 @@ class Leaderboard:
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        figures, orders, options = self.board.json(), self.orders, self.options
+        figures, options = self.board.json(), self.options
         return {
             "rows": figures.pop("rows"),
-            **_proportion("consistency", orders.consistency),
-            **_proportion("first_slot_rate", orders.first_slot),
-            "first_rounds": orders.first_rounds,
-            "contradictions": orders.contradictions,
-            "contradiction_rate": (
-                orders.contradictions / orders.first_rounds if orders.first_rounds else None
-            ),
+            **self.orders.json(),
             "fronts": fronts_json(self.fronts),
             "rule": self.rule,
             "conflicts": self.conflicts,
@@ -180,16 +196,16 @@ def _ballot(votes: Votes, criterion: str | None) -> Ballot:
     return Ballot(votes, outcome, preference, vote_duels(votes, outcome, preference), undecided)
 
 
-def _levels(votes: Votes, criterion: str | None, by: str, options: Options) -> dict[str, Board]:
-    """A board for each value of a field, by the order in which values first come."""
+def _levels(votes: Votes, criterion: str | None, by: str, options: Options) -> dict[str, Level]:
+    """What each value of a field comes to, by the order in which values first come."""
     column = field_named(votes.fields, by)
-    boards: dict[str, Board] = {}
-    for code, level in enumerate(column.levels):
+    levels: dict[str, Level] = {}
+    for code, name in enumerate(column.levels):
         if (rows := column.codes == code).any():
-            boards[level] = rated_board(
-                _ballot(votes.where(rows), criterion), _within(votes, rows, options)
-            )
-    return boards
+            part = votes.where(rows)
+            board = rated_board(_ballot(part, criterion), _within(votes, rows, options))
+            levels[name] = Level(board, orders(part))
+    return levels
 
 
 def _within(votes: Votes, rows: Bools, options: Options) -> Options:

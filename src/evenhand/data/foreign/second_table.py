@@ -1,0 +1,58 @@
+"""A second table whose columns are added to the rows of the first, joined by the columns that both
+have: the categories of questions, say, beside the scores of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evenhand.data.read import rows
+from evenhand.errors import DataError, quoted
+from evenhand.jsontext import as_text, parse_lenient
+
+
+class SecondTable:
+    """The rows of a second table by the cells that they have in common with a row of the first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows = [row.value for row in rows(path, {}, parse_lenient)]
+        self._shared: tuple[str, ...] = ()
+        self._by_cells: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.matched = 0
+        """Rows of the first table that have a row here."""
+
+    def columns_for(self, row: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """What this table says of a row beyond what both say; nothing where it has no such row.
+        Raises DataError."""
+        if not self._by_cells:
+            self._index(row, where)
+        further = self._by_cells.get(_cells(row, self._shared))
+        self.matched += further is not None
+        return further or {}
+
+    def _index(self, row: Mapping[str, Any], where: str) -> None:
+        columns = dict.fromkeys(name for each in self._rows for name in each)
+        self._shared = tuple(name for name in columns if name in row)
+        if not self._shared:
+            raise DataError(
+                f"{quoted(self._path.name)} has no column in common with the table",
+                where=where,
+                advice=f"It has {', '.join(map(quoted, columns))}; rename a column of the table"
+                " with --map.",
+            )
+        for each in self._rows:
+            cells = _cells(each, self._shared)
+            further = {name: value for name, value in each.items() if name not in self._shared}
+            if self._by_cells.setdefault(cells, further) != further:
+                raise DataError(
+                    f"two rows have the same {' and '.join(self._shared)}: {', '.join(cells)}",
+                    where=str(self._path),
+                    advice="A row of the table could be joined with either.",
+                )
+
+
+def _cells(row: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
+    values = (row.get(name) for name in names)
+    return tuple(value.strip() if isinstance(value, str) else as_text(value) for value in values)

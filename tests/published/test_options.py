@@ -1,0 +1,250 @@
+"""Published tables as they are, by options of `evenhand import` alone: verdicts beside labels, both
+orders in one row, voters that nobody tells apart, rows of several annotators."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from tests.published.data import Call, anchor, fed, folder, records
+
+ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
+LEADERBOARD = "alpacaeval/leaderboard_published.csv"
+WEIGHTED = "weighted_alpaca_eval_gpt4_turbo"
+
+
+def by_judge(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
+    """The rows of an agreement by judge."""
+    rows = call("agreement", *arguments)["rows"]
+    return {row["judge"]: row for row in rows if row["judge"]}
+
+
+def hits(row: dict[str, Any]) -> int:
+    """How often both sides said the same."""
+    return round(row["agreement"]["value"] * row["agreement"]["n"])
+
+
+# alpacaeval: comparisons of all models by four annotators in one table
+
+
+def alpacaeval(call: Call, annotator: str) -> str:
+    columns = ("--map", "generator_2=model", "--set", "generator_1=baseline", "--map", "index=row")
+    lengths = ("--map", "first_length=len_output_1", "--map", "second_length=len_output_2")
+    only = ("--where", f"annotator={annotator}")
+    run: str = fed(call, ANNOTATIONS, "alpacaeval", *columns, *lengths, *only)["run"]
+    return run
+
+
+def is_as_published(row: dict[str, Any], published: dict[str, str]) -> bool:
+    rates = [100 * row["win_rate"], 100 * row["se"]]
+    counts = [row[name] for name in ("wins", "losses", "ties", "n")]
+    names = ("n_wins", "n_wins_base", "n_draws", "n_total")
+    return rates == pytest.approx(
+        [float(published[name]) for name in ("win_rate", "standard_error")], abs=1e-6
+    ) and counts == [float(published[name]) for name in names]
+
+
+def test_alpacaeval_leaderboard_and_win_rates_at_equal_length(call: Call) -> None:
+    published = records(LEADERBOARD)
+    assert len(published) == anchor("alpacaeval.leaderboard")["value"]["rows"] == 63
+    gamed = str(folder() / "alpacaeval/df_gamed.csv.gz")
+    files = ("--difficulty", gamed, "--anchors", gamed)
+    for annotator in dict.fromkeys(row["annotator"] for row in published):
+        run = alpacaeval(call, annotator)
+        more = files if annotator == WEIGHTED else ()
+        board = call("leaderboard", run, "--bootstrap", "0", *more)
+        rows = {row["candidate"]: row for row in board["rows"]}
+        own = {row["model"]: row for row in published if row["annotator"] == annotator}
+        assert [name for name in own if not is_as_published(rows[name], own[name])] == []
+        if annotator != WEIGHTED:
+            continue
+        assert len(own) == 25
+        for name in own:
+            target, row = anchor(f"alpacaeval.lc.{name}"), rows[name]
+            value = 100 * row["length_controlled"]
+            assert value == pytest.approx(target["value"], abs=target["tolerance"])
+            assert row["length_controlled_low"] < value / 100 < row["length_controlled_high"]
+        assert not any("AlpacaEval" in note for note in board["notes"])
+
+
+def test_difficulties_are_joined_by_the_index_of_instructions_that_go_by_their_texts(
+    call: Call,
+) -> None:
+    """Units are called by a hash of their text, difficulties by an index."""
+    name = f"alpacaeval/raw_claude-2.1__{WEIGHTED}.jsonl.gz"
+    fed(call, name, "alpacaeval")
+    gamed = str(folder() / "alpacaeval/df_gamed.csv.gz")
+    board = call("leaderboard", "--difficulty", gamed, "--anchors", gamed, "--bootstrap", "0")
+    rows = {row["candidate"]: row for row in board["rows"]}
+    target = anchor("alpacaeval.lc.claude-2.1")
+    value = 100 * rows["claude-2.1"]["length_controlled"]
+    assert value == pytest.approx(target["value"], abs=target["tolerance"])
+
+
+# mtbench: an author who voted twice on a pair is two voters in the publication
+
+
+def test_mtbench_majorities_of_votes_whoever_gave_them(call: Call) -> None:
+    human = fed(call, "mtbench/human_votes.jsonl.gz", "fastchat", "--voters", "voter")["run"]
+    gpt4 = fed(call, "mtbench/gpt4_pair.jsonl.gz", "fastchat")["run"]
+    for ties, name in (("keep", "kappa_with_ties"), ("drop", "kappa_no_ties")):
+        against = ("--against", gpt4, "--majority", "--ties", ties)
+        row = call("agreement", human, *against)["rows"][0]
+        target = anchor(f"mtbench.majority.{name}")
+        value, within = target["value"], target["tolerance"]
+        assert row["kappa"]["value"] == pytest.approx(value["kappa"], abs=within)
+        assert row["agreement"]["value"] == pytest.approx(value["raw"], abs=0.0005)
+        assert row["n"] == value["n"]
+    alpha, target = (
+        call("agreement", human)["rows"][0]["alpha"],
+        anchor("mtbench.human_krippendorff_alpha"),
+    )
+    assert alpha["value"] == pytest.approx(target["value"]["alpha"], abs=target["tolerance"])
+    assert alpha["n"] == target["value"]["units"]
+
+
+def test_alpacafarm_of_each_pair_the_first_four_votes_count(call: Call) -> None:
+    columns = ("--map", "unit=pair_id", "--map", "winner=preference", "--voters", "human")
+    sides = ("--set", "first=1", "--set", "second=2")
+    run = fed(call, "alpacafarm/human_votes.csv.gz", "votes", *columns, *sides)["run"]
+    alike = call("agreement", run, "--judge", "human [1-4]")["rows"][0]["with_others"]
+    boards = [call("leaderboard", run, "--judge", f"human {k}")["rows"] for k in range(1, 5)]
+    rates = [row["win_rate"] for rows in boards for row in rows if row["candidate"] == "1"]
+    ours = {"human_agreement": alike["value"], "variance": 1 - alike["value"]}
+    target = anchor("alpacafarm.humans")
+    assert alike["n"] == 4 * 648
+    assert ours | {"prefer_1": fmean(rates)} == pytest.approx(
+        target["value"], abs=target["tolerance"]
+    )
+
+
+# llmbar, judgebench, autoj: labels stand beside verdicts, so that a table is taken in twice
+
+LLMBAR = "llmbar/verdicts.csv.gz"
+
+
+def test_llmbar_counts_of_all_evaluators(call: Call) -> None:
+    """Winners are mapped back already, and named as the candidates are. There two unread replies
+    count as equal; here they are a failed judgment, and counted as such."""
+    about = ("--key", "subset,i", "--set", "first=1", "--set", "second=2")
+    label = fed(
+        call,
+        *(LLMBAR, "votes", *about, "--map", "winner=label", "--judge", "label"),
+        *("--where", "evaluator=GPT-4/Swap"),
+    )["run"]
+    about = (*about, "--map", "judge=evaluator")
+    runs = {
+        f"correct_{order}": fed(
+            call, LLMBAR, "votes", *about, "--map", f"winner=winner_order_{order}"
+        )["run"]
+        for order in ("ab", "ba")
+    }
+    orders = ("--wide", "pass=winner_order_ab,winner_order_ba", "--on-unreadable", "tie")
+    runs["correct_both"] = fed(call, LLMBAR, "votes", *about, *orders)["run"]
+    published = records("llmbar/published_statistics.csv")
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for subset in dict.fromkeys(row["subset"] for row in published):
+        part = ("--where", f"subset={subset}")
+        for name, run in runs.items():
+            for judge, row in by_judge(call, run, "--against", label, *part).items():
+                counts.setdefault((subset, judge), {})[name] = hits(row)
+        shown = call("show", runs["correct_both"], *part)
+        for judge, figures in shown["pairwise"]["judges"].items():
+            consistency = figures["consistency"]
+            unread = shown["selected"]["units"] - consistency["n"]
+            equal = round(consistency["value"] * consistency["n"]) + unread
+            counts[subset, judge] |= {"equal": equal, "n": shown["selected"]["units"]}
+    names = ("correct_ab", "correct_ba", "correct_both", "equal", "n")
+    assert counts == {
+        (row["subset"], row["evaluator"]): {name: int(row[name]) for name in names}
+        for row in published
+    }
+    assert len(counts) == anchor("llmbar.all")["value"]["rows"]
+    target = anchor("llmbar.paper.gpt4_vanilla")
+    subsets = ("LLMBar/Natural", "LLMBar/Adversarial/Neighbor", "LLMBar/Adversarial/GPTInst")
+    for subset, value in zip(subsets, target["value"], strict=True):
+        own = counts[subset, "GPT-4/Vanilla_NoRules"]
+        accuracy = (own["correct_ab"] + own["correct_ba"]) / 2
+        ours = [100 * accuracy / own["n"], 100 * own["equal"] / own["n"]]
+        assert ours == pytest.approx(value, abs=target["tolerance"])
+
+
+def test_llmbar_kappa_is_that_of_the_verdicts(call: Call) -> None:
+    """The published one compares winners coded 1 and 0 with labels coded 1 and 2, so that every
+    verdict for the second output is a disagreement."""
+    only = ("--where", "subset=LLMBar/Natural", "--where", "evaluator=GPT-4/Swap")
+    about = ("--map", "unit=i", "--set", "first=1", "--set", "second=2", *only)
+    judge, label = (
+        fed(call, LLMBAR, "votes", *about, "--map", f"winner={column}", "--judge", column)["run"]
+        for column in ("winner_order_ab", "label")
+    )
+    (published,) = (
+        row
+        for row in records("llmbar/published_statistics.csv")
+        if (row["subset"], row["evaluator"]) == ("LLMBar/Natural", "GPT-4/Swap")
+    )
+    row = call("agreement", judge, "--against", label)["rows"][0]
+    right = int(published["correct_ab"]) / int(published["n"])
+    assert row["agreement"]["value"] == pytest.approx(right)
+    assert row["kappa"]["value"] == pytest.approx(0.88, abs=0.005)
+    counts = row["confusion"]["counts"]
+    # Their way, from the same counts: a verdict "2" is a category 0 that no label has.
+    n = sum(map(sum, counts))
+    observed = counts[0][0] / n
+    chance = sum(counts[0]) / n * (counts[0][0] + counts[1][0]) / n
+    wrong = (observed - chance) / (1 - chance)
+    assert wrong == pytest.approx(float(published["kappa_False_published"]), abs=1e-9)
+
+
+JUDGEBENCH = "judgebench/decisions.csv.gz"
+
+
+def test_judgebench_accuracies(call: Call) -> None:
+    """A win against a tie is a win there: the mean of what the orders say."""
+    about = ("--map", "unit=pair_id", "--set", "first=A", "--set", "second=B")
+    orders = ("--wide", "pass=decision_order_ab,decision_order_ba", "--map", "judge=judge_model")
+    judges = fed(call, JUDGEBENCH, "votes", *about, *orders)["run"]
+    labels = ("--map", "winner=label", "--judge", "label", "--where", "judge_name=arena_hard")
+    label = fed(call, JUDGEBENCH, "votes", *about, *labels)["run"]
+    accuracies: dict[str, list[float]] = {}
+    for category in ("Knowledge", "Reasoning", "Math", "Coding", ""):
+        part = ("--where", f"category={category}") if category else ()
+        against = ("--against", label, "--on-conflict", "split", *part)
+        for judge, row in by_judge(call, judges, *against).items():
+            accuracies.setdefault(judge, []).append(100 * row["agreement"]["value"])
+    assert len(accuracies) == 4
+    for judge, ours in accuracies.items():
+        target = anchor(f"judgebench.{judge}")
+        assert ours == pytest.approx(target["value"], abs=target["tolerance"])
+
+
+AUTOJ = "autoj/pairwise.jsonl.gz"
+
+
+def test_autoj_agreement_and_consistency_by_group(call: Call) -> None:
+    about = ("--map", "unit=i", "--value", "winner:0=first,1=second,2=tie", "--judge")
+    sides = ("--set", "first=response 1", "--set", "second=response 2")
+    orders = ("--wide", "pass=autoj_order_12,autoj_order_21")
+    both = fed(call, AUTOJ, "votes", *about, "auto-j", *sides, *orders)["run"]
+    first, label = (
+        fed(call, AUTOJ, "votes", *about, who, *sides, "--map", f"winner={column}")["run"]
+        for who, column in (("auto-j", "autoj_order_12"), ("people", "label"))
+    )
+    # There a pair on which the orders differ agrees with no label, here not with a tie alone.
+    against = ("--against", label, "--on-conflict", "drop", "--by", "group")
+    rows = call("agreement", both, *against)["rows"]
+    agreed = {row["variant"] or "Overall": hits(row) for row in rows}
+    board = call("leaderboard", both, "--by", "group", "--bootstrap", "0")
+    orders_of = board["by"]["levels"] | {"Overall": board}
+    target = anchor("autoj.pairwise")
+    for group, value in target["value"].items():
+        orders_in = orders_of[group]
+        right = agreed[group] / orders_in["consistency_n"]
+        ours = [100 * right, 100 * orders_in["consistency"]]
+        assert ours == pytest.approx(value, abs=target["tolerance"])
+    assert agreed.keys() == target["value"].keys()
+    target = anchor("autoj.single")
+    single = call("agreement", first, "--against", label)["rows"][0]["agreement"]["value"]
+    assert 100 * single == pytest.approx(target["value"], abs=target["tolerance"])
