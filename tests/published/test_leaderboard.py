@@ -123,6 +123,30 @@ def test_peer_judging_by_gpt4(call: Call) -> None:
     assert rates == pytest.approx(published["value"], abs=published["tolerance"])
 
 
+def test_judges_that_are_candidates_are_weighted_by_their_own_standing(call: Call) -> None:
+    """Weights of GPT-4 and Claude are those under which they follow from themselves."""
+    files = [str(folder() / f"prd/ratings_{name}.jsonl.gz") for name in ("gpt4", "claude")]
+    columns = ("--map", "unit=question_id", "--map", "winner=score", "--set", "judge={file}")
+    names = ("--value", "judge:ratings_gpt4=gpt4,ratings_claude=claude")
+    call("import", *files, "--kind", "votes", *columns, *names)
+    options = ("--on-conflict", "split", "--peer-weights", "--bootstrap", "0")
+    both = call("leaderboard", *options)
+    weights, alone = both["judge_weights"], dict[str, dict[str, float]]()
+    for judge in weights:
+        rows = call("leaderboard", *options, "--judge", judge)["rows"]
+        alone[judge] = {row["candidate"]: row["win_rate"] for row in rows}
+    published = anchor("prd.gpt4_winrate")
+    assert alone["gpt4"] == pytest.approx(published["value"], abs=published["tolerance"])
+    rates = {row["candidate"]: row["peer_win_rate"] for row in both["rows"]}
+    assert rates == pytest.approx(
+        {name: sum(weights[judge] * alone[judge][name] for judge in weights) for name in rates}
+    )
+    assert weights == pytest.approx(
+        {judge: rates[judge] / (rates["gpt4"] + rates["claude"]) for judge in weights}
+    )
+    assert weights["gpt4"] > weights["claude"] > 0
+
+
 def test_faireval_human_counts(call: Call) -> None:
     columns = ("--map", "unit=question_id", "--map", "winner=human", "--judge", "people")
     sides = ("--set", "first=gpt35", "--set", "second=vicuna-13b")

@@ -74,7 +74,7 @@ NAMES_SHOWN = 12
     multiple=True,
     metavar="COLUMN=VALUE",
     help="What a column holds that is not there, or is empty, e.g. --set first=old; {row} is the"
-    " number of the row.",
+    " number of the row, {file} the name of the file.",
 )
 @click.option(
     "--missing",

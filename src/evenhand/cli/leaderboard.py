@@ -65,6 +65,12 @@ def _steadied(difficulty: str | None, anchors: str | None) -> dict[str, Any]:
 @click.option("--anchor", metavar="CANDIDATE", help="The candidate that is put at 0, or at 1000.")
 @click.option("--elo", is_flag=True, help="Also Elo, vote by vote.")
 @click.option("--position", is_flag=True, help="Ratings with a term for what was shown first.")
+@click.option("--outright", is_flag=True, help="Also the share of votes won: a tie is no win.")
+@click.option(
+    "--peer-weights",
+    is_flag=True,
+    help="Also win rates with judges that are candidates weighted by their own standing.",
+)
 @click.option("--length-controlled", is_flag=True, help="Also win rates at equal lengths.")
 @click.option(
     "--difficulty",

@@ -541,6 +541,24 @@ def test_voters_that_nobody_tells_apart_are_numbered_on_each_pair(
     )
 
 
+def test_a_file_per_judge_names_its_judge_and_judges_may_be_peers(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    for name, winner in (("a", "a"), ("b", "tie"), ("c", "b")):
+        (tmp_path / f"{name}.csv").write_text(f"unit,first,second,winner\nq,a,b,{winner}\n")
+    files = [f"{name}.csv" for name in "abc"]
+    call("import", *files, "--kind", "votes", "--set", "judge={file}")
+    board = call("leaderboard", "--peer-weights", "--outright", "--json").json
+    assert list(board["judge_weights"]) == ["a", "b"]
+    assert any("no weight among peers: c" in note for note in board["notes"])
+    won = {row["candidate"]: row["outright"] for row in board["rows"]}
+    assert won == pytest.approx({"a": 1 / 3, "b": 1 / 3})
+    shown = call("leaderboard", "--peer-weights", "--outright").out
+    assert "won outright, %" in shown and "by peers, %" in shown and "weights" in shown
+    call("import", "c.csv", "--kind", "votes", "--judge", "people")
+    assert "no judge is a candidate" in call("leaderboard", "--peer-weights").err
+
+
 def test_log_probabilities_come_to_the_expected_score(call: CallCommand, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(
         "unit,logprob_1,logprob_5\na,-0.6931471805599453,-0.6931471805599453\nb,,-1\n"

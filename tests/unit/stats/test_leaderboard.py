@@ -199,7 +199,7 @@ def test_an_anchor_that_a_level_lacks_anchors_the_rest():
     rows += [(k, "b", "c", "<>"[k % 3 > 0]) for k in range(12, 24)]
     votes = ballots(rows, fields={"area": ["x"] * 12 + ["y"] * 12})
     levels = leaderboard(votes, Options(bootstrap=0, anchor="a"), by="area").levels
-    assert levels["x"].rows[0].rating == 0 and levels["y"].rows[0].rating > 0
+    assert levels["x"].board.rows[0].rating == 0 and levels["y"].board.rows[0].rating > 0
 
 
 @pytest.mark.parametrize(
@@ -297,8 +297,8 @@ def test_a_field_without_exchanged_orders_has_no_position_term_of_its_own():
         fields={"site": ["fixed"] * 12 + ["drawn"] * 24},
     )
     made = leaderboard(votes, Options(bootstrap=0, position=True), by="site")
-    assert made.levels["fixed"].position is None
-    assert made.levels["drawn"].position is not None
+    assert made.levels["fixed"].board.position is None
+    assert made.levels["drawn"].board.position is not None
 
 
 def test_a_position_term_takes_the_favour_out_of_ratings():

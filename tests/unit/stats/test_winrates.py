@@ -14,8 +14,16 @@ from scipy.stats import binom
 
 from evenhand.measures import Voted
 from evenhand.stats.pairwise import Judged, panel_winner
+from evenhand.stats.ranking.duels import vote_duels
 from evenhand.stats.ranking.elo import elo
-from evenhand.stats.ranking.winrates import matrix, panel, share, tallies, win_rates
+from evenhand.stats.ranking.winrates import (
+    matrix,
+    outright_rates,
+    panel,
+    share,
+    tallies,
+    win_rates,
+)
 from evenhand.stats.tables import FIRST, SECOND, TIE, UNCERTAIN
 from tests.unit.stats.ballots import ballots, drawn, duels, ints
 
@@ -183,3 +191,11 @@ def test_many_panels_decide_as_one_does(panels):
     places = zip(first.tolist(), second.tolist(), strict=True)
     met = [(names[one], names[other]) for one, other in places]
     assert dict(zip(met, outcome.tolist(), strict=True)) == expected
+
+
+def test_what_is_won_outright_is_no_tie_and_not_uncertain():
+    rows = [(0, "a", "b", ">"), (1, "a", "b", "="), (2, "b", "a", ">"), (3, "a", "c", "?")]
+    votes = ballots([*rows, (4, "c", "a", 0.7), (5, "a", "c", "")])
+    rates = outright_rates(vote_duels(votes, votes.outcome, votes.preference), 0.95)
+    assert [rate and rate.value for rate in rates] == pytest.approx([2 / 5, 1 / 3, 0])
+    assert all(rate is not None and rate.low <= rate.value <= rate.high for rate in rates)

@@ -21,8 +21,8 @@ EXPECTED = "expected"
 """What tells scores apart: each column holds the log-probability of the score that it ends with."""
 _NUMBER_AT_END = re.compile(r"[0-9]+(?:\.[0-9]+)?$")
 _NOTHING = frozenset({"", "false", "none", "null", "no", "0"})
-ROW = "{row}"
-"""In what an empty cell means: the number of its row."""
+ROW, FILE = "{row}", "{file}"
+"""In what an empty cell means: the number of its row, and the name of its file without endings."""
 SAID = frozenset({"winner", "preference", "score"})
 """Columns that hold what a judge said."""
 
@@ -121,7 +121,8 @@ class Shaping:
             raise UsageError("--wide is for --kind votes and --kind scores")
         for name, meanings in self.values.items():
             if "" in meanings and row.get(name) in (None, ""):
-                row[name] = meanings[""].replace(ROW, str(number))
+                text = meanings[""].replace(ROW, str(number))
+                row[name] = text.replace(FILE, _stem(where))
         has_failed = self.failed is not None and _is_filled(row, self.failed)
         rows = [row] if self.wide is None else self.wide.rows(row, said or "", where)
         for narrow in rows:
@@ -135,6 +136,11 @@ class Shaping:
         if name in SAID and any(_is_same(text, missing) for missing in self.missing):
             return None
         return self.values.get(name, {}).get(text, value) if text else value
+
+
+def _stem(where: str) -> str:
+    """The name of the file in which a row stands, without its endings."""
+    return Path(where.rpartition(":")[0]).name.partition(".")[0]
 
 
 def _text(value: object) -> str:

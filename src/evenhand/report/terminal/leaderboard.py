@@ -87,17 +87,23 @@ def _hidden(rows: Sequence[Row]) -> range:
 
 
 def _columns(options: Options) -> tuple[tuple[str, bool], ...]:
-    return (("at equal length, %", options.length_controlled), ("Elo", options.elo))
+    return (
+        ("won outright, %", options.outright),
+        ("by peers, %", options.peer_weights),
+        ("at equal length, %", options.length_controlled),
+        ("Elo", options.elo),
+    )
 
 
 def _further(row: Row, options: Options) -> list[str]:
-    controlled = (
-        _with_ends(row.length_controlled, row.length_controlled_low, row.length_controlled_high)
-        if options.length_controlled
-        else None
+    cells = (
+        _with_ends(row.outright, row.outright_low, row.outright_high),
+        _percent(row.peer_win_rate),
+        _with_ends(row.length_controlled, row.length_controlled_low, row.length_controlled_high),
+        "-" if row.elo is None else f"{row.elo:.0f}",
     )
-    elo = ("-" if row.elo is None else f"{row.elo:.0f}") if options.elo else None
-    return [cell for cell in (controlled, elo) if cell is not None]
+    columns = zip(cells, _columns(options), strict=True)
+    return [cell for cell, (_, is_shown) in columns if is_shown]
 
 
 def _rank(row: Row) -> str:
@@ -153,6 +159,9 @@ def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
         yield "consistency", "not known: no pair was judged in both orders"
     if board.position:
         yield "position", _position(board.position)
+    if board.judge_weights:
+        weights = sorted(board.judge_weights.items(), key=lambda judge: -judge[1])
+        yield "weights", ", ".join(f"{safe(name)} {weight:.2f}" for name, weight in weights)
     if leaderboard.fronts:
         yield "fronts", _fronts(leaderboard)
     for number, note in enumerate(board.notes):

@@ -15,8 +15,16 @@ from evenhand.stats.ranking.bradley_terry import NO_TIES
 from evenhand.stats.ranking.duels import Duels, Ties, pass_duels, sample_of
 from evenhand.stats.ranking.elo import elo
 from evenhand.stats.ranking.length import Anchored, length_controlled
+from evenhand.stats.ranking.peers import peer_rank
 from evenhand.stats.ranking.places import ranks
-from evenhand.stats.ranking.winrates import Matrix, matrix, panel, tallies, win_rates
+from evenhand.stats.ranking.winrates import (
+    Matrix,
+    matrix,
+    outright_rates,
+    panel,
+    tallies,
+    win_rates,
+)
 from evenhand.stats.tables import NONE, UNCERTAIN, Bools, Floats, Ints, Votes
 
 Scale = Literal["log", "elo"]
@@ -39,6 +47,10 @@ class Options:
     anchor: str | None = None
     elo: bool = False
     position: bool = False
+    outright: bool = False
+    """Also the share of votes that were won, ties being none."""
+    peer_weights: bool = False
+    """Also win rates with judges that are candidates weighted by their own."""
     length_controlled: bool = False
     difficulty: Mapping[str, float] | None = None
     """Of instructions, by unit or topic: how hard the second candidate has it against the first."""
@@ -86,6 +98,11 @@ class Row:
     length_controlled: float | None = None
     length_controlled_low: float | None = None
     length_controlled_high: float | None = None
+    outright: float | None = None
+    """The share of votes that it won: a tie is no win."""
+    outright_low: float | None = None
+    outright_high: float | None = None
+    peer_win_rate: float | None = None
     elo: float | None = None
 
 
@@ -115,6 +132,8 @@ class Board:
     votes leave it open but because there are too few topics to ask."""
     tie_parameter: float | None = None
     position: Position | None = None
+    judge_weights: dict[str, float] = field(default_factory=dict[str, float])
+    """Of judges that are candidates, by their own standing."""
     matrix: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: list[str] = field(default_factory=list[str])
 
@@ -150,6 +169,10 @@ def rated_board(ballot: Ballot, options: Options) -> Board:
         board.notes.append("Elo depends on the order of the votes: it is that of the store.")
     if options.length_controlled:
         _control_length(board, ballot, options)
+    if options.outright:
+        _win_outright(board, ballot, options.level)
+    if options.peer_weights:
+        _weigh_judges(board, ballot)
     board.matrix = _matrix_json(board, ballot, matrix(duels))
     return board
 
@@ -355,6 +378,27 @@ def names(candidates: Sequence[str]) -> str:
     """A few names, and how many more there are."""
     more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
     return ", ".join(candidates[:NAMED]) + more
+
+
+def _win_outright(board: Board, ballot: Ballot, level: float) -> None:
+    """Put the shares of votes that were won on the rows."""
+    shares = outright_rates(ballot.duels, level)
+    for place, row in _placed(board, ballot):
+        if (won := shares[place]) is not None:
+            row.outright, row.outright_low, row.outright_high = won.value, won.low, won.high
+
+
+def _weigh_judges(board: Board, ballot: Ballot) -> None:
+    """Put win rates under the weights of peers on the rows."""
+    votes = replace(ballot.votes, outcome=ballot.outcome, preference=ballot.preference)
+    ranked = peer_rank(votes)
+    board.judge_weights = dict(ranked.weights)
+    for row in board.rows:
+        row.peer_win_rate = ranked.win_rates[row.candidate] if row.n else None
+    if ranked.left_out:
+        board.notes.append(
+            f"Judges that are no candidates have no weight among peers: {names(ranked.left_out)}."
+        )
 
 
 def _control_length(board: Board, ballot: Ballot, options: Options) -> None:

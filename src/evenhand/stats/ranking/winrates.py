@@ -55,11 +55,23 @@ def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
 
 def win_rates(duels: Duels, level: float) -> list[Share | None]:
     """The win rate of each candidate; None of one that has no vote."""
+    return _shares(duels, duels.won, 1 - duels.won, level)
+
+
+def outright_rates(duels: Duels, level: float) -> list[Share | None]:
+    """Of each candidate the share of its votes that it won: a tie is no win, nor is an uncertain
+    vote."""
+    won = np.where(duels.tie, 0.5, duels.won)
+    return _shares(duels, (won > 0.5).astype(float), (won < 0.5).astype(float), level)
+
+
+def _shares(duels: Duels, first: Floats, second: Floats, level: float) -> list[Share | None]:
+    """The mean of each candidate's values, as the first or the second of a duel."""
     candidate = np.concatenate([duels.first, duels.second])
     order = np.argsort(candidate, kind="stable")
     ends = np.searchsorted(candidate[order], np.arange(duels.size + 1))
     topic = np.concatenate([duels.topic, duels.topic])[order]
-    won = np.concatenate([duels.won, 1 - duels.won])[order]
+    won = np.concatenate([first, second])[order]
     spans = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
     return [share(won[at], topic[at], level) if at.start < at.stop else None for at in spans]
 
