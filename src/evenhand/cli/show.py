@@ -33,7 +33,7 @@ from evenhand.report.terminal.pairs import criteria_line
 from evenhand.report.terminal.tables import counted, cut, failure_line, safe
 from evenhand.results.names import names_of
 from evenhand.results.only import selector
-from evenhand.results.pages import overview, standing
+from evenhand.results.pages import at_work, overview, standing
 from evenhand.results.pairs import judged_pairs
 from evenhand.results.questions import is_hash_of, question_of
 from evenhand.results.rows import asked_row, full_name, full_rows
@@ -52,11 +52,11 @@ def runs_command(store: str | None, as_json: bool) -> None:
     try:
         opened.freeze()
         rows = [_overview(opened, recorded_run(opened, row)) for row in opened.runs()]
-        at_work = _at_work(opened)
+        open_runs = at_work(opened)
     finally:
         opened.close()
     if as_json:
-        print_json({"runs": [row | at_work.get(row["run"], {}) for row in rows]})
+        print_json({"runs": [row | open_runs.get(row["run"], {}) for row in rows]})
         return
     listing = table(
         *("run", "name", "verdicts", "failed", "pending", "cost", "started"),
@@ -73,7 +73,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
     for row in rows:
         if row["batches"]:
             console().print(f"run {row['run']}: {_batches(row['batches'])}: evenhand batches")
-    for run, work in at_work.items():
+    for run, work in open_runs.items():
         click.echo(f"\n{_work_text(run, work)}")
 
 
@@ -84,39 +84,26 @@ def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
     return f"{number} under way, {counted(waiting, 'question')} without an answer"
 
 
-def _at_work(store: Archive) -> dict[str, dict[str, Any]]:
-    """The runs that workers may judge, by their id: who is at it, and why nobody is."""
-    workers = store.live_workers()
-    return {
-        run: {
-            "open": not stopped,
-            "stopped": stopped,
-            "workers": [
-                {
-                    "host": worker.host,
-                    "process": worker.process,
-                    "judged": worker.judged,
-                    "seconds": round(worker.seconds, 1),
-                    "silent_seconds": round(worker.silent, 1),
-                    "note": worker.note,
-                }
-                for worker in workers
-                if worker.run == run
-            ],
-        }
-        for run, stopped in sorted(store.open_runs().items())
-    }
-
-
 def _work_text(run: str, work: dict[str, Any]) -> str:
     """An open run and its workers, a line each."""
     if work["stopped"]:
         return safe(f"{run} is stopped: {work['stopped']}")
-    lines = [f"{run} is open: {counted(len(work['workers']), 'worker')}"]
-    for worker in work["workers"]:
-        line = f"  {worker['host']}, process {worker['process']}: {worker['judged']} judged"
-        lines.append(safe(f"{line}; {worker['note']}" if worker["note"] else line))
-    return "\n".join(lines)
+    number = sum(worker["alive"] for worker in work["workers"])
+    lines = [f"{run} is open: {counted(number, 'worker')}"]
+    return "\n".join([*lines, *(safe(f"  {_worker_text(w)}") for w in work["workers"])])
+
+
+def _worker_text(worker: dict[str, Any]) -> str:
+    """Where a worker is, what it did, and whether it is heard of."""
+    cost = "" if worker["cost_usd"] is None else f", ${worker['cost_usd']:.4g}"
+    parts = [
+        f"{worker['host']}, process {worker['process']}: {worker['judged']:,} judged{cost}",
+        f"{counted(worker['leases'], 'unit')} under way",
+        f"last heard of {worker['silent_seconds']:.0f} s ago",
+    ]
+    if not worker["alive"]:
+        parts[1:] = [f"given up: {counted(worker['leases'], 'unit')} for others to take", parts[-1]]
+    return "; ".join([*parts, *([worker["note"]] if worker["note"] else [])])
 
 
 def _overview(store: Archive, run: Recorded) -> dict[str, Any]:

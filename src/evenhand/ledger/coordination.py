@@ -50,9 +50,10 @@ class Work(NamedTuple):
     unpriced: int = 0
 
 
-class LiveWorker(NamedTuple):
-    """A worker that is alive: where it is, the run that it judges, for how long it has been at
-    work and how long ago it gave its last sign of life, in seconds by the store's clock."""
+class WorkerState(NamedTuple):
+    """A worker: where it is, the run that it judges, for how long it has been at work and how long
+    ago it gave its last sign of life, in seconds by the store's clock; what it did of the run, and
+    how many units it has taken and not judged yet."""
 
     id: str
     host: str
@@ -61,6 +62,10 @@ class LiveWorker(NamedTuple):
     seconds: float
     silent: float
     judged: int
+    sent: int
+    cost: int
+    leases: int
+    is_alive: bool
     note: str
 
 
@@ -198,6 +203,6 @@ class Worker(Protocol):
         """What workers have to say about a run, each once: why they leave it to others."""
         ...
 
-    async def live_workers(self, run: str | None = None) -> Sequence[LiveWorker]:
+    async def live_workers(self, run: str | None = None) -> Sequence[WorkerState]:
         """Who is alive, at a run or at any."""
         ...

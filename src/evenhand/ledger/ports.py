@@ -19,7 +19,7 @@ from evenhand.manifest import Manifest
 
 if TYPE_CHECKING:
     from evenhand.ledger.batches import Batches, BatchRow
-    from evenhand.ledger.coordination import LiveWorker, Worker
+    from evenhand.ledger.coordination import Worker, WorkerState
 
 
 class Call(NamedTuple):
@@ -395,8 +395,9 @@ class Archive(Protocol):
         """Whether a process judges the run now."""
         ...
 
-    def live_workers(self) -> Sequence[LiveWorker]:
-        """The workers that are alive; none where one process at a time judges a run."""
+    def workers(self) -> Sequence[WorkerState]:
+        """The workers that are alive, and those that died with units that nobody took over yet;
+        none where one process at a time judges a run."""
         ...
 
     def open_runs(self) -> Mapping[str, str]:

@@ -298,8 +298,9 @@ async def test_who_is_alive_is_shown_with_the_work_of_all(place: Place) -> None:
         await one.beat(run, Work(verdicts=3, cost=5))
         await two.beat(run, Work(verdicts=4, failures=1, cost=2))
         assert await one.work_of_all(run) == Work(verdicts=7, failures=1, cost=7)
-        shown = place.store.archive.live_workers()
+        shown = place.store.archive.workers()
         assert sorted((worker.run, worker.judged) for worker in shown) == [(run, 3), (run, 5)]
+        assert all(worker.is_alive for worker in shown)
         assert place.store.archive.is_claimed(run)
         await place.move_clock(5)
         await one.beat(run, Work(verdicts=3, cost=5))

@@ -23,11 +23,11 @@ from evenhand.ledger.coordination import (
     Admission,
     Grant,
     Lease,
-    LiveWorker,
     OpenRun,
     Rates,
     Slot,
     Work,
+    WorkerState,
 )
 from evenhand.ledger.ports import StoredJudgment, StoredUnit
 from evenhand.ledger.postgres.server import FAILED, LOST, Connection, Server, closed
@@ -143,10 +143,17 @@ WORKERS = (
     "SELECT w.id, w.host, w.process, w.run,"
     " extract(epoch FROM clock_timestamp() - w.began)::float8,"
     " extract(epoch FROM clock_timestamp() - w.seen)::float8,"
-    " coalesce(s.work[1] + s.work[2] + s.work[3], 0), w.note"
+    " coalesce(s.work[1] + s.work[2] + s.work[3], 0), coalesce(s.work[4], 0),"
+    " coalesce(s.work[7], 0), (SELECT count(*) FROM leases l WHERE l.worker=w.id),"
+    " w.until >= clock_timestamp(), w.note"
     " FROM workers w LEFT JOIN shares s ON s.worker=w.id AND s.run=w.run"
-    " WHERE w.until >= clock_timestamp() {} ORDER BY w.began, w.id"
+    " WHERE {} ORDER BY w.began, w.id"
 )
+
+
+_LIVE = "w.until >= clock_timestamp() AND ($1::text IS NULL OR w.run=$1)"
+MISSED = "w.until >= clock_timestamp() OR EXISTS (SELECT 1 FROM leases l WHERE l.worker=w.id)"
+"""Those that are alive, and those that are not and have taken what nobody took over yet."""
 
 
 def lease_seconds() -> float:
@@ -367,9 +374,9 @@ class PostgresWorker:
     async def notes(self, run: str) -> list[str]:
         return [row[0] for row in await self._fetch(_NOTES, run)]
 
-    async def live_workers(self, run: str | None = None) -> list[LiveWorker]:
-        rows = await self._fetch(WORKERS.format("AND ($1::text IS NULL OR w.run=$1)"), run)
-        return [LiveWorker(*row) for row in rows]
+    async def live_workers(self, run: str | None = None) -> list[WorkerState]:
+        rows = await self._fetch(WORKERS.format(_LIVE), run)
+        return [WorkerState(*row) for row in rows]
 
 
 class _Reservations:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from evenhand.errors import StoreError
-from evenhand.ledger.coordination import LiveWorker
+from evenhand.ledger.coordination import WorkerState
 from evenhand.ledger.sql.archive import SqlArchive
 from evenhand.ledger.sql.verify import faults
 from evenhand.ledger.sqlite.connection import LOG, StoreFile
@@ -22,7 +22,7 @@ class SqliteArchive(SqlArchive):
         self._reading = file.connect()
         super().__init__(SqliteSession(file, self._reading))
 
-    def live_workers(self) -> list[LiveWorker]:
+    def workers(self) -> list[WorkerState]:
         return []
 
     def open_runs(self) -> dict[str, str]:
