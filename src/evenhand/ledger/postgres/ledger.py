@@ -40,7 +40,6 @@ _MANY = 1000
 """So many units, and the server counts what they added: it would read whole tables for each page of
 them, and do so by itself only some minute later."""
 _COUNT = "ANALYZE units, run_units, judgments"
-_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(:number)"
 
 
 class PostgresLedger:
@@ -106,11 +105,10 @@ class PostgresLedger:
     ) -> AsyncIterator[None]:
         waiting = self._waiting
         assert waiting is not None and waiting.content == intake.content
-        number = lock_number(self._server.address.schema, "start")
 
         def noted(session: PostgresSession) -> None:
             with session.transaction():
-                session.rows(_ONE_AT_A_TIME, {"number": number})
+                session.hold_starts()
                 start(session, run, name, manifest, waiting, now())
             waiting.clear()
             count(session)

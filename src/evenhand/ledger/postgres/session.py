@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from evenhand.ledger.postgres.claims import lock_number
 from evenhand.ledger.postgres.seal import sealed
 from evenhand.ledger.postgres.server import FAILED, LOST, Connection, Server, closed
 from evenhand.ledger.sql.session import Row, Values
@@ -29,6 +30,7 @@ _SPELLINGS = {
     " BLOB": " BYTEA",
 }
 """What PostgreSQL says in another way than SQLite, or leaves to its planner."""
+_HOLD = "SELECT pg_advisory_xact_lock(:number)"
 _MARK = re.compile(r"\?|(?<!:):([a-z_][a-z_0-9]*)")
 
 
@@ -158,6 +160,12 @@ class PostgresSession:
         self._connection.terminate()
         self._connection = await self._server.connect()
         return await work(self._connection)
+
+    def hold_table(self, name: str) -> None:
+        self.rows(f"LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE")
+
+    def hold_starts(self) -> None:
+        self.rows(_HOLD, {"number": lock_number(self._server.address.schema, "start")})
 
     def among(self, column: str, name: str) -> str:
         return f"{column} = ANY(:{name})"

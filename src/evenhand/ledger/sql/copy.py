@@ -3,7 +3,8 @@
 Everything is known by its content (texts, judgings, units, runs) or by its digest (calls): a copy
 that was cut off goes on where it stopped, one that is made again brings what is new, and the target
 may hold runs of its own. Every row is held against its digest on the way; one that does not
-fit ends the copy before it is written. A run is there whole or not at all.
+fit ends the copy before it is written. A run is there whole or not at all. Others may be at work in
+the target: each transaction waits for what they write to its table, then writes there alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _RUNS = (
     "SELECT r.no, r.id, r.name, g.id, r.manifest, r.created, r.started FROM runs r"
     " JOIN judgings g ON g.no=r.judging ORDER BY r.starts"
 )
+_RUN = "SELECT no FROM runs WHERE id=:run"
 _KEEP_RUN = (
     "INSERT INTO runs (id, name, judging, manifest, created, started, starts)"
     " VALUES (?,?,?,?,?,?,?)"
@@ -102,6 +104,7 @@ class Copy:
         self._progress(what, done, total)
         while batch := list(islice(rows, BATCH_ROWS)):
             with self._target.transaction():
+                self._target.hold_table(what)
                 take_in(batch)
             done += len(batch)
             self._progress(what, done, total)
@@ -120,12 +123,12 @@ class Copy:
         self._target.write(_KEEP_UNIT, [tuple(row) for row in batch])
 
     def _runs(self) -> None:
-        there = {ident for (ident,) in self._target.rows("SELECT id FROM runs")}
         runs = self._source.rows(_RUNS)
         for done, (number, ident, *columns) in enumerate(runs):
             self._progress("runs", done, len(runs))
-            if ident not in there:
-                with self._target.transaction():
+            with self._target.transaction():
+                self._target.hold_starts()
+                if not self._target.rows(_RUN, {"run": ident}):
                     self._run(number, ident, *columns)
         self._progress("runs", len(runs), len(runs))
 
@@ -134,7 +137,7 @@ class Copy:
         [(last,)] = self._target.rows("SELECT coalesce(MAX(starts), 0) FROM runs")
         number = self._judging_numbers()[judging]
         self._target.write(_KEEP_RUN, [(ident, name, number, *rest, last + 1)])
-        [(run,)] = self._target.rows("SELECT no FROM runs WHERE id=:run", {"run": ident})
+        [(run,)] = self._target.rows(_RUN, {"run": ident})
         places = self._source.stream(_PLACES, {"run": source})
         while batch := list(islice(places, BATCH_ROWS)):
             numbers = self._unit_numbers([bytes(row[1]) for row in batch])

@@ -41,6 +41,14 @@ class Session(Protocol):
         """All that is written within is committed or, on any error, nothing."""
         ...
 
+    def hold_table(self, name: str) -> None:
+        """Inside of a transaction: let nobody else write to a table until it ends."""
+        ...
+
+    def hold_starts(self) -> None:
+        """Inside of a transaction: let nobody else start a run until it ends."""
+        ...
+
     def among(self, column: str, name: str) -> str:
         """The condition that a column is one of the values bound by a name."""
         ...

@@ -44,6 +44,12 @@ class SqliteSession:
         with self._file.in_use(), transaction(self._connection):
             yield
 
+    def hold_table(self, name: str) -> None:
+        """Nothing is to be done: whoever is in a transaction writes alone."""
+
+    def hold_starts(self) -> None:
+        """The same."""
+
     def among(self, column: str, name: str) -> str:
         return f"{column} IN (SELECT value FROM json_each(:{name}))"
 
