@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand.stats.ranking.bradley_terry import NO_TIES, Model
 from evenhand.stats.ranking.duels import sample_of
+from evenhand.stats.ranking.links import Links
 from tests.unit.stats.ballots import drawn, duels, textbook_bradley_terry, textbook_davidson
 
 ROWS = st.lists(
@@ -24,7 +25,7 @@ ROWS = st.lists(
 def fitted(size, rows, ties="davidson", *, ordered=False):
     sample = sample_of(duels(size, rows), ties, ordered=ordered)
     model = Model(sample)
-    assert not model.unsound(sample.counts[:, :, None]).any()
+    assert not Links(sample).unsound(sample.counts[:, :, None]).any()
     found = model.fit(sample.counts[:, :, None])
     assert found.converged.all()
     return found.values[:, 0]
@@ -81,7 +82,7 @@ def test_soft_preferences_are_parts_of_a_win():
 
 def sound(size, rows):
     sample = sample_of(duels(size, rows), "davidson")
-    return sample, not Model(sample).unsound(sample.counts[:, :, None]).any()
+    return sample, not Links(sample).unsound(sample.counts[:, :, None]).any()
 
 
 @given(ROWS, st.permutations(range(5)))
@@ -178,5 +179,34 @@ def test_a_prior_gives_every_candidate_one_vote_half_won():
     assert added.sum() == pytest.approx(3) and (added[0] == added[1]).all() and not added[2].any()
     # 0 gives all of its vote to 1, as 2 does; 1 shares its own two to one.
     assert added[:2].sum(axis=0) == pytest.approx([1 + 2 / 3, 1 + 1 / 3])
-    above, below = model.open_ends(sample.counts)
+    above, below = Links(sample).open_ends(sample.counts)
     assert above.tolist() == [True, False, False] and below.tolist() == [False, False, True]
+
+
+def test_rounds_looked_at_together_are_judged_as_each_alone():
+    """More rounds than a word has bits, of several sets that never met."""
+    rng = np.random.default_rng(4)
+    rows = drawn(rng, 4, 40, tie=0.4) + [(a + 4, b + 4, won) for a, b, won in drawn(rng, 3, 12)]
+    sample = sample_of(duels(9, rows), "davidson")
+    times = rng.integers(2, size=(*sample.counts.shape, 150))
+    counts, links = sample.counts[:, :, None] * times, Links(sample)
+    unsound = links.unsound(counts)
+    alone = [links.unsound(counts[:, :, number, None])[:, 0] for number in range(150)]
+    assert np.array(alone).T.tolist() == unsound.tolist() and unsound.shape == (2, 150)
+    assert unsound.any(axis=1).all() and not unsound.all(axis=1).any()
+
+
+def test_ratings_of_many_candidates_take_few_steps(monkeypatch):
+    """At the ends of a board, where one win more or less is much, as in its middle."""
+    rng, size = np.random.default_rng(2), 300
+    sample = sample_of(duels(size, drawn(rng, size, 9000, tie=0.2)), "davidson")
+    model, slopes, products = Model(sample), list[int](), list[int]()
+    start = model.fit(sample.counts[:, :, None]).values[:, 0]
+    first, second = Model._slopes, Model._product
+    monkeypatch.setattr(Model, "_slopes", lambda *args: (slopes.append(1), first(*args))[1])
+    monkeypatch.setattr(Model, "_product", lambda *args: (products.append(1), second(*args))[1])
+    rounds = rng.multinomial(9000, np.ravel(sample.counts) / 9000, size=8).T.reshape(3, -1, 8)
+    fit = model.fit(rounds.astype(float), start, 5e-3)
+    assert fit.converged.all() and len(slopes) <= 6 and len(products) <= 20
+    exact = model.fit(rounds.astype(float))
+    assert fit.values == pytest.approx(exact.values, abs=1e-3)

@@ -13,15 +13,22 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import norm, t
+from scipy.special import ndtr, ndtri, stdtrit
 
-from evenhand.stats.ranking.bradley_terry import Model
+from evenhand.stats.ranking.bradley_terry import CLOSE, Model
 from evenhand.stats.ranking.duels import Sample
+from evenhand.stats.ranking.links import Links
 from evenhand.stats.tables import Bools, Floats, Ints
 
 CHUNK = 64
 CELLS = 600_000
 """How many counts a chunk of rounds may have."""
+NEAR = 5e-3
+"""The last step of a round, in odds: the next one would be a hundredth of it, and rounds differ by
+far more."""
+MANY, SQUARE = 20, 2000
+"""A sample whose fit took more gradients has weak links, which a short step need not have moved:
+its rounds are led by the matrix of all candidates, where these are not too many for that."""
 THREADS = 2
 LEAST = 6
 """With fewer topics there is too little to draw from: no rounds."""
@@ -55,7 +62,7 @@ class Rated:
         """Percentiles of each row, further out where topics are few (Hesterberg, 2015), mirrored
         at its value: what resamples add at the ends of a board the sample has already added, so
         that percentiles as they are would lie too far out there."""
-        tail = norm.cdf(-widening(self.topics, level) * norm.ppf((1 + level) / 2))
+        tail = ndtr(-widening(self.topics, level) * ndtri((1 + level) / 2))
         low, high = np.quantile(self.rounds if rounds is None else rounds, [tail, 1 - tail], axis=1)
         middle = self.values if values is None else values
         return 2 * middle - high, 2 * middle - low
@@ -64,13 +71,13 @@ class Rated:
 def widening(topics: int, level: float) -> float:
     """How much further an interval reaches than one whose width is known."""
     point = (1 + level) / 2
-    return float(np.sqrt(topics / (topics - 1)) * t.ppf(point, topics - 1) / norm.ppf(point))
+    return float(np.sqrt(topics / (topics - 1)) * stdtrit(topics - 1, point) / ndtri(point))
 
 
 def rate(sample: Sample, rounds: int, rng: np.random.Generator) -> Rated:
     """Ratings of a sample and of so many resamples of its topics."""
-    model, counts = Model(sample), sample.counts
-    unsound = model.unsound(counts[:, :, None])[:, 0]
+    model, links, counts = Model(sample), Links(sample), sample.counts
+    unsound = links.unsound(counts[:, :, None])[:, 0]
     prior = model.prior(counts, unsound)
     best = model.fit((counts + prior)[:, :, None])
     if not best.converged.all():
@@ -78,16 +85,22 @@ def rate(sample: Sample, rounds: int, rng: np.random.Generator) -> Rated:
         unsound = np.ones_like(unsound)
         prior = model.prior(counts, unsound)
         best = model.fit((counts + prior)[:, :, None])
-    values, topics = best.values[:, 0], int(sample.topics.sum())
+    values, topics, near = best.values[:, 0], int(sample.topics.sum()), NEAR
+    if best.gradients > MANY and sample.size <= SQUARE:
+        model.steady(counts + prior, values)
+    elif best.gradients > MANY:
+        near = CLOSE
     resampling = _Rounds(
         model=model,
+        links=links,
         start=values,
+        near=near,
         prior=prior,
         every=model.prior(counts, np.ones_like(unsound)),
         kinds=_with_prior(sample.kinds, prior),
         topics=np.concatenate([sample.topics, prior[prior > 0]]),
     )
-    above, below = model.open_ends(counts)
+    above, below = links.open_ends(counts)
     infinite = unsound[sample.sets] & (sample.sets >= 0)
     chunks = resampling.fitted(rounds if topics >= LEAST else 0, rng)
     return Rated(
@@ -120,7 +133,9 @@ class _Rounds:
     """How resamples are drawn, and fitted with a prior where one is needed."""
 
     model: Model
+    links: Links
     start: Floats
+    near: float
     prior: Floats
     every: Floats
     """The prior for all sets."""
@@ -137,15 +152,16 @@ class _Rounds:
 
     def _chunk(self, rounds: int, rng: np.random.Generator) -> tuple[Floats, int]:
         counts = np.asarray(self.kinds @ _draw(self.topics, rounds, rng)).reshape(3, -1, rounds)
-        counts += self.prior[:, :, None]
-        shaky = self.model.unsound(counts)
+        if self.prior.any():
+            counts += self.prior[:, :, None]
+        shaky = self.links.unsound(counts)
         if shaky.any():
             counts += self.every[:, :, None] * shaky[self.model.set_of_pair]
-        fit = self.model.fit(counts, self.start)
+        fit = self.model.fit(counts, self.start, self.near)
         lost = ~fit.converged
         if lost.any():
             more = counts[:, :, lost] + self.every[:, :, None]
-            fit.values[:, lost] = self.model.fit(more, self.start).values
+            fit.values[:, lost] = self.model.fit(more, self.start, self.near).values
         return fit.values, int((shaky.any(axis=0) | lost).sum())
 
 

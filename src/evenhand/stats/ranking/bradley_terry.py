@@ -11,29 +11,32 @@ Arrays of resamples have the rounds in their last dimension.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from evenhand.stats.ranking.duels import Sample
-from evenhand.stats.tables import Bools, Floats, Ints
+from evenhand.stats.tables import Bools, Floats
 
 STEPS = 100
 INEXACT = 20
 """How many steps of a fit are Newton's by conjugate gradients, which need no matrix of all
 candidates; what is then not done, where few links hold many together, takes the matrix."""
 GRADIENTS = 60
-NEARLY = 0.01
-"""How far such a step may be off: the next one mends it."""
+ROUGHLY, NEARLY = 0.1, 0.01
+"""How far the first such step may be off, and each other: the next one mends it."""
 WHOLE = 2.0
 """Steps that move no odds further, in logarithms, are taken whole."""
-CLOSE = 1e-7
+CLOSE = 1e-8
 """The last step, in odds."""
 FAR = 30.0
 """Odds, in logarithms, that no number of votes bears out: a fit that comes there never ends."""
 NO_TIES = -40.0
 """The logarithm of v where there are no ties."""
+ROUNDS, CELLS = 64, 300_000
+"""How many rounds are fitted at once, and how many pairs they may have: more would leave the
+processor's own memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,27 @@ class Fit:
 
     values: Floats
     converged: Bools
+    gradients: int
+    """How many gradients the hardest of its steps took: many where few links hold many candidates
+    together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What happened in some rounds."""
+
+    ahead: Floats
+    """Of each pair, wins of the first less wins of the second."""
+    votes: Floats
+    ties: Floats
+    """Of all pairs together."""
+    tieless: Bools
+
+    def where(self, rounds: Bools) -> _Counts:
+        """Of some of the rounds."""
+        return _Counts(
+            self.ahead[:, rounds], self.votes[:, rounds], self.ties[rounds], self.tieless[rounds]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,112 +97,179 @@ class Model:
     """The pairs of a sample as matrices, made once for all fits."""
 
     def __init__(self, sample: Sample) -> None:
-        self.sample, size, pairs = sample, sample.size, len(sample.first)
+        self.sample, pairs = sample, len(sample.first)
         self.set_of_pair = sample.sets[sample.first]
-        self._sets = range(int(sample.sets.max(initial=-1)) + 1)
-        ends, ones, at = (sample.first, sample.second), np.ones(pairs), np.arange(pairs)
-        self._gaps = sparse.csr_array(
-            (np.concatenate([ones, -ones]), (np.tile(at, 2), np.concatenate(ends))),
-            shape=(pairs, size),
+        ends, signs = np.concatenate([sample.first, sample.second]), np.repeat([1.0, -1.0], pairs)
+        self._sums = sparse.csr_array(
+            (signs, (ends, np.tile(np.arange(pairs), 2))), shape=(sample.size, pairs)
         )
-        self._sums = self._gaps.T.tocsr()
         self._both = abs(self._sums)
-        flat = [row * size + column for row in ends for column in ends]
-        signs = np.concatenate([ones, -ones, -ones, ones])
-        self._squares = sparse.csr_array(
-            (signs, (np.concatenate(flat), np.tile(at, 4))), shape=(size * size, pairs)
-        )
-        self._pinned = _means(sample.sets)
-        self._tree = self._spanning(sample.counts)
+        self._block = max(1, min(ROUNDS, CELLS // max(pairs, 1)))
+        self._inverse: Floats | None = None
 
-    def fit(self, counts: Floats, start: Floats | None = None) -> Fit:
-        """The most likely values for counts of (outcome, pair, round)."""
-        rounds = counts.shape[2]
-        values = np.zeros((self.sample.size + 2, rounds))
-        values[-2] = _tie_start(counts)
-        if start is not None:
+    def steady(self, counts: Floats, values: Floats) -> None:
+        """Have all further fits be led by the second derivatives of these counts at these values,
+        as those of resamples are much the same. It takes the square of the candidates in memory,
+        and far fewer gradients where links are few."""
+        slopes = self._slopes(_counted(counts[:, :, None]), values[:, None])
+        self._inverse = np.linalg.inv(self._matrix(slopes)[0])
+
+    def fit(self, counts: Floats, start: Floats | None = None, close: float = CLOSE) -> Fit:
+        """The most likely values for counts of (outcome, pair, round), until a step moves no odds
+        by more than `close`."""
+        rounds, size = counts.shape[2], self._block
+        values, converged = np.zeros((self.sample.size + 2, rounds)), np.zeros(rounds, np.bool_)
+        if start is None:
+            values[-2] = _tie_start(counts)
+        else:
             values[:] = start[:, None]
-        tieless = counts[2].sum(axis=0) == 0
-        values[-2, tieless] = NO_TIES
-        todo, converged = np.arange(rounds), np.zeros(rounds, np.bool_)
+        most = 0
+        for begin in range(0, rounds, size):
+            block = slice(begin, begin + size)
+            converged[block], gradients = self._fit(
+                _counted(counts[:, :, block]), values[:, block], close
+            )
+            most = max(most, gradients)
+        return Fit(self._centred(values), converged, most)
+
+    def _fit(self, counts: _Counts, values: Floats, close: float) -> tuple[Bools, int]:
+        """Move the values of some rounds to where they are most likely, and say of which that is
+        done, and what the hardest step took."""
+        values[-2, counts.tieless] = NO_TIES
+        values[:-2] += self._head_start(counts, values)
+        todo, converged = np.arange(values.shape[1]), np.zeros(values.shape[1], np.bool_)
+        most = 0
         for number in range(STEPS):
-            slopes = self._slopes(counts, values[:, todo], tieless[todo])
-            step = self._nearly(slopes) if number < INEXACT else self._newton(slopes)
-            step[-2, tieless[todo]] = 0
+            slopes = self._slopes(counts, values[:, todo])
+            if number < INEXACT:
+                step, gradients = self._nearly(slopes, number)
+                most = max(most, gradients)
+            else:
+                step = self._newton(slopes)
+            step[-2, counts.tieless] = 0
             reach = self._reach(step)
             # Theory wants the cut; up to there whole steps are faster, and mend themselves.
             values[:, todo] += step * np.where(reach < WHOLE, 1, np.log1p(reach) / (reach + 1e-300))
-            left, lost = ~(reach < CLOSE), self._lost(values[:, todo])
+            left, lost = ~(reach < close), self._lost(values[:, todo])
             converged[todo[~left & ~lost]] = True
             left &= ~lost
             if not left.any():
                 break
             if not left.all():
-                todo, counts = todo[left], counts[:, :, left]
-        return Fit(self._centred(values), converged)
+                todo, counts = todo[left], counts.where(left)
+        return converged, most
+
+    def _gaps(self, values: Floats) -> Floats:
+        """Of each pair, how far the first is ahead."""
+        gaps = values[:-2].take(self.sample.first, axis=0)
+        gaps -= values[:-2].take(self.sample.second, axis=0)
+        if self.sample.ordered:
+            gaps += values[-1]
+        return gaps
 
     def _lost(self, values: Floats) -> Bools:
         """Of each round, whether it is on its way to infinity: a position term can be infinite, and
         ratings with it, where wins lead from everyone to everyone."""
         if not self.sample.ordered:
             return np.zeros(values.shape[1], np.bool_)
-        return np.asarray(np.abs(self._gaps @ values[:-2] + values[-1]).max(axis=0) > FAR)
+        return np.asarray(np.abs(self._gaps(values)).max(axis=0) > FAR)
 
-    def _slopes(self, counts: Floats, values: Floats, tieless: Bools) -> _Slopes:
-        wins, losses, ties = counts
-        up = np.exp((self._gaps @ values[:-2] + values[-1]) / 2)
-        down, even = 1 / up, np.exp(values[-2])
-        all_three, votes = up + down + even, wins + losses + ties
-        lead, tied = (up - down) / all_three, even / all_three
-        by_pair = (wins - losses - votes * lead) / 2
+    def _slopes(self, counts: _Counts, values: Floats) -> _Slopes:
+        lead, tied = self._chances(values)
+        by_pair = counts.votes * lead
+        np.subtract(counts.ahead, by_pair, out=by_pair)
+        by_pair /= 2
         total = np.zeros_like(values)
         total[:-2] = self._sums @ by_pair
-        total[-2] = np.where(tieless, 0, (ties - votes * tied).sum(axis=0))
+        total[-2] = np.where(counts.tieless, 0, counts.ties - _dot(counts.votes, tied))
         if self.sample.ordered:
             total[-1] = by_pair.sum(axis=0)
-        return _Slopes(total, votes, lead, tied, tieless)
+        return _Slopes(total, counts.votes, lead, tied, counts.tieless)
 
-    def _nearly(self, slopes: _Slopes) -> Floats:
-        """Newton's step by conjugate gradients, of each round."""
-        bends = self._bends(slopes)
+    def _chances(self, values: Floats) -> tuple[Floats, Floats]:
+        """Of each pair, the chance of a win less that of a loss, and that of a tie."""
+        # An exponential for each candidate, none for each pair; and few arrays of all pairs.
+        strength = np.exp(values[:-2] / 2)
+        up = strength.take(self.sample.first, axis=0)
+        up /= strength.take(self.sample.second, axis=0)
+        if self.sample.ordered:
+            up *= np.exp(values[-1] / 2)
+        even, down = np.exp(values[-2]), 1 / up
+        tied = up + down
+        tied += even
+        np.divide(1, tied, out=tied)
+        up -= down
+        up *= tied
+        tied *= even
+        return up, tied
+
+    def _head_start(self, counts: _Counts, values: Floats) -> Floats:
+        """How far each rating would have to go if all the others stayed: what takes many of
+        Newton's steps at the ends of a board is one in log odds."""
+        slopes = self._slopes(counts, values)
+        bend = self._bends(slopes).diagonal[:-2]
+        votes = np.maximum(self._both @ counts.votes, 1e-9)
+        points = (votes + self._sums @ counts.ahead) / 2
+        expected = points - slopes.total[:-2]
+        edge = np.minimum(0.25, votes / 4)
+        points, expected = (np.clip(some, edge, votes - edge) for some in (points, expected))
+        odds = np.log(points * (votes - expected) / (expected * (votes - points)))
+        return np.asarray(odds * expected * (1 - expected / votes) / bend)
+
+    def _nearly(self, slopes: _Slopes, number: int) -> tuple[Floats, int]:
+        """Newton's step of that number by conjugate gradients, of each round, and how many of them
+        it took."""
+        bends, gradients = self._bends(slopes), 0
         step, rest = np.zeros_like(slopes.total), slopes.total.copy()
-        scaled = rest / bends.diagonal
-        direction, size = scaled, (rest * scaled).sum(axis=0)
-        enough = NEARLY**2 * size
-        for _ in range(GRADIENTS):
+        scaled = self._scaled(rest, bends)
+        direction, size = scaled, _dot(rest, scaled)
+        enough = (NEARLY if number else ROUGHLY) ** 2 * size
+        while gradients < GRADIENTS:
+            gradients += 1
             product = self._product(bends, direction)
-            length = _ratio(size, (direction * product).sum(axis=0))
+            length = _ratio(size, _dot(direction, product))
             step += length * direction
             rest -= length * product
-            scaled = rest / bends.diagonal
-            before, size = size, (rest * scaled).sum(axis=0)
+            scaled = self._scaled(rest, bends)
+            before, size = size, _dot(rest, scaled)
             # What is near enough goes no further: rounding alone would lead it on.
             size = np.where(size > enough, size, 0)
             if not size.any():
                 break
             direction = scaled + _ratio(size, before) * direction
-        return step
+        return step, gradients
+
+    def _scaled(self, rest: Floats, bends: _Bends) -> Floats:
+        """About where a rest of the slopes leads."""
+        return rest / bends.diagonal if self._inverse is None else self._inverse @ rest
 
     def _bends(self, slopes: _Slopes) -> _Bends:
         votes, lead, tied = slopes.votes, slopes.lead, slopes.tied
-        bend = votes / 4 * (1 - tied - lead**2)
-        even = np.where(slopes.tieless, 1, (votes * tied * (1 - tied)).sum(axis=0))
+        bend = lead * lead
+        bend += tied
+        np.subtract(1, bend, out=bend)
+        bend *= votes
+        bend /= 4
+        cross = votes * tied
+        even = np.where(slopes.tieless, 1, cross.sum(axis=0) - _dot(cross, tied))
+        cross *= lead
+        cross /= -2
         diagonal = np.ones_like(slopes.total)
         diagonal[:-2] = self._both @ bend
         diagonal[-2] = even
         if self.sample.ordered:
             diagonal[-1] = bend.sum(axis=0)
-        return _Bends(bend, -votes / 2 * lead * tied, even, np.where(diagonal > 0, diagonal, 1))
+        return _Bends(bend, cross, even, np.where(diagonal > 0, diagonal, 1))
 
     def _product(self, bends: _Bends, values: Floats) -> Floats:
         """The second derivatives times some values."""
-        gaps = self._gaps @ values[:-2] + values[-1]
-        by_pair = bends.bend * gaps + bends.cross * values[-2]
-        product = np.zeros_like(values)
-        product[:-2] = self._sums @ by_pair
-        product[-2] = (bends.cross * gaps).sum(axis=0) + bends.even * values[-2]
+        gaps, product = self._gaps(values), np.zeros_like(values)
+        product[-2] = _dot(bends.cross, gaps) + bends.even * values[-2]
+        gaps *= bends.bend
+        gaps += bends.cross * values[-2]
+        product[:-2] = self._sums @ gaps
         if self.sample.ordered:
-            product[-1] = by_pair.sum(axis=0)
+            product[-1] = gaps.sum(axis=0)
         return product
 
     def _newton(self, slopes: _Slopes) -> Floats:
@@ -188,16 +279,16 @@ class Model:
 
     def _matrix(self, slopes: _Slopes) -> Floats:
         """The second derivatives, of each round; what has no information is held where it is."""
-        votes, lead, tied = slopes.votes, slopes.lead, slopes.tied
-        bend = votes / 4 * (1 - tied - lead**2)
-        cross = -votes / 2 * lead * tied
-        size, rounds = self.sample.size, votes.shape[1]
-        square = (self._squares @ bend).T.reshape(rounds, size, size)
-        scale = np.trace(square, axis1=1, axis2=2) / max(size, 1) + 1e-300
-        matrix = np.zeros((rounds, size + 2, size + 2))
-        matrix[:, :-2, :-2] = square + scale[:, None, None] * self._pinned
+        bends, (first, second) = self._bends(slopes), (self.sample.first, self.sample.second)
+        bend, cross, size = bends.bend, bends.cross, self.sample.size
+        matrix = np.zeros((bend.shape[1], size + 2, size + 2))
+        matrix[:, first, second] -= bend.T
+        matrix[:, second, first] -= bend.T
+        diagonal = (self._both @ bend).T
+        matrix[:, range(size), range(size)] = diagonal
+        matrix[:, :-2, :-2] += (diagonal.mean(axis=1) + 1e-300)[:, None, None] * self._pinned
         matrix[:, :-2, -2] = matrix[:, -2, :-2] = (self._sums @ cross).T
-        matrix[:, -2, -2] = np.where(slopes.tieless, 1, (votes * tied * (1 - tied)).sum(axis=0))
+        matrix[:, -2, -2] = bends.even
         matrix[:, -1, -1] = 1
         if self.sample.ordered:
             matrix[:, :-2, -1] = matrix[:, -1, :-2] = (self._sums @ bend).T
@@ -205,80 +296,33 @@ class Model:
             matrix[:, -1, -1] = bend.sum(axis=0)
         return matrix
 
+    @cached_property
+    def _pinned(self) -> Floats:
+        """The matrix that takes each rating to the mean of its set, one without a set to itself."""
+        sets = self.sample.sets
+        same = (sets[:, None] == sets) & (sets >= 0)[:, None]
+        alone = np.diag((sets < 0).astype(float))
+        return np.asarray(same / np.maximum(same.sum(axis=1), 1) + alone)
+
     def _reach(self, step: Floats) -> Floats:
         """How far a step moves the odds of any outcome, of each round."""
-        moved = np.abs(self._gaps @ step[:-2] + step[-1]).max(axis=0, initial=0)
+        gaps = self._gaps(step)
+        moved = np.abs(gaps, out=gaps).max(axis=0, initial=0)
         return np.asarray(np.maximum(moved, moved / 2 + np.abs(step[-2])))
 
     def _centred(self, values: Floats) -> Floats:
-        """Ratings are about their mean, in each set of candidates for itself."""
-        centred = values.copy()
-        centred[:-2] -= self._pinned @ values[:-2]
-        return centred
-
-    def unsound(self, counts: Floats) -> Bools:
-        """Of each set and round, whether a rating would be infinite, or its place unknown.
-
-        That is so unless chains of wins and ties lead from everyone to everyone, and some chain of
-        wins alone leads back to where it began: a candidate with wins and ties only is as far ahead
-        as one with wins only.
-        """
-        wins, losses, ties = (outcome > 0 for outcome in counts)
-        sure = (wins & losses)[self._tree].all(axis=0)
-        unsound = np.zeros((len(self._sets), counts.shape[2]), np.bool_)
-        if not sure.all():
-            unsure = [outcome[:, ~sure] for outcome in (wins, losses, ties)]
-            unsound[:, ~sure] = self._separated(*unsure)
-        return unsound
-
-    def _separated(self, wins: Bools, losses: Bools, ties: Bools) -> Bools:
-        linked = self._alike(wins | ties, losses | ties)
-        circled = self._alike(wins, losses)
-        separated = np.zeros((len(self._sets), wins.shape[1]), np.bool_)
-        for number in self._sets:
-            pairs = self.set_of_pair == number
-            separated[number] = ~linked[pairs].all(axis=0) | ~circled[pairs].any(axis=0)
-            if self.sample.ordered:
-                is_mixed = wins[pairs].any(axis=0) & losses[pairs].any(axis=0)
-                separated[number] |= ~is_mixed
-        return separated
-
-    def _spanning(self, counts: Floats) -> Ints:
-        """Pairs that link everyone, with wins on both sides and as many as can be: a resample that
-        keeps them needs no closer look."""
-        first, second, size = self.sample.first, self.sample.second, self.sample.size
-        order = np.argsort(-np.minimum(counts[0], counts[1]), kind="stable")
-        graph = sparse.coo_array((np.argsort(order) + 1, (first, second)), shape=(size, size))
-        return np.asarray(order[minimum_spanning_tree(graph.tocsr()).data.astype(int) - 1])
-
-    def open_ends(self, counts: Floats) -> tuple[Bools, Bools]:
-        """Which candidates won and never lost, and which lost and never won, by counts of (outcome,
-        pair): nothing bounds how far they are above or below the others."""
-        wins, losses, _ = counts
-        ends = (self.sample.first, self.sample.second)
-        size = self.sample.size
-        won, lost = (
-            np.bincount(ends[0], by_first, size) + np.bincount(ends[1], by_second, size)
-            for by_first, by_second in ((wins, losses), (losses, wins))
+        """Ratings are about their mean, in each set of candidates for itself; one without a set is
+        at 0."""
+        sets, size = self.sample.sets, self.sample.size
+        members = np.flatnonzero(sets >= 0)
+        shares = 1 / np.bincount(sets[members], minlength=1)[sets[members]]
+        means = sparse.csr_array((shares, (sets[members], members)), shape=(size, size))
+        middle = np.where(
+            (sets >= 0)[:, None], (means @ values[:-2])[np.maximum(sets, 0)], values[:-2]
         )
-        return (won > 0) & (lost == 0), (lost > 0) & (won == 0)
-
-    def _alike(self, forward: Bools, backward: Bools) -> Bools:
-        """Of each pair and round, whether chains lead from either side to the other."""
-        labels = self._labels(forward, backward)
-        return np.asarray(labels[self.sample.first] == labels[self.sample.second])
-
-    def _labels(self, forward: Bools, backward: Bools) -> Ints:
-        """Of each candidate and round, a number shared by all who are linked both ways."""
-        size, rounds = self.sample.size, forward.shape[1]
-        (ahead, there), (back, again) = np.nonzero(forward), np.nonzero(backward)
-        first, second = self.sample.first, self.sample.second
-        start = np.concatenate([first[ahead] + size * there, second[back] + size * again])
-        end = np.concatenate([second[ahead] + size * there, first[back] + size * again])
-        ones, shape = np.ones(len(start), np.int8), (size * rounds, size * rounds)
-        graph = sparse.coo_array((ones, (start, end)), shape=shape).tocsr()
-        _, labels = connected_components(graph, connection="strong")
-        return np.asarray(labels.reshape(rounds, size).T)
+        centred = values.copy()
+        centred[:-2] -= middle
+        return centred
 
     def prior(self, counts: Floats, sets: Bools) -> Floats:
         """What is added to counts of (outcome, pair) where ratings would be infinite: one vote more
@@ -292,18 +336,22 @@ class Model:
         return added
 
 
+def _counted(counts: Floats) -> _Counts:
+    """Counts of (outcome, pair, round), as fits take them."""
+    ties = counts[2].sum(axis=0)
+    return _Counts(counts[0] - counts[1], counts.sum(axis=0), ties, ties == 0)
+
+
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Of each round; 0 where there is nothing left to divide."""
     return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
 
 
+def _dot(some: Floats, others: Floats) -> Floats:
+    """Of each round, the sum of products."""
+    return np.asarray(np.einsum("pr,pr->r", some, others))
+
+
 def _tie_start(counts: Floats) -> Floats:
     ties, votes = counts[2].sum(axis=0), counts.sum(axis=(0, 1))
     return np.asarray(np.log(np.maximum(2 * ties, 1e-9) / np.maximum(votes - ties, 1e-9)))
-
-
-def _means(sets: Ints) -> Floats:
-    """The matrix that takes each rating to the mean of its set, one without a set to itself."""
-    same = (sets[:, None] == sets) & (sets >= 0)[:, None]
-    alone = np.diag((sets < 0).astype(float))
-    return np.asarray(same / np.maximum(same.sum(axis=1), 1) + alone)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.stats.ranking.bootstrap import Rated, widening
 from evenhand.stats.tables import Floats, Ints
 
 SAME = 1e-9
 """Ratings no further apart share a rank."""
+RIVALS = 64
+"""How many are looked at together, so that their rounds stay in the processor's own memory."""
+Coarse = npt.NDArray[np.float32]
 NEAR = 1e-4
 """A spread that is so small a part of the two it comes of is not taken from their products."""
 
@@ -43,8 +47,8 @@ def _surely_apart(rated: Rated, members: Ints, ahead: Floats, level: float) -> t
     products = rounds @ rounds.T / (number - 1)
     own = products.diagonal()
     # For the largest of many, half the digits do, at half the time.
-    coarse, wide = rounds.astype(np.float32), widening(rated.topics, level)
-    gaps = np.empty_like(coarse)
+    coarse = (rounds + shift[:, None]).astype(np.float32)
+    wide = widening(rated.topics, level)
     for place in range(size):
         # Where two hardly differ, the sum of products would be all rounding.
         spread = np.sqrt(np.maximum(own[place] + own - 2 * products[place], 0))
@@ -55,11 +59,20 @@ def _surely_apart(rated: Rated, members: Ints, ahead: Floats, level: float) -> t
         if not varies.any():
             continue
         scale = np.where(varies, 1 / np.where(varies, spread, 1), 0)
-        np.subtract(coarse[place], coarse, out=gaps)
-        gaps += (shift[place] - shift).astype(np.float32)[:, None]
-        gaps *= scale.astype(np.float32)[:, None]
-        largest = np.maximum(gaps.max(axis=0), -gaps.min(axis=0))
+        largest = _largest(coarse, place, scale.astype(np.float32))
         bound = np.quantile(largest, level) * wide * spread
         better[place] = (varies & (ahead[place] < -bound)).sum()
         worse[place] = (varies & (ahead[place] > bound)).sum()
     return better, worse
+
+
+def _largest(coarse: Coarse, place: int, scale: Coarse) -> Coarse:
+    """Of each round, the largest difference of one candidate to any other, in the units that
+    `scale` has for each of them."""
+    largest = np.zeros(coarse.shape[1], np.float32)
+    for begin in range(0, len(coarse), RIVALS):
+        gaps = coarse[place] - coarse[begin : begin + RIVALS]
+        gaps *= scale[begin : begin + RIVALS, None]
+        np.maximum(largest, gaps.max(axis=0), out=largest)
+        np.maximum(largest, -gaps.min(axis=0), out=largest)
+    return largest

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from evenhand.stats.proportion import bounds_of_one, wilson_bounds
 from evenhand.stats.ranking.duels import Duels
@@ -49,7 +49,7 @@ def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
     even = total**2 / float((sizes.astype(float) ** 2).sum())
     free = mean * (1 - mean)
     worth = max(free / (variance + 0.25 / even**2), even - 1)
-    low, high = wilson_bounds(mean, worth, float(t.ppf((1 + level) / 2, groups - 1)))
+    low, high = wilson_bounds(mean, worth, float(stdtrit(groups - 1, (1 + level) / 2)))
     return Share(mean, variance**0.5, max(low, least), min(high, most))
 
 
