@@ -251,7 +251,7 @@ def _selector(run: Recorded, form: Form) -> Selector:
 def _rows(store: Archive, run: Recorded, form: Form) -> Iterator[Mapping[str, Any]]:
     if form.rows == "fronts":
         _only_pairs(run, "a front")
-        topics = fronts_of(store, run, run.rule)
+        topics = fronts_of(store, run)
         questions = topic_questions(run.kind, store, run.scope)
         return (
             {"pair_id": topic, **asdict(front), "topic": questions[topic]}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand import jsontext
-from evenhand.kinds.kind import Scoring, Voting
-from evenhand.ledger.ports import Archive
+from evenhand.judgment import JudgmentText
+from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.ledger.ports import Archive, Scope
 from evenhand.measures import Ends, Rule, Scored, Voted, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
@@ -29,10 +30,12 @@ from evenhand.stats.tables import (
     Ints,
     Passes,
     Scores,
+    Seats,
     Votes,
 )
 
 _MARKS = {"A+": FIRST, "B+": SECOND, "tie": TIE}
+_NO_GROUP: tuple[int | None, Iterator[tuple[int, int, int, JudgmentText]]] = (None, iter(()))
 _WINNERS = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN, None: NONE}
 
 
@@ -167,20 +170,47 @@ class _ScoreRows:
         return table
 
 
-def vote_table(store: Archive, recorded: Recorded, rule: Rule | None = None) -> Votes:
-    """The votes of a run of pairs. Without a rule for conflicts the run's own holds."""
-    measure, scope = recorded.kind.measure, recorded.scope
-    rows = _VoteRows(rule or recorded.rule)
-    assert isinstance(measure, Voting), f"the kind {recorded.kind_name} has no votes"
-    bodies = store.units(scope)
-    for no, group in groupby(store.judged(scope), key=lambda row: row[0]):
-        # Both come in the order of the units; a unit without a judgment is passed over.
-        stored = next(unit for unit in bodies if unit.no == no)
-        rows.begin(stored.id, measure.unit(stored.body))
-        for _, judge, repeat, text in group:
-            if text.status != "left_out":
-                rows.add(judge, repeat, measure.judgment(recorded.kind.read_judgment(text)))
-    return rows.table(tuple(recorded.names))
+def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
+    """How many candidates each topic of a run of pairs has that has more than two, judged or
+    not."""
+    measure, sizes = kind.measure, dict[str, int]()
+    assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
+    for stored in store.units(Scope(run)):
+        _widen(sizes, measure.unit(stored.body))
+    return sizes
+
+
+def _widen(sizes: dict[str, int], unit: VotedUnit) -> None:
+    last = max(unit.places)
+    if last > sizes.get(unit.topic, 2):
+        sizes[unit.topic] = last
+
+
+def vote_table(
+    store: Archive, recorded: Recorded, rule: Rule | None = None, *, with_seats: bool = False
+) -> Votes:
+    """The votes of a run of pairs, with the seats of candidates for whoever wants fronts. Without a
+    rule for conflicts the run's own holds."""
+    kind, scope = recorded.kind, recorded.scope
+    measure, rows, sizes = kind.measure, _VoteRows(rule or recorded.rule), dict[str, int]()
+    assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
+    judged = groupby(store.judged(scope), key=lambda row: row[0])
+    no, group = next(judged, _NO_GROUP)
+    for stored in store.units(scope):
+        # Both come in the order of the units; one without a judgment counts for its topic alone.
+        if stored.no != no and not with_seats:
+            continue
+        unit = measure.unit(stored.body)
+        _widen(sizes, unit)
+        if stored.no == no:
+            rows.begin(stored.id, unit)
+            for _, judge, repeat, text in group:
+                if text.status != "left_out":
+                    rows.add(judge, repeat, measure.judgment(kind.read_judgment(text)))
+            no, group = next(judged, _NO_GROUP)
+    if with_seats and scope.positions is not None:
+        sizes = row_sizes(kind, store, recorded.id)
+    return rows.table(tuple(recorded.names), sizes if with_seats else None)
 
 
 class _Opening(NamedTuple):
@@ -205,12 +235,14 @@ class _VoteRows:
         self._marks: dict[str, tuple[array[int], array[int]]] = {}
         self._passes, self._preferred = array("q"), array("d")
         self._conflicts = array("b")
+        self._seats = array("q")  # first, second, the places of both
 
     def begin(self, ident: str, unit: VotedUnit) -> None:
         """The next judgments are of this pair."""
         self._pairs.append(ident)
         self._rows.append(unit.topic)
         first, second = map(self._candidates.of, unit.candidates)
+        self._seats.extend((first, second, *unit.places))
         self._pair = _Opening(
             (first, second, len(self._pairs) - 1, self._topics.of(_question(unit))),
             [np.nan if length is None else length for length in unit.lengths],
@@ -234,7 +266,11 @@ class _VoteRows:
                 self._passes.extend((row, judged_pass.order == "21", _WINNERS[judged_pass.winner]))
                 self._preferred.append(_known(preferred(judged_pass)))
 
-    def table(self, judges: tuple[str, ...]) -> Votes:
+    def _seated(self, sizes: Mapping[str, int]) -> Seats:
+        seats = np.array(self._seats, dtype=np.int64).reshape(-1, 4)
+        return Seats(candidates=seats[:, :2], places=seats[:, 2:], sizes=sizes)
+
+    def table(self, judges: tuple[str, ...], sizes: Mapping[str, int] | None) -> Votes:
         places = np.array(self._places, dtype=np.int64).reshape(-1, 7)
         lengths = np.array(self._lengths).reshape(-1, 2)
         passes = np.array(self._passes, dtype=np.int64).reshape(-1, 3)
@@ -258,6 +294,7 @@ class _VoteRows:
             fields=self._columns.fields(),
             pairs=self._pairs,
             rows=self._rows,
+            seats=None if sizes is None else self._seated(sizes),
             topics=self._topics.levels,
             judges=judges,
             passes=Passes(

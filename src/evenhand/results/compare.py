@@ -13,7 +13,6 @@ from evenhand.measures import Rule
 from evenhand.report.changes import ChangedUnits
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.columns import score_table, vote_table
-from evenhand.results.pairs import fronts_of
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import score_changes, vote_changes
@@ -305,9 +304,8 @@ def ranked(
             f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
             advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
         )
-    votes = vote_table(store, run, rule)
+    votes = vote_table(store, run, rule, with_seats=True)
     options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
-    # A table of votes does not say which candidates a topic has, so these are read again.
-    is_listed = votes.outcome.size <= FRONT_VOTES
-    fronts = fronts_of(store, run, rule or run.rule, judge) if is_listed else {}
-    return leaderboard(votes, options, judge=judge, by=by, criterion=criterion, fronts=fronts)
+    if votes.outcome.size > FRONT_VOTES:
+        votes = replace(votes, seats=None)
+    return leaderboard(votes, options, judge=judge, by=by, criterion=criterion)

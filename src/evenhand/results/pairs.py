@@ -13,6 +13,7 @@ from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.ledger.ports import Archive, Scope
 from evenhand.measures import Rule
+from evenhand.results.columns import row_sizes, vote_table
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import (
     Front,
@@ -23,6 +24,7 @@ from evenhand.stats.pairwise import (
     panel_winner,
     under,
 )
+from evenhand.stats.ranking.fronts import vote_fronts
 
 _NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
@@ -39,15 +41,6 @@ def _voting(kind: Kind) -> Voting:
     measure = kind.measure
     assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
     return measure
-
-
-def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
-    """How many candidates each topic of a run of pairs has, judged or not."""
-    voting, sizes = _voting(kind), dict[str, int]()
-    for stored in store.units(Scope(run)):
-        unit = voting.unit(stored.body)
-        sizes[unit.topic] = max(sizes.get(unit.topic, 2), *unit.places)
-    return sizes
 
 
 def judged_pairs(
@@ -88,19 +81,9 @@ def figures_of_pairs(
     return pair_figures((pair.votes for pair in pairs), by_judge=len(judge_groups) > 1)
 
 
-def fronts_of(
-    store: Archive, recorded: Recorded, rule: Rule, judge: str | None = None
-) -> dict[str, Front]:
-    """The fronts of every topic, by the panel or by one judge of it."""
-    kind, groups = recorded.kind, recorded.judge_groups
-    sizes = row_sizes(kind, store, recorded.id)
-    pairs = judged_pairs(kind, store, recorded.scope, groups, rule, sizes=sizes)
-    votes = (pair.votes if judge is None else _said_by(judge, pair.votes) for pair in pairs)
-    return pair_figures(votes, by_judge=False).fronts
-
-
-def _said_by(judge: str, pair: Judged) -> Judged:
-    return pair._replace(judgments=[(name, vote) for name, vote in pair.judgments if name == judge])
+def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
+    """The fronts of every topic, by the panel."""
+    return vote_fronts(vote_table(store, recorded, with_seats=True))
 
 
 def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:

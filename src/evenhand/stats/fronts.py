@@ -1,7 +1,7 @@
 """Which candidates of a topic are kept when all its pairs are judged.
 
-Candidates are numbers from 0. Both sets are given in ascending order, and both take the square of
-the number of candidates in steps on whole rows of bits, so that hundreds of them are no matter.
+Candidates are numbers from 0. Both sets are given in ascending order, and both take steps by the
+pairs that were judged, on whole rows of bits, so that hundreds of candidates are no matter.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ def schwartz(size: int, beats: Iterable[tuple[int, int]]) -> tuple[int, ...]:
 
     A candidate is in it if and only if it reaches, by a chain of beats, everyone who reaches it.
     """
-    reached = _reached(size, beats)
-    reaching = [
-        sum(1 << rival for rival in range(size) if reached[rival] >> candidate & 1)
-        for candidate in range(size)
-    ]
-    return tuple(
-        candidate for candidate in range(size) if not reaching[candidate] & ~reached[candidate]
-    )
+    beats = list(beats)
+    reached, outside = _reached(size, beats), 0
+    for winner, loser in beats:
+        if not reached[loser] >> winner & 1:
+            outside |= 1 << loser | reached[loser]
+    return tuple(candidate for candidate in range(size) if not outside >> candidate & 1)
 
 
-def _reached(size: int, beats: Iterable[tuple[int, int]]) -> list[int]:
-    """For each candidate, as bits, whom it reaches by a chain of beats (Warshall)."""
+def _reached(size: int, beats: Sequence[tuple[int, int]]) -> list[int]:
+    """For each candidate, as bits, whom it reaches by a chain of beats."""
     reached = [0] * size
     for winner, loser in beats:
         _inside(size, winner, loser)
         reached[winner] |= 1 << loser
-    for middle in range(size):
-        for candidate in range(size):
-            if reached[candidate] >> middle & 1:
-                reached[candidate] |= reached[middle]
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for winner, loser in beats:
+            further = reached[winner] | reached[loser]
+            if further != reached[winner]:
+                reached[winner], is_growing = further, True
     return reached
 
 

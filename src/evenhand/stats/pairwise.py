@@ -69,6 +69,8 @@ def under(rule: Rule, vote: Voted) -> Voted:
 
 def majority(votes: Sequence[str], otherwise: str) -> str:
     """What more than half of the votes say."""
+    if len(votes) == 1:
+        return votes[0]
     for vote, number in Counter(votes).items():
         if 2 * number > len(votes):
             return vote
@@ -177,11 +179,37 @@ def _figures(counts: _Counts) -> PairFigures:
     figures.consistency = clustered(counts.agreeing.values())
     figures.first_slot = exchanged(counts.first_slots.values())
     figures.agreement = clustered(counts.alike.values())
-    fronts = {
-        row: _front(sets) if isinstance(sets, list) else sets for row, sets in counts.topics.items()
-    }
-    figures.fronts = {row: front for row, front in fronts.items() if front is not None}
+    figures.fronts = counts.topics.fronts()
     return figures
+
+
+class Topics:
+    """The pairs of each topic, and the fronts that they come to."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[str, list[Judged] | Front | None] = {}
+        """Of a topic of two candidates what they come to at once."""
+
+    def add(self, pair: Judged) -> None:
+        """One more pair; a candidate beside itself has no part in a front."""
+        if pair.places[0] == pair.places[1]:
+            return
+        earlier = self._pairs.get(pair.row)
+        if isinstance(earlier, list):
+            earlier.append(pair)
+        elif pair.of > 2:
+            self._pairs[pair.row] = [pair]
+        else:
+            # Several pairs of two on one topic are several questions, and have no front together.
+            self._pairs[pair.row] = None if pair.row in self._pairs else _front([pair])
+
+    def fronts(self) -> dict[str, Front]:
+        """By topic; none of one without any verdict."""
+        fronts = {
+            row: _front(pairs) if isinstance(pairs, list) else pairs
+            for row, pairs in self._pairs.items()
+        }
+        return {row: front for row, front in fronts.items() if front is not None}
 
 
 class _Counts:
@@ -193,8 +221,7 @@ class _Counts:
         self.agreeing: dict[str, tuple[int, int]] = {}
         self.first_slots: dict[str, tuple[int, int]] = {}
         self.alike: dict[str, tuple[int, int]] = {}
-        self.topics: dict[str, list[Judged] | Front | None] = {}
-        """The pairs of each topic, and of two candidates what they come to at once."""
+        self.topics = Topics()
 
     def add(self, pair: Judged) -> None:
         figures, verdicts = self.figures, pair.verdicts
@@ -206,16 +233,7 @@ class _Counts:
             self._stand(pair.candidates, winner)
         self._passes(pair)
         _add(self.alike, pair.row, *_alike(pair))
-        if pair.places[0] == pair.places[1]:
-            return
-        earlier = self.topics.get(pair.row)
-        if isinstance(earlier, list):
-            earlier.append(pair)
-        elif pair.of > 2:
-            self.topics[pair.row] = [pair]
-        else:
-            # Several pairs of two on one topic are several questions, and have no front together.
-            self.topics[pair.row] = None if pair.row in self.topics else _front([pair])
+        self.topics.add(pair)
 
     def _stand(self, candidates: tuple[str, str], winner: str) -> None:
         if candidates[0] == candidates[1]:

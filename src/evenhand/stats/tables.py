@@ -115,6 +115,18 @@ class Passes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seats:
+    """Where the candidates of pairs stand among those of their rows."""
+
+    candidates: Ints
+    """Of each pair both candidates, by their numbers."""
+    places: Ints
+    """Of each pair which of its row these are, counted from one."""
+    sizes: Mapping[str, int]
+    """Of each row that has more than two candidates how many it has, judged or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Votes:
     """The judgments of pairs, each about candidates `first` and `second` as the unit has them."""
 
@@ -141,6 +153,8 @@ class Votes:
     """The unit ids of the pairs that have a judgment."""
     rows: Sequence[str]
     """Of each of `pairs`, the row of the data that it comes from: one has several candidates."""
+    seats: Seats | None = None
+    """Of all `pairs`, in their order; None where nobody asks for the fronts of rows."""
     topics: Sequence[str]
     judges: tuple[str, ...]
     passes: Passes

@@ -31,12 +31,12 @@ class Case(NamedTuple):
 
 
 CASES = {
-    # Figures and fronts read all units for the sizes of topics, and the judged ones for votes; a
-    # listing reads each unit for its question.
+    # Figures read all units for the sizes of topics, and the judged ones for votes; a listing reads
+    # each unit for its question.
     "pairwise": Case(
         write_pairs,
         pairs,
-        {"compare": 1, "leaderboard": 3, "show": 4, "report": 5, "run": 3},
+        {"compare": 1, "leaderboard": 1, "show": 4, "report": 5, "run": 3},
         {"report": 4},
     ),
     "rubric": Case(write_suite, samples, {"show": 2, "report": 4, "run": 1}),

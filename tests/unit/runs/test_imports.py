@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import pair_passes
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.ledger.ports import Store
-from evenhand.results.pairs import figures_of_pairs, row_sizes
+from evenhand.results.columns import row_sizes
+from evenhand.results.pairs import figures_of_pairs, fronts_of
+from evenhand.results.selection import select
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.imports.forms import BLANK
 from evenhand.runs.recorded import Recorded, find_run
@@ -224,10 +227,8 @@ def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
         ("a", "c", "q", (2, 3)),
         ("a", "b", "r", (1, 2)),
     ]
-    assert row_sizes(imported.recorded.kind, imported.store.archive, imported.recorded.id) == {
-        "q": 3,
-        "r": 2,
-    }
+    sizes = row_sizes(imported.recorded.kind, imported.store.archive, imported.recorded.id)
+    assert sizes == {"q": 3}
 
 
 def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> None:
@@ -246,12 +247,39 @@ def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> N
     assert front.complete
 
 
+def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer) -> None:
+    """Several judges and repeats, marks that one judge lacks, ties, failures, topics of two and of
+    four, a candidate beside itself, and a selection of units."""
+    chance = random.Random(3)
+    rows = [
+        vote(
+            *pair,
+            chance.choice(["first", "second", "tie", "?"]),
+            unit=unit,
+            judge=judge,
+            half=n % 2,
+        )
+        | ({"criterion": criterion} if criterion else {})
+        | ({"pass": 1} if pair[0] == pair[1] else {})
+        for unit, names in (("q", "abcd"), ("r", "abcd"), ("s", "ab"), ("t", "abc"))
+        for n, pair in enumerate([*combinations(names, 2), ("a", "a")])
+        for judge in ("x", "y", "z")
+        for criterion in ("", "C1", "C2")
+        if criterion != "C2" or judge == "x"
+    ]
+    imported("votes", rows)
+    store = imported.store.archive
+    for run in (imported.recorded, select(store, imported.recorded, ["half=1"])):
+        figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups)
+        assert fronts_of(store, run) == figures.fronts and len(figures.fronts) >= 3
+
+
 def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
     rows = [vote(*pair, "first", turn=t) for pair in ("ab", "bc", "ca") for t in (1, 2)]
     imported("votes", rows, key=["unit", "turn"])
     assert {body["row"] for body in imported.bodies} == {"q"}
     run = imported.recorded
-    assert row_sizes(run.kind, imported.store.archive, run.id) == {"q": 2}
+    assert row_sizes(run.kind, imported.store.archive, run.id) == {}
     figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
     assert figures.fronts == {}
 

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from math import ceil, log, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from evenhand.stats.comparison.means import LARGEST
@@ -166,6 +165,8 @@ def _lower(bounded: Sample, level: float) -> float:
 
     def beyond(threshold: float) -> float:
         return log(bounded.p(threshold) + _TINY) - log(alpha)
+
+    from scipy.optimize import brentq  # slow to import, and most commands solve nothing
 
     return float(brentq(beyond, nearest, middle, xtol=tolerance))
 

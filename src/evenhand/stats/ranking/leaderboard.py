@@ -13,6 +13,7 @@ from evenhand.stats.pairwise import Front, fronts_json
 from evenhand.stats.proportion import Proportion, clustered, exchanged
 from evenhand.stats.ranking.board import Ballot, Board, Options, plain_board, rated_board
 from evenhand.stats.ranking.duels import vote_duels
+from evenhand.stats.ranking.fronts import vote_fronts
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -133,10 +134,9 @@ def leaderboard(
     judge: str | None = None,
     criterion: str | None = None,
     by: str | None = None,
-    fronts: Mapping[str, Front] | None = None,
 ) -> Leaderboard:
-    """The board of these votes, of one judge or on one criterion if it is named; UsageError for a
-    name that is not there."""
+    """The board of these votes, of one judge or on one criterion if it is named, with the fronts of
+    a table that has seats; UsageError for a name that is not there."""
     options = options or Options()
     _check(votes, options, criterion)
     if judge is not None:
@@ -154,7 +154,7 @@ def leaderboard(
         by=by,
         levels=_levels(votes, criterion, by, options) if by else {},
         criteria={name: plain_board(_ballot(votes, name), options.level) for name in votes.marks},
-        fronts=fronts or {},
+        fronts={} if votes.seats is None else vote_fronts(votes),
     )
 
 
