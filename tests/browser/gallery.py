@@ -3,11 +3,17 @@ candidates, several judges, failures, texts of great length, judgments made else
 
 from __future__ import annotations
 
+import asyncio
 import csv
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from evenhand.ledger.batches import BatchItem, NewBatch
+from evenhand.ledger.keys import CALL_TAG
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_store
 from tests.browser.runs import JUDGE, pairs_suite, rubric_suite
 from tests.suites import (
     TASK,
@@ -178,4 +184,20 @@ def fill(folder: Path) -> Path:
         ),
     )
     _import(folder, url)
+    with ThreadPoolExecutor(1) as pool:  # a browser's thread has an event loop already
+        pool.submit(asyncio.run, _note_batch(url)).result()
     return folder / STORE
+
+
+async def _note_batch(url: str) -> None:
+    """Have a batch of the run of two variants under way."""
+    store = open_store(url)
+    run = find_run(store.archive, "two variants").id
+    items = [BatchItem(f"{CALL_TAG}{n:040x}", 5, 0, None, "{}") for n in range(1200)]
+    batch = NewBatch(
+        name="b", run=run, judge=f"openai/{LONG_NAMES[0]}", place="p", schemas=[], items=items
+    )
+    async with store.batches() as book:
+        await book.prepare(batch)
+        await book.attach("b", "batch_6744f2f0e2ac8190a3c1d0b7c7c8f9a1", "in_progress")
+    store.close()

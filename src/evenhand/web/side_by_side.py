@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from evenhand.errors import UsageError
-from evenhand.report.changes import ChangedSide
+from evenhand.report.changes import ChangedPair, ChangedSide
 from evenhand.report.html.answer import scaled_dimension
 from evenhand.report.html.page import Words
 from evenhand.results.pages import plain_texts
@@ -66,6 +68,7 @@ class SideBySidePage:
             if value and name not in ("after", "lang")
         }
         values = self._rows(recorded, setting, table, only, sort, after) if table else {}
+        names = _run_names(recorded, setting.against)
         here = f"/runs/{recorded.row.id}/changes"
         turned = {**query, "sort": "best" if sort == "worst" else "worst"}
         return self._render(
@@ -77,6 +80,9 @@ class SideBySidePage:
             against=setting.against.row.id if setting.against else "",
             own_variants=[(name, name) for name in plain_texts(table.variants)] if table else [],
             table=table,
+            sides=[names.get(side, side) for side in (table.variant, table.baseline)]
+            if table
+            else (),
             counts=table.counts if table else None,
             scale="" if table is None or recorded.has_votes else _scale(table.dimension, say),
             problem=problem,
@@ -113,7 +119,9 @@ class SideBySidePage:
     ) -> dict[str, Any]:
         places = table.rows(only, sort)
         page = places[after : after + ROWS].tolist()
-        return {"total": places.size, "pairs": self._desk.pairs(recorded, setting, table, page)}
+        names = _run_names(recorded, setting.against)
+        pairs = [_called(pair, names) for pair in self._desk.pairs(recorded, setting, table, page)]
+        return {"total": places.size, "pairs": pairs}
 
     def _others(self, recorded: Recorded) -> list[tuple[str, str]]:
         """Runs that a run can be set beside."""
@@ -122,6 +130,25 @@ class SideBySidePage:
             for other in self._desk.runs()
             if other.has_votes == recorded.has_votes and other.row.id != recorded.row.id
         ]
+
+
+def _run_names(run: Recorded, earlier: Recorded | None) -> dict[str, str]:
+    """What two runs are called beside each other, by id: their names, with the ids where these are
+    alike."""
+    if earlier is None:
+        return {}
+    rows = (run.row, earlier.row)
+    are_alike = rows[0].name == rows[1].name
+    return {row.id: f"{row.name} · {row.id}" if are_alike else row.name for row in rows}
+
+
+def _called(pair: ChangedPair, names: Mapping[str, str]) -> ChangedPair:
+    """A pair whose sides are called by the names of their runs."""
+    sides = [
+        replace(side, name=names.get(side.name, side.name))
+        for side in (pair.baseline, pair.variant)
+    ]
+    return replace(pair, baseline=sides[0], variant=sides[1])
 
 
 def _scale(dimension: str, say: Words) -> str:

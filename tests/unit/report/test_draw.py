@@ -114,6 +114,7 @@ def test_names_too_long_for_a_picture_stay_different() -> None:
 
 def test_names_break_where_their_parts_end_and_never_exceed_three_lines() -> None:
     assert wrapped("Llama-3.3-70B-Instruct-Turbo") == "Llama-3.3-70B-\nInstruct-Turbo"
+    assert wrapped("C2 · Completeness") == "C2 ·\nCompleteness"
     assert wrapped("helpfulness_and_creativity") == "helpfulness_and_\ncreativity"
     assert wrapped("the reply was not in the form asked for") == (
         "the reply was\nnot in the form\nasked for"
@@ -121,6 +122,30 @@ def test_names_break_where_their_parts_end_and_never_exceed_three_lines() -> Non
     for name in ("x" * 90, "名前がとても長い日本語のモデル第二版そしてもっと", "a b " * 30):
         lines = wrapped(labels([name])[0]).split("\n")
         assert len(lines) <= 3 and all(_columns(line) <= LABEL_LINE for line in lines)
+
+
+def test_figures_on_another_scale_stand_under_the_others() -> None:
+    points = [POINTS[0], POINTS[1], POINTS[0] | {"name": "overall, of one", "overall": True}]
+    root = ElementTree.fromstring(svg(apart(points, lambda part: dots(part, "mean")), "t", "en"))
+    assert len(_axes(root)) == 1, "the axes begin and end at one place"
+
+
+def _axes(root: ElementTree.Element) -> set[tuple[int, int]]:
+    """Where the horizontal axes begin, by all the transforms above them, and how long they are."""
+    axes: set[tuple[int, int]] = set()
+
+    def walk(element: ElementTree.Element, x: float) -> None:
+        shift = re.match(r"translate\(([-\d.]+)", element.get("transform", ""))
+        x += float(shift[1]) if shift else 0.0
+        is_axis = element.get("stroke") == "var(--soft)" and not element.get("stroke-dasharray")
+        length = round(float(element.get("x2", "0")))
+        if element.tag == "line" and is_axis and length > 100:
+            axes.add((round(x), length))
+        for child in element:
+            walk(child, x)
+
+    walk(root, 0.0)
+    return axes
 
 
 def test_lines_of_a_name_stand_around_its_place() -> None:

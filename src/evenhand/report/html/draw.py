@@ -100,14 +100,16 @@ def wrapped(name: str) -> str:
 
 
 def _line_end(name: str) -> int:
-    """Where the first line of a name ends: at a space, after what parts a name, or anywhere."""
+    """Where the first line of a name ends: at a space or after what parts a name, unless it would
+    be short and the word after it longer than a line; else anywhere."""
     whole = len(_head(name, LABEL_LINE))
     if name[whole : whole + 1] == " ":
         return whole
     space = name[:whole].rfind(" ")
     part = 1 + max(name[:whole].rfind(sign) for sign in "-_/.:·")
     end = max(space, part)
-    return end if end > whole // 3 else whole
+    has_line = end > 0 and _columns(re.split(r"[ _/.:·-]", name[end:].lstrip())[0]) <= LABEL_LINE
+    return end if end > whole // 3 or has_line else whole
 
 
 def _widest(names: Sequence[str]) -> int:
@@ -246,8 +248,10 @@ def apart(values: Values, draw: Callable[[Values], Picture]) -> Picture:
     if not rest or not overall:
         return draw(rest or overall)
     above, below = draw(rest), draw(overall)
-    # Rows of both are as high as their own names and series need.
-    chart = alt.vconcat(above.chart, below.chart, spacing=14).resolve_scale(yOffset="independent")
+    # Both stand under each other; their rows are as high as their own names and series need.
+    width = min(above.chart.width, below.chart.width)
+    charts = [picture.chart.properties(width=width) for picture in (above, below)]
+    chart = alt.vconcat(*charts, spacing=50, bounds="flush").resolve_scale(yOffset="independent")
     return Picture(chart, above.legend or below.legend)
 
 
