@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,13 +135,22 @@ def _write(directory: Path, files: Mapping[str, str], copies: Sequence[Path] = (
 
 def _instead(directory: Path, name: str, copies: Sequence[Path]) -> str:
     """What to do where a file of the suite would overwrite one."""
-    elsewhere = "Name another folder: evenhand init my-suite"
+    free = next(path for path in _folders(directory) if not path.exists())
+    elsewhere = f"name another folder: evenhand init {free}"
     if copies:
-        return f"{elsewhere} {' '.join(f'--data {path}' for path in copies)}"
+        data = " ".join(f"--data {path}" for path in copies)
+        return f"Change what is in it, or {elsewhere} {data}"
     if not is_data_file(Path(name)):
-        return elsewhere
+        return f"{elsewhere[0].upper()}{elsewhere[1:]}"
     place = "" if directory == Path() else f" {directory}"
     return f"To judge it: evenhand init{place} --data {directory / name}"
+
+
+def _folders(directory: Path) -> Iterator[Path]:
+    """Folders that a suite may be made in, where one is taken."""
+    yield Path("my-suite")
+    first = Path("my-suite") if directory == Path() else directory
+    yield from (first.with_name(f"{first.name}-{number}") for number in count(2))
 
 
 def _offer_model(judge: str, yes: bool) -> None:
@@ -148,7 +158,9 @@ def _offer_model(judge: str, yes: bool) -> None:
     from evenhand.cli.models import get_model
     from evenhand.judges.embedded import models
 
-    _, name = split_name(judge)
+    provider, name = split_name(judge)
+    if not provider.is_installed:
+        click.echo(f'First: pip install "evenhand[{provider.extra}]"    runs local models')
     if name.endswith(".gguf") or models.find(name or models.DEFAULT):
         return
     model = models.named(name or models.DEFAULT)

@@ -99,6 +99,9 @@ _A_TEXT = regexp(
     r"_(?:text|content|body|string)$|^(?:текст|содержание)_|(?:文本|内容|原文|全文|本文|テキスト|文)$"
 )
 """What says only that a column holds a text: `question text`, `Текст вопроса`, 回答文."""
+_REMARK = regexp(r"_?\([^()]*\)$")
+_NUMBER = regexp(r"(?:_|(?<=[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff]))(?:[a-z]|\d{1,2})$")
+"""What tells one of several alike from the others: `answer_2`, 回答A（GPT）."""
 _GENITIVES = {
     "вопроса": "вопрос",
     "ответа": "ответ",
@@ -110,9 +113,10 @@ _GENITIVES = {
 
 def is_longer_form(name: str, names: Collection[str]) -> bool:
     """Whether a column is called by a usual name with more beside it: `customer question`, `Запрос
-    пользователя`, 用户问题. What something else is usually called is no longer form of it."""
+    пользователя`, 用户问题, 回答A. What something else is usually called is no longer form of
+    it."""
     whole = folded(name)
-    bare = _nominative(_A_TEXT.sub("", whole))
+    bare = _nominative(_A_TEXT.sub("", _NUMBER.sub("", _REMARK.sub("", whole))))
     if any(bare == folded(usual) for usual in chain.from_iterable(_ALL)):
         return bare != whole and bare in names
     if _CJK.search(bare):

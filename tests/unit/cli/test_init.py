@@ -151,6 +151,9 @@ def test_a_table_elsewhere_is_copied_and_nothing_is_overwritten(
     assert call("run", "mine", "--dry-run").code == 0
     again = call("init", "mine", "--data", "answers.csv")
     assert again.code == 2 and "is there already" in again.err
+    assert "evenhand init my-suite --data answers.csv" in again.err
+    (tmp_path / "my-suite").mkdir()
+    assert "evenhand init mine-2 --data" in call("init", "mine", "--data", "answers.csv").err
 
 
 def test_a_table_of_pairs_and_one_of_tasks_are_known_as_such(
@@ -192,6 +195,27 @@ def test_a_table_with_a_column_per_model_is_told_what_it_takes(
     assert 'a row holds 2 answers: "gpt-4o answer", "claude answer"' in told.err
     assert 'value_name="answer"' in told.err
     assert call("init", "--data", "a.csv", "--map", "answer=gpt-4o answer").code == 0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("回答A（モデル）", "修正後の回答"),
+        ("answer_1", "answer_2"),
+        ("Ответ 1", "Ответ 2"),
+        ("模型回答A", "模型回答B"),
+    ],
+)
+def test_of_two_columns_that_may_hold_the_answer_none_is_guessed(
+    call: CallCommand, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    text = f"question;{names[0]};{names[1]}\nWhy?;So.;Because.\n"
+    (tmp_path / "wide.csv").write_text(text, encoding="utf-8")
+    done = call("init", "--data", "wide.csv")
+    assert done.code == 3 and all(name in done.err for name in names), done.err
+    assert not (tmp_path / "evenhand.toml").exists()
+    done = call("init", "--data", "wide.csv", "--map", f"answer={names[1]}")
+    assert done.code == 0, done.err
 
 
 def test_the_judge_is_the_one_whose_key_is_set(

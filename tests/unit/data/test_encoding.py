@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.data import rows
 from evenhand.data.likely import likely_encoding
+from evenhand.data.read import FileForm
 from evenhand.errors import DataError
 from tests.unit.data.texts_in_encodings import RUSSIAN as SHORT_RUSSIAN
 from tests.unit.data.texts_in_encodings import TEXTS
@@ -88,3 +89,18 @@ def test_a_character_cut_at_the_end_of_the_sample_is_no_fault() -> None:
 )
 def test_bytes_that_fit_nothing_are_not_guessed_at(raw: bytes) -> None:
     assert likely_encoding(raw) is None
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [("shift_jis", "cp932"), ("gbk", "gb18030"), ("gb2312", "gbk"), ("euc-kr", "cp949")],
+)
+def test_signs_that_makers_added_to_an_encoding_are_read(
+    tmp_path: Path, encoding: str, written: str
+) -> None:
+    """A table that Excel saved on a Japanese Windows has them in its header already."""
+    text = {"cp932": "№ ① ㈱ ～", "gb18030": "€ 𠮷 囍", "gbk": "囍 镕", "cp949": "뷁 똠"}[written]
+    file = tmp_path / "table.csv"
+    file.write_bytes(f"question,answer\n{text},{text}\n".encode(written))
+    (row,) = rows(file, {}, form=FileForm(encoding=encoding))
+    assert row.value == {"question": text, "answer": text}
