@@ -169,5 +169,6 @@ def _offer_model(judge: str, yes: bool) -> None:
     if yes or (sys.stdin.isatty() and click.confirm(question, default=True, err=True)):
         get_model(model.name)
         return
-    click.echo(f"First: evenhand models get {model.name}    ({size})")
+    first = "First:" if provider.is_installed else "      "
+    click.echo(f"{first} evenhand models get {model.name}    ({size})")
     click.echo("       or set a key, e.g. OPENAI_API_KEY, and name its judge in evenhand.toml")

@@ -89,6 +89,8 @@ class Table:
             names = [name for name in names if name not in self.conversation.columns]
             mapped = {**columns, **dict.fromkeys((*self._constants, *self.conversation.fields), "")}
         self.recognition = recognise(names, mapped, form, where)
+        spare = self.recognition.spare
+        self.labels = [name for name in spare if any(_is_label(row.get(name)) for row in sample)]
         self._columns = {**columns, **self.recognition.columns}
 
     @property

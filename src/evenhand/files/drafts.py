@@ -321,8 +321,8 @@ def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> It
     for field, column in columns.items():
         if field not in (form.question, form.answer):
             yield _labelled(field, column)
-    if table.recognition.spare:
-        yield _labelled("meta", ", ".join(table.recognition.spare))
+    if table.labels:
+        yield _labelled("meta", ", ".join(table.labels))
     yield from (f"  {remark}" for remark in table.recognition.remarks)
 
 

@@ -209,13 +209,14 @@ def test_a_table_with_a_column_per_model_is_told_what_it_takes(
 def test_of_two_columns_that_may_hold_the_answer_none_is_guessed(
     call: CallCommand, tmp_path: Path, names: tuple[str, str]
 ) -> None:
-    text = f"question;{names[0]};{names[1]}\nWhy?;So.;Because.\n"
+    text = f"question;{names[0]};{names[1]};empty\nWhy?;So.;Because.;\n"
     (tmp_path / "wide.csv").write_text(text, encoding="utf-8")
     done = call("init", "--data", "wide.csv")
     assert done.code == 3 and all(name in done.err for name in names), done.err
     assert not (tmp_path / "evenhand.toml").exists()
     done = call("init", "--data", "wide.csv", "--map", f"answer={names[1]}")
     assert done.code == 0, done.err
+    assert names[0] in done.out and "empty" not in done.out, "a column of nothing is no label"
 
 
 def test_the_judge_is_the_one_whose_key_is_set(
