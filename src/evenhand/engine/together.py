@@ -1,4 +1,5 @@
-"""Several conversations about one unit at the same time, each a task of its own."""
+"""Several conversations about one unit at the same time: the first in the task of the unit, each
+other in one of its own."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ async def together(conversations: Sequence[Converse[V]]) -> Sequence[Conversatio
     """Hold all at once. What cannot be sent or is not recorded ends the others no sooner: a call
     under way is paid for, and waited for. Any other exception, and a cancellation, ends them all.
     """
+    first, *others = conversations
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_to_its_end(begin)) for begin in conversations]
+            tasks = [group.create_task(_to_its_end(begin)) for begin in others]
+            outcomes = [await _to_its_end(first)]
     except* Exception as failed:
         raise failed.exceptions[0] from failed.exceptions[0].__cause__
     ended: list[Conversation[V]] = []
-    for task in tasks:
-        outcome = task.result()
+    for outcome in (*outcomes, *(task.result() for task in tasks)):
         if isinstance(outcome, Exception):
             raise outcome
         ended.append(outcome)

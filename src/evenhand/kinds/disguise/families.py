@@ -167,11 +167,16 @@ def _alternatives(pattern: str) -> Iterator[str]:
     yield pattern[start:]
 
 
+class _Words(NamedTuple):
+    """The beginnings of names, as patterns: of those with room before them, and of others."""
+
+    spaced: str
+    dense: Sequence[str]
+
+
 @cache
-def _candidate() -> re.Pattern[str]:
-    """Where a name may stand: one with room before it, where a letter does; a Chinese or Japanese
-    one, where its first characters do. So most of a text is passed over at once. A flat list of
-    words is found many times faster than groups; `_mention` then says whose it is."""
+def _words() -> _Words:
+    """A flat list of words is found many times faster than groups."""
     spaced: dict[str, list[str]] = {}
     dense: list[str] = []
     for word in chain.from_iterable(map(_alternatives, _patterns().values())):
@@ -181,9 +186,25 @@ def _candidate() -> re.Pattern[str]:
         else:
             dense.append(word)
     by_letter = "|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in spaced.items())
+    return _Words(by_letter, dense)
+
+
+@cache
+def _candidate() -> re.Pattern[str]:
+    """Where a name may stand: one with room before it, where a letter does; a Chinese or Japanese
+    one, where its first characters do. So most of a text is passed over at once; `_mention` then
+    says whose it is."""
+    spaced, dense = _words()
     firsts = "".join(sorted(set(re.findall(r"[\u3041-\u9fff]", "".join(dense)))))
-    free = f"(?<![{_LETTER}])(?=[{_LETTER}])(?:{by_letter})"
+    free = f"(?<![{_LETTER}])(?=[{_LETTER}])(?:{spaced})"
     return re.compile(f"{free}|(?=[{firsts}])(?:{'|'.join(dense)})")
+
+
+@cache
+def _ascii_candidate() -> re.Pattern[str]:
+    """The same in a text of ASCII alone, with the room before it: a pattern that begins with one
+    character is looked for only where such a character stands."""
+    return re.compile(f"[^{_LETTER}](?:{_words().spaced})")
 
 
 @cache
@@ -216,8 +237,12 @@ class _Naming:
         self.mentions = tuple(self._find())
 
     def _find(self) -> Iterator[_Mention]:
+        pattern, text = _candidate(), self.low
+        if text.isascii():
+            # With room before its first word, a name begins where its room stands in the other.
+            pattern, text = _ascii_candidate(), f" {text}"
         at = 0
-        while candidate := search(_candidate(), self.low, at):
+        while candidate := search(pattern, text, at):
             at = candidate.start() + 1
             if mention := _mention().match(self.low, candidate.start()):
                 kind, _, place = cast("str", mention.lastgroup).partition("_")

@@ -91,10 +91,11 @@ class Inspection:
         """Whether the object was written by a candidate: quoted in prose as it stands there, or
         given back with its reasons, or with all of its names."""
         value = reading.value
-        is_telling = (
-            reading.in_prose or judged.may_give(reasons_in(value)) or judged.may_give_whole(value)
-        )
-        if not is_telling or not judged.holds(value):
+        if not reading.in_prose:
+            reasons = reasons_in(value)
+            if not judged.may_give(reasons) and not judged.may_give_whole(value, reasons):
+                return False
+        if not judged.holds(value):
             return False
         self.breach("copied", "ambiguous")
         return True

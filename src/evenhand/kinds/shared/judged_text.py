@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -64,18 +64,25 @@ class JudgedText:
             max(_WORD.findall(phrase), key=len, default="") for phrase in phrases
         )
 
-    def may_give_whole(self, value: Mapping[str, Any]) -> bool:
+    def may_give_whole(self, value: Mapping[str, Any], reasons: Sequence[str]) -> bool:
         """The same for an object whose reasons are shorter: a text has, or hides, every name in it,
         as one has that holds a verdict."""
-        reasons = reasons_in(value)
         if not any(reasons) or _phrases(reasons):
             return False
-        names = {name for name in _names(value) if len(name) > 1}
-        return self._may_hold(names) and self._has_all(map(_folded, names))
+        if not self._may_hold(name for name in _names(value) if len(name) > 1):
+            return False
+        return self._has_all({_folded(name) for name in _names(value) if len(name) > 1})
 
     def _may_hold(self, words: Iterable[str]) -> bool:
-        sought = [word.lower() for word in words]
-        if any(all(map(text.__contains__, sought)) for text in self._lowered):
+        """Whether one of the texts has all of some words, or any hides words. Most lack the first:
+        the rest is then not looked for."""
+        texts = self._lowered
+        for word in words:
+            sought = word.lower()
+            texts = [text for text in texts if sought in text]
+            if not texts:
+                break
+        if texts:
             return True
         if self._hides_words is None:
             self._hides_words = any(map(_hides_words, self.texts))
@@ -99,15 +106,16 @@ def reasons_in(value: object) -> list[str]:
     copied."""
     reasons: list[str] = []
     rest = [value]
-    while rest:
-        item = rest.pop()
+    for item in rest:
         if isinstance(item, str):
             reasons.append(item)
         elif isinstance(item, dict):
             for name, part in cast("dict[str, object]", item).items():
-                if isinstance(part, str) and name not in _NOT_OWN:
+                if name in _NOT_OWN:
+                    continue
+                if isinstance(part, str):
                     reasons.append(part)
-                elif isinstance(part, dict | list) and name not in _NOT_OWN:
+                elif isinstance(part, (dict, list)):
                     rest.append(cast("object", part))
         elif isinstance(item, list):
             rest += cast("list[object]", item)

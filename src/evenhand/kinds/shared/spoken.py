@@ -27,24 +27,35 @@ _QUOTED = regexp(
 )
 _QUOTING = (*"`\"'«“„「『《‘", "http")
 """One of these stands in every quotation."""
-_LATIN = regexp(r"[A-Za-z\u00c0-\u024f]+")
-_CYRILLIC = regexp(r"[\u0400-\u04ff]+")
-_HAN = regexp(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA = regexp(r"[\u3041-\u309f\u30a1-\u30ff]")
+_RUN = regexp(
+    r"[A-Za-z\u00c0-\u024f]+|[\u0400-\u04ff]+|[\u3400-\u4dbf\u4e00-\u9fff]+"
+    r"|[\u3041-\u309f\u30a1-\u30ff]+"
+)
+"""A word in Latin or Cyrillic letters, or Chinese characters or kana in a row."""
+_CYRILLIC, _KANA, _HAN = "\u0400", "\u3041", "\u3400"
+"""What such a run begins with at the least, in the order of the characters."""
 _CHARACTERS_A_WORD = 2.0
 
 
 def spoken(text: str) -> str | None:
     """`ru`, `zh`, `ja`, or `en` for whatever is in Latin letters; None where a text is short or
     holds several. The beginning decides."""
-    prose = _prose(text)
-    han, kana = len(_HAN.findall(prose)), len(_KANA.findall(prose))
+    latin = cyrillic = han = kana = 0
+    for run in _RUN.findall(_prose(text)):
+        if run < _CYRILLIC:
+            latin += 1
+        elif run < _KANA:
+            cyrillic += 1
+        elif run < _HAN:
+            kana += len(run)
+        else:
+            han += len(run)
     words = {
-        "en": float(len(_LATIN.findall(prose))),
-        "ru": float(len(_CYRILLIC.findall(prose))),
+        "en": float(latin),
+        "ru": float(cyrillic),
         "ja" if kana > KANA_SHARE * (han + kana) else "zh": (han + kana) / _CHARACTERS_A_WORD,
     }
-    most = max(words, key=lambda language: words[language])
+    most = max(words, key=words.__getitem__)
     total = sum(words.values())
     is_clear = total >= FEWEST_WORDS and words[most] >= NEARLY_ALL * total
     return most if is_clear else None

@@ -445,6 +445,14 @@ def test_masking_twice_is_masking_once(text, topic):
 
 
 @given(TEXTS)
+@example("gpt-4,claude (GPT) xgpt _gpt 4gpt\nllama")
+def test_a_text_of_ascii_alone_is_searched_like_any_other(text):
+    plain = text.encode("ascii", "ignore").decode()
+    names = [mention.text for mention in _Naming(plain).mentions]
+    assert names == [mention.text for mention in _Naming(f"{plain} я").mentions]
+
+
+@given(TEXTS)
 def test_the_rest_of_a_text_is_unaltered(text):
     """What remains between the marks stands in the text, in that order."""
     pattern = ".*?".join(map(re.escape, masked(text).split(MASK)))
