@@ -7,9 +7,8 @@ unless the suite exposes them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -22,12 +21,17 @@ META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "questio
 class JsonObject(Mapping[str, Any]):
     """A JSON object that remembers its text, and is parsed when it is first looked into."""
 
+    __slots__ = ("_parsed", "text")
+
     def __init__(self, text: str) -> None:
         self.text = text
+        self._parsed: dict[str, Any] | None = None
 
-    @cached_property
+    @property
     def _values(self) -> dict[str, Any]:
-        return stored_object(self.text, "a part of a unit")
+        if self._parsed is None:
+            self._parsed = stored_object(self.text, "a part of a unit")
+        return self._parsed
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -40,6 +44,10 @@ class JsonObject(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def items(self) -> ItemsView[str, Any]:
+        # Readers of millions of units come here: over single keys it takes thrice as long.
+        return self._values.items()
 
     def __repr__(self) -> str:
         return f"JsonObject({self.text!r})"

@@ -41,8 +41,9 @@ _WINNERS = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN, None: N
 
 def score_table(store: Archive, recorded: Recorded) -> Scores:
     """The scores of a run of samples or answers, with every unit of the run."""
-    measure, scope, columns = recorded.kind.measure, recorded.scope, Columns()
-    assert isinstance(measure, Scoring), f"the kind {recorded.kind_name} has no scores"
+    kind, scope, columns = recorded.kind, recorded.scope, Columns()
+    measure, lengths = kind.measure, array("d")
+    assert isinstance(measure, Scoring), f"the kind {kind.name} has no scores"
     ends = {} if recorded.imported else dict(recorded.judging.ends)
     places: dict[int, int] = {}
     units: list[str] = []
@@ -50,14 +51,16 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
         unit = measure.unit(stored.body)
         places[stored.no] = len(units)
         units.append(stored.id)
-        columns.add({"unit": stored.id, **unit.fields})
-        widen_ends(ends, unit.ends)
+        columns.add({"unit": stored.id} | dict(unit.fields.items()))
+        lengths.append(unit.length)
+        if unit.ends:
+            widen_ends(ends, unit.ends)
     tag_names = tuple(recorded.tag_names())
     rows = _ScoreRows(tag_names)
     for no, judge, repeat, text in store.judged(scope):
         if text.status != "left_out":
-            judgment = recorded.kind.read_judgment(text)
-            rows.add((places[no], judge, repeat), measure.judgment(judgment))
+            judgment = measure.judgment(kind.read_judgment(text))
+            rows.add((places[no], judge, repeat), judgment)
     low, high, is_given = rows.ends(ends)
     tags = rows.tags()
     if recorded.imported and not tags.any():
@@ -79,6 +82,7 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
         critical=np.array(rows.critical, dtype=np.bool_),
         tells_critical=not recorded.imported,
         units=units,
+        lengths=np.array(lengths),
         fields=fields,
         id_fields=_id_fields(recorded, fields),
         judges=tuple(recorded.names),
@@ -121,14 +125,19 @@ class _ScoreRows:
         self._totals.append(scored.total if scored and scored.total is not None else np.nan)
         if scored is None:
             return
+        most = scored.most
         for name, score in scored.scores.items():
-            cells = self.columns.setdefault(name, _Cells())
+            cells = self.columns.get(name)
+            if cells is None:
+                cells = self.columns[name] = _Cells()
             cells.rows.append(row)
             cells.scores.append(score)
-            cells.points.append(scored.most.get(name, np.nan))
-            cells.most = max(cells.most, scored.most.get(name, 0.0))
-        tag_names = self._tag_names
-        self._tags += [(row, tag_names.index(tag)) for tag in scored.tags if tag in tag_names]
+            cells.points.append(most.get(name, np.nan))
+            if most:
+                cells.most = max(cells.most, most.get(name, 0.0))
+        if scored.tags:
+            names = self._tag_names
+            self._tags += [(row, names.index(tag)) for tag in scored.tags if tag in names]
 
     def ends(self, protocol_ends: Ends) -> tuple[list[float], list[float], bool]:
         """Of each dimension, and whether they are given; else they are those of the scores seen.

@@ -18,7 +18,7 @@ from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
-from evenhand.kinds.kind import Scoring, Voting
+from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.manifest import Compare, plain
 from evenhand.measures import ScoredUnit, VotedUnit
@@ -230,12 +230,6 @@ def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
 class _OfScores(_Of):
     """A report of samples or answers."""
 
-    @property
-    def measure(self) -> Scoring:
-        measure = self.recorded.kind.measure
-        assert isinstance(measure, Scoring)
-        return measure
-
     def report(self) -> Report:
         scores = score_table(self.store, self.recorded)
         by = self._by(scores)
@@ -303,10 +297,9 @@ class _OfScores(_Of):
 
     def _lengths(self, scores: Scores) -> list[LengthBin]:
         """The overall score by length of what was judged."""
-        units = self.store.units(self.scope)
-        sizes = np.array([self.measure.unit(unit.body).length for unit in units], dtype=float)
+        assert scores.lengths is not None, "a table of a run has the lengths of its units"
         means = unit_means(scores, scores.overall)
-        return binned(sizes, means, np.arange(sizes.size), (0.0, 1.0))
+        return binned(scores.lengths, means, np.arange(scores.lengths.size), (0.0, 1.0))
 
 
 def _means_by(scores: Scores) -> list[str]:

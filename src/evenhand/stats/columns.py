@@ -39,13 +39,17 @@ class Columns:
         self._rows = 0
 
     def add(self, values: Mapping[str, Any]) -> None:
+        fields, rows = self._fields, self._rows
         for name, value in values.items():
             if value is None:
                 continue
-            column = self._fields.setdefault(name, Codes())
-            column.codes += [NONE] * (self._rows - len(column.codes))
-            column.add(jsontext.as_text(value))
-        self._rows += 1
+            column = fields.get(name)
+            if column is None:
+                column = fields[name] = Codes()
+            if len(column.codes) < rows:
+                column.codes += [NONE] * (rows - len(column.codes))
+            column.add(value if type(value) is str else jsontext.as_text(value))
+        self._rows = rows + 1
 
     def fields(self) -> dict[str, Field]:
         """Every field with a code for each row."""

@@ -66,6 +66,8 @@ class Scores:
     """Whether an answer met a critical-fail condition."""
     units: Sequence[str]
     """Every unit of the run by its id, judged or not."""
+    lengths: Floats | None = None
+    """Of what was judged in each of `units`, in characters; None where nobody counted."""
     fields: Fields
     """What `meta` says of each unit; `id_fields` are those that tell units apart."""
     id_fields: tuple[str, ...]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from msgspec import UNSET
+
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
-from evenhand.kinds.rubric.unit import load_sample
+from evenhand.kinds.rubric.unit import read_body
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.raw import object_text
+from evenhand.kinds.shared.raw import object_text, raw_object
 from evenhand.measures import Ends, Scored, ScoredUnit
 from evenhand.units import Sample
 
 
 def scored_unit(body: str) -> ScoredUnit:
-    """A sample in its stored text."""
-    return measured(load_sample(body))
+    """A sample in its stored text, of which no more is read than statistics take."""
+    stored = read_body(body)
+    ends: Ends = {} if stored.rubric is UNSET else _ends_of_text(bytes(stored.rubric).decode())
+    return ScoredUnit(raw_object(stored.meta), ends, len(stored.model_output))
 
 
 def measured(sample: Sample) -> ScoredUnit:

@@ -55,7 +55,9 @@ def sample_text(sample: Sample) -> str:
     return jsontext.dump({k: v for k, v in (body | dict(sample.extras)).items() if v is not None})
 
 
-class _SampleBody(ExtrasBody, frozen=True):
+class SampleBody(ExtrasBody, frozen=True):
+    """A sample as it is stored, its values not yet looked into."""
+
     id: str
     question: str
     model_output: str
@@ -64,12 +66,17 @@ class _SampleBody(ExtrasBody, frozen=True):
     language: str | None = None
 
 
-_body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
+_body: StoredText[SampleBody] = StoredText(SampleBody, "a sample")
+
+
+def read_body(text: str) -> SampleBody:
+    """What stands in a line that `sample_text` wrote."""
+    return _body.read(text)
 
 
 def load_sample(text: str) -> Sample:
-    """The sample of a line that `sample_text` wrote."""
-    body = _body.read(text)
+    """The sample of such a line."""
+    body = read_body(text)
     return Sample(
         id=body.id,
         question=body.question,

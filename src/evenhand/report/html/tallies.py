@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 
@@ -116,44 +115,45 @@ def _is_held(row: Row, alpha: float) -> bool:
     return row.p <= alpha + 1e-12 < row.p_adjusted
 
 
-def _variant_of(scores: Scores, by: Sequence[str]) -> list[str]:
-    """Of each unit, the variant it belongs to."""
+def _variants(scores: Scores, by: Sequence[str]) -> tuple[list[str], Ints]:
+    """The variants in the order in which they first come, and of each judgment the number of its
+    own."""
     parts = [scores.fields[n if n in scores.fields else n.removeprefix("meta.")] for n in by]
-    return [
-        " / ".join(part.levels[part.codes[unit]] if part.codes[unit] >= 0 else "" for part in parts)
-        for unit in range(len(scores.units))
-    ]
+    codes = zip(*(part.codes.tolist() for part in parts), strict=True)
+    keys = list(codes) if parts else [()] * len(scores.units)
+    texts = {
+        key: " / ".join(
+            part.levels[code] if code >= 0 else "" for part, code in zip(parts, key, strict=True)
+        )
+        for key in dict.fromkeys(keys)
+    }
+    names = list(dict.fromkeys(texts.values()))
+    numbers = {key: names.index(text) for key, text in texts.items()}
+    return names, np.array([numbers[key] for key in keys], np.int64)[scores.unit]
 
 
 def distribution(scores: Scores, by: Sequence[str]) -> list[Bar]:
     """How often each score was given; of answers, the totals by tens."""
-    variants = _variant_of(scores, by)
-    names = list(dict.fromkeys(variants))
+    names, variants = _variants(scores, by)
     columns: list[tuple[str, Floats]] = [*zip(scores.dimensions, scores.values.T, strict=True)]
     if scores.totals is not None:
         columns = [("", np.minimum(scores.totals * 100 // 10, 9))]
     bars: list[Bar] = []
     for name, values in columns:
-        levels = sorted({float(v) for v in values[~np.isnan(values)]})
+        is_scored = ~np.isnan(values)
+        levels = np.unique(values[is_scored])
         if scores.totals is not None:
-            levels = [float(v) for v in range(10)]
-        counts = Counter(
-            (variants[unit], float(v))
-            for unit, v in zip(scores.unit, values, strict=True)
-            if not np.isnan(v)
-        )
-        for variant in names:
-            of = sum(n for (v, _), n in counts.items() if v == variant)
+            levels = np.arange(10.0)
+        cells = variants[is_scored] * len(levels) + np.searchsorted(levels, values[is_scored])
+        counts = np.bincount(cells, minlength=len(names) * len(levels))
+        for variant, numbers in zip(
+            names, counts.reshape(len(names), len(levels)).tolist(), strict=True
+        ):
+            texts = (_level(level, scores.totals is not None) for level in levels.tolist())
             bars += [
-                Bar(
-                    name,
-                    variant,
-                    _level(level, scores.totals is not None),
-                    counts[variant, level],
-                    of,
-                )
-                for level in levels
-                if of
+                Bar(name, variant, text, number, sum(numbers))
+                for text, number in zip(texts, numbers, strict=True)
+                if any(numbers)
             ]
     return bars
 
@@ -166,7 +166,7 @@ def _level(value: float, by_tens: bool) -> str:
 
 def tags(scores: Scores, by: Sequence[str]) -> list[Bar]:
     """How often each failure tag and critical fail was given."""
-    variants = np.array(_variant_of(scores, by), dtype=object)[scores.unit]
+    names, variants = _variants(scores, by)
     judged = ~scores.failed
     columns = [(name, scores.tags[:, place]) for place, name in enumerate(scores.tag_names)]
     if scores.critical.any():
@@ -174,15 +174,15 @@ def tags(scores: Scores, by: Sequence[str]) -> list[Bar]:
     return [
         Bar(
             "",
-            str(variant),
+            names[number],
             name,
             int((is_tagged & is_of_variant).sum()),
             int((judged & is_of_variant).sum()),
         )
         for name, is_tagged in columns
         if is_tagged.any()
-        for variant in dict.fromkeys(variants.tolist())
-        for is_of_variant in [variants == variant]
+        for number in np.unique(variants).tolist()
+        for is_of_variant in [variants == number]
     ]
 
 
