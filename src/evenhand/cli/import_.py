@@ -108,6 +108,13 @@ NAMES_SHOWN = 12
     help="Add the columns of a second table, by the columns that both have.",
 )
 @click.option(
+    "--votes-from-scores",
+    "votes_from",
+    default="",
+    metavar="COLUMN",
+    help="Make votes of scores: of two that COLUMN names, the one that a judge scored higher wins.",
+)
+@click.option(
     "--voters",
     default="",
     metavar="NAME",
@@ -150,6 +157,7 @@ def import_command(
     only: tuple[str, ...],
     failed: str | None,
     second_table: Path | None,
+    votes_from: str,
     voters: str,
     name: str | None,
     judge: str | None,
@@ -196,6 +204,7 @@ def import_command(
         key=[part.strip() for part in (key or "").split(",") if part.strip()],
         on_conflict=on_conflict,
         on_unreadable=on_unreadable,
+        votes_from=votes_from.strip(),
         voters=voters.strip(),
         notice=notice,
     )

@@ -23,7 +23,7 @@ from evenhand.data.encoding import Recoded
 from evenhand.data.files import ReadFormat, opened, read_format_of, require_file
 from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines, read_members
 from evenhand.data.parquet import read_parquet, require_pyarrow
-from evenhand.data.table import read_table, separator_in
+from evenhand.data.table import CellTable, read_table, separator_in
 from evenhand.data.workbook import read_workbook, require_calamine
 from evenhand.errors import DataError, NoRows, UsageError, quoted
 from evenhand.jsontext import parse, parse_lenient
@@ -102,6 +102,14 @@ def members(
             yield keys, Row(value, f"{path}:{line}")
 
 
+@contextmanager
+def cells(path: Path) -> Generator[CellTable]:
+    """The cells of a text table, for whoever reads so many records that an object for each would
+    take too long."""
+    with _readable(path) as file:
+        yield CellTable(file, str(path), "\t" if read_format_of(path) == "tsv" else None)
+
+
 def separator(path: Path) -> str:
     """What stands between the cells of a text table; nothing where the file is none."""
     file_format = read_format_of(path)
@@ -120,7 +128,12 @@ def _plain(path: Path, read: Parse, root: Path | None, form: FileForm) -> Iterat
             row = Row(value, f"{name}:{line}")
             yield row
     if row is None:
-        raise NoRows("the file holds no rows", where=name, advice="is this the right file?")
+        raise no_rows(name)
+
+
+def no_rows(name: str) -> NoRows:
+    """The error for a file that holds none."""
+    return NoRows("the file holds no rows", where=name, advice="is this the right file?")
 
 
 @contextmanager

@@ -149,41 +149,62 @@ def separator_in(file: BufferedReader) -> str:
     return _named_separator(file) or separator_of(file.peek(1 << 16))
 
 
+class CellTable:
+    """The records of a CSV file as lists of cells, as many as its header has."""
+
+    def __init__(self, file: BufferedReader, name: str, separator: str | None = None) -> None:
+        # The module's own bound on a cell is 128 KB and can only be set for the process.
+        csv.field_size_limit(max(csv.field_size_limit(), limits.LINE_BYTES))
+        first_line = _named_separator(file)
+        delimiter = first_line or separator or separator_of(file.peek(1 << 16))
+        self._lines = _Lines(file, name, 1 if first_line else 0)
+        self._records: Records = csv.reader(iter(self._lines), strict=True, delimiter=delimiter)
+        self.header = _header(self._next(), self.where)
+
+    @property
+    def line(self) -> int:
+        """Where the record that was read last starts."""
+        return self._lines.start
+
+    @property
+    def where(self) -> str:
+        return self._lines.where
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """The records that are not blank."""
+        width, lines = len(self.header), self._lines
+        while cells := self._next():
+            if len(cells) != width:
+                raise _ragged(self.header, cells, self.where)
+            yield list(map(unguarded, cells)) if lines.is_guarded else cells
+
+    def _next(self) -> list[str]:
+        """The next record that is not blank; none at the end of the file."""
+        blank, lines, records = 0, self._lines, self._records
+        passed = lines.passed
+        try:
+            lines.begin(passed + records.line_num + 1)
+            while not (cells := next(records)):
+                lines.begin(passed + records.line_num + 1)
+                blank += 1
+                if blank > limits.BLANK_LINES:
+                    raise only_blank(lines.where)
+            return cells
+        except StopIteration:
+            return []
+        except csv.Error as error:
+            raise _not_csv(str(error), lines.where) from None
+
+
 def read_table(file: BufferedReader, name: str, separator: str | None = None) -> Iterator[Numbered]:
     """The rows of a CSV file; dotted columns are nested. Blank lines are passed over."""
-    # The module's own bound on a cell is 128 KB and can only be set for the process.
-    csv.field_size_limit(max(csv.field_size_limit(), limits.LINE_BYTES))
-    first_line = _named_separator(file)
-    delimiter = first_line or separator or separator_of(file.peek(1 << 16))
-    lines = _Lines(file, name, 1 if first_line else 0)
-    records = csv.reader(iter(lines), strict=True, delimiter=delimiter)
-    header = _header(_record(records, lines), lines.where)
-    paths, width = [parts_of(name) for name in header], len(header)
+    table = CellTable(file, name, separator)
+    header = table.header
+    paths = [parts_of(name) for name in header]
     is_flat = max(map(len, paths), default=1) == 1
-    while cells := _record(records, lines):
-        if len(cells) != width:
-            raise _ragged(header, cells, lines.where)
-        if lines.is_guarded:
-            cells = list(map(unguarded, cells))
+    for cells in table:
         row = dict(zip(header, cells, strict=True)) if is_flat else nested(paths, cells)
-        yield row, lines.start
-
-
-def _record(records: Records, lines: _Lines) -> list[str]:
-    """The next record that is not blank; none at the end of the file."""
-    blank, passed = 0, lines.passed
-    try:
-        lines.begin(passed + records.line_num + 1)
-        while not (cells := next(records)):
-            lines.begin(passed + records.line_num + 1)
-            blank += 1
-            if blank > limits.BLANK_LINES:
-                raise only_blank(lines.where)
-        return cells
-    except StopIteration:
-        return []
-    except csv.Error as error:
-        raise _not_csv(str(error), lines.where) from None
+        yield row, table.line
 
 
 def _header(cells: list[str], where: str) -> list[str]:

@@ -541,6 +541,43 @@ def test_voters_that_nobody_tells_apart_are_numbered_on_each_pair(
     )
 
 
+def test_scores_become_votes_between_those_who_were_scored(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    header = "unit,judge,model,dimension,score"
+    q1 = ["q1,j,new,clear,4", "q1,j,old,clear,4", "q1,j,new,true,5", "q1,j,old,true,3"]
+    q2 = ["q2,j,old,clear,2", "q2,j,new,clear,", "q2,k,new,clear,1", "q3,k,old,clear,1"]
+    (tmp_path / "s.csv").write_text("\n".join([header, *q1, *q2]))
+    command = ("import", "s.csv", "--kind", "scores", "--votes-from-scores")
+    found = call(*command, "model", "--json").json
+    assert (found["verdicts"], found["failures"], found["units"]) == (1, {"empty": 1}, 2)
+    assert found["candidates"] == ["new", "old"] and found["criteria"] == ["clear", "true"]
+    board = call("leaderboard", "--json").json
+    assert {row["candidate"]: row["wins"] for row in board["rows"]} == {"new": 1, "old": 0}
+    assert board["first_rounds"] == 0
+    assert 'there is no "system"' in call(*command, "system").err
+    assert "no judge scored two" in call(*command, "judge").err
+    votes = ("import", "v.csv", "--kind", "votes", "--votes-from-scores", "model")
+    (tmp_path / "v.csv").write_text("unit,judge,first,second,winner\nq,j,a,b,a\n")
+    assert "these are votes already" in call(*votes).err
+
+
+def test_vicunas_reviews_become_votes_as_their_scores_say(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    reviews = [
+        {"question_id": i, "answer1_id": "a", "answer2_id": "b", "reviewer_id": 1, "score": score}
+        for i, score in enumerate(([8, 9], [7, 7], [9.5, 3], [-1, -1]))
+    ]
+    write(tmp_path / "r.jsonl", reviews)
+    found = call(
+        "import", "r.jsonl", "--kind", "fastchat", "--votes-from-scores", "model", "--json"
+    ).json
+    assert (found["verdicts"], found["failures"]) == (3, {"empty": 1})
+    rows = call("leaderboard", "--json").json["rows"]
+    assert [(row["wins"], row["ties"]) for row in rows] == [(1, 1), (1, 1)]
+
+
 def test_a_file_per_judge_names_its_judge_and_judges_may_be_peers(
     call: CallCommand, tmp_path: Path
 ) -> None:

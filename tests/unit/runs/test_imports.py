@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.write import write
 from evenhand.errors import DataError, UsageError
 from evenhand.judgment import Judgment
@@ -680,6 +681,44 @@ def test_what_is_not_at_hand_any_more_comes_back_from_the_disk(
             found = asyncio.run(import_files(store, [tmp_path / "rows.jsonl"], kind))
             runs.append([*stored(store), found.json()])
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("kept", [1 << 16, 2])
+@pytest.mark.parametrize("voters", ["", "voter"])
+def test_cells_that_are_read_where_they_stand_come_to_what_rows_come_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int, voters: str
+) -> None:
+    """Units that come back, several pairs on one, odd spellings, columns that are renamed."""
+    rows = [
+        *(vote("x", "y", "A", unit=f"q{i % 5}", why="so", area=f"a{i % 3}") for i in range(12)),
+        *(vote("y", "x", "?", unit=f" q{i} ", judge="k", why="", area="") for i in range(9)),
+        *(vote("x", "z", "z", unit=f"q{i}", judge="l", why="=1+1", area="a b,c") for i in range(3)),
+        vote("x", "x", "tie", why="", area=""),
+    ]
+    table = [
+        row | {"pass": i % 2, "criterion": "C1" if i == 3 else ""} for i, row in enumerate(rows)
+    ]
+    write(tmp_path / "rows.csv", table)
+    for module in ("memo", "votes"):
+        monkeypatch.setattr(f"evenhand.runs.imports.{module}.MEMO_ENTRIES", kept)
+    runs: list[list[Any]] = []
+    for name, missing in (("cells.db", ()), ("rows.db", ("in no cell",))):
+        shaping = Shaping(columns={"explanation": "why"}, missing=missing)
+        options = Options(shaping=shaping, voters=voters)
+        with closing(open_store(f"sqlite:{name}", tmp_path)) as store:
+            found = asyncio.run(import_files(store, [tmp_path / "rows.csv"], "votes", options))
+            runs.append([*stored(store)[1:], found.json() | {"run": ""}])
+    assert runs[0] == runs[1]
+    assert runs[0][-1]["rows"] == len(rows)
+
+
+def test_a_second_file_without_rows_is_told(tmp_path: Path, imported: Importer) -> None:
+    header = "unit,judge,first,second,winner\n"
+    (tmp_path / "a.csv").write_text(header + "q,j,a,b,a\n")
+    (tmp_path / "b.csv").write_text(header)
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    with pytest.raises(DataError, match="holds no rows"):
+        asyncio.run(import_files(imported.store, files, "votes"))
 
 
 def test_values_that_are_equal_and_written_otherwise_are_kept_apart(imported: Importer) -> None:

@@ -17,25 +17,28 @@ from typing import Any
 
 from evenhand.data.files import require_file
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
+from evenhand.data.foreign.plain_cells import has_plain_cells, plain_cells
 from evenhand.data.foreign.shaping import Shaping, Wide
+from evenhand.data.read import no_rows
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import IncomingUnit, Store
+from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
 from evenhand.measures import Rule, Unreadable
+from evenhand.runs.imports.duels import Duels
 from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
-from evenhand.runs.imports.votes import VoteRows
+from evenhand.runs.imports.votes import VoteRows, has_plain_votes
 from evenhand.runs.recorded import LABELS, find_run
 
 VERSION = 4
 """Of how rows are read: a change gives other runs."""
 TABLES = ("votes", "scores")
 """Kinds of files that are the user's own tables."""
-ROWS_A_NOTICE = 100_000
 VALUES_TOLD = 8
 
 
@@ -53,6 +56,8 @@ class Options:
     on_conflict: Rule = "uncertain"
     on_unreadable: Unreadable = "fail"
     """Of votes: what becomes of a judgment one order of which cannot be read."""
+    votes_from: str = ""
+    """Of scores that are to be votes: the column that names who was scored."""
     voters: str = ""
     """Of votes: each row on a unit is of another voter, and this is what they are called."""
     known: KnownPairs | None = None
@@ -177,8 +182,12 @@ async def import_files(
         require_file(path)
     layout = LAYOUTS[kind] if options.known is None else Layout(options.known.read, ("unit",))
     rows = _rows(paths, layout, options)
+    if options.votes_from:
+        rows = _duels(rows, options.votes_from, options.key or layout.key)
     first = next(rows)
     key = options.key or _present(layout.key, first.value, len(paths) > 1)
+    if options.votes_from:
+        key = [name for name in key if name != options.votes_from] or ["unit"]
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in TABLES else kind)
     gathered: VoteRows | ScoreRows
@@ -190,7 +199,10 @@ async def import_files(
     else:
         gathered = ScoreRows(kind, tuple(key), judge)
     with gathered:
-        gathered.fill(chain([first], rows if kind in TABLES else _alike(rows, first)))
+        if isinstance(gathered, VoteRows) and _are_plain_votes(paths, kind, options, key):
+            _fill_cells(gathered, paths, options)
+        else:
+            gathered.fill(chain([first], rows if kind in TABLES else _alike(rows, first)))
         name = options.name or _stem(paths[0])
         async with store.ledger() as ledger:
             intake = await ledger.intake(_told(gathered, options.notice))
@@ -216,6 +228,43 @@ async def import_files(
             key=gathered.key,
             on_conflict=options.on_conflict,
         )
+
+
+def _duels(rows: Iterator[TidyRow], column: str, key: Sequence[str]) -> Iterator[TidyRow]:
+    """The votes that scores come to, at least one; raises DataError."""
+    number = 0
+    with Duels(column, key) as duels:
+        for vote in duels.votes(rows):
+            number += 1
+            yield vote
+    if not number:
+        raise DataError(
+            f"no judge scored two of {quoted(column)} on one unit: there are no votes",
+            advice="Name the columns that tell units apart: --key COLUMN,COLUMN",
+        )
+
+
+def _are_plain_votes(
+    paths: Sequence[Path], kind: str, options: Options, key: Sequence[str]
+) -> bool:
+    """Whether all files are tables of votes whose cells can be read where they stand."""
+    if kind != "votes" or not all(has_plain_cells(path, options.shaping) for path in paths):
+        return False
+    for path in paths:
+        with plain_cells(path, options.shaping) as table:
+            if not has_plain_votes(table, key):
+                return False
+    return True
+
+
+def _fill_cells(gathered: VoteRows, paths: Sequence[Path], options: Options) -> None:
+    for path in paths:
+        before = gathered.tally.rows
+        with plain_cells(path, options.shaping) as table:
+            gathered.fill_from(table, lambda number: options.notice(f"{number:,} rows read"))
+        if gathered.tally.rows == before:
+            raise no_rows(str(path))
+    gathered.complete()
 
 
 def _rows(paths: Sequence[Path], layout: Layout, options: Options) -> Iterator[TidyRow]:
@@ -302,6 +351,7 @@ def _judging(
             where={name: tuple(values) for name, values in shaping.only.items()},
             failed=shaping.failed,
             voters=options.voters,
+            votes_from=options.votes_from,
         ),
     )
 

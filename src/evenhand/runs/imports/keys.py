@@ -96,6 +96,11 @@ class Seen:
     def judges(self) -> list[str]:
         return list(self._numbers)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the units of rows are looked at yet, as there may be few."""
+        return self._is_open
+
     def judge(self, row: Mapping[str, Any], where: str) -> int:
         """The number of a row's judge; raises DataError."""
         cell = row.get("judge")

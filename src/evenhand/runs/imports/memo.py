@@ -59,6 +59,14 @@ class Memo(Generic[T]):
         return result
 
 
+def keep(results: dict[Any, T], cells: Any, result: T) -> None:
+    """Have a result at hand for records that hold the same cells: a text, or several."""
+    if (len(cells) if isinstance(cells, str) else sum(map(len, cells))) <= MEMO_CHARS:
+        if len(results) >= MEMO_ENTRIES:
+            results.clear()
+        results[cells] = result
+
+
 class Vocabulary:
     """What is said in rows, numbered as it comes: most rows say what others said before. Where
     there is too much of it to be kept, the words wait themselves, as JSON."""

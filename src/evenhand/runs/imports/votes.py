@@ -7,15 +7,17 @@ samples, are repeats; no row is merged with another or dropped.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from msgspec.json import encode
+from msgspec.msgpack import Decoder, Encoder
 
 from evenhand import jsontext
 from evenhand.data.foreign import TidyRow
+from evenhand.data.foreign.plain_cells import PlainCells
 from evenhand.data.foreign.tidy import (
     READ_COLUMNS,
     SHOWN_COLUMNS,
@@ -28,12 +30,13 @@ from evenhand.data.foreign.tidy import (
 )
 from evenhand.judgment import Judgment, JudgmentText, write_judgment
 from evenhand.ledger.ports import IncomingUnit
-from evenhand.limits import BATCH_ROWS
+from evenhand.limits import BATCH_ROWS, ROWS_A_NOTICE
 from evenhand.measures import Unreadable
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
-from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary
+from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, keep
+from evenhand.runs.imports.met import Met
 from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
@@ -43,8 +46,11 @@ _TABLES = {
         *("no INTEGER PRIMARY KEY", "key", "cluster", "low", "high", "first", "first_length"),
         *("second_length", "meta", "origin", "question", "first_answer", "second_answer"),
     ),
-    "votes": ("unit", "judge", "said", "turned", "flag", "explanation", "meta"),
+    "stretches": ("unit", "votes"),
 }
+"""A stretch are the votes on one unit that stand together in the files, packed."""
+_pack = Encoder().encode
+_unpack = Decoder(list[tuple[Any, ...]]).decode
 _UNITS = (
     "SELECT u.key, u.cluster, u.low, u.high, u.first, u.first_length, u.second_length, u.meta,"
     " u.origin, u.question, u.first_answer, u.second_answer, {} FROM units u {} ORDER BY u.no"
@@ -70,16 +76,15 @@ _PLACES = (
     "LEFT JOIN topics f ON f.key=u.key AND f.name=u.first LEFT JOIN topics s ON s.key=u.key"
     " AND s.name=CASE WHEN u.first=u.low THEN u.high ELSE u.low END"
 )
-_IN_ORDER = "SELECT * FROM votes ORDER BY rowid"
-_VOTES = "SELECT * FROM votes ORDER BY unit, judge, rowid"
+_IN_ORDER = "SELECT * FROM stretches ORDER BY rowid"
+_STRETCHES = "SELECT * FROM stretches ORDER BY unit, rowid"
 _CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
-_CRITERIA = "SELECT criterion FROM votes WHERE criterion<>'' GROUP BY criterion ORDER BY min(rowid)"
 _BLANKS = (f'"{BLANK}","candidates":["{BLANK}","{BLANK}"]', f'"{BLANK}"')
 """What a judgment says of its pair: its id and its candidates, and its meta."""
 _BLANK_PAIR = VotedPair(BLANK, BLANK, BLANK, f'"{BLANK}"')
 PLACES_CHARS = 1 << 24
 """Texts of units that are kept at hand."""
-_SAID, _EXPLANATION, _OWN_META = slice(2, 5), 5, 6
+_JUDGE, _SAID, _EXPLANATION, _OWN_META = 0, slice(1, 4), 4, 5
 """Of a waiting vote: what decides what it comes to, and what is said beside."""
 
 
@@ -95,6 +100,8 @@ class _Reading(NamedTuple):
     criterion: str
     spelled: tuple[str, str] | None
     unreadable: str
+    is_noted: bool
+    """Whether there is something to count in every row that says this."""
 
 
 class _Place(NamedTuple):
@@ -112,6 +119,25 @@ class _Memos(NamedTuple):
     meta: Memo[tuple[dict[str, Any], str]]
     shown: Memo[Shown]
     has_explanation: bool
+
+
+class _CellMemos:
+    """What the cells of one table say, by the cells."""
+
+    def __init__(self, table: PlainCells) -> None:
+        names = table.places
+        self.read = table.getter(name for name in names if name in READ_COLUMNS)
+        self.about = table.getter(name for name in names if name not in VOTE_COLUMNS)
+        self.readings: dict[Any, _Reading] = {}
+        self.metas: dict[Any, str] = {}
+        self.judges: dict[str, int] = {}
+
+
+def has_plain_votes(table: PlainCells, key: Sequence[str]) -> bool:
+    """Whether a table has the columns that `VoteRows.fill_from` reads."""
+    names = table.places.keys()
+    verdicts = {"winner", "preference"} & names
+    return {"unit", "first", "second"} <= names and bool(verdicts) and tuple(key) == ("unit",)
 
 
 class VoteRows:
@@ -135,15 +161,16 @@ class VoteRows:
         self.tally, self._spool = Tally(), Spool(_TABLES)
         self._columns = Columns()
         self._seen = Seen(kind, judge, self._columns)
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {"units": [], "votes": []}
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {"units": [], "stretches": []}
         self._memos: dict[tuple[str, ...], _Memos] = {}
         self._places: dict[tuple[str, str, str], _Place] = {}
         """Units that are at hand; those that are not may wait on the disk."""
-        self._chars, self._has_more = 0, False
+        self._chars, self._has_more, self._met = 0, False, Met()
         self._vocabulary = Vocabulary()
         self._criteria: dict[str, None] = {}
-        self._last, self._is_in_order = (0, 0), True
-        """The unit and the judge of the last row, and whether rows came in this order."""
+        self._stretch: list[tuple[Any, ...]] = []
+        self._last, self._is_in_order = 0, True
+        """The unit of the last row, and whether units came one after the other."""
 
     def __enter__(self) -> VoteRows:
         return self
@@ -161,28 +188,62 @@ class VoteRows:
 
     def fill(self, rows: Iterable[TidyRow]) -> None:
         """Take in all rows; raises DataError."""
-        spool, tally, votes = self._spool, self.tally, self._waiting["votes"]
         for row in rows:
-            votes.append(self._vote(row))
-            tally.rows += 1
-            if len(votes) >= BATCH_ROWS:
-                spool.write(self._waiting)
+            self._vote(row)
+            self.tally.rows += 1
+        self.complete()
+
+    def fill_from(self, table: PlainCells, notice: Callable[[int], None]) -> None:
+        """Take in the records of a table whose cells are read where they stand, as `fill` would as
+        rows; told now and then how many they are. After the last, `complete`. Raises DataError."""
+        memos, number = _CellMemos(table), self.tally.rows
+        read, about, places = memos.read, memos.about, self._places
+        readings, metas, judges = memos.readings, memos.metas, memos.judges
+        unit_at, why_at = table.places["unit"], table.places.get("explanation")
+        judge_at = table.places.get("judge", table.places["first"])
+        for cells in table:
+            said, beside = read(cells), about(cells)
+            if (reading := readings.get(said)) is None:
+                reading = self._reading(table.row(cells), table.where)
+                keep(readings, said, reading)
+            if (meta := metas.get(beside)) is None:
+                meta = self._meta(table.row(cells), table.where)[1]
+                keep(metas, beside, meta)
+            if reading.is_noted:
+                self._note(reading)
+            ident = cells[unit_at].strip()
+            if not ident or self._seen.is_open:
+                ident = self._seen.unit(table.row(cells), table.where, self.key)
+            if (place := places.get((ident, reading.low, reading.high))) is None:
+                source = TidyRow("votes", table.row(cells), table.where)
+                key = (ident, reading.low, reading.high)
+                place = self._place(key, ident, reading, meta, source)
+            if (judge := judges.get(cells[judge_at])) is None:
+                judge = self._judge(table.row(cells), table.where, place)
+                if not self._voters:
+                    keep(judges, cells[judge_at], judge)
+            why = None if why_at is None else cells[why_at].strip()
+            self._wait(place, judge, reading, meta, why)
+            number += 1
+            if number % ROWS_A_NOTICE == 0:
+                notice(number)
+        self.tally.rows = number
+
+    def complete(self) -> None:
+        """All rows are there."""
+        spool, tally = self._spool, self.tally
+        self._end_stretch()
         spool.write(self._waiting)
         self._columns.require(self.key)
         tally.repeats = [0] * len(self.judges)
         tally.candidates = spool.names(_CANDIDATES)
         tally.names = list(self._criteria)
 
-    def _vote(self, source: TidyRow) -> tuple[Any, ...]:
-        row, where, tally = source.value, source.where, self.tally
+    def _vote(self, source: TidyRow) -> None:
+        row, where = source.value, source.where
         memos = self._memos.get(tuple(row)) or self._new_memos(row)
         reading, (fields, meta) = memos.reading(row, where), memos.meta(row, where)
-        if reading.spelled:
-            tally.spelled[reading.spelled] += 1
-        if reading.unreadable:
-            tally.note_unreadable(reading.unreadable)
-        if reading.criterion:
-            self._criteria.setdefault(reading.criterion)
+        self._note(reading)
         ident = unit = self._seen.unit(row, where, self.key)
         if self.key != ("unit",):
             ident, fields = key_values(self.key, unit, fields)
@@ -190,15 +251,45 @@ class VoteRows:
         key = (ident, reading.low, reading.high)
         place = self._places.get(key) or self._place(key, unit, reading, meta, source)
         judge = self._judge(row, where, place)
-        if (seat := (place.no, judge)) < self._last:
-            self._is_in_order = False
-        self._last = seat
-        is_turned = (
-            reading.is_turned if reading.low == reading.high else place.first != reading.first
-        )
         explanation = text_of(row["explanation"]) if memos.has_explanation else None
-        own_meta = None if meta == place.meta else meta
-        return place.no, judge, reading.said, is_turned, source.flag, explanation, own_meta
+        self._wait(place, judge, reading, meta, explanation, source.flag)
+
+    def _wait(
+        self,
+        place: _Place,
+        judge: int,
+        reading: _Reading,
+        meta: str,
+        explanation: str | None,
+        flag: str = "",
+    ) -> None:
+        """Have a vote wait."""
+        no, first, unit_meta = place
+        if no != self._last:
+            self._end_stretch()
+            self._is_in_order = self._is_in_order and no > self._last
+            self._last = no
+        is_turned = reading.is_turned if reading.low == reading.high else first != reading.first
+        own_meta = None if meta == unit_meta else meta
+        self._stretch.append((judge, reading.said, is_turned, flag, explanation, own_meta))
+
+    def _end_stretch(self) -> None:
+        """The votes on one unit that stand together are complete."""
+        if self._stretch:
+            stretches = self._waiting["stretches"]
+            stretches.append((self._last, _pack(self._stretch)))
+            self._stretch.clear()
+            if len(stretches) >= BATCH_ROWS:
+                self._spool.write(self._waiting)
+
+    def _note(self, reading: _Reading) -> None:
+        """Count what is told of the words of a row."""
+        if reading.spelled:
+            self.tally.spelled[reading.spelled] += 1
+        if reading.unreadable:
+            self.tally.note_unreadable(reading.unreadable)
+        if reading.criterion:
+            self._criteria.setdefault(reading.criterion)
 
     def _judge(self, row: Mapping[str, Any], where: str, place: _Place) -> int:
         """The number of who voted: the judge of the row, or the next voter on the unit."""
@@ -237,6 +328,7 @@ class VoteRows:
             criterion=vote.criterion,
             spelled=(vote.spelled, vote.side) if vote.spelled else None,
             unreadable=vote.unreadable,
+            is_noted=bool(vote.spelled or vote.unreadable or vote.criterion),
         )
 
     def _meta(self, row: Mapping[str, Any], where: str) -> tuple[dict[str, Any], str]:
@@ -257,11 +349,12 @@ class VoteRows:
         """The unit of a row that is not at hand: a new one, or one that waits on the disk."""
         if len(self._places) >= MEMO_ENTRIES or self._chars >= PLACES_CHARS:
             self._places.clear()
-            self._chars = 0
+            self._chars, self._has_more = 0, True
             self._spool.write(self._waiting)
+        stored = None
+        if self._met.add(key) and self._has_more:
             self._spool.run(_BY_KEY)
-            self._has_more = True
-        stored = self._spool.row(_UNIT, key) if self._has_more else None
+            stored = self._spool.row(_UNIT, key)
         place = (
             _Place._make(stored) if stored else self._new_place(key, unit, reading, meta, source)
         )
@@ -281,7 +374,8 @@ class VoteRows:
         ident, low, high = key
         first = self._known.pairs[ident].first if self._known else reading.first
         place = _Place(self.tally.units, first, meta)
-        shown = self._memos[tuple(source.value)].shown(source.value, source.where)
+        row = source.value
+        shown = (self._memos.get(tuple(row)) or self._new_memos(row)).shown(row, source.where)
         self._waiting["units"].append(
             (
                 *(place.no, ident, unit or ident, low, high, first, *shown.lengths, meta),
@@ -293,19 +387,25 @@ class VoteRows:
     def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
         forms = Forms(self.tally, _BLANKS)
-        votes = self._spool.rows(_IN_ORDER if self._is_in_order else _VOTES)
-        by_unit = groupby(votes, key=itemgetter(0))
-        for opening, (_, rows) in zip(self._openings(), by_unit, strict=True):
+        for opening, votes in zip(self._openings(), self._votes(), strict=True):
             pair, ident, origin, body = _pair(*opening)
             if self._known is not None:
                 pair, body = _as_known(self._known.pairs[ident])
             about, meta = (_about(pair), pair.meta), opening[0][_META]
             texts: list[tuple[int, int, JudgmentText]] = []
-            for judge, group in groupby(rows, key=itemgetter(1)):
+            for judge, group in groupby(votes, key=itemgetter(_JUDGE)):
                 judged = self._texts(forms, pair, about, judge, list(group), meta)
                 texts += [(judge, repeat, text) for repeat, text in enumerate(judged)]
             yield IncomingUnit(ident, origin, body, texts)
         forms.count()
+
+    def _votes(self) -> Iterator[list[tuple[Any, ...]]]:
+        """The votes on each unit, those of one judge together."""
+        stretches = self._spool.rows(_IN_ORDER if self._is_in_order else _STRETCHES)
+        for _, group in groupby(stretches, key=itemgetter(0)):
+            yield sorted(
+                (vote for _, packed in group for vote in _unpack(packed)), key=itemgetter(_JUDGE)
+            )
 
     def _texts(
         self,
@@ -334,10 +434,10 @@ class VoteRows:
 
     def _settled(self, pair: VotedPair, votes: Sequence[tuple[Any, ...]]) -> list[Judgment]:
         rows = [
-            VoteRow._make((bool(turned), *self._vocabulary.words(said), flag, explanation or ""))
-            for _, _, said, turned, flag, explanation, _ in votes
+            VoteRow._make((turned, *self._vocabulary.words(said), flag, explanation or ""))
+            for _, said, turned, flag, explanation, _ in votes
         ]
-        return settled(pair, rows, self.judges[votes[0][1]], self._on_unreadable)
+        return settled(pair, rows, self.judges[votes[0][_JUDGE]], self._on_unreadable)
 
     def _openings(self) -> Iterator[tuple[Sequence[Any], bool]]:
         """The first row of every pair with the places of its candidates, and whether there are
