@@ -40,6 +40,8 @@ class Progress:
             parts.append(f"{tally.left_out} left out")
         if tally.reasks:
             parts.append(f"{tally.reasks} re-asked")
+        if tally.workers > 1:
+            parts.append(f"{tally.workers} workers")
         parts.append(self._left())
         return ", ".join(part for part in parts if part)
 

@@ -17,6 +17,8 @@ class Tally:
     verdicts: int = 0
     failures: int = 0
     left_out: int = 0
+    workers: int = 1
+    """How many are at work, this command among them."""
     fenced: int = 0
     """Judgments that were refused: another worker had taken over their units."""
     silent: dict[str, str] = field(default_factory=dict[str, str])

@@ -361,6 +361,7 @@ async def _judged_together(
         notice=options.notice,
         backoff_first=options.backoff_first,
         shown=_tally_so_far(before),
+        judges=options.crew is None,
     )
     seconds = plan.suite.file.limits.run_seconds
     with options.watch(share.shown, before.planned, stop):

@@ -41,6 +41,8 @@ class Share:
     """Those that judge here, by their index; None for all."""
     waits: bool = True
     """Whether to wait for what others have under way, and to see the run to its end."""
+    judges: bool = True
+    """Whether this process is one of those that judge, or only watches them."""
     notice: Callable[[str], None] = lambda message: None
     backoff_first: float = BACKOFF_FIRST
     tally: Tally = field(default_factory=Tally)
@@ -159,10 +161,12 @@ class Share:
             await leased.look_again()
 
     async def _show(self, base: Work, start: Work) -> None:
-        """Count what all have done since this worker began."""
+        """Count what all have done since this worker began, and who is at work."""
         done = await self.worker.work_of_all(self.run)
         for name, before, first, now in zip(Work._fields, base, start, done, strict=True):
             setattr(self.shown, name, before + max(0, now - first))
+        workers = await self.worker.live_workers(self.run)
+        self.shown.workers = len(workers) - (0 if self.judges else 1)
 
 
 def work_of(tally: Tally) -> Work:

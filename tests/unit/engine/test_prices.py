@@ -66,5 +66,5 @@ def test_progress_is_one_line_of_what_matters() -> None:
     clock.now += 30
     tally.verdicts, tally.failures, tally.reasks, tally.cost = 38, 2, 1, PICO // 4
     assert progress.line() == "40/100 judged, 1.0/s, $0.2500, 2 failed, 1 re-asked, 1 min 00 s left"
-    tally.verdicts = 98
-    assert "left" not in progress.line()
+    tally.verdicts, tally.workers = 98, 4
+    assert progress.line().endswith(", 4 workers")

@@ -1,0 +1,33 @@
+"""What `run` shows of a run that several judge at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
+from evenhand.ledger.coordination import Work
+from evenhand.ledger.postgres.address import read_address
+from evenhand.ledger.postgres.coordination import joined
+from evenhand.ledger.postgres.server import Server
+from tests.postgres import new_store_url
+from tests.suites import judged, write_suite
+
+
+async def test_the_work_and_the_number_of_all_workers_are_shown(tmp_path: Path) -> None:
+    tallies: list[Tally] = []
+
+    @contextmanager
+    def watch(tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
+        tallies.append(tally)
+        yield
+
+    url = new_store_url()
+    write_suite(tmp_path, 4, store={"url": url})
+    first = await judged(tmp_path, limit=1, watch=watch)
+    async with joined(Server(read_address(url)), 600) as other:
+        await other.beat(first.run, Work())
+        await judged(tmp_path, watch=watch)
+    assert [(tally.verdicts, tally.workers) for tally in tallies] == [(1, 1), (4, 2)]
