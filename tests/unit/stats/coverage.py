@@ -18,6 +18,7 @@ from evenhand.stats.comparison.means import Estimate, mean, mean_difference
 Draw = np.random.Generator
 Floats = npt.NDArray[np.float64]
 LIKERT = np.array([1.0, 2, 3, 4, 5])
+SIZES = (20, 60, 300)
 
 
 @dataclass(frozen=True)
@@ -218,10 +219,10 @@ def agreeing(n: int, sd: float, rounds: int) -> tuple[float, int, int]:
 
 def main(rounds: int = 4000) -> None:
     """Print how often the intervals of each scenario hold the truth."""
-    print(f"| scenario | about | {' | '.join(f'n = {n}' for n in (20, 100, 1000))} |")
+    print(f"| scenario | about | {' | '.join(f'n = {n}' for n in SIZES)} |")
     print("|---|---|--:|--:|--:|")
     for name, scenario in (SCENARIOS | LIMITS).items():
-        shares = [covered(scenario, n, rounds, seed=n)[0] for n in (20, 100, 1000)]
+        shares = [covered(scenario, n, rounds, seed=n)[0] for n in SIZES]
         cells = " | ".join(f"{100 * share:.1f} %" for share in shares)
         print(f"| {name} | {scenario.about} | {cells} |", flush=True)
     for n, sd, number in (

@@ -101,6 +101,21 @@ def test_all_ties(ties, said):
     assert any("All votes are ties or uncertain" in note for note in notes)
 
 
+def test_few_decided_votes_are_said_to_leave_intervals_too_narrow():
+    cycle = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
+    decided = [(topic, *cycle[topic % 4], "<>"[topic // 4 % 2]) for topic in range(16)]
+    ties = [(topic, *cycle[topic % 4], "=") for topic in range(16, 120)]
+    few, many = (
+        [note for note in rows_of(ballots(rows))[1] if "decided" in note]
+        for rows in (decided + ties, decided * 2 + ties)
+    )
+    assert few == [
+        "Only 16 votes were decided, fewer than 10 for each candidate: intervals of ratings, and"
+        " places, hold less often than they say."
+    ]
+    assert not many
+
+
 def test_sets_that_never_met_are_ranked_apart():
     rows = [(k, "a", "b", "<>"[k % 3 > 0]) for k in range(20)]
     rows += [(k, "x", "y", "><"[k % 4 > 0]) for k in range(20)] + [(99, "q", "r", "")]

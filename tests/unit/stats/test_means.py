@@ -150,11 +150,11 @@ def test_of_values_too_large_to_compute_with_there_is_nothing(
 @pytest.mark.parametrize("n", [2, 3, 20, 1000])
 def test_equal_values_leave_open_what_may_be_unseen(value: float, n: int) -> None:
     found = mean(np.full(n, value), np.arange(n), (1.0, 5.0))
-    share = 1 - 0.05 ** (1 / n)
+    share = 1 - 0.025 ** (1 / n)
     assert found.low == pytest.approx(value - share * (value - 1))
     assert found.high == pytest.approx(value + share * (5 - value))
-    # So many clusters would show a share as large as that at least once, 95 times in 100.
-    assert (1 - share) ** n == pytest.approx(0.05)
+    # So many clusters would show a share as large as that at least once, 39 times in 40.
+    assert (1 - share) ** n == pytest.approx(1 / 40)
 
 
 def test_without_values_or_scale_there_is_no_interval() -> None:
@@ -182,7 +182,7 @@ def test_a_value_beyond_its_scale_widens_it() -> None:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-@pytest.mark.parametrize(("n", "wanted"), [(20, 0.92), (100, 0.935)])
+@pytest.mark.parametrize(("n", "wanted"), [(20, 0.92), (60, 0.935)])
 def test_intervals_hold_the_truth_as_often_as_they_say(
     name: str, n: int, wanted: float, rounds: int = 400
 ) -> None:

@@ -90,17 +90,17 @@ def votes_by_topic(rng, topics, chance, size, alike, tie):
 SCENARIOS = [
     (chance, size, alike, tie)
     for chance in (0.5, 0.7, 0.9, 0.95)
-    for size, alike in ((1, 0), (5, 0.3), ("varied", 0.3), ("varied", 0.6))
-    for tie in (0, 0.3, 0.9)
+    for size, alike in ((1, 0), (4, 0.3), (10, 0.3), ("varied", 0.6))
+    for tie in (0, 0.3, 0.95)
 ]
 
 
-@pytest.mark.parametrize(("topics", "least"), [(20, 0.92), (100, 0.935), (1000, 0.935)])
+@pytest.mark.parametrize(("topics", "least"), [(20, 0.92), (60, 0.935), (300, 0.935)])
 @pytest.mark.parametrize("scenario", SCENARIOS if LONG else SCENARIOS[::5], ids=str)
 def test_intervals_hold_the_truth(topics, least, scenario):
     """With clusters and ties; below the stated coverage only by what chance does to few rounds."""
     chance, size, alike, tie = scenario
-    rounds = 3000 if LONG else 250 if topics < 1000 else 120
+    rounds = 3000 if LONG else 250 if topics < 300 else 120
     rng, hits = np.random.default_rng([topics, SCENARIOS.index(scenario)]), 0
     truth = chance * (1 - tie) + tie / 2
     for _ in range(rounds):
@@ -110,7 +110,7 @@ def test_intervals_hold_the_truth(topics, least, scenario):
     assert hits / rounds > least - slack
 
 
-@pytest.mark.parametrize(("topics", "least"), [(20, 0.92), (100, 0.935), (1000, 0.935)])
+@pytest.mark.parametrize(("topics", "least"), [(20, 0.92), (60, 0.935), (300, 0.935)])
 def test_intervals_hold_the_truth_as_often_as_they_say_with_one_vote_a_topic(topics, least):
     """Exactly: every number of wins there can be, with its chance."""
     counts = np.arange(topics + 1)

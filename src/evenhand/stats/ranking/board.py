@@ -36,6 +36,9 @@ INDEX = "index"
 EXCHANGED = 0.25
 """The least share of passes with a counterpart in the other order for a position term. Orders that
 are drawn by chance give half or more."""
+FEW_DECIDED = 10
+"""With fewer decided votes for each candidate the intervals of ratings are too narrow: by
+simulation they hold 81 to 89 % of the time at 3, 91 to 96 % at 9, and 93 to 97 % at 45."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,6 +373,12 @@ def _about_ratings(board: Board, ballot: Ballot, rated: Rated, *, flat: bool) ->
             if regular
             else f"In {rated.shaky} of {rated.rounds.shape[1]} resamples someone never won or never"
             " lost: there every candidate has one vote more, half won and half lost."
+        )
+    decided = int((~ballot.duels.tie).sum())
+    if not flat and rated.rounds.size and 2 * decided < FEW_DECIDED * ballot.duels.size:
+        notes.append(
+            f"Only {decided:,} votes were decided, fewer than {FEW_DECIDED} for each candidate:"
+            " intervals of ratings, and places, hold less often than they say."
         )
     return notes
 
