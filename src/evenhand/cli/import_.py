@@ -318,6 +318,9 @@ def _compared_by(key: Sequence[str]) -> str:
 
 def _about(imported: Imported) -> list[str]:
     tally, lines = imported.tally, list[str]()
+    if wide := imported.wide:
+        columns = ", ".join(map(safe, wide.columns))
+        lines.append(f"a column per {wide.field}: {columns} (else: --wide)")
     if tally.spelled:
         meanings = [f"{safe(a)} as {b} ({n:,})" for (a, b), n in tally.spelled.most_common()]
         lines.append(f"read as usual: {', '.join(meanings[:NAMES_SHOWN])} (else: --value)")

@@ -328,7 +328,7 @@ def test_scores_in_words_and_what_stands_for_none(call: CallCommand, tmp_path: P
 
 
 def test_columns_that_should_be_rows(call: CallCommand, tmp_path: Path) -> None:
-    rows = [{"unit": f"q{i}", "model": "m", "clear": i, "correct": 5 - i} for i in range(4)]
+    rows = [{"unit": f"q{i}", "model": "m", "clear": 20 * i, "correct": 5 - i} for i in range(4)]
     write(tmp_path / "wide.csv", rows)
     asked = ("import", "wide.csv", "--kind", "scores", "--judge", "ann")
     refused = call(*asked)
@@ -539,6 +539,39 @@ def test_voters_that_nobody_tells_apart_are_numbered_on_each_pair(
     assert (
         "--voters is for votes" in call("import", "s.csv", "--kind", "scores", "--voters", "v").err
     )
+
+
+def test_columns_that_plainly_are_judges_or_dimensions_are_known_and_told(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    header = "unit,model,turn,length,ann,bob"
+    (tmp_path / "s.csv").write_text(f"{header}\nq1,m,1,400,3,4\nq2,m,2,350,,5\nq3,m,1,9,-1,1\n")
+    command = ("import", "s.csv", "--kind", "scores")
+    found = call(*command, "--missing", "-1", "--json").json
+    assert found["wide"] == {"judge": ["ann", "bob"]} and found["failures"] == {"empty": 2}
+    said = call(*command, "--judge", "gpt").out
+    assert "a column per dimension: ann, bob (else: --wide)" in said
+    (tmp_path / "v.csv").write_text("unit,first,second,ann,bob,n\nq1,x,y,A,y,1\nq2,x,y,tie,,2\n")
+    votes = call("import", "v.csv", "--kind", "votes", "--json").json
+    assert votes["wide"] == {"judge": ["ann", "bob"]} and votes["verdicts"] == 3
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "missing"),
+    [
+        ("unit,judge,ann\nq,j,3\n", "scores", "score"),
+        ("unit,judge,a,b\nq,j,300,4\n", "scores", "score"),
+        ("unit,judge,turn,length\nq,j,1,2\n", "scores", "score"),
+        ("unit,first,second,judge,ab,ba\nq,a,b,j,A,B\n", "votes", "winner"),
+        ("unit,first,second,x,y\nq,a,b,1,2\n", "votes", "judge"),
+    ],
+)
+def test_columns_that_may_be_anything_are_not_guessed_at(
+    call: CallCommand, tmp_path: Path, table: str, kind: str, missing: str
+) -> None:
+    (tmp_path / "t.csv").write_text(table)
+    said = call("import", "t.csv", "--kind", kind)
+    assert said.code == 3 and f'there is no column "{missing}"' in said.err
 
 
 def test_scores_become_votes_between_those_who_were_scored(

@@ -19,6 +19,7 @@ from evenhand.data.files import require_file
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
 from evenhand.data.foreign.plain_cells import has_plain_cells, plain_cells
 from evenhand.data.foreign.shaping import Shaping, Wide
+from evenhand.data.foreign.wide_tables import wide_of
 from evenhand.data.read import no_rows
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
@@ -133,6 +134,8 @@ class Imported:
     tally: Tally
     key: Sequence[str]
     on_conflict: Rule
+    wide: Wide | None = None
+    """Columns that were taken for judges or dimensions without being told."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -153,6 +156,8 @@ class Imported:
             "key": list(self.key),
             "meta_differs": dict(tally.differs.most_common()),
         }
+        if self.wide is not None:
+            summary["wide"] = {self.wide.field: list(self.wide.columns)}
         if tally.spelled:
             summary["read_as"] = dict(tally.spelled.keys())
         if tally.unreadable:
@@ -180,6 +185,7 @@ async def import_files(
     options = options or Options()
     for path in paths:
         require_file(path)
+    options, wide = _with_wide(options, paths, kind)
     layout = LAYOUTS[kind] if options.known is None else Layout(options.known.read, ("unit",))
     rows = _rows(paths, layout, options)
     if options.votes_from:
@@ -227,7 +233,18 @@ async def import_files(
             tally=gathered.tally,
             key=gathered.key,
             on_conflict=options.on_conflict,
+            wide=wide,
         )
+
+
+def _with_wide(options: Options, paths: Sequence[Path], kind: str) -> tuple[Options, Wide | None]:
+    """The options with the columns that plainly are judges or dimensions, where nobody named any,
+    and these."""
+    shaping = options.shaping
+    if kind not in TABLES or options.known is not None or shaping.wide is not None:
+        return options, None
+    wide = wide_of(paths[0], kind, shaping, has_judge=bool(options.judge))
+    return (replace(options, shaping=replace(shaping, wide=wide)) if wide else options), wide
 
 
 def _duels(rows: Iterator[TidyRow], column: str, key: Sequence[str]) -> Iterator[TidyRow]:
