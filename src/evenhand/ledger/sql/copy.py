@@ -56,7 +56,10 @@ _KEEP_BATCH = f"INSERT INTO batches ({_BATCH}) VALUES (?,?,?,?,?,?,?,?,?,?)"
 _ITEM = "batch, line, key, tokens, schema, sampling, state, detail"
 _ITEMS = f"SELECT {_ITEM} FROM batch_items WHERE batch=:batch ORDER BY line"
 _KEEP_ITEM = f"INSERT INTO batch_items ({_ITEM}) VALUES (?,?,?,?,?,?,?,?)"
-_DROP_RESERVATIONS = "DELETE FROM reservations WHERE run=?"
+_DROP_RESERVATIONS = (
+    "DELETE FROM reservations WHERE run=?"
+    " AND EXISTS (SELECT 1 FROM calls WHERE calls.key=reservations.key)"
+)
 
 _Place = tuple[str, str, str]
 """By which a call is known: its key, its time, its digest."""
@@ -192,7 +195,8 @@ class Copy:
         return there, {key for key, *_, aside in rows if aside is None}
 
     def _reservations(self) -> None:
-        """Money that is held open: of a run that is copied, as the source has it."""
+        """Money that is held open: of a run that is copied, as the source has it, beside what the
+        target holds for calls that are under way there."""
         rows = self._source.rows("SELECT key, attempt, run, amount FROM reservations")
         runs = self._source.rows("SELECT id FROM runs")
         with self._target.transaction():
