@@ -2,7 +2,12 @@
 
     python bench/report.py [--units 10000] [--kind rubric] [--keep FOLDER]
 
-The units are judged by a scripted judge first; that is not measured.
+The units are judged by a scripted judge first; that is not measured. Also what `evenhand report`
+and `evenhand run --dry-run` take as a user starts them, in CPU seconds: of few units, most of it is
+what every start takes.
+
+    python bench/report.py --units 80
+    python bench/report.py --units 750 --kind pairwise
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import json
 import os
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -73,6 +79,21 @@ async def judged(path: Path, store: Any) -> None:
     await judge_run(prepare(load_suite(path, {}), {}, lambda said: None), store)
 
 
+def command_seconds(folder: Path, *arguments: str) -> float:
+    """The CPU seconds of a command, in the folder of the suite; the second time, when bytecode is
+    there."""
+    command = [sys.executable, "-m", "evenhand", *arguments]
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    worked = 0.0
+    for _ in range(2):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, cwd=folder, env=environment, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return round(worked, 2)
+
+
 def opening(path: Path) -> dict[str, Any]:
     """How long chromium takes to open a file and show its rows, and the memory of its page."""
     from playwright.sync_api import sync_playwright
@@ -125,6 +146,7 @@ def main() -> None:
         figures = time.perf_counter() - started
         small = write_report(folder / "summary.html", archive, run, ReportOptions(summary=True))
         store.close()
+        report = ("report", "latest", "--store", "sqlite:bench.db", "--force", "-o", "again.html")
         found = {
             "kind": given.kind,
             "units": given.units,
@@ -134,6 +156,8 @@ def main() -> None:
             "memory_before_mb": round(before / 1024),
             "size_mb": round(size / 1e6, 1),
             "summary_mb": round(small / 1e6, 2),
+            "report_cpu_seconds": command_seconds(folder, *report),
+            "dry_run_cpu_seconds": command_seconds(folder, "run", "--dry-run"),
             **opening(path),
         }
         if given.keep:

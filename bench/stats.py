@@ -8,18 +8,26 @@ had the votes. Seconds depend on the machine, and on what else it does; ratios a
     python bench/stats.py                                  1,000,000 votes, 100 candidates
     python bench/stats.py --votes 100000 --candidates 50 --rounds 200 --their-rounds 5
     python bench/stats.py --topics 5000                    votes that cluster by topic
+    python bench/stats.py --board --candidates 1000 --votes 20000 --topics 800
+    python bench/stats.py --board --soft --candidates 25 --votes 25755 --topics 800
+
+With `--board` the votes are imported, and what is measured is `evenhand leaderboard` as a user
+starts it, from the store to the table on the screen: CPU seconds of all cores, and its peak in MB.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -174,6 +182,46 @@ SUBJECTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 }
 
 
+def board(options: argparse.Namespace) -> None:
+    """Import the votes, and measure the command that ranks their candidates."""
+    command = [sys.executable, "-m", "evenhand"]
+    with tempfile.TemporaryDirectory() as name:
+        store = ["--store", f"sqlite:{Path(name, 'votes.db')}"]
+        write_votes(Path(name, "votes.csv"), options)
+        arguments = [
+            "import",
+            str(Path(name, "votes.csv")),
+            "--kind",
+            "votes",
+            "--judge",
+            "judge",
+            *store,
+        ]
+        subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        arguments = ["leaderboard", "latest", "--bootstrap", str(options.rounds), *store]
+        text = subprocess.run([*command, *arguments], check=True, stdout=subprocess.PIPE).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"{options.candidates:,} candidates, {options.votes:,} votes, {options.rounds} rounds")
+    print(f"{worked:.1f} s of CPU, {after.ru_maxrss / 1024:.0f} MB, {len(text.splitlines())} lines")
+
+
+def write_votes(path: Path, options: argparse.Namespace) -> None:
+    """The votes as a table; soft ones say how far the second is preferred."""
+    first, second, won = votes(options)
+    chance = np.random.default_rng(SEED).random(options.votes)
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["unit", "first", "second", "preference" if options.soft else "winner"])
+        for number in range(options.votes):
+            unit = f"q{number % options.topics if options.topics else number}"
+            winner = {1.0: "first", 0.0: "second", 0.5: "tie"}[float(won[number])]
+            preference = round((1 - won[number] + chance[number]) / 2, 6)
+            names = [f"m{first[number]:04}", f"m{second[number]:04}"]
+            table.writerow([unit, *names, preference if options.soft else winner])
+
+
 def show(options: argparse.Namespace, found: dict[str, dict[str, Any]]) -> None:
     ours = found["evenhand"]
     topics = f"{options.topics:,} topics" if options.topics else "each a topic of its own"
@@ -199,10 +247,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--their-rounds", type=int, default=6)
     parser.add_argument("--topics", type=int, default=0, help="0: every vote is a topic")
+    parser.add_argument("--board", action="store_true", help="measure the command")
+    parser.add_argument("--soft", action="store_true", help="preferences between 0 and 1")
     parser.add_argument("--only", choices=list(SUBJECTS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
         print(json.dumps(SUBJECTS[options.only](options)))
+        return
+    if options.board:
+        board(options)
         return
     found: dict[str, dict[str, Any]] = {}
     for name in SUBJECTS:

@@ -133,14 +133,21 @@ def measure(store: Path, units: int, times: int) -> None:
                 print(f"{name:24} {taken[0]:6.0f} ms {rest:6.0f} ms  {status}")
             print(f"needle found after {search_on(client)} pages")
             print(f"memory of the server: {process.memory_info().rss / 2**20:.0f} MB")
-            begun = time.perf_counter()
+            begun, worked = time.perf_counter(), cpu_seconds(process)
             while client.get("/api/runs/latest/figures").json()["figures"] is None:
                 time.sleep(1)
-            print(f"figures, in the background: {time.perf_counter() - begun:.0f} s")
+            seconds, busy = time.perf_counter() - begun, cpu_seconds(process) - worked
+            print(f"figures, in the background: {seconds:.0f} s, {busy:.1f} s of CPU")
             print(f"memory after them: {process.memory_info().rss / 2**20:.0f} MB")
     finally:
         server.terminate()
         server.wait()
+
+
+def cpu_seconds(process: psutil.Process) -> float:
+    """What a process has worked so far."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def search_on(client: httpx.Client) -> int:

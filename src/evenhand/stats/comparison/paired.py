@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import next_fast_len
 
 from evenhand.stats.tables import Floats, Ints
 
@@ -98,6 +97,8 @@ def _divisor(size: float, rest: float, tolerance: float) -> float:
 def _by_spectrum(steps: Ints, observed: int) -> float:
     """The exact p value: the distribution of the total is the inverse Fourier transform of the
     product of cosines."""
+    from scipy.fft import next_fast_len  # slow to import, and small tables need none of it
+
     total, count = int(steps.sum()), steps.size
     sizes, numbers = np.unique(steps, return_counts=True)
     points = next_fast_len(2 * total + 2, real=True)

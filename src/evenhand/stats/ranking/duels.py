@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from evenhand.stats.tables import TIE, Bools, Floats, Ints, Votes
 
@@ -153,8 +152,14 @@ def _kinds(topic: Ints, cell: Ints, shares: Any) -> tuple[Any, Ints]:
 
 
 def _linked(size: int, first: Ints, second: Ints) -> Ints:
-    graph = sparse.coo_array((np.ones(len(first)), (first, second)), shape=(size, size))
-    _, labels = connected_components(graph, directed=False)
+    """A number for each set of candidates that meetings link, by the least of its members."""
+    labels, before = np.arange(size), np.full(size, -1)
+    while (labels != before).any():
+        before = labels.copy()
+        least = np.minimum(labels[first], labels[second])
+        np.minimum.at(labels, first, least)
+        np.minimum.at(labels, second, least)
+        labels = labels[labels]
     met = np.zeros(size, np.bool_)
     met[first] = met[second] = True
     sets = np.full(size, -1, np.int64)

@@ -38,41 +38,48 @@ def ranks(rated: Rated, level: float) -> tuple[Ints, Ints, Ints]:
 
 def _surely_apart(rated: Rated, members: Ints, ahead: Floats, level: float) -> tuple[Ints, Ints]:
     """Of each member of a set, how many of the others are surely better, and how many worse."""
-    size, number = len(members), rated.rounds.shape[1]
-    better, worse = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    if number < 2:
-        return better, worse
-    rounds = rated.rounds[members] - rated.rounds[members].mean(axis=1, keepdims=True)
-    shift = rated.rounds[members].mean(axis=1) - rated.ratings[members]
-    products = rounds @ rounds.T / (number - 1)
+    if rated.rounds.shape[1] < 2:
+        return np.zeros(len(members), np.int64), np.zeros(len(members), np.int64)
+    middle = rated.rounds[members].mean(axis=1)
+    rounds = rated.rounds[members] - middle[:, None]
+    spread = _spreads(rounds)
+    shifted = rounds + (middle - rated.ratings[members])[:, None]
+    largest = _largest(shifted.astype(np.float32), spread)
+    critical = np.quantile(largest, level, axis=1) * widening(rated.topics, level)
+    varies = spread > SAME
+    bound = critical[:, None] * spread
+    better, worse = (varies & (ahead < -bound)), (varies & (ahead > bound))
+    return better.sum(axis=1), worse.sum(axis=1)
+
+
+def _spreads(rounds: Floats) -> Floats:
+    """Of every two rows around 0, the standard deviation of their difference."""
+    products = rounds @ rounds.T / (rounds.shape[1] - 1)
     own = products.diagonal()
-    # For the largest of many, half the digits do, at half the time.
-    coarse = (rounds + shift[:, None]).astype(np.float32)
-    wide = widening(rated.topics, level)
-    for place in range(size):
-        # Where two hardly differ, the sum of products would be all rounding.
-        spread = np.sqrt(np.maximum(own[place] + own - 2 * products[place], 0))
-        near = spread <= NEAR * (np.sqrt(own[place]) + np.sqrt(own))
-        spread[near] = (rounds[place] - rounds[near]).std(axis=1, ddof=1)
-        varies = spread > SAME
-        varies[place] = False
-        if not varies.any():
-            continue
-        scale = np.where(varies, 1 / np.where(varies, spread, 1), 0)
-        largest = _largest(coarse, place, scale.astype(np.float32))
-        bound = np.quantile(largest, level) * wide * spread
-        better[place] = (varies & (ahead[place] < -bound)).sum()
-        worse[place] = (varies & (ahead[place] > bound)).sum()
-    return better, worse
+    spread: Floats = np.sqrt(np.maximum(own[:, None] + own - 2 * products, 0))
+    # Where two hardly differ, the sum of products would be all rounding.
+    near = spread <= NEAR * (np.sqrt(own)[:, None] + np.sqrt(own))
+    np.fill_diagonal(near, val=False)
+    np.fill_diagonal(spread, 0)
+    for place in np.flatnonzero(near.any(axis=1)).tolist():
+        rivals = near[place]
+        spread[place, rivals] = (rounds[place] - rounds[rivals]).std(axis=1, ddof=1)
+    return spread
 
 
-def _largest(coarse: Coarse, place: int, scale: Coarse) -> Coarse:
-    """Of each round, the largest difference of one candidate to any other, in the units that
-    `scale` has for each of them."""
-    largest = np.zeros(coarse.shape[1], np.float32)
-    for begin in range(0, len(coarse), RIVALS):
-        gaps = coarse[place] - coarse[begin : begin + RIVALS]
-        gaps *= scale[begin : begin + RIVALS, None]
-        np.maximum(largest, gaps.max(axis=0), out=largest)
-        np.maximum(largest, -gaps.min(axis=0), out=largest)
+def _largest(coarse: Coarse, spread: Floats) -> Coarse:
+    """Of each candidate and round, its largest difference to any other, in spreads of the two. For
+    the largest of many, half the digits do, at half the time."""
+    varies = spread > SAME
+    scale = np.where(varies, 1 / np.where(varies, spread, 1), 0).astype(np.float32)
+    largest = np.zeros_like(coarse)
+    for place in range(len(coarse) - 1):
+        for begin in range(place + 1, len(coarse), RIVALS):
+            rivals = slice(begin, begin + RIVALS)
+            gaps = coarse[place] - coarse[rivals]
+            gaps *= scale[place, rivals, None]
+            np.abs(gaps, out=gaps)
+            # What one has to the other the other has to it.
+            np.maximum(largest[place], gaps.max(axis=0), out=largest[place])
+            np.maximum(largest[rivals], gaps, out=largest[rivals])
     return largest
