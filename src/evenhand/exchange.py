@@ -7,9 +7,12 @@ Question with a Reply or raises one of the call errors of `evenhand.errors`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evenhand.errors import ProviderRefused
 from evenhand.jsontext import canonical
@@ -49,8 +52,7 @@ class Schema:
         return hash(self.data)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """One request to a judge, complete but for the judge's own parameters.
 
     `neutral` is the same prompt about empty content: a judge that decides by probabilities
@@ -84,8 +86,7 @@ class Question:
         return replace(self, messages=turns, reask=self.reask + 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one call as the provider counted them; None where it did not say, or where what it
     said cannot be true: that stands in `claimed`. Of the input, some were read from the provider's
     cache, and some stored in it."""
@@ -97,8 +98,7 @@ class Usage:
     claimed: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """What a judge said, raw. `odds` holds, where the judge decides by probabilities, the
     log-probability of each option of each decided field, by its path in the reply. `sampling` is
     what of temperature and seed was really sent."""
@@ -107,8 +107,8 @@ class Reply:
     finish: Finish = "stop"
     usage: Usage = Usage()
     model: str = ""
-    odds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    sampling: Mapping[str, float] = field(default_factory=dict)
+    odds: Mapping[str, Mapping[str, float]] = {}
+    sampling: Mapping[str, float] = {}
 
 
 Ask = Callable[[Question], Awaitable[Reply]]

@@ -8,7 +8,8 @@ reply that is durable, with a loss, a cancellation, or a store that cannot be wr
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.ledger.ports import Call
@@ -18,8 +19,7 @@ GiveBack = Callable[[BaseException | None], Awaitable[None]]
 """Gives back what an attempt held; called with what ended it, if not a reply that is durable."""
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(Struct):
     """A question, and what the present try to have it answered holds: a context, and in it as many
     tries as it takes, one after the other."""
 
@@ -37,7 +37,7 @@ class Attempt:
     """What the reply cost, in picodollars; None where the price is not known."""
     most: Usage = NO_TOKENS
     """How many tokens it can have taken, where neither a price nor a full count is known."""
-    _holdings: list[GiveBack] = field(default_factory=list[GiveBack])
+    _holdings: list[GiveBack] = field(default_factory=list)
 
     def hold(self, give_back: GiveBack) -> None:
         """Take care of what a layer has taken for this try."""

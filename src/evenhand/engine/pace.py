@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic
+
+from msgspec import Struct
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.congestion import Congestion
@@ -24,8 +25,7 @@ from evenhand.exchange import Reply
 from evenhand.limits import BACKOFF_FIRST, LOST_IN_A_ROW
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """One request that may be sent: since when, and its tokens in the window."""
 
     at: float

@@ -37,45 +37,43 @@ def recorded(
 
     async def ask(question: Question) -> Call:
         size = question.size
-        key = await aside(partial(key_of, question), size)
+        key, bound = await aside(partial(addressed, question), size)
         if key in under_way:
             tally.cached += 1
             return await asyncio.shield(under_way[key])
         # Known to others before the ledger is asked: whoever misses it here finds it there.
         outcome = under_way[key] = asyncio.get_running_loop().create_future()
         try:
-            call = await stopping(question, key, size)
+            call = await answered(question, key, bound)
             outcome.set_result(call)
             return call
         except BaseException as error:
             is_shared = isinstance(error, CallError | Stopped | NothingRecorded)
             outcome.set_exception(error if is_shared else Stopped())
             outcome.exception()  # nobody may be waiting for it
-            raise
+            if not isinstance(error, StoreError):
+                raise
+            stop.throw(error)
+            raise Stopped from None
         finally:
             del under_way[key]
 
-    async def stopping(question: Question, key: str, size: int) -> Call:
-        try:
-            return await answered(question, key, size)
-        except StoreError as error:
-            stop.throw(error)
-            raise Stopped from None
+    def addressed(question: Question) -> tuple[str, int]:
+        return key_of(question), token_bound(question)
 
-    async def answered(question: Question, key: str, size: int) -> Call:
+    async def answered(question: Question, key: str, bound: int) -> Call:
         call = await ledger.find(key)
         if call is None and claims is not None:
             async with claims.claimed(key) as call:
-                return call or await sent(question, key, size)
+                return call or await sent(question, key, bound)
         if call is None:
-            return await sent(question, key, size)
+            return await sent(question, key, bound)
         tally.cached += 1
         # A run that the ledger answers must still hear Ctrl-C and draw its progress.
         await asyncio.sleep(0)
         return call
 
-    async def sent(question: Question, key: str, size: int) -> Call:
-        bound = await aside(partial(token_bound, question), size)
+    async def sent(question: Question, key: str, bound: int) -> Call:
         attempt = Attempt(question, key, bound)
         async with attempt:
             reply = await inner(attempt)

@@ -20,14 +20,14 @@ def sending(judge: Judge, stop: Stop, tally: Tally) -> Layer:
         stop.check()
         tally.sent += 1
         attempt.sent_at = monotonic()
+        if attempt.seconds is None:
+            return await judge.answer(attempt.question)
         return await _in_time(judge.answer(attempt.question), attempt.seconds)
 
     return send
 
 
-async def _in_time(answer: Awaitable[Reply], seconds: float | None) -> Reply:
-    if seconds is None:
-        return await answer
+async def _in_time(answer: Awaitable[Reply], seconds: float) -> Reply:
     try:
         async with asyncio.timeout(seconds):
             return await answer

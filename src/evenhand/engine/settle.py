@@ -6,6 +6,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+from msgspec.structs import replace as changed
+
 from evenhand.engine.attempt import Endpoint
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.tally import Tally
@@ -42,7 +44,7 @@ async def settle(
         nonlocal reasks, are_believed
         place = question.round, question.seat, question.order
         keys = conversations.setdefault(place, [])
-        call = await endpoint(replace(question, repeat=repeat) if repeat else question)
+        call = await endpoint(changed(question, repeat=repeat) if repeat else question)
         keys.append(call.key)
         reasks += question.reask > 0
         are_believed &= not call.reply.usage.claimed

@@ -10,7 +10,7 @@ import ipaddress
 import json
 import re
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yarl import URL
@@ -63,10 +63,9 @@ class HttpClient:
             text = text if secret is None else secret.scrub(text)
         return text
 
-    async def post(self, body: bytes) -> Answered:
+    def post(self, body: bytes) -> Awaitable[Answered]:
         """Send `body` once. Raises CallLost or ProviderRefused where no answer came."""
-        session = self._session or self._open()
-        return await session.post(body)
+        return (self._session or self._open()).post(body)
 
     async def send(
         self, method: str, url: URL, body: bytes = b"", headers: Mapping[str, str] | None = None

@@ -4,10 +4,10 @@ llama.cpp, gateways."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from msgspec.structs import replace
 from yarl import URL
 
 from evenhand.exchange import Finish, Message, Usage

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from yarl import URL
 
@@ -56,9 +56,9 @@ class Session:
         self._idle: list[Connection] = []
         self._deadlines = Deadlines(self._loop)
 
-    async def post(self, body: bytes) -> Answered:
+    def post(self, body: bytes) -> Awaitable[Answered]:
         """Send `body` once. Raises CallLost or ProviderRefused where no answer came."""
-        return await self._sent(self._post, body)
+        return self._sent(self._post, body)
 
     async def send(
         self, method: str, url: URL, body: bytes, headers: Mapping[str, str]

@@ -98,6 +98,17 @@ async def test_short_work_is_done_here_and_long_work_elsewhere():
     assert await aside(threading.get_ident, LONG) != here
 
 
+async def test_short_work_of_several_is_done_step_by_step_for_all_of_them():
+    aside, steps = one_aside(), list[str]()
+
+    async def judged(name: str) -> None:
+        for step in range(3):
+            await aside(lambda step=step: steps.append(f"{name}{step}"), 0)
+
+    await asyncio.gather(*map(judged, "abc"))
+    assert steps == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
+
+
 async def test_long_work_is_done_one_after_the_other():
     aside = one_aside()
     under_way, most = 0, 0

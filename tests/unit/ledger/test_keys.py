@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from evenhand.exchange import Message, Question, Schema
 from evenhand.ledger.keys import call_keys, unit_digest

@@ -17,9 +17,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from msgspec import to_builtins
 
 if TYPE_CHECKING:
     from evenhand.judges.embedded.priors import Priors
@@ -55,7 +56,7 @@ def _serve(lines: Iterator[dict[str, Any]], tell: Tell) -> None:
             tell({"altered": "it was written to while it was in use"})
             return
         try:
-            tell({"reply": asdict(answered(host, priors, favours, line["ask"]))})
+            tell({"reply": to_builtins(answered(host, priors, favours, line["ask"]))})
         except TooLongError as error:
             tell({"overflow": str(error)})
         except SchemaError as error:

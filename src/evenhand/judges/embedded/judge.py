@@ -16,10 +16,12 @@ import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec.structs import replace
 
 from evenhand import limits
 from evenhand.errors import (

@@ -169,7 +169,9 @@ class PairwiseProtocol:
         seats = self.seats(pair, asking.judges)
         if not seats:
             return LeftOut(detail="shares its family with a candidate")
-        visible = await asking.aside(partial(self.shown, pair), size)
+        visible = pair
+        if self.blind == "mask":
+            visible = await asking.aside(partial(self.shown, pair), size)
         rounds: list[Round] = []
         passes: list[PairPass] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
@@ -274,7 +276,7 @@ class PairwiseProtocol:
         reply = checked.value
         if reply is None or reply.winner in (None, derived(reply.marks, self.priority)):
             return checked
-        return replace(checked, flags=("self_contradiction", *checked.flags))
+        return changed(checked, flags=("self_contradiction", *checked.flags))
 
     def check_verdict(self, value: dict[str, Any]) -> Checked[PairVerdict]:
         """The contract applied to a settled verdict made elsewhere."""

@@ -7,10 +7,10 @@ done aside: how is the matter of whoever supplies `ask`, for a kind has no event
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evenhand.errors import CallError
@@ -114,8 +114,7 @@ async def at_once(work: Callable[[], T], size: int) -> T:
     return work()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(Struct, frozen=True, kw_only=True):
     """Who judges a unit: one judge, or those of a relay, of which the k-th is asked in round k."""
 
     ask: Ask

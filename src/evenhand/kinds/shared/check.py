@@ -6,8 +6,9 @@ Deterministic and total: the same text gives the same result, and nothing here r
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
+
+from msgspec import Struct
 
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
 from evenhand.kinds.shared.judged_text import JudgedText, reasons_in
@@ -22,8 +23,7 @@ _CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "r
 V = TypeVar("V", bound=VerdictValue)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked(Generic[V]):
+class Checked(Struct, Generic[V], frozen=True):
     """What a check found. `value` is there only when there is no problem."""
 
     value: V | None
@@ -31,7 +31,7 @@ class Checked(Generic[V]):
     fixes: tuple[Fix, ...]
     flags: tuple[str, ...]
     evidence: tuple[Evidence, ...] = ()
-    uncut: Mapping[str, str] = field(default_factory=dict[str, str])
+    uncut: Mapping[str, str] = {}
     """What was cut, as it was written, by its path."""
 
     @property

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace as changed
+
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.exchange import Message, Question, Schema, Style
@@ -170,7 +172,7 @@ class WeightedProtocol:
         checked = check_reply(text, task, self.words, finish)
         if checked.value is None or not checked.value.is_unsure:
             return checked
-        return replace(checked, flags=(*checked.flags, "low_confidence"))
+        return changed(checked, flags=(*checked.flags, "low_confidence"))
 
     def question(self, answer: Answer, style: Style) -> Question:
         """What the judge is asked about one answer."""
