@@ -98,7 +98,10 @@ def in_slots(endpoint: Endpoint, slots: int) -> Endpoint:
     free = asyncio.Semaphore(slots)
 
     async def ask(question: Question) -> Call:
-        async with free:
+        await free.acquire()
+        try:
             return await endpoint(question)
+        finally:
+            free.release()
 
     return ask

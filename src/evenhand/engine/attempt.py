@@ -15,8 +15,9 @@ from evenhand.exchange import Question, Reply, Usage
 from evenhand.ledger.ports import Call
 
 NO_TOKENS = Usage()
-GiveBack = Callable[[BaseException | None], Awaitable[None]]
-"""Gives back what an attempt held; called with what ended it, if not a reply that is durable."""
+GiveBack = Callable[[BaseException | None], Awaitable[None] | None]
+"""Gives back what an attempt held; called with what ended it, if not a reply that is durable. What
+it returns is waited for, where there is anything to wait for."""
 
 
 class Attempt(Struct):
@@ -50,7 +51,9 @@ class Attempt(Struct):
     async def end(self, error: BaseException | None) -> None:
         """End the present try: give back what it holds, the last first."""
         while self._holdings:
-            await self._holdings.pop()(error)
+            giving = self._holdings.pop()(error)
+            if giving is not None:
+                await giving
 
     async def __aenter__(self) -> None:
         """Nothing is held yet."""

@@ -4,6 +4,7 @@ left open by a crash, or by an answer that never came, counts as spent."""
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -137,22 +138,28 @@ def budgeted(
                 stop.throw(beyond(excess, attempt.cost or 0, most))
         return reply
 
-    async def note_loss(attempt: Attempt, most: int, error: BaseException | None) -> None:
+    def note_loss(
+        attempt: Attempt, most: int, error: BaseException | None
+    ) -> Awaitable[None] | None:
         """Without a cap nothing is held; but what was lost and may be billed counts, should the run
         go on with one."""
-        if attempt.cost is None and _may_be_billed(attempt, error):
-            await ledger.reserve(run, attempt.key, os.urandom(6).hex(), most)
+        if attempt.cost is not None or not _may_be_billed(attempt, error):
+            return None
+        return ledger.reserve(run, attempt.key, os.urandom(6).hex(), most)
 
-    async def give_back(attempt: Attempt, hold: Hold, error: BaseException | None) -> None:
+    def give_back(
+        attempt: Attempt, hold: Hold, error: BaseException | None
+    ) -> Awaitable[None] | None:
         """What was not sent or is not billed costs nothing; without a reply, what may have been
         billed counts as the most it can be, and stays reserved in the store."""
         if attempt.cost is not None:
             purse.spend(hold, attempt.cost)
-        elif _may_be_billed(attempt, error):
+            return None
+        if _may_be_billed(attempt, error):
             purse.spend(hold, hold.amount)
-        else:
-            purse.spend(hold, 0)
-            await ledger.release(attempt.key, attempt.reservation)
+            return None
+        purse.spend(hold, 0)
+        return ledger.release(attempt.key, attempt.reservation)
 
     return pay
 

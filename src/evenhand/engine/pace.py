@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from time import monotonic
 
@@ -94,6 +94,12 @@ class Pace:
                 return self._enter(tokens, turn.second)
             self._meter.correct(turn.second, 1, tokens)
 
+    def admit_at_once(self, tokens: int) -> Turn | None:
+        """A turn where nobody need wait for one, nor ask the store; else None."""
+        if self._meter is not None or self._waiting.locked() or self._pause(tokens) > 0:
+            return None
+        return self._enter(tokens)
+
     async def _admit_here(self, tokens: int) -> Turn:
         if self._waiting.locked() or self._pause(tokens) > 0:
             async with self._waiting:
@@ -175,7 +181,8 @@ def paced(inner: Layer, pace: Pace, max_tokens: int, recent: Recent | None = Non
     What is sent is noted in `recent`, where rates are to hold across starts."""
 
     async def in_turn(attempt: Attempt) -> Reply:
-        turn = await pace.admit(attempt.prompt_tokens + max_tokens)
+        tokens = attempt.prompt_tokens + max_tokens
+        turn = pace.admit_at_once(tokens) or await pace.admit(tokens)
         attempt.hold(partial(unused, attempt, turn))
         try:
             if recent is not None:
@@ -189,16 +196,16 @@ def paced(inner: Layer, pace: Pace, max_tokens: int, recent: Recent | None = Non
         pace.answered(turn)
         usage = reply.usage
         if usage.input_tokens is not None:
-            await correct(turn, usage.input_tokens + (usage.output_tokens or 0))
+            tokens = usage.input_tokens + (usage.output_tokens or 0)
+            pace.correct(turn, tokens)
+            if recent is not None:
+                await recent.correct(turn.name, tokens)
         return reply
 
-    async def correct(turn: Turn, tokens: int | None) -> None:
-        pace.correct(turn, tokens)
-        if recent is not None and turn.name:
-            await recent.correct(turn.name, tokens)
-
-    async def unused(attempt: Attempt, turn: Turn, error: BaseException | None) -> None:
-        if attempt.sent_at is None:
-            await correct(turn, None)
+    def unused(attempt: Attempt, turn: Turn, error: BaseException | None) -> Awaitable[None] | None:
+        if attempt.sent_at is not None:
+            return None
+        pace.correct(turn, None)
+        return recent.correct(turn.name, None) if recent is not None and turn.name else None
 
     return in_turn
