@@ -189,7 +189,7 @@ def _innermost(text: str) -> str:
 def dump(value: Any) -> str:
     """`value` as JSON on one line, every number as it was spelled; raises TooDeep where `restored`
     would not read it back."""
-    return compact(value) if _is_plain(value) else _spelled_out(value, STORED_DEPTH)
+    return _writer_of(value)(value)
 
 
 def swift(value: Any) -> str:
@@ -231,31 +231,54 @@ def _inner(holder: Any) -> Collection[Any]:
     return holder.values() if isinstance(holder, Mapping) else holder
 
 
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_SAME = frozenset({str, bool, type(None)})
+"""What both fast writers write to the letter alike."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether the fast writer knows all of `value` and loses no spelling; raises TooDeep."""
+def _writer_of(value: Any) -> Callable[[Any], str]:
+    """The fastest writer that knows all of `value` and loses no spelling; raises TooDeep."""
     level, depth = [value], 0
+    is_same = True
     while level:
         inner: list[Any] = []
         is_nested = False
         for item in level:
             kind = type(item)
-            if kind in _PLAIN:
+            if kind in _SAME:
                 continue
-            is_nested = True
-            if kind is dict:
-                inner.extend(item.values())
-            elif kind is list or kind is tuple:
-                inner.extend(item)
+            if kind is int:
+                is_same = is_same and _LEAST <= item <= _MOST
+            elif kind is float:
+                is_same = False
             else:
-                return False
+                is_nested = True
+                if kind is dict:
+                    is_same = is_same and set(map(type, item)) <= _KEYS
+                    inner.extend(item.values())
+                elif kind is list or kind is tuple:
+                    inner.extend(item)
+                else:
+                    return _whole
         depth += is_nested
         if depth > STORED_DEPTH:
             raise TooDeep(STORED_DEPTH)
         level = inner
-    return True
+    return _fastest if is_same else compact
+
+
+_KEYS = frozenset({str})
+
+
+def _fastest(value: Any) -> str:
+    try:
+        return encode(value).decode()
+    except UnicodeEncodeError:
+        return compact(value)  # a lone surrogate, which has no UTF-8
+
+
+def _whole(value: Any) -> str:
+    return _spelled_out(value, STORED_DEPTH)
 
 
 def _spelled_out(value: Any, depth: int) -> str:

@@ -83,9 +83,10 @@ def filled_meta(row: Mapping[str, Any]) -> list[object]:
     """The values of the meta fields that identify a row, in the order of the contract; those that
     are not there are left out."""
     meta: Any = row.get("meta")
-    if not isinstance(meta, Mapping):  # what else it is, is told where the row is read
+    if not isinstance(meta, (dict, Mapping)):  # what else it is, is told where the row is read
         return []
-    return [meta[name] for name in META_FIELDS if meta.get(name) not in (None, "")]
+    values = map(meta.get, META_FIELDS)
+    return [value for value in values if value is not None and value != ""]
 
 
 def joined_id(values: Iterable[object]) -> str:

@@ -7,7 +7,7 @@ import pickle
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
@@ -34,6 +34,12 @@ def test_what_is_written_is_read_back_equal(value):
     text = jsontext.dump(value)
     assert "\n" not in text
     assert jsontext.parse(text) == value == json.loads(text)
+
+
+@given(VALUES | st.text())
+@example(["\ud83d", 2**63, -(2**63) - 1, {1: 1.5, "": [{}, ()]}])
+def test_whichever_writer_is_the_fastest_the_text_is_the_same(value):
+    assert jsontext.dump(value) == jsontext.compact(value)
 
 
 @given(st.lists(NUMBERS, min_size=1))

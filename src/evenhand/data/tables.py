@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from evenhand.data.columns import Copies, flattened, place
+from evenhand.data.columns import Copies, place
 from evenhand.data.conversation import find_conversation
 from evenhand.data.read import FileForm, Row, rows
 from evenhand.data.recognise import fields_of, recognise
@@ -104,13 +104,14 @@ class Table:
         """The rows that hold anything, each with its number in the table."""
         for number, row in enumerate(self.source.rows(self._columns), 1):
             value = row.value
-            if all(cell in ("", None) for _, cell in flattened(value)):
+            if not _is_filled(value):
                 continue
             if self.conversation:
                 self.conversation.fill(value, row.where)
             for name, constant in self._constants.items():
                 place(value, name, constant, row.where)
-            self._keep_spare(value)
+            if self.recognition.spare:
+                self._keep_spare(value)
             yield number, row
 
     def _keep_spare(self, value: dict[str, Any]) -> None:
@@ -118,6 +119,17 @@ class Table:
         labels = {name: cell for name, cell in spare.items() if _is_label(cell)}
         if labels:
             value["meta"] = {**labels, **(value.get("meta") or {})}
+
+
+def _is_filled(value: Mapping[str, Any]) -> bool:
+    """Whether a row, or an object in it, holds anything: as a rule its first cell does."""
+    for cell in value.values():
+        if isinstance(cell, (dict, Mapping)):  # dict first: the abstract test is slow
+            if _is_filled(cast("Mapping[str, Any]", cell)):
+                return True
+        elif cell is not None and cell != "":
+            return True
+    return False
 
 
 def _is_label(cell: object) -> bool:

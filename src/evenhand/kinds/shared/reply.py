@@ -74,7 +74,8 @@ def _text(reply: str | bytes) -> str | Unreadable:
         return Unreadable("not_json")
     try:
         text = reply.decode() if isinstance(reply, bytes) else reply
-        text.encode()
+        if not text.isascii():
+            text.encode()
     except UnicodeError:
         return Unreadable("bad_text")
     # Each brace may begin an object of its own, of which one counts.
@@ -201,7 +202,7 @@ def _decode(text: str) -> object:
         value = jsontext.parse(text, JSON_DEPTH, REPLY_ELEMENTS)
     except ValueError as error:
         return _breach(error)
-    if _SURROGATE.search(text) and not _is_text(value):
+    if "\\u" in text and _SURROGATE.search(text) and not _is_text(value):
         return Unreadable("bad_text")
     return value
 
