@@ -23,6 +23,8 @@ def sampling(
 
 def storable(text: str) -> str:
     """`text` with lone surrogates, which no store and no file takes, replaced by U+FFFD."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
@@ -50,7 +52,8 @@ class CallRow(NamedTuple):
 def call_row(call: Call, at: str) -> CallRow:
     """A call that was recorded at a time as a row of `calls`."""
     reply, usage, most = call.reply, call.reply.usage, call.most
-    odds, sampling = (jsontext.compact(it) if it else "" for it in (reply.odds, reply.sampling))
+    odds = jsontext.compact(reply.odds) if reply.odds else ""
+    sampling = _sampling_text(*chain.from_iterable(reply.sampling.items()))
     columns = (
         *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds, sampling),
         *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
@@ -58,6 +61,12 @@ def call_row(call: Call, at: str) -> CallRow:
         usage.stored_tokens or None,
     )
     return CallRow(*columns, _call_digest(columns, at), at)
+
+
+@lru_cache(maxsize=16, typed=True)
+def _sampling_text(*parts: str | float) -> str:
+    """What was sent of temperature and seed, names and values in turn: alike for most calls."""
+    return jsontext.compact(dict(zip(parts[::2], parts[1::2], strict=True))) if parts else ""
 
 
 def _call_digest(columns: Sequence[Any], at: str) -> str:

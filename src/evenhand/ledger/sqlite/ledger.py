@@ -147,8 +147,11 @@ class SqliteLedger:
             rows = self._reading.execute(_FIND, (key,)).fetchall()
         except sqlite3.Error as error:
             raise self._file.unusable(error) from None
-        calls = map(ledger_call, rows)
-        return next((call.call for call in calls if not call.altered), None)
+        for row in rows:
+            call = ledger_call(row)
+            if not call.altered:
+                return call.call
+        return None
 
     def _look(self) -> None:
         """See the store as it is now for the rest of this turn of the event loop.
