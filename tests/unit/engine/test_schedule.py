@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.exchange import Question, Reply
+from evenhand.limits import JOIN_SECONDS
 from evenhand.runs.early_stop import AHEAD
 from tests.suites import Scripted, good_reply, judged, prepared, samples, seated, write_suite
 
@@ -64,4 +65,5 @@ async def test_a_worker_that_is_ahead_is_woken_by_the_end_of_what_it_waits_for(
     summary = await run
     assert summary.counts.failures == {}
     assert len(asked) == 2 * QUESTIONS
-    assert timers == []
+    # But for the store, which writes judgments that nothing follows.
+    assert set(timers) <= {JOIN_SECONDS}
