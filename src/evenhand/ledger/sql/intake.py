@@ -8,7 +8,6 @@ text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -20,12 +19,15 @@ from evenhand.ledger.sql.session import Session, bindings, bound
 from evenhand.limits import BATCH_ROWS
 
 _TABLES = {
-    "incoming": "(position INTEGER PRIMARY KEY, name TEXT UNIQUE, id TEXT, origin TEXT,"
-    " digest BLOB, body TEXT)",
+    "incoming": "(position INTEGER PRIMARY KEY, id TEXT, origin TEXT, digest BLOB, body TEXT)",
     "elsewhere": "(no INTEGER PRIMARY KEY, position INTEGER, judge INTEGER, repeat INTEGER,"
     " status TEXT, reason TEXT, body TEXT)",
 }
-_TAKE_IN = "INSERT INTO incoming VALUES (?,?,?,?,?,?)"
+_TAKE_IN = "INSERT INTO incoming VALUES (?,?,?,?,?)"
+LISTED = 5
+"""How many ids that repeat are told."""
+_TWICE = "SELECT id FROM incoming GROUP BY id HAVING COUNT(*) > 1"
+_PLACES = f"SELECT id, origin FROM incoming WHERE id IN ({_TWICE}) ORDER BY position"
 _PUT_ASIDE = "INSERT INTO elsewhere VALUES (?,?,?,?,?,?,?)"
 _KEEP = (
     "INSERT INTO units (digest, id, body)"
@@ -72,30 +74,22 @@ class WaitingUnits:
             self._session.rows(f"DROP TABLE IF EXISTS {name}")
 
     def add(self, batch: Sequence[IncomingUnit]) -> None:
-        """Have some units wait; raises DataError on an id that repeats."""
-        names = [_name(unit.id) for unit in batch]
-        here = self._session.among("name", "names")
-        rows = self._session.rows(
-            f"SELECT name, origin FROM incoming WHERE {here}",
-            {"names": self._session.several(names)},
-        )
-        if rows or len(set(names)) < len(names):
-            raise _repeated(batch, dict(rows))
+        """Have some units wait."""
         judgments = list(self._judgments_of(batch))
         with self._session.transaction():
-            self._session.write(_TAKE_IN, self._rows(batch, names))
+            self._session.write(_TAKE_IN, self._rows(batch))
             self._session.write(_PUT_ASIDE, judgments)
         self._units += len(batch)
         self._judgments += len(judgments)
 
-    def _rows(self, batch: Sequence[IncomingUnit], names: Sequence[str]) -> list[tuple[Any, ...]]:
+    def _rows(self, batch: Sequence[IncomingUnit]) -> list[tuple[Any, ...]]:
         digests = [unit_digest(unit.id, unit.body) for unit in batch]
         sql = f"SELECT digest FROM units WHERE digest IN ({bound('unit', digests)})"
         stored = {bytes(row[0]) for row in self._session.rows(sql, bindings("unit", digests))}
-        numbered = zip(batch, names, digests, strict=True)
+        numbered = zip(batch, digests, strict=True)
         return [
-            (position, name, unit.id, unit.origin, digest, None if digest in stored else unit.body)
-            for position, (unit, name, digest) in enumerate(numbered, start=self._units + 1)
+            (position, unit.id, unit.origin, digest, None if digest in stored else unit.body)
+            for position, (unit, digest) in enumerate(numbered, start=self._units + 1)
         ]
 
     def _judgments_of(self, batch: Sequence[IncomingUnit]) -> Iterator[tuple[Any, ...]]:
@@ -106,8 +100,10 @@ class WaitingUnits:
                 yield number, position, judge, repeat, *text
 
     def count_up(self) -> None:
-        """All units are there: note the hash of them."""
+        """All units are there: note the hash of them; raises DataError where ids repeat."""
         with self._session.transaction():
+            if self._session.rows(f"{_TWICE} LIMIT 1"):
+                raise _repeated(self._session.stream(_PLACES))
             digests = self._session.stream("SELECT digest FROM incoming ORDER BY digest")
             self.content = content_of(bytes(row[0]) for row in digests)
 
@@ -128,24 +124,20 @@ def batches(units: Iterable[IncomingUnit]) -> Iterator[list[IncomingUnit]]:
         yield batch
 
 
-def _name(ident: str) -> str:
-    """A short name for an id, which may be of any length."""
-    return blake2b(ident.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _repeated(batch: Sequence[IncomingUnit], before: dict[str, str]) -> DataError:
-    """Which ids of a batch stand twice, and where; `before` are the places of those that came
-    earlier, by their names."""
-    twice: list[str] = []
-    ids: set[str] = set()
-    for unit in batch:
-        first = before.setdefault(_name(unit.id), unit.origin)
-        if first != unit.origin or unit.id in ids:
-            twice.append(f"{quoted(unit.id)} at {first} and {unit.origin}")
-        ids.add(unit.id)
-    if not twice:
-        twice = [f"{quoted(batch[0].id)} at {batch[0].origin}, in a file that is named twice"]
-    listed = "; ".join(twice[:5]) + (f"; and {len(twice) - 5} more" if len(twice) > 5 else "")
+def _repeated(rows: Iterable[tuple[str, str]]) -> DataError:
+    """Which ids stand twice, and where: of units with their places, in the order of the data."""
+    first: dict[str, str] = {}
+    twice, more = list[str](), 0
+    for ident, origin in rows:
+        if ident not in first:
+            first[ident] = origin
+        elif len(twice) == LISTED:
+            more += 1
+        elif first[ident] == origin:
+            twice.append(f"{quoted(ident)} at {origin}, in a file that is named twice")
+        else:
+            twice.append(f"{quoted(ident)} at {first[ident]} and {origin}")
+    listed = "; ".join(twice) + (f"; and {more} more" if more else "")
     return DataError(
         f"ids must be unique, but these repeat: {listed}",
         advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
