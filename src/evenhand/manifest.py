@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from evenhand import jsontext
 from evenhand.exchange import Style
@@ -53,13 +53,14 @@ class Source(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     wide: tuple[str, tuple[str, ...]] | None = None
     on_unreadable: Unreadable = "fail"
-    where: Mapping[str, tuple[str, ...]] = {}
+    # What came later is left out where nothing is to be said: older runs keep their ids.
+    where: Mapping[str, tuple[str, ...]] | UnsetType = UNSET
     """By column, the values of the rows that were read."""
-    failed: str | None = None
+    failed: str | UnsetType | None = UNSET
     """The column that says why a judgment failed."""
-    voters: str = ""
+    voters: str | UnsetType = UNSET
     """What voters are called that nobody tells apart."""
-    votes_from: str = ""
+    votes_from: str | UnsetType = UNSET
     """The column that named who was scored, where votes were made of scores."""
 
 

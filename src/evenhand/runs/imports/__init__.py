@@ -15,6 +15,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from evenhand.data.files import require_file
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
 from evenhand.data.foreign.plain_cells import has_plain_cells, plain_cells
@@ -365,10 +367,10 @@ def _judging(
             missing=tuple(shaping.missing),
             wide=None if wide is None else (wide.field, wide.columns),
             on_unreadable=options.on_unreadable,
-            where={name: tuple(values) for name, values in shaping.only.items()},
-            failed=shaping.failed,
-            voters=options.voters,
-            votes_from=options.votes_from,
+            where={name: tuple(values) for name, values in shaping.only.items()} or UNSET,
+            failed=shaping.failed or UNSET,
+            voters=options.voters or UNSET,
+            votes_from=options.votes_from or UNSET,
         ),
     )
 
