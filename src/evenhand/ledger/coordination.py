@@ -203,6 +203,6 @@ class Worker(Protocol):
         """What workers have to say about a run, each once: why they leave it to others."""
         ...
 
-    async def live_workers(self, run: str | None = None) -> Sequence[WorkerState]:
-        """Who is alive, at a run or at any."""
+    async def workers_at(self, run: str) -> int:
+        """How many are at a run."""
         ...

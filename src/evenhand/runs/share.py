@@ -165,8 +165,7 @@ class Share:
         done = await self.worker.work_of_all(self.run)
         for name, before, first, now in zip(Work._fields, base, start, done, strict=True):
             setattr(self.shown, name, before + max(0, now - first))
-        workers = await self.worker.live_workers(self.run)
-        self.shown.workers = len(workers) - (0 if self.judges else 1)
+        self.shown.workers = await self.worker.workers_at(self.run) - (0 if self.judges else 1)
 
 
 def work_of(tally: Tally) -> Work:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import random
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from evenhand.ledger.postgres.store import postgres_store
 from tests.contract.stores import begun
 from tests.postgres import new_store_url
 from tests.unit.engine.virtual import Clock, VirtualStop
+from tests.waiting import PATIENCE
 
 UNITS = 40
 LONG = 3600.0
@@ -176,6 +178,36 @@ async def test_to_lease_a_page_no_more_is_read_than_the_page(place: Place) -> No
             await worker.settle(run, [judged(lease) for lease in page])
 
 
+async def test_who_joins_while_another_leases_keeps_what_it_took(place: Place) -> None:
+    """Who is alive, and what they hold, is seen at one moment."""
+    run = place.scope.run
+    async with place.workers(1) as [first]:
+        await first.open_run(run, None, "{}", None)
+        async with place.control.transaction():
+            await place.control.execute("LOCK TABLE leases IN ACCESS EXCLUSIVE MODE")
+            leasing = asyncio.create_task(place.lease(first, 2))
+            await _blocked(place)
+            await place.control.execute(
+                "INSERT INTO workers SELECT 'late', host, process, run, note, began, seen, until"
+                " FROM workers WHERE id=$1",
+                first.id,
+            )
+            await place.control.execute(
+                "INSERT INTO leases SELECT o.judging, m.unit, 0, 0, nextval('fences'), 'late'"
+                " FROM open_runs o JOIN run_units m ON m.run=o.number WHERE m.position <= 2"
+            )
+        assert [lease.unit.position for lease in await leasing] == [3, 4]
+
+
+async def _blocked(place: Place) -> None:
+    """Wait until somebody waits for a lock."""
+    sql = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"
+    end = time.monotonic() + PATIENCE
+    while not await place.control.fetchval(sql):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
+
+
 async def test_a_late_judgment_is_fenced_and_its_successor_stands(place: Place) -> None:
     run = place.scope.run
     async with place.workers(2) as (slow, quick):
@@ -229,7 +261,7 @@ async def test_a_worker_that_leaves_hands_everything_back(place: Place) -> None:
         assert [lease.unit.no for lease in await place.lease(stays)] == units
         assert await stays.claim(["k1"]) == {"k1"}
         assert await stays.allot(place.scope.run, 0, 90, 0) == "granted"
-        assert [worker.id for worker in await stays.live_workers()] == [stays.id]
+        assert [worker.id for worker in place.store.archive.workers()] == [stays.id]
 
 
 async def test_what_is_being_handed_over_is_waited_for_at_the_end(place: Place) -> None:
@@ -305,7 +337,7 @@ async def test_who_is_alive_is_shown_with_the_work_of_all(place: Place) -> None:
         await place.move_clock(5)
         await one.beat(run, Work(verdicts=3, cost=5))
         await place.move_clock(6)
-        assert [worker.id for worker in await two.live_workers(run)] == [one.id]
+        assert await two.workers_at(run) == 1
 
 
 @pytest.mark.parametrize("kills", [0, 8])

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from evenhand.errors import StoreError
 from evenhand.ledger.coordination import WorkerState
 from evenhand.ledger.postgres.claims import HOLDER, halves, lock_number
-from evenhand.ledger.postgres.coordination import MISSED, WORKERS
+from evenhand.ledger.postgres.coordination import WORKERS
 from evenhand.ledger.postgres.server import Server
 from evenhand.ledger.postgres.session import PostgresSession
 from evenhand.ledger.sql.archive import SqlArchive
@@ -29,7 +29,7 @@ class PostgresArchive(SqlArchive):
         )
 
     def workers(self) -> list[WorkerState]:
-        return [WorkerState(*row) for row in self._rows(WORKERS.format(MISSED))]
+        return [WorkerState(*row) for row in self._rows(WORKERS)]
 
     def open_runs(self) -> dict[str, str]:
         return dict(self._rows("SELECT run, stopped FROM open_runs"))

@@ -27,7 +27,6 @@ from evenhand.ledger.coordination import (
     Rates,
     Slot,
     Work,
-    WorkerState,
 )
 from evenhand.ledger.ports import StoredJudgment, StoredUnit
 from evenhand.ledger.postgres.server import FAILED, LOST, Connection, Server, closed
@@ -94,6 +93,8 @@ _WITHDRAW = (
     " (SELECT 1 FROM leases l WHERE l.judging=o.judging AND is_alive(l.worker))"
 )
 _CLOSED = ("DELETE FROM walks WHERE run=$1", "DELETE FROM budgets WHERE run=$1")
+_COUNT = "ANALYZE judgments"
+"""Or the server would read them all for each page of a report."""
 _LEASE = (
     "SELECT l.unit, l.place, u.id, u.body, l.fence"
     " FROM lease_units($1, $2, $3, $4, $5::text[], $6) l CROSS JOIN LATERAL"
@@ -147,13 +148,11 @@ WORKERS = (
     " coalesce(s.work[7], 0), (SELECT count(*) FROM leases l WHERE l.worker=w.id),"
     " w.until >= clock_timestamp(), w.note"
     " FROM workers w LEFT JOIN shares s ON s.worker=w.id AND s.run=w.run"
-    " WHERE {} ORDER BY w.began, w.id"
+    " WHERE w.until >= clock_timestamp() OR EXISTS (SELECT 1 FROM leases l WHERE l.worker=w.id)"
+    " ORDER BY w.began, w.id"
 )
-
-
-_LIVE = "w.until >= clock_timestamp() AND ($1::text IS NULL OR w.run=$1)"
-MISSED = "w.until >= clock_timestamp() OR EXISTS (SELECT 1 FROM leases l WHERE l.worker=w.id)"
 """Those that are alive, and those that are not and have taken what nobody took over yet."""
+_AT_WORK = "SELECT count(*) FROM workers WHERE run=$1 AND until >= clock_timestamp()"
 
 
 def lease_seconds() -> float:
@@ -291,6 +290,7 @@ class PostgresWorker:
             return False
         for statement in _CLOSED:
             await self._execute(statement, run)
+        await self._execute(_COUNT)
         return True
 
     async def withdraw_run(self, run: str) -> bool:
@@ -374,9 +374,8 @@ class PostgresWorker:
     async def notes(self, run: str) -> list[str]:
         return [row[0] for row in await self._fetch(_NOTES, run)]
 
-    async def live_workers(self, run: str | None = None) -> list[WorkerState]:
-        rows = await self._fetch(WORKERS.format(_LIVE), run)
-        return [WorkerState(*row) for row in rows]
+    async def workers_at(self, run: str) -> int:
+        return int(await self.value(_AT_WORK, run))
 
 
 class _Reservations:

@@ -135,21 +135,20 @@ DECLARE
     share BIGINT;
     units BIGINT[];
     places BIGINT[];
-    alive TEXT[];
 BEGIN
     SELECT * INTO course FROM open_runs WHERE run = p_run AND stopped = '';
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    SELECT coalesce(array_agg(id), ARRAY[]::TEXT[]) INTO alive FROM workers
-    WHERE until >= clock_timestamp();
     RETURN QUERY
     WITH free AS MATERIALIZED (
         SELECT l.unit, (
             SELECT m.position FROM run_units m WHERE m.run = course.number AND m.unit = l.unit
         ) AS position FROM leases l
         WHERE l.judging = course.judging AND l.judge = p_judge AND l.repeat = p_repeat
-        AND (l.worker IS NULL OR l.worker <> ALL(alive))
+        AND (l.worker IS NULL OR l.worker <> ALL(
+            ARRAY(SELECT w.id FROM workers w WHERE w.until >= clock_timestamp())
+        ))
         AND (
             SELECT m.position FROM run_units m WHERE m.run = course.number AND m.unit = l.unit
         ) <= coalesce(course.unit_limit, course.size)

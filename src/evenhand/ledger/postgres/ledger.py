@@ -111,9 +111,6 @@ class PostgresLedger:
                 session.hold_starts()
                 start(session, run, name, manifest, waiting, now())
             waiting.clear()
-            count(session)
-
-        def count(session: PostgresSession) -> None:
             if waiting.size >= _MANY:
                 session.rows(_COUNT)
 
@@ -121,7 +118,6 @@ class PostgresLedger:
             await self._writer.commit()
             await self._in_thread(noted)
             yield
-            await self._in_thread(count)
 
     @asynccontextmanager
     async def claim(self, run: str) -> AsyncIterator[None]:
