@@ -14,6 +14,7 @@ from typing import Any
 
 from evenhand.data.files import opened
 from evenhand.data.likely import SAMPLE_BYTES, likely_encoding
+from evenhand.data.wider import decoder
 from evenhand.errors import DataError, UsageError, quoted
 
 _MARKS = (
@@ -22,9 +23,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
-_WIDER = {"shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}
-"""By the name of an encoding what files that are said to be in it are written in: the same, and
-signs that its makers added (№, ①, ～)."""
 _CHUNK = 1 << 16
 _BINARY = (
     (b"\x1f\x8b", "gzip data", "give its name the ending .gz"),
@@ -86,8 +84,7 @@ class Recoded(io.RawIOBase):
         self._file, self._encoding, self._name = file, encoding, name
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)  # refuses the codecs that make no text
-            codec = codecs.lookup(encoding).name
-            self._decoder = codecs.getincrementaldecoder(_WIDER.get(codec, codec))()
+            self._decoder = decoder(encoding)
         except (LookupError, ValueError):
             raise UsageError(
                 f"there is no encoding {quoted(encoding)}",

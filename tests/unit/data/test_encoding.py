@@ -9,6 +9,7 @@ import pytest
 from evenhand.data import rows
 from evenhand.data.likely import likely_encoding
 from evenhand.data.read import FileForm
+from evenhand.data.wider import decoder
 from evenhand.errors import DataError
 from tests.unit.data.texts_in_encodings import RUSSIAN as SHORT_RUSSIAN
 from tests.unit.data.texts_in_encodings import TEXTS
@@ -99,8 +100,40 @@ def test_signs_that_makers_added_to_an_encoding_are_read(
     tmp_path: Path, encoding: str, written: str
 ) -> None:
     """A table that Excel saved on a Japanese Windows has them in its header already."""
-    text = {"cp932": "№ ① ㈱ ～", "gb18030": "€ 𠮷 囍", "gbk": "囍 镕", "cp949": "뷁 똠"}[written]
+    text = {"cp932": "№ ① ㈱", "gb18030": "€ 𠮷 囍", "gbk": "囍 镕", "cp949": "뷁 똠"}[written]
     file = tmp_path / "table.csv"
     file.write_bytes(f"question,answer\n{text},{text}\n".encode(written))
     (row,) = rows(file, {}, form=FileForm(encoding=encoding))
     assert row.value == {"question": text, "answer": text}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "raw", "text"),
+    [
+        ("shift_jis", "№〜−".encode("shift_jisx0213"), "№〜−"),
+        ("shift_jis", "①".encode("cp932") + "〜−‖¢£¬".encode("shift_jis"), "①〜−‖¢£¬"),
+        ("gb2312", "囍".encode("gbk") + "・―".encode("gb2312"), "囍・―"),
+        ("gbk", "𠮷囍".encode("gb18030"), "𠮷囍"),
+        ("euc_kr", "뷁".encode("cp949") + "뷁".encode("euc_kr"), "뷁뷁"),
+        ("euc_kr", b"\xa4\xd4a", "\u3164a"),
+    ],
+)
+def test_what_an_encoding_knows_is_read_by_it(encoding: str, raw: bytes, text: str) -> None:
+    """Rows keep the text that they had, and with it their judgments; however they are cut."""
+    raw, text = raw * 2 + b"\n", text * 2 + "\n"
+    for cut in range(len(raw)):
+        for size in (1, 3, len(raw)):
+            file = decoder(encoding)
+            pieces = [raw[:cut], *(raw[at : at + size] for at in range(cut, len(raw), size))]
+            assert "".join(map(file.decode, pieces)) + file.decode(b"", True) == text
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "gb2312", "gbk", "euc_kr"])
+@pytest.mark.parametrize("raw", [b"a\xff\x20 is nothing", b"a\x81"])
+def test_what_neither_knows_is_refused(tmp_path: Path, encoding: str, raw: bytes) -> None:
+    if (encoding, raw[1]) == ("shift_jis", 0xFF):
+        raw = raw.replace(b"\xff", b"\x85")
+    file = tmp_path / "table.csv"
+    file.write_bytes(b"question\n" + raw)
+    with pytest.raises(DataError, match=f"not {encoding} text"):
+        list(rows(file, {}, form=FileForm(encoding=encoding)))
