@@ -321,6 +321,8 @@ def _about(imported: Imported) -> list[str]:
     if wide := imported.wide:
         columns = ", ".join(map(safe, wide.columns))
         lines.append(f"a column per {wide.field}: {columns} (else: --wide)")
+    if imported.unmatched:
+        lines.append(f"{counted(imported.unmatched, 'score')} met no other: no vote")
     if tally.spelled:
         meanings = [f"{safe(a)} as {b} ({n:,})" for (a, b), n in tally.spelled.most_common()]
         lines.append(f"read as usual: {', '.join(meanings[:NAMES_SHOWN])} (else: --value)")

@@ -21,6 +21,7 @@ from evenhand.data.files import require_file
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
 from evenhand.data.foreign.plain_cells import has_plain_cells, plain_cells
 from evenhand.data.foreign.shaping import Shaping, Wide
+from evenhand.data.foreign.tidy import SCORE_COLUMNS
 from evenhand.data.foreign.wide_tables import wide_of
 from evenhand.data.read import no_rows
 from evenhand.errors import DataError, UsageError, quoted
@@ -31,7 +32,7 @@ from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
 from evenhand.measures import Rule, Unreadable
-from evenhand.runs.imports.duels import Duels
+from evenhand.runs.imports.duels import Duels, scores_of
 from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
@@ -138,6 +139,8 @@ class Imported:
     on_conflict: Rule
     wide: Wide | None = None
     """Columns that were taken for judges or dimensions without being told."""
+    unmatched: int = 0
+    """Scores that were to be votes, and met no other score."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -160,6 +163,8 @@ class Imported:
         }
         if self.wide is not None:
             summary["wide"] = {self.wide.field: list(self.wide.columns)}
+        if self.unmatched:
+            summary["unmatched_scores"] = self.unmatched
         if tally.spelled:
             summary["read_as"] = dict(tally.spelled.keys())
         if tally.unreadable:
@@ -189,15 +194,16 @@ async def import_files(
         require_file(path)
     options, wide = _with_wide(options, paths, kind)
     layout = LAYOUTS[kind] if options.known is None else Layout(options.known.read, ("unit",))
-    rows = _rows(paths, layout, options)
-    if options.votes_from:
-        rows = _duels(rows, options.votes_from, options.key or layout.key)
-    first = next(rows)
-    key = options.key or _present(layout.key, first.value, len(paths) > 1)
-    if options.votes_from:
-        key = [name for name in key if name != options.votes_from] or ["unit"]
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in TABLES else kind)
+    rows, duels = _rows(paths, layout, options), None
+    if options.votes_from:
+        duels = Duels(options.votes_from, _duel_key(paths, kind, layout, judge, options))
+        rows = duels.votes(rows)
+    first = next(rows)
+    key = duels.key if duels is not None else options.key or layout.key
+    if layout.key and not options.key:
+        key = _present(key, first.value, len(paths) > 1)
     gathered: VoteRows | ScoreRows
     if first.shape == "votes":
         known, unreadable = options.known, options.on_unreadable
@@ -236,6 +242,7 @@ async def import_files(
             key=gathered.key,
             on_conflict=options.on_conflict,
             wide=wide,
+            unmatched=duels.unmatched if duels else 0,
         )
 
 
@@ -249,18 +256,17 @@ def _with_wide(options: Options, paths: Sequence[Path], kind: str) -> tuple[Opti
     return (replace(options, shaping=replace(shaping, wide=wide)) if wide else options), wide
 
 
-def _duels(rows: Iterator[TidyRow], column: str, key: Sequence[str]) -> Iterator[TidyRow]:
-    """The votes that scores come to, at least one; raises DataError."""
-    number = 0
-    with Duels(column, key) as duels:
-        for vote in duels.votes(rows):
-            number += 1
-            yield vote
-    if not number:
-        raise DataError(
-            f"no judge scored two of {quoted(column)} on one unit: there are no votes",
-            advice="Name the columns that tell units apart: --key COLUMN,COLUMN",
-        )
+def _duel_key(
+    paths: Sequence[Path], kind: str, layout: Layout, judge: str, options: Options
+) -> list[str]:
+    """The columns that tell units apart beside the one that names who was scored."""
+    column, key = options.votes_from, options.key or layout.key
+    if not key:
+        opening = ("unit",) if column in SCORE_COLUMNS else ("unit", column)
+        with ScoreRows(kind, (), judge, opening) as gathered:
+            gathered.fill(scores_of(_rows(paths, layout, options), column))
+            key = gathered.key
+    return [name for name in key if name != column] or ["unit"]
 
 
 def _are_plain_votes(

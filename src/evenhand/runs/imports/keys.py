@@ -129,14 +129,15 @@ def find_key(
     distinct: Callable[[Sequence[str]], int],
     doubles: Callable[[Sequence[str]], int],
     spread: Callable[[str], float],
+    opening: Sequence[str] = ("unit",),
 ) -> list[str]:
-    """The unit, the known columns that differ within it and, while rows stand double, other ones
-    that make fewer of them do so.
+    """The columns that a key opens with, the known columns that differ within them and, while rows
+    stand double, other ones that make fewer of them do so.
 
     `distinct` says how many keys there are, `doubles` how many rows more than one have the same
     key; `spread` with what share of all units a column's values come on average.
     """
-    key = ["unit"]
+    key = list(opening)
     for name in columns.known():
         # One that goes along with a column of the key tells nothing further apart.
         if distinct([*key, name]) > distinct(key):
@@ -145,7 +146,7 @@ def find_key(
     for name in columns.others():
         if not left:
             break
-        if spread(name) < CROSSED:
+        if name in key or spread(name) < CROSSED:
             continue
         fewer = doubles([*key, name])
         if fewer < left:

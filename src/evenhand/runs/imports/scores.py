@@ -164,8 +164,11 @@ class ScoreRows:
 
     shape: Literal["scores"] = "scores"
 
-    def __init__(self, kind: str, key: tuple[str, ...], judge: str) -> None:
-        self.kind, self.key = kind, key
+    def __init__(
+        self, kind: str, key: tuple[str, ...], judge: str, opening: Sequence[str] = ("unit",)
+    ) -> None:
+        self.kind, self.key, self._opening = kind, key, opening
+        """Without a key it is found out, and opens with these columns."""
         self.tally, self._columns, self._spool = Tally(), Columns(), Spool(_TABLES)
         self._seen = Seen(kind, judge, self._columns)
         self._waiting: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _TABLES}
@@ -199,8 +202,8 @@ class ScoreRows:
         spool.write(self._waiting)
         self._refuse_letters()
         if not self.key:
-            key = find_key(self._columns, self._distinct, self._doubles, self._spread)
-            self.key = tuple(key)
+            counts = (self._distinct, self._doubles, self._spread)
+            self.key = tuple(find_key(self._columns, *counts, self._opening))
             self._set_keys()
         self._columns.require(self.key)
         spool.run(_OWNERS)
