@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from evenhand.errors import StoreMissing, UsageError, quoted
+from evenhand.ledger.keys import digest
 from evenhand.ledger.ports import Archive, Store
 from evenhand.ledger.postgres.address import FORM, is_postgres, read_address
 from evenhand.ledger.sql.archive import SqlArchive
@@ -56,7 +57,7 @@ def copy_store(source: str, target: str, progress: Progress) -> Copied:
             else sqlite_session(store_path(target))
         )
         with session as into:
-            return Copy(archive.session, into, progress).make()
+            return Copy(archive.session, into, digest(_place(source))[:12], progress).make()
     finally:
         archive.close()
 

@@ -102,9 +102,9 @@ async def test_a_call_that_is_recorded_meanwhile_is_there_once(url: str, source:
         assert await connection.fetchval("SELECT count(*) FROM calls") == calls
 
 
-async def test_money_that_is_held_for_a_call_under_way_stays_held(url: str, source: Path) -> None:
-    """The run is judged on the server too; what an earlier copy held for a call that came since is
-    let go."""
+async def test_money_that_is_held_on_the_server_stays_held(url: str, source: Path) -> None:
+    """The run is judged on the server too: there are a call under way, and an attempt that was lost
+    before another was answered."""
     server = Server(read_address(url))
     await asyncio.to_thread(_copied, source, url)
     async with _connected(server) as connection:
@@ -113,8 +113,8 @@ async def test_money_that_is_held_for_a_call_under_way_stays_held(url: str, sour
             " (SELECT max(key) FROM calls)]) k WHERE r.name = 'here'"
         )
         await asyncio.to_thread(_copied, source, url)
-        rows = await connection.fetch("SELECT key, amount FROM reservations")
-    assert [tuple(row) for row in rows] == [("open", 5)]
+        rows = await connection.fetch("SELECT attempt, amount FROM reservations")
+    assert [tuple(row) for row in rows] == [("x", 5)] * 2
 
 
 async def test_units_that_are_written_meanwhile_in_another_order_are_no_deadlock(

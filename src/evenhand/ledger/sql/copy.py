@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from evenhand.errors import StoreError
 from evenhand.ledger.codec import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
 from evenhand.ledger.keys import digest, row_digest, unit_digest
+from evenhand.ledger.sql.copy_reservations import copy_reservations
 from evenhand.ledger.sql.intake import SETTLE
 from evenhand.ledger.sql.session import Session, bindings, bound
 from evenhand.ledger.sql.start import KEEP_JUDGING, KEEP_TEXT, STAMP
@@ -48,18 +49,11 @@ _CALL = f"{CALL_COLUMNS}, digest, at"
 _CALLS = f"SELECT aside, {_CALL} FROM calls ORDER BY no"
 _KEEP_CALL = f"INSERT INTO calls ({_CALL}, aside) VALUES ({','.join('?' * (_CALL.count(',') + 2))})"
 _SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND at=? AND digest=? AND aside IS NULL"
-_KEEP_RESERVATION = (
-    "INSERT INTO reservations VALUES (?,?,?,?) ON CONFLICT (key, attempt) DO NOTHING"
-)
 _BATCH = "name, run, judge, place, ident, stage, status, schemas, created, ended"
 _KEEP_BATCH = f"INSERT INTO batches ({_BATCH}) VALUES (?,?,?,?,?,?,?,?,?,?)"
 _ITEM = "batch, line, key, tokens, schema, sampling, state, detail"
 _ITEMS = f"SELECT {_ITEM} FROM batch_items WHERE batch=:batch ORDER BY line"
 _KEEP_ITEM = f"INSERT INTO batch_items ({_ITEM}) VALUES (?,?,?,?,?,?,?,?)"
-_DROP_RESERVATIONS = (
-    "DELETE FROM reservations WHERE run=?"
-    " AND EXISTS (SELECT 1 FROM calls WHERE calls.key=reservations.key)"
-)
 
 _Place = tuple[str, str, str]
 """By which a call is known: its key, its time, its digest."""
@@ -79,8 +73,10 @@ class Copied(NamedTuple):
 class Copy:
     """From one session, in a frozen state, into another."""
 
-    def __init__(self, source: Session, target: Session, progress: Progress) -> None:
+    def __init__(self, source: Session, target: Session, mark: str, progress: Progress) -> None:
+        """`mark` is the source's: the same at every copy, and no other store's."""
         self._source, self._target, self._progress = source, target, progress
+        self._mark = mark
 
     def make(self) -> Copied:
         """Copy all; raises StoreError."""
@@ -91,7 +87,7 @@ class Copy:
         self._runs()
         self._table("calls", _CALLS, self._calls)
         self._table("judgments", _JUDGMENTS, self._judgments)
-        self._reservations()
+        copy_reservations(self._source, self._target, self._mark)
         self._batches()
         return Copied(*(now - then for now, then in zip(self._counts(), before, strict=True)))
 
@@ -193,15 +189,6 @@ class Copy:
         rows = self._target.rows(sql, {"keys": self._target.several(sorted(keys))})
         there = {(key, at, stored): aside for key, at, stored, aside in rows}
         return there, {key for key, *_, aside in rows if aside is None}
-
-    def _reservations(self) -> None:
-        """Money that is held open: of a run that is copied, as the source has it, beside what the
-        target holds for calls that are under way there."""
-        rows = self._source.rows("SELECT key, attempt, run, amount FROM reservations")
-        runs = self._source.rows("SELECT id FROM runs")
-        with self._target.transaction():
-            self._target.write(_DROP_RESERVATIONS, [tuple(row) for row in runs])
-            self._target.write(_KEEP_RESERVATION, [tuple(row) for row in rows])
 
     def _batches(self) -> None:
         """Batches with their questions, as the source has them."""
