@@ -68,11 +68,11 @@ class Conversation:
     def fill(self, row: dict[str, Any], where: str) -> None:
         """Put question, answer and context into a row, in place of its messages; raises
         DataError."""
-        messages = [
-            _said(message, f"{column}[{place}]", where)
-            for column in self.columns
-            for place, message in enumerate(self._messages(row, column, where))
-        ]
+        messages: list[Said] = []
+        for column in self.columns:
+            part = self._part(row, column, where)
+            # An answer's column may hold the whole conversation, the question's its beginning.
+            messages = part if part[: len(messages)] == messages else messages + part
         for column in self.columns:
             del row[column]
         if self.answer:
@@ -84,7 +84,8 @@ class Conversation:
         row[self.question] = _transcript(turns)
         _keep_context(row, [message.text for message in messages if message.role == _SYSTEM])
 
-    def _messages(self, row: Mapping[str, Any], column: str, where: str) -> list[Any]:
+    def _part(self, row: Mapping[str, Any], column: str, where: str) -> list[Said]:
+        """The messages of a column."""
         messages = row.get(column)
         if not is_conversation(messages):
             raise DataError(
@@ -92,7 +93,10 @@ class Conversation:
                 where=where,
                 advice='A message is {"role": "user", "content": "..."}, in every row.',
             )
-        return cast("list[Any]", messages)
+        return [
+            _said(message, f"{column}[{place}]", where)
+            for place, message in enumerate(cast("list[Any]", messages))
+        ]
 
     def _last(self, messages: Sequence[Said], where: str) -> str:
         if messages[-1].role != _ASSISTANT:
@@ -118,10 +122,14 @@ def _transcript(turns: Sequence[Said]) -> str:
 
 def _keep_context(row: dict[str, Any], texts: Sequence[str]) -> None:
     """Put what the system was told before the context that a row has."""
+    spoken = [text for text in texts if text.strip()]
     own = row.get(CONTEXT)
-    parts = [text for text in (*texts, own) if isinstance(text, str) and text.strip()]
-    if texts and (own is None or isinstance(own, str)):
-        row[CONTEXT] = "\n\n".join(parts)
+    if not spoken:
+        return
+    if own is None or isinstance(own, str):
+        row[CONTEXT] = "\n\n".join([*spoken, *([own] if own and own.strip() else [])])
+    else:
+        row[CONTEXT] = [*spoken, *(own if isinstance(own, list) else [own])]
 
 
 def is_conversation(value: object) -> bool:

@@ -94,6 +94,19 @@ def test_a_context_of_its_own_stays_after_what_the_system_was_told() -> None:
     assert unit["context"] == "Отвечай кратко.\n\nA physics lesson."
 
 
+@pytest.mark.parametrize(
+    ("context", "kept"),
+    [
+        (["Page 1.", "Page 2."], [SYSTEM["content"], "Page 1.", "Page 2."]),
+        ({"page": 1}, [SYSTEM["content"], {"page": 1}]),
+        ([], [SYSTEM["content"]]),
+    ],
+)
+def test_a_context_that_is_no_text_stays_too(context: Any, kept: list[Any]) -> None:
+    (unit,), _ = read({"messages": [SYSTEM, ASKED, ANSWERED], "context": context})
+    assert unit["context"] == kept
+
+
 def test_earlier_messages_of_the_contract_are_left_alone() -> None:
     row = {"question": "And then?", "model_output": "Red.", "messages": [ASKED, ANSWERED]}
     (unit,), lines = read(row)
@@ -110,6 +123,9 @@ def test_one_of_two_conversations_is_named() -> None:
     with pytest.raises(DataError, match=r"holds 3 conversations: .*chosen.*rejected") as raised:
         read(row)
     assert "--map answer=chosen" in raised.value.advice
+    (unit,), _ = read(row, columns={"answer": "chosen"})
+    assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
+    row = {"prompt": [ASKED], "chosen": [ASKED, ANSWERED], "rejected": [ASKED, RED]}
     (unit,), _ = read(row, columns={"answer": "chosen"})
     assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
     whole = {"chosen": [ASKED, ANSWERED], "rejected": [ASKED, RED]}
