@@ -11,9 +11,10 @@ import numpy as np
 
 from evenhand import jsontext
 from evenhand.judgment import JudgmentText
-from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.ledger.ports import Archive, Scope
+from evenhand.kinds.kind import Scoring, Voting
+from evenhand.ledger.ports import Archive
 from evenhand.measures import Ends, Rule, Scored, Voted, VotedUnit
+from evenhand.results.pairs import row_sizes, widen
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
 from evenhand.stats.pairwise import preferred, under
@@ -179,22 +180,6 @@ class _ScoreRows:
         return table
 
 
-def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
-    """How many candidates each topic of a run of pairs has that has more than two, judged or
-    not."""
-    measure, sizes = kind.measure, dict[str, int]()
-    assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
-    for stored in store.units(Scope(run)):
-        _widen(sizes, measure.unit(stored.body))
-    return sizes
-
-
-def _widen(sizes: dict[str, int], unit: VotedUnit) -> None:
-    last = max(unit.places)
-    if last > sizes.get(unit.topic, 2):
-        sizes[unit.topic] = last
-
-
 def vote_table(
     store: Archive, recorded: Recorded, rule: Rule | None = None, *, with_seats: bool = False
 ) -> Votes:
@@ -210,7 +195,7 @@ def vote_table(
         if stored.no != no and not with_seats:
             continue
         unit = measure.unit(stored.body)
-        _widen(sizes, unit)
+        widen(sizes, unit)
         if stored.no == no:
             rows.begin(stored.id, unit)
             for _, judge, repeat, text in group:

@@ -12,8 +12,7 @@ from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.ledger.ports import Archive, Scope
-from evenhand.measures import Rule
-from evenhand.results.columns import row_sizes, vote_table
+from evenhand.measures import Rule, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import (
     Front,
@@ -24,7 +23,6 @@ from evenhand.stats.pairwise import (
     panel_winner,
     under,
 )
-from evenhand.stats.ranking.fronts import vote_fronts
 
 _NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
@@ -81,8 +79,29 @@ def figures_of_pairs(
     return pair_figures((pair.votes for pair in pairs), by_judge=len(judge_groups) > 1)
 
 
+def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
+    """How many candidates each topic of a run of pairs has that has more than two, judged or
+    not."""
+    measure, sizes = kind.measure, dict[str, int]()
+    assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
+    for stored in store.units(Scope(run)):
+        widen(sizes, measure.unit(stored.body))
+    return sizes
+
+
+def widen(sizes: dict[str, int], unit: VotedUnit) -> None:
+    """Take a unit into the sizes."""
+    last = max(unit.places)
+    if last > sizes.get(unit.topic, 2):
+        sizes[unit.topic] = last
+
+
 def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
     """The fronts of every topic, by the panel."""
+    # Slow to load, and most who look at pairs ask for none.
+    from evenhand.results.columns import vote_table
+    from evenhand.stats.ranking.fronts import vote_fronts
+
     return vote_fronts(vote_table(store, recorded, with_seats=True))
 
 

@@ -26,8 +26,7 @@ from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import pair_passes
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.ledger.ports import Store
-from evenhand.results.columns import row_sizes
-from evenhand.results.pairs import figures_of_pairs, fronts_of
+from evenhand.results.pairs import figures_of_pairs, fronts_of, row_sizes
 from evenhand.results.selection import select
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.imports.forms import BLANK

@@ -218,6 +218,11 @@ def test_rating_intervals_hold_at_the_ends_of_a_board(name, topics):
     assert (hits / rounds).min() >= least - 3 * (least * (1 - least) / rounds) ** 0.5
 
 
+@pytest.mark.parametrize(("seed", "topics"), [(4, 20), (29, 6)])
+def test_a_board_that_is_done_at_once_is_not_led_on_by_rounding(seed, topics):
+    assert board(np.random.default_rng(seed), topics, 45.0).shape == (4,)
+
+
 def test_intervals_reach_further_with_few_topics():
     assert widening(10**6, 0.95) == pytest.approx(1, abs=1e-5)
     assert widening(6, 0.95) == pytest.approx(2.5706 * (6 / 5) ** 0.5 / 1.95996, rel=1e-4)

@@ -26,6 +26,9 @@ candidates; what is then not done, where few links hold many together, takes the
 GRADIENTS = 60
 ROUGHLY, NEARLY = 0.1, 0.01
 """How far the first such step may be off, and each other: the next one mends it."""
+NOTHING = 1e-22
+"""What a step that adds so little to the logarithm of the likelihood is worth: it moves no odds by
+`CLOSE`, however few votes there are."""
 WHOLE = 2.0
 """Steps that move no odds further, in logarithms, are taken whole."""
 CLOSE = 1e-8
@@ -223,7 +226,10 @@ class Model:
         step, rest = np.zeros_like(slopes.total), slopes.total.copy()
         scaled = self._scaled(rest, bends)
         direction, size = scaled, _dot(rest, scaled)
-        enough = (NEARLY if number else ROUGHLY) ** 2 * size
+        # All ratings of a set may move together, so where nothing else is left of the slopes than
+        # rounding, that may lead anywhere.
+        size = np.where(size > NOTHING, size, 0)
+        enough = np.maximum((NEARLY if number else ROUGHLY) ** 2 * size, NOTHING)
         while gradients < GRADIENTS:
             gradients += 1
             product = self._product(bends, direction)
