@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Annotated, Any, NamedTuple
@@ -53,7 +53,7 @@ def call_row(call: Call, at: str) -> CallRow:
     """A call that was recorded at a time as a row of `calls`."""
     reply, usage, most = call.reply, call.reply.usage, call.most
     odds = jsontext.compact(reply.odds) if reply.odds else ""
-    sampling = _sampling_text(*chain.from_iterable(reply.sampling.items()))
+    sampling = _sampling_text(reply.sampling)
     columns = (
         *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds, sampling),
         *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
@@ -63,10 +63,28 @@ def call_row(call: Call, at: str) -> CallRow:
     return CallRow(*columns, _call_digest(columns, at), at)
 
 
+def _sampling_text(sampling: Mapping[str, Any]) -> str:
+    """What was sent of temperature and seed. A judge of the user's own may put anything there: its
+    reply is paid for, and is kept whatever it says."""
+    try:
+        return _usual_sampling(*chain.from_iterable(sampling.items()))
+    except (TypeError, ValueError):
+        return jsontext.compact({str(name): _writable(sampling[name]) for name in sampling})
+
+
 @lru_cache(maxsize=16, typed=True)
-def _sampling_text(*parts: str | float) -> str:
-    """What was sent of temperature and seed, names and values in turn: alike for most calls."""
+def _usual_sampling(*parts: str | float) -> str:
+    """Names and values in turn: alike for most calls."""
     return jsontext.compact(dict(zip(parts[::2], parts[1::2], strict=True))) if parts else ""
+
+
+def _writable(value: object) -> object:
+    """A value, or its text where JSON has none such."""
+    try:
+        jsontext.compact(value)
+    except (TypeError, ValueError):
+        return repr(value)
+    return value
 
 
 def _call_digest(columns: Sequence[Any], at: str) -> str:
