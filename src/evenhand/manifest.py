@@ -62,6 +62,8 @@ class Source(Struct, frozen=True, kw_only=True):
     """What voters are called that nobody tells apart."""
     votes_from: str | UnsetType = UNSET
     """The column that named who was scored, where votes were made of scores."""
+    joined_by: tuple[str, ...] | UnsetType = UNSET
+    """The columns by which a second table was joined, which `content` stands for too."""
 
 
 class JudgingRecord(Struct, frozen=True, kw_only=True):

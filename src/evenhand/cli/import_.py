@@ -321,6 +321,10 @@ def _about(imported: Imported) -> list[str]:
     if wide := imported.wide:
         columns = ", ".join(map(safe, wide.columns))
         lines.append(f"a column per {wide.field}: {columns} (else: --wide)")
+    if join := imported.join:
+        rows = f"{join.matched:,} of {counted(join.rows, 'row')}"
+        have = "has" if join.rows == 1 else "have"
+        lines.append(f"joined by {', '.join(map(safe, join.by))}: {rows} {have} a counterpart")
     if imported.unmatched:
         lines.append(f"{counted(imported.unmatched, 'score')} met no other: no vote")
     if tally.spelled:

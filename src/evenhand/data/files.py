@@ -91,6 +91,11 @@ def _ending(path: Path) -> str:
     return inner.suffix.lower()
 
 
+def stem_of(path: Path) -> str:
+    """The name of a file without its endings."""
+    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Advice that names the nearest of `names`, or nothing."""
     near = nearest(name, names)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from evenhand.data.write import write
 from tests.unit.cli.conftest import CallCommand
 
 
@@ -71,3 +74,77 @@ def test_the_winner_of_several_dimensions_follows_from_the_marks(
     verdicts = map(json.loads, (tmp_path / "e.jsonl").read_text().splitlines())
     assert [verdict["winner"] for verdict in verdicts] == ["tie", "A", "B"]
     assert "marks_missing" in call("show", "latest").out
+
+
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        ("fastchat", {"question_id": 1, "model_1": "a", "model_2": "b", "g1_winner": "model_1"}),
+        ("fastchat", {"question_id": 1, "model_a": "a", "model_b": "b", "winner": "model_a"}),
+        ("fastchat", {"question_id": 1, "model": "a", "score": 3}),
+        ("arena-hard", {"question_id": 1, "model": "m", "games": [{"score": "A>B"}]}),
+        ("alpacaeval", {"index": 1, "generator_1": "a", "generator_2": "b", "preference": 1}),
+        ("votes", {"unit": 1, "judge": "j", "first": "a", "second": "b", "winner": "a"}),
+    ],
+)
+def test_a_mark_of_failure_goes_before_what_a_row_says_in_every_layout(
+    call: CallCommand, tmp_path: Path, kind: str, row: dict[str, object]
+) -> None:
+    name = next(name for name in ("index", "unit", "question_id") if name in row)
+    rows = [row | {"err": ""}, row | {"err": "timeout", name: 2}, row | {"err": "[]", name: 3}]
+    write(tmp_path / "t.jsonl", rows)
+    found = call("import", "t.jsonl", "--kind", kind, "--failed", "err", "--json").json
+    assert (found["verdicts"], found["failures"]) == (2, {"empty": 1})
+
+
+def test_a_column_that_no_row_has_is_no_mark_of_failure(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("unit,judge,score,err\nq1,j,1,\nq2,j,2,no\n")
+    command = ("import", "s.csv", "--kind", "scores")
+    said = call(*command, "--failed", "error")
+    assert said.code == 3 and 'no row has a column "error", which --failed names' in said.err
+    assert '"unit", "judge", "score", "err"' in said.err
+    assert '"unit", "judge", "score", "err"' in call(*command, "--where", "errr=x").err
+    renamed = call(*command, "--map", "trouble=err", "--failed", "err", "--json")
+    assert renamed.json["verdicts"] == 2
+
+
+def test_the_name_of_a_file_is_what_stands_before_its_endings(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    files = ("gpt-4.1.csv", "gpt-4.5.csv", ".hidden.csv")
+    for file in files:
+        (tmp_path / file).write_text("unit,score\nq1,1\n")
+    call("import", *files, "--kind", "scores", "--set", "judge={file}")
+    assert call("show", "--json").json["judges"] == ["gpt-4.1", "gpt-4.5", ".hidden"]
+
+
+def test_rows_are_chosen_by_what_a_second_table_says(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("unit,judge,score\nq1,j,1\nq2,j,2\nq3,j,3\n")
+    (tmp_path / "areas.csv").write_text("unit,area\nq1,code\nq2,prose\n")
+    command = ("import", "s.csv", "--kind", "scores", "--join", "areas.csv")
+    found = call(*command, "--json").json
+    assert found["joined"] == {"by": ["unit"], "matched": 2, "rows": 3}
+    assert "joined by unit: 2 of 3 rows have a counterpart" in call(*command).out
+    assert found["run"] == call(*command, "--json").json["run"]
+    only = call(*command, "--where", "area=code", "--json").json
+    assert only["rows"] == only["joined"]["rows"] == only["joined"]["matched"] == 1
+
+
+def test_columns_that_an_option_names_are_no_judges(call: CallCommand, tmp_path: Path) -> None:
+    rows = ("unit,part,ann,bob,temperature,top_p", "q1,0,3,4,1,0.5", "q1,1,4,4,1,0.5")
+    (tmp_path / "s.csv").write_text("\n".join(rows))
+    (tmp_path / "parts.csv").write_text("part,area\n0,code\n1,prose\n")
+    command = ("import", "s.csv", "--kind", "scores", "--json")
+    options = (
+        ("--key", "unit,part"),
+        ("--where", "part=1"),
+        ("--join", "parts.csv"),
+        ("--failed", "part"),
+    )
+    for option in options:
+        assert call(*command, *option).json["wide"] == {"judge": ["ann", "bob"]}
+    votes = call(*command, "--votes-from-scores", "part").json
+    assert (votes["wide"], votes["candidates"]) == ({"judge": ["ann", "bob"]}, ["0", "1"])
+    (tmp_path / "t.csv").write_text("unit,part,ann,cy\nq2,1,3,4\n")
+    said = call("import", "s.csv", "t.csv", "--kind", "scores", "--key", "unit,part").err
+    assert 'there is no column "bob", which the first file has as a judge' in said

@@ -33,6 +33,8 @@ class Layout(NamedTuple):
     """The rows of a file."""
     key: tuple[str, ...] = ()
     """The columns that tell its units apart, as far as they are there; nothing: to be found out."""
+    is_table: bool = True
+    """Whether its files have rows and columns, which may be read otherwise."""
 
 
 LAYOUTS: dict[str, Layout] = {
@@ -41,6 +43,6 @@ LAYOUTS: dict[str, Layout] = {
     "alpacaeval": Layout(alpacaeval.read, ("unit",)),
     "fastchat": Layout(fastchat.read, ("unit", "turn", "model", "file")),
     "arena-hard": Layout(arena_hard.read, ("unit",)),
-    "inspect": Layout(inspect_log.read, ("unit", "model", "task")),
-    "promptfoo": Layout(promptfoo.read, ("unit", "model", "prompt")),
+    "inspect": Layout(inspect_log.read, ("unit", "model", "task"), is_table=False),
+    "promptfoo": Layout(promptfoo.read, ("unit", "model", "prompt"), is_table=False),
 }

@@ -32,7 +32,7 @@ _LABEL = re.compile(r"\s*\[*([AB])\s*(>{1,2}|<{1,2}|=)\s*([AB])\]*\s*")
 
 def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The games of a file."""
-    for row in table(path, shaping):
+    for row in table(path, shaping, verdicts=("games",)):
         require(row, ("model", "games"), "arena-hard")
         judgment = row.value
         unit = judgment.get("question_id", judgment.get("uid"))

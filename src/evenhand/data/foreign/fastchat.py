@@ -21,12 +21,13 @@ from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import Row
 
 INCONSISTENT = "tie (inconsistent)"
+_VERDICTS = ("g1_winner", "g2_winner", "winner", "score")
 _UNPARSED = "-1, which means not parsed"
 
 
 def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
     """The judgments of a file."""
-    for row in table(path, shaping):
+    for row in table(path, shaping, verdicts=_VERDICTS):
         judgment = row.value
         if "question_id" not in judgment:
             raise missing("question_id", judgment, row.where, "fastchat")

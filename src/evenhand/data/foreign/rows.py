@@ -7,10 +7,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from evenhand.data.columns import remove
-from evenhand.data.files import did_you_mean
+from evenhand.data.columns import has_field, remove
+from evenhand.data.files import did_you_mean, stem_of
 from evenhand.data.foreign.second_table import SecondTable
-from evenhand.data.foreign.shaping import Shaping
+from evenhand.data.foreign.shaping import FILE, ROW, SAID, Shaping
 from evenhand.data.read import Row, rows
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import parse_lenient
@@ -30,50 +30,116 @@ class TidyRow(NamedTuple):
     flag: str = ""
 
 
-def table(path: Path, shaping: Shaping, said: str | None = None) -> Iterator[Row]:
+class Join(NamedTuple):
+    """How a second table goes with the rows."""
+
+    by: tuple[str, ...]
+    """The columns that both have."""
+    matched: int
+    """The rows that have a counterpart, of those that are read."""
+    rows: int
+
+
+class _Source:
+    """The rows of a data file that are read, joined with those of a second one."""
+
+    def __init__(self, path: Path, shaping: Shaping) -> None:
+        self._path, self._shaping = path, shaping
+        self._second = None if shaping.second_table is None else SecondTable(shaping.second_table)
+        self._names: dict[str, None] = {}
+        self._has_mark = False
+        """Whether a row had the column that says why a judgment failed."""
+        self.read = self.matched = 0
+        """How many rows were read, and how many of them have a counterpart."""
+
+    @property
+    def joined_by(self) -> tuple[str, ...]:
+        return () if self._second is None else self._second.shared
+
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """The rows with their numbers in the file; raises DataError."""
+        shaping, second, further = self._shaping, self._second, None
+        try:
+            for number, row in enumerate(rows(self._path, shaping.columns, parse_lenient), 1):
+                if second is not None:
+                    further = second.columns_for(row.value, row.where)
+                    row.value.update(further or {})
+                if shaping.only or shaping.failed:
+                    self._note(row.value)
+                if shaping.reads(row.value):
+                    self.read += 1
+                    self.matched += further is not None
+                    yield number, row
+        except DataError as error:
+            error.what = error.what.replace("that [columns] names", "that --map names")
+            raise
+
+    def _note(self, row: dict[str, Any]) -> None:
+        self._names.update(dict.fromkeys(row))
+        failed = self._shaping.failed
+        self._has_mark = self._has_mark or (failed is not None and has_field(row, failed))
+
+    def require_met(self) -> None:
+        """Refuse rows of which none is to be read, a column that none has, and a second table that
+        says nothing of any."""
+        shaping, where = self._shaping, str(self._path)
+        columns = f"The columns are: {', '.join(map(quoted, self._names))}"
+        if shaping.only and not self.read:
+            wanted = " and ".join(f"{name}={'|'.join(of)}" for name, of in shaping.only.items())
+            raise DataError(
+                f"no row has {wanted}, which --where names", where=where, advice=columns
+            )
+        if shaping.failed and not self._has_mark:
+            raise DataError(
+                f"no row has a column {quoted(shaping.failed)}, which --failed names",
+                where=where,
+                advice=columns,
+            )
+        if self._second is not None and not self.matched:
+            raise DataError(
+                f"no row has a counterpart in {quoted(str(shaping.second_table))}",
+                where=where,
+                advice="They are joined by the columns that both have, which must hold the same.",
+            )
+
+
+def join_of(paths: Iterable[Path], shaping: Shaping) -> Join | None:
+    """How the second table goes with the rows of all files, where there is one."""
+    if shaping.second_table is None:
+        return None
+    sources = [_Source(path, shaping) for path in paths]
+    for source in sources:
+        for _ in source.rows():
+            pass
+    by = dict.fromkeys(name for source in sources for name in source.joined_by)
+    matched = sum(source.matched for source in sources)
+    return Join(tuple(by), matched, sum(source.read for source in sources))
+
+
+def table(
+    path: Path, shaping: Shaping, said: str | None = None, verdicts: Iterable[str] = SAID
+) -> Iterator[Row]:
     """The rows of a data file in our words; NaN is read as a missing number. `said` is the column
-    that holds what was said, in a table of the user's own."""
+    that holds what was said, in a table of the user's own; `verdicts` are all that may, which say
+    nothing where a judgment failed."""
     columns = shaping.columns
     unmet, moved = set(shaping.values), set(columns.values()) - columns.keys()
-    second = None if shaping.second_table is None else SecondTable(shaping.second_table)
-    has_read = False
-    try:
-        for number, row in enumerate(rows(path, columns, parse_lenient), 1):
-            if not shaping.reads(row.value):
-                continue
-            has_read = True
-            if second is not None:
-                row.value.update(second.columns_for(row.value, row.where))
-            for source in moved:
-                remove(row.value, source)
-            if shaping.is_plain:
-                yield row
-                continue
-            for value in shaping.shaped(row.value, said, row.where, number):
-                unmet -= value.keys()
-                yield Row(value, row.where)
-    except DataError as error:
-        error.what = error.what.replace("that [columns] names", "that --map names")
-        raise
-    _require_met(path, shaping, second, has_read=has_read)
-    if unmet and has_read:
+    source, file = _Source(path, shaping), stem_of(path)
+    for number, row in source.rows():
+        silent = frozenset(verdicts) if shaping.fails(row.value) else frozenset[str]()
+        for name in moved:
+            remove(row.value, name)
+        if shaping.is_plain:
+            yield row
+            continue
+        names = {ROW: str(number), FILE: file}
+        for value in shaping.shaped(row.value, said, row.where, names):
+            unmet -= value.keys()
+            yield Row(value | dict.fromkeys(silent & value.keys()), row.where)
+    source.require_met()
+    if unmet and source.read:
         raise DataError(
             f"no row has a column {quoted(min(unmet))}, which --value names", where=str(path)
-        )
-
-
-def _require_met(
-    path: Path, shaping: Shaping, second: SecondTable | None, *, has_read: bool
-) -> None:
-    """Refuse rows of which none is to be read, and a second table that says nothing of any."""
-    if not has_read:
-        wanted = " and ".join(f"{name}={'|'.join(of)}" for name, of in shaping.only.items())
-        raise DataError(f"no row has {wanted}, which --where names", where=str(path))
-    if second is not None and not second.matched:
-        raise DataError(
-            f"no row has a counterpart in {quoted(str(shaping.second_table))}",
-            where=str(path),
-            advice="They are joined by the columns that both have, which must hold the same.",
         )
 
 

@@ -18,24 +18,21 @@ class SecondTable:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._rows = [row.value for row in rows(path, {}, parse_lenient)]
-        self._shared: tuple[str, ...] = ()
+        self.shared: tuple[str, ...] = ()
+        """The columns that both tables have."""
         self._by_cells: dict[tuple[str, ...], dict[str, Any]] = {}
-        self.matched = 0
-        """Rows of the first table that have a row here."""
 
-    def columns_for(self, row: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """What this table says of a row beyond what both say; nothing where it has no such row.
+    def columns_for(self, row: Mapping[str, Any], where: str) -> dict[str, Any] | None:
+        """What this table says of a row beyond what both say; None where it has no such row.
         Raises DataError."""
         if not self._by_cells:
             self._index(row, where)
-        further = self._by_cells.get(_cells(row, self._shared))
-        self.matched += further is not None
-        return further or {}
+        return self._by_cells.get(_cells(row, self.shared))
 
     def _index(self, row: Mapping[str, Any], where: str) -> None:
         columns = dict.fromkeys(name for each in self._rows for name in each)
-        self._shared = tuple(name for name in columns if name in row)
-        if not self._shared:
+        self.shared = tuple(name for name in columns if name in row)
+        if not self.shared:
             raise DataError(
                 f"{quoted(self._path.name)} has no column in common with the table",
                 where=where,
@@ -43,11 +40,11 @@ class SecondTable:
                 " with --map.",
             )
         for each in self._rows:
-            cells = _cells(each, self._shared)
-            further = {name: value for name, value in each.items() if name not in self._shared}
+            cells = _cells(each, self.shared)
+            further = {name: value for name, value in each.items() if name not in self.shared}
             if self._by_cells.setdefault(cells, further) != further:
                 raise DataError(
-                    f"two rows have the same {' and '.join(self._shared)}: {', '.join(cells)}",
+                    f"two rows have the same {' and '.join(self.shared)}: {', '.join(cells)}",
                     where=str(self._path),
                     advice="A row of the table could be joined with either.",
                 )

@@ -20,7 +20,8 @@ exchanged."""
 EXPECTED = "expected"
 """What tells scores apart: each column holds the log-probability of the score that it ends with."""
 _NUMBER_AT_END = re.compile(r"[0-9]+(?:\.[0-9]+)?$")
-_NOTHING = frozenset({"", "false", "none", "null", "no", "0"})
+_NOTHING = frozenset({"", "false", "none", "null", "no", "0", "[]", "{}"})
+"""What a cell holds that says there is nothing, in either case."""
 ROW, FILE = "{row}", "{file}"
 """In what an empty cell means: the number of its row, and the name of its file without endings."""
 SAID = frozenset({"winner", "preference", "score"})
@@ -33,15 +34,21 @@ class Wide:
 
     field: str
     columns: tuple[str, ...]
+    is_stated: bool = True
+    """Whether somebody named the columns; else they were known by themselves."""
 
     def rows(self, row: dict[str, Any], said: str, where: str) -> Iterator[dict[str, Any]]:
         """A row per column; raises DataError for a column that is not there."""
         for name in self.columns:
             if not has_field(row, name):
+                source = (
+                    "--wide names" if self.is_stated else f"the first file has as a {self.field}"
+                )
                 raise DataError(
-                    f"there is no column {quoted(name)}, which --wide names",
+                    f"there is no column {quoted(name)}, which {source}",
                     where=where,
-                    advice=f"The columns are: {', '.join(map(quoted, row))}",
+                    advice=f"The columns are: {', '.join(map(quoted, row))}; name those that are"
+                    f" in all files: --wide {self.field}=COLUMN,COLUMN",
                 )
         rest = without(row, self.columns)
         if self.field == EXPECTED:
@@ -112,22 +119,24 @@ class Shaping:
             for name, values in self.only.items()
         )
 
+    def fails(self, row: dict[str, Any]) -> bool:
+        """Whether a row says that its judgment failed."""
+        return self.failed is not None and _is_filled(row, self.failed)
+
     def shaped(
-        self, row: dict[str, Any], said: str | None, where: str, number: int
+        self, row: dict[str, Any], said: str | None, where: str, names: Mapping[str, str]
     ) -> Iterator[dict[str, Any]]:
         """The rows that one row of a table stands for. `said` is the column that holds what was
-        said, None of a layout that has no such rows: then --wide raises UsageError."""
+        said, None of a layout that has no such rows: then --wide raises UsageError. `names` is what
+        `ROW` and `FILE` stand for."""
         if self.wide is not None and said is None:
             raise UsageError("--wide is for --kind votes and --kind scores")
         for name, meanings in self.values.items():
             if "" in meanings and row.get(name) in (None, ""):
-                text = meanings[""].replace(ROW, str(number))
-                row[name] = text.replace(FILE, _stem(where))
-        has_failed = self.failed is not None and _is_filled(row, self.failed)
+                row[name] = _named(meanings[""], names)
         rows = [row] if self.wide is None else self.wide.rows(row, said or "", where)
         for narrow in rows:
-            cells = {name: self._cell(name, value) for name, value in narrow.items()}
-            yield cells | dict.fromkeys(SAID & cells.keys()) if has_failed else cells
+            yield {name: self._cell(name, value) for name, value in narrow.items()}
 
     def _cell(self, name: str, value: Any) -> Any:
         if not (name in self.values or (name in SAID and self.missing)):
@@ -138,9 +147,11 @@ class Shaping:
         return self.values.get(name, {}).get(text, value) if text else value
 
 
-def _stem(where: str) -> str:
-    """The name of the file in which a row stands, without its endings."""
-    return Path(where.rpartition(":")[0]).name.partition(".")[0]
+def _named(text: str, names: Mapping[str, str]) -> str:
+    """A text with what words in it stand for."""
+    for word, name in names.items():
+        text = text.replace(word, name)
+    return text
 
 
 def _text(value: object) -> str:

@@ -7,7 +7,7 @@ guessed: nobody can see whether verdicts were turned back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,30 +24,54 @@ MOST = 10.0
 """The highest score of a scale that is plainly one of scores."""
 LEAST = -1.0
 """What stands for a score that could not be read."""
-_OTHERS = frozenset(
-    {"id", "idx", "index", "i", "n", "no", "number", "row", "turn", "seed", "rank", "repeat", "run"}
-) | frozenset({"take", "round", "epoch", "fold", "position", "year", "level", "version", "page"})
+_OTHERS = (
+    frozenset(
+        {
+            "id",
+            "idx",
+            "index",
+            "i",
+            "n",
+            "no",
+            "number",
+            "row",
+            "turn",
+            "seed",
+            "rank",
+            "repeat",
+            "run",
+        }
+    )
+    | frozenset({"take", "round", "epoch", "fold", "position", "year", "level", "version", "page"})
+    | {"p"}
+)
 """What a column of numbers is called, at its end, that are no scores."""
-_MEASURES = ("length", "len", "tokens", "count", "time", "latency", "seconds", "cost", "price")
+_MEASURES = (
+    *("length", "len", "tokens", "count", "time", "latency", "seconds", "cost", "price", "weight"),
+    *("temperature", "confidence", "prob", "probability", "age", "difficulty"),
+)
+"""What a column of numbers is called, anywhere in its name, that are no scores."""
 
 
-def wide_of(path: Path, kind: str, shaping: Shaping, *, has_judge: bool) -> Wide | None:
+def wide_of(
+    path: Path, kind: str, shaping: Shaping, *, has_judge: bool, named: Collection[str] = ()
+) -> Wide | None:
     """The columns of a table that plainly are several judges, or dimensions where it is known who
-    judged; None where nothing is plain."""
+    judged; None where nothing is plain. Those `named` are something else."""
     said = "winner" if kind == "votes" else "score"
     seen = [row.value for row in islice(table(path, shaping, said), ROWS_SEEN)]
     names = seen[0].keys()
     if SAID & names or any(row.keys() != names for row in seen):
         return None
     is_judged = has_judge or "judge" in names
+    free = [name for name in names if name not in named]
     if kind == "votes":
-        columns = [name for name in names if name not in VOTE_COLUMNS and _are_winners(name, seen)]
-        return None if is_judged or len(columns) < 2 else Wide("judge", tuple(columns))
-    if "dimension" in names:
-        return None
-    columns = [name for name in names if name not in SCORE_COLUMNS and _are_scores(name, seen)]
-    field = "dimension" if is_judged else "judge"
-    return Wide(field, tuple(columns)) if len(columns) > 1 else None
+        columns = [name for name in free if name not in VOTE_COLUMNS and _are_winners(name, seen)]
+        field = "" if is_judged else "judge"
+    else:
+        columns = [name for name in free if name not in SCORE_COLUMNS and _are_scores(name, seen)]
+        field = "" if "dimension" in names else "dimension" if is_judged else "judge"
+    return Wide(field, tuple(columns), is_stated=False) if field and len(columns) > 1 else None
 
 
 def _are_winners(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -17,9 +17,10 @@ from typing import Any
 
 from msgspec import UNSET
 
-from evenhand.data.files import require_file
+from evenhand.data.files import require_file, stem_of
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
 from evenhand.data.foreign.plain_cells import has_plain_cells, plain_cells
+from evenhand.data.foreign.rows import Join, join_of
 from evenhand.data.foreign.shaping import Shaping, Wide
 from evenhand.data.foreign.tidy import SCORE_COLUMNS
 from evenhand.data.foreign.wide_tables import wide_of
@@ -141,6 +142,8 @@ class Imported:
     """Columns that were taken for judges or dimensions without being told."""
     unmatched: int = 0
     """Scores that were to be votes, and met no other score."""
+    join: Join | None = None
+    """How a second table went with the rows."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -163,6 +166,8 @@ class Imported:
         }
         if self.wide is not None:
             summary["wide"] = {self.wide.field: list(self.wide.columns)}
+        if self.join is not None:
+            summary["joined"] = {**self.join._asdict(), "by": list(self.join.by)}
         if self.unmatched:
             summary["unmatched_scores"] = self.unmatched
         if tally.spelled:
@@ -192,8 +197,9 @@ async def import_files(
     options = options or Options()
     for path in paths:
         require_file(path)
-    options, wide = _with_wide(options, paths, kind)
     layout = LAYOUTS[kind] if options.known is None else Layout(options.known.read, ("unit",))
+    join = join_of(paths, options.shaping) if layout.is_table else None
+    options, wide = _with_wide(options, paths, kind, join.by if join else ())
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in TABLES else kind)
     rows, duels = _rows(paths, layout, options), None
@@ -217,13 +223,13 @@ async def import_files(
             _fill_cells(gathered, paths, options)
         else:
             gathered.fill(chain([first], rows if kind in TABLES else _alike(rows, first)))
-        name = options.name or _stem(paths[0])
+        name = options.name or stem_of(paths[0])
         async with store.ledger() as ledger:
             intake = await ledger.intake(_told(gathered, options.notice))
             if not gathered.tally.verdicts:
                 raise _unreadable(gathered.tally, paths)
             # How often each judge judged is known only now.
-            judging = _judging(gathered, paths, options)
+            judging = _judging(gathered, paths, options, join)
             manifest = Manifest(
                 judging=judging,
                 protocol=gathered.shape,
@@ -243,16 +249,20 @@ async def import_files(
             on_conflict=options.on_conflict,
             wide=wide,
             unmatched=duels.unmatched if duels else 0,
+            join=join,
         )
 
 
-def _with_wide(options: Options, paths: Sequence[Path], kind: str) -> tuple[Options, Wide | None]:
+def _with_wide(
+    options: Options, paths: Sequence[Path], kind: str, joined_by: Sequence[str]
+) -> tuple[Options, Wide | None]:
     """The options with the columns that plainly are judges or dimensions, where nobody named any,
-    and these."""
+    and these. A column that an option names is none of them."""
     shaping = options.shaping
     if kind not in TABLES or options.known is not None or shaping.wide is not None:
         return options, None
-    wide = wide_of(paths[0], kind, shaping, has_judge=bool(options.judge))
+    named = {*options.key, *joined_by, *shaping.only, shaping.failed or "", options.votes_from}
+    wide = wide_of(paths[0], kind, shaping, has_judge=bool(options.judge), named=named)
     return (replace(options, shaping=replace(shaping, wide=wide)) if wide else options), wide
 
 
@@ -352,7 +362,7 @@ def _alike(rows: Iterator[TidyRow], first: TidyRow) -> Iterator[TidyRow]:
 
 
 def _judging(
-    gathered: VoteRows | ScoreRows, paths: Sequence[Path], options: Options
+    gathered: VoteRows | ScoreRows, paths: Sequence[Path], options: Options, join: Join | None
 ) -> JudgingRecord:
     """Who judged, what the files hold and how they were read: another file is another judging."""
     judges = zip(gathered.judges, gathered.tally.repeats, strict=True)
@@ -377,6 +387,7 @@ def _judging(
             failed=shaping.failed or UNSET,
             voters=options.voters or UNSET,
             votes_from=options.votes_from or UNSET,
+            joined_by=join.by if join else UNSET,
         ),
     )
 
@@ -396,8 +407,3 @@ def _hash(paths: Sequence[Path]) -> str:
                 digest.update(chunk)
         whole.update(digest.digest())
     return f"blake2b:{whole.hexdigest()}"
-
-
-def _stem(path: Path) -> str:
-    """The name of a file without its endings."""
-    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name

@@ -64,7 +64,7 @@ class KnownPairs:
         """The labels of a file as votes; raises DataError. Those of pairs that the run does not
         have are counted and left out."""
         has_verdict, row = False, None
-        for row in table(path, shaping):
+        for row in table(path, shaping, verdicts=_VERDICTS):
             unit = _cell(row.value, _UNITS)
             if unit is None:
                 raise missing("unit", row.value, row.where, LABELS)
