@@ -76,6 +76,8 @@
     state.classList.toggle("live", got.judging);
     showFailures(got.failures);
     showWorkers(got.workers);
+    const isWorkedAt = got.workers.some((worker) => worker.alive);
+    document.getElementById("no-workers").hidden = !got.open || isWorkedAt;
   }
 
   function showWorkers(workers) {
