@@ -74,6 +74,31 @@ def test_wide_tables_values_and_what_stands_for_none(folder: Path) -> None:
     assert (run.summary["verdicts"], run.summary["failures"]) == (3, {"empty": 1})
 
 
+def test_rows_are_chosen_by_values_as_python_has_them(folder: Path) -> None:
+    rows = [
+        {
+            "unit": f"q{turn}",
+            "judge": "j",
+            "model": model,
+            "ok": turn < 3,
+            "turn": turn,
+            "score": turn,
+        }
+        for turn in (1, 2, 3)
+        for model in ("a", "b")
+    ]
+    (folder / "s.json").write_text(json.dumps(rows))
+    assert evenhand.import_("s.json", "scores", where={"ok": True}).summary["rows"] == 4
+    run = evenhand.import_("s.json", "scores", where={"turn": {1, 3}, "model": ["a", "b"]})
+    assert run.summary["rows"] == 4
+    assert (
+        run.id
+        == evenhand.import_("s.json", "scores", where={"turn": [1, 3], "model": {"b", "a"}}).id
+    )
+    votes = evenhand.import_("s.json", "scores", votes_from_scores="model")
+    assert votes.summary["candidates"] == ["a", "b"] and votes.summary["verdicts"] == 3
+
+
 def test_labels_of_people_for_the_pairs_of_a_run(folder: Path) -> None:
     run = evenhand.import_("votes.csv", "votes")
     (folder / "labels.csv").write_text("pair_id,annotator,winner\nq1,cy,2\nq2,cy,1\nq9,cy,1\n")

@@ -109,7 +109,6 @@ NAMES_SHOWN = 12
 )
 @click.option(
     "--votes-from-scores",
-    "votes_from",
     default="",
     metavar="COLUMN",
     help="Make votes of scores: of two that COLUMN names, the one that a judge scored higher wins.",
@@ -157,7 +156,7 @@ def import_command(
     only: tuple[str, ...],
     failed: str | None,
     second_table: Path | None,
-    votes_from: str,
+    votes_from_scores: str,
     voters: str,
     name: str | None,
     judge: str | None,
@@ -204,7 +203,7 @@ def import_command(
         key=[part.strip() for part in (key or "").split(",") if part.strip()],
         on_conflict=on_conflict,
         on_unreadable=on_unreadable,
-        votes_from=votes_from.strip(),
+        votes_from_scores=votes_from_scores.strip(),
         voters=voters.strip(),
         notice=notice,
     )

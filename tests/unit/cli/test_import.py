@@ -625,6 +625,8 @@ def test_a_file_per_judge_names_its_judge_and_judges_may_be_peers(
     assert won == pytest.approx({"a": 1 / 3, "b": 1 / 3})
     shown = call("leaderboard", "--peer-weights", "--outright").out
     assert "won outright, %" in shown and "by peers, %" in shown and "weights" in shown
+    of_one = call("leaderboard", "--peer-weights", "--judge", "c")
+    assert of_one.code == 2 and "The judges are c, the candidates a, b" in of_one.err
     call("import", "c.csv", "--kind", "votes", "--judge", "people")
     assert "no judge is a candidate" in call("leaderboard", "--peer-weights").err
 

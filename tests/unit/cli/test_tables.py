@@ -351,6 +351,10 @@ def test_ids_that_are_the_rows_own_and_repeat_are_refused(
     suite(tmp_path, "rubric", '["a.csv"]')
     ran = call("run")
     assert ran.code == 3 and "ids must be unique" in ran.err
+    (tmp_path / "a.csv").write_text("id,question,answer\n1,q,x\n2,q,x\n1,r,y\n")
+    suite(tmp_path, "rubric", '["a.csv", "a.csv"]')
+    refused = call("run").err
+    assert refused.count('"1" at') == refused.count('"2" at') == 1
 
 
 def test_an_answer_that_is_empty_or_endless_is_warned_about(

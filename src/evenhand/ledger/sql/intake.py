@@ -127,17 +127,20 @@ def batches(units: Iterable[IncomingUnit]) -> Iterator[list[IncomingUnit]]:
 def _repeated(rows: Iterable[tuple[str, str]]) -> DataError:
     """Which ids stand twice, and where: of units with their places, in the order of the data."""
     first: dict[str, str] = {}
-    twice, more = list[str](), 0
+    twice: dict[str, str] = {}
     for ident, origin in rows:
         if ident not in first:
             first[ident] = origin
-        elif len(twice) == LISTED:
-            more += 1
-        elif first[ident] == origin:
-            twice.append(f"{quoted(ident)} at {origin}, in a file that is named twice")
-        else:
-            twice.append(f"{quoted(ident)} at {first[ident]} and {origin}")
-    listed = "; ".join(twice) + (f"; and {more} more" if more else "")
+        elif ident not in twice:
+            twice[ident] = origin
+    places = [
+        f"{quoted(ident)} at {origin}, in a file that is named twice"
+        if first[ident] == origin
+        else f"{quoted(ident)} at {first[ident]} and {origin}"
+        for ident, origin in islice(twice.items(), LISTED)
+    ]
+    more = len(twice) - len(places)
+    listed = "; ".join(places) + (f"; and {more} more" if more else "")
     return DataError(
         f"ids must be unique, but these repeat: {listed}",
         advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"

@@ -7,7 +7,7 @@ all, and the same files with the same settings are the same run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import version
@@ -22,7 +22,7 @@ from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
 from evenhand.data.foreign.plain_cells import has_plain_cells, plain_cells
 from evenhand.data.foreign.rows import Join, join_of
 from evenhand.data.foreign.shaping import Shaping, Wide
-from evenhand.data.foreign.tidy import SCORE_COLUMNS
+from evenhand.data.foreign.tidy import SCORE_COLUMNS, text_of
 from evenhand.data.foreign.wide_tables import wide_of
 from evenhand.data.read import no_rows
 from evenhand.errors import DataError, UsageError, quoted
@@ -61,7 +61,7 @@ class Options:
     on_conflict: Rule = "uncertain"
     on_unreadable: Unreadable = "fail"
     """Of votes: what becomes of a judgment one order of which cannot be read."""
-    votes_from: str = ""
+    votes_from_scores: str = ""
     """Of scores that are to be votes: the column that names who was scored."""
     voters: str = ""
     """Of votes: each row on a unit is of another voter, and this is what they are called."""
@@ -118,9 +118,13 @@ async def import_request(store: Store, request: ImportRequest) -> Imported:
 
 
 def _only(where: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
-    """By column the values of the rows that are read, one or a list of several."""
-    values = {name: of if isinstance(of, list | tuple) else (of,) for name, of in where.items()}
-    return {name: tuple(map(str, of)) for name, of in values.items()}
+    """By column the values of the rows that are read, one or several, as cells are spelled."""
+    only: dict[str, tuple[str, ...]] = {}
+    for name, of in where.items():
+        texts = map(text_of, of if isinstance(of, list | tuple | Set) else (of,))
+        # The same set is the same run.
+        only[name] = tuple(sorted(texts) if isinstance(of, Set) else texts)
+    return only
 
 
 def _kinds() -> str:
@@ -203,8 +207,8 @@ async def import_files(
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in TABLES else kind)
     rows, duels = _rows(paths, layout, options), None
-    if options.votes_from:
-        duels = Duels(options.votes_from, _duel_key(paths, kind, layout, judge, options))
+    if options.votes_from_scores:
+        duels = Duels(options.votes_from_scores, _duel_key(paths, kind, layout, judge, options))
         rows = duels.votes(rows)
     first = next(rows)
     key = duels.key if duels is not None else options.key or layout.key
@@ -261,7 +265,13 @@ def _with_wide(
     shaping = options.shaping
     if kind not in TABLES or options.known is not None or shaping.wide is not None:
         return options, None
-    named = {*options.key, *joined_by, *shaping.only, shaping.failed or "", options.votes_from}
+    named = {
+        *options.key,
+        *joined_by,
+        *shaping.only,
+        shaping.failed or "",
+        options.votes_from_scores,
+    }
     wide = wide_of(paths[0], kind, shaping, has_judge=bool(options.judge), named=named)
     return (replace(options, shaping=replace(shaping, wide=wide)) if wide else options), wide
 
@@ -270,7 +280,7 @@ def _duel_key(
     paths: Sequence[Path], kind: str, layout: Layout, judge: str, options: Options
 ) -> list[str]:
     """The columns that tell units apart beside the one that names who was scored."""
-    column, key = options.votes_from, options.key or layout.key
+    column, key = options.votes_from_scores, options.key or layout.key
     if not key:
         opening = ("unit",) if column in SCORE_COLUMNS else ("unit", column)
         with ScoreRows(kind, (), judge, opening) as gathered:
@@ -386,7 +396,7 @@ def _judging(
             where={name: tuple(values) for name, values in shaping.only.items()} or UNSET,
             failed=shaping.failed or UNSET,
             voters=options.voters or UNSET,
-            votes_from=options.votes_from or UNSET,
+            votes_from=options.votes_from_scores or UNSET,
             joined_by=join.by if join else UNSET,
         ),
     )

@@ -34,11 +34,12 @@ class PeerRank:
 def peer_rank(votes: Votes) -> PeerRank:
     """Win rates of candidates with each judge weighted by its own; raises UsageError where no judge
     is a candidate."""
-    peers = [name for name in votes.judges if name in votes.candidates]
+    judges = [votes.judges[number] for number in np.unique(votes.judge)]
+    peers = [name for name in judges if name in votes.candidates]
     if not peers:
         raise UsageError(
             "no judge is a candidate, so that none has a standing of its own",
-            advice=f"The judges are {', '.join(votes.judges)}, the candidates"
+            advice=f"The judges are {', '.join(judges)}, the candidates"
             f" {', '.join(votes.candidates)}: name them alike.",
         )
     rates = np.array([_rates(_duels_of(votes, name)) for name in peers])
@@ -55,7 +56,7 @@ def peer_rank(votes: Votes) -> PeerRank:
     return PeerRank(
         dict(zip(votes.candidates, ranked.tolist(), strict=True)),
         dict(zip(peers, weights.tolist(), strict=True)),
-        tuple(name for name in votes.judges if name not in peers),
+        tuple(name for name in judges if name not in peers),
     )
 
 
