@@ -271,3 +271,12 @@ def test_on_a_phone_the_ranked_table_is_read_without_scrolling(site: Site, open_
         assert not wide, name
         tops = [page.locator(one).first.bounding_box()["y"] for one in (".answer", ".tiles")]
         assert tops[0] < tops[1], "the answer comes before the tiles"
+
+
+def test_on_a_phone_a_batch_is_read_without_scrolling(site: Site, open_page: Open) -> None:
+    page = open_page(
+        f"{site.url}/runs/{run_named(site, 'two variants')}", viewport={"width": 360, "height": 780}
+    )
+    table = page.locator(".standing .scroll:has(code)")
+    assert "in_progress" in table.inner_text()
+    assert not table.evaluate("one => one.scrollWidth > one.clientWidth")

@@ -166,7 +166,8 @@
       }
       if (live.dataset.live === "wait") return location.reload();
       show(got);
-      if (!got.judging) return location.reload();
+      const isOther = got.judging !== (live.dataset.live === "yes"); // begun, or at an end
+      if (isOther || !(got.judging || got.open)) return location.reload();
       const { ready, again } = document.getElementById("figures").dataset;
       if (ready === "yes" && Date.now() - renewed < 1000 * again) continue;
       renewed = Date.now();
