@@ -42,6 +42,18 @@ def test_scores_become_votes_within_what_tells_units_apart(
     assert found["run"] != call(*command, "--key", "unit", "--json").json["run"]
 
 
+def test_repeats_meet_by_the_column_that_tells_them_apart(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = ("unit,seed,judge,model,score", "q,1,j,a,4", "q,2,j,a,1", "q,2,j,b,2", "q,1,j,b,5")
+    (tmp_path / "s.csv").write_text("\n".join(rows))
+    command = ("import", "s.csv", "--kind", "scores", "--votes-from-scores", "model", "--json")
+    found = call(*command).json
+    assert (found["units"], found["verdicts"], found["repeats"]) == (1, 2, 2)
+    board = call("leaderboard", "--json").json
+    assert {row["candidate"]: row["wins"] for row in board["rows"]} == {"a": 0, "b": 1}
+
+
 def test_a_column_that_goes_along_with_who_was_scored_keeps_no_scores_apart(
     call: CallCommand, tmp_path: Path
 ) -> None:

@@ -14,13 +14,14 @@ from evenhand.data.foreign.tidy import read_score, text_of
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import compact, dump, restored
 from evenhand.limits import BATCH_ROWS
+from evenhand.runs.imports.keys import REPEATS
 from evenhand.runs.imports.spool import Spool
 
-_TABLES = {"scores": ("about", "candidate", "score", "failed", "origin", "further")}
+_TABLES = {"scores": ("about", "candidate", "score", "failed", "origin", "further", "take")}
 _BY_WHAT = (
     "SELECT about, candidate, score, failed, origin, further FROM (SELECT *, rowid AS place,"
     " min(rowid) OVER (PARTITION BY about) AS opening FROM scores)"
-    " ORDER BY opening, candidate, place"
+    " ORDER BY opening, candidate, take, place"
 )
 _SCORE, _FAILED = 2, 3
 _SAID = frozenset({"score", "failure_tags", "evidence", "rationale", "answer"})
@@ -74,9 +75,10 @@ class Duels:
         about = [text_of(row.get(name)) for name in (*self.key, "judge")]
         about += [score.dimension or "", score.repeat]
         further = {name: row[name] for name in row if name not in {*_SAID, self._column}}
+        take = [text_of(row[name]) for name in sorted(REPEATS & row.keys())]
         return (
             *(compact(about), text_of(row[self._column]), score.score, bool(score.failed)),
-            *(source.where, dump(_about(further, score.dimension))),
+            *(source.where, dump(_about(further, score.dimension)), compact(take)),
         )
 
 
