@@ -3,7 +3,9 @@ is left out is said at the end, in one line for each reason."""
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -62,6 +64,19 @@ def small_model() -> Path:
         if isinstance(error, ProviderRefused) and "No matching distribution" not in error.what:
             raise
         pytest.skip(f"the embedded model {SMALL_MODEL} cannot be fetched: {error.what}")
+
+
+_PATH = tuple(sys.path)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Between files: what is there stays, and need not be looked through again and again for what
+    is not used any more; and no suite's folder stays where modules are looked for."""
+    if nextitem is None or nextitem.path != item.path:
+        sys.path[:] = _PATH
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
