@@ -142,17 +142,15 @@ BEGIN
     END IF;
     RETURN QUERY
     WITH free AS MATERIALIZED (
-        SELECT l.unit, (
-            SELECT m.position FROM run_units m WHERE m.run = course.number AND m.unit = l.unit
-        ) AS position FROM leases l
+        SELECT l.unit, m.position FROM leases l CROSS JOIN LATERAL (
+            SELECT position FROM run_units WHERE run = course.number AND unit = l.unit OFFSET 0
+        ) m
         WHERE l.judging = course.judging AND l.judge = p_judge AND l.repeat = p_repeat
         AND (l.worker IS NULL OR l.worker <> ALL(
             ARRAY(SELECT w.id FROM workers w WHERE w.until >= clock_timestamp())
         ))
-        AND (
-            SELECT m.position FROM run_units m WHERE m.run = course.number AND m.unit = l.unit
-        ) <= coalesce(course.unit_limit, course.size)
-        ORDER BY position LIMIT p_most FOR UPDATE OF l SKIP LOCKED
+        AND m.position <= coalesce(course.unit_limit, course.size)
+        ORDER BY m.position LIMIT p_most FOR UPDATE OF l SKIP LOCKED
     )
     UPDATE leases l SET worker = p_worker, fence = nextval('fences') FROM free
     WHERE l.judging = course.judging AND l.unit = free.unit AND l.judge = p_judge

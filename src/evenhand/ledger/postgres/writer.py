@@ -19,13 +19,8 @@ from evenhand.ledger.codec import CallRow
 from evenhand.ledger.postgres.group import Group
 from evenhand.ledger.postgres.link import Link
 from evenhand.ledger.postgres.server import FAILED, MEND, Connection, Server, reason
-from evenhand.limits import (
-    BATCH_ROWS,
-    GATHER_SECONDS,
-    HELD_UP_SECONDS,
-    JOIN_SECONDS,
-    REPLIES_REMEMBERED,
-)
+from evenhand.ledger.soon import Soon
+from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS, REPLIES_REMEMBERED
 
 
 class GroupWriter:
@@ -37,7 +32,7 @@ class GroupWriter:
         """Why nothing more should be asked, though it can be written."""
         self._group, self._lazy = Group(), 0
         self._recent: deque[CallRow] = deque(maxlen=REPLIES_REMEMBERED)
-        self._timer: asyncio.TimerHandle | None = None
+        self._soon = Soon(self._awaken_for_lazy)
         self._wake = asyncio.Event()
         self._is_stopping = False
         self._began: float | None = None
@@ -65,14 +60,12 @@ class GroupWriter:
     def count_lazily(self) -> None:
         """Something was added that need not survive a crash: it goes with the next group, or when
         there is much of it, or soon."""
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(JOIN_SECONDS, self._join_no_longer)
+        self._soon.ask()
         self._lazy += 1
         if self._lazy >= BATCH_ROWS:
             self._awaken()
 
-    def _join_no_longer(self) -> None:
-        self._timer = None
+    def _awaken_for_lazy(self) -> None:
         if self._lazy:
             self._awaken()
 
@@ -92,9 +85,7 @@ class GroupWriter:
 
     async def stop(self) -> None:
         """Write what is left and end the task."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._soon.cancel()
         done = self.commit()
         self._is_stopping = True
         await asyncio.wait([done])

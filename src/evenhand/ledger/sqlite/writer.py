@@ -23,7 +23,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.errors import StoreError
-from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS, JOIN_SECONDS
+from evenhand.ledger.soon import Soon
+from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS
 
 Row = tuple[Any, ...]
 
@@ -65,7 +66,7 @@ class GroupWriter:
         self._connection, self._care = connection, care
         self._turn: list[Write] = []
         self._lazy: list[Write] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._soon = Soon(self._hand_over)
         self._queue: SimpleQueue[list[Write]] = SimpleQueue()
         self._broken: StoreError | None = None
         self._began: float | None = None
@@ -84,15 +85,10 @@ class GroupWriter:
 
     def put_lazily(self, sql: str, row: Row) -> None:
         """Write a row with the next group, or soon: it need not survive a crash."""
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(JOIN_SECONDS, self._join_no_longer)
+        self._soon.ask()
         self._lazy.append(Write(sql, row, None))
         if len(self._lazy) >= BATCH_ROWS:
             self._hand_over()
-
-    def _join_no_longer(self) -> None:
-        self._timer = None
-        self._hand_over()
 
     def _hand_over(self) -> None:
         # Lazy rows first: none of them rests on a row of this turn, which is not durable yet.
@@ -112,9 +108,7 @@ class GroupWriter:
 
     def stop(self) -> None:
         """Write what is left and end the thread."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._soon.cancel()
         self._hand_over()
         self._queue.put(_STOP)
         self._thread.join()

@@ -53,18 +53,20 @@ class Memo(Generic[T]):
         if result is None:
             result = self._work(row, where)
             if _EXACT.issuperset(key[1]) and _size(cells) <= MEMO_CHARS:
-                if len(self._results) >= MEMO_ENTRIES:
-                    self._results.clear()
-                self._results[key] = result
+                _put(self._results, key, result)
         return result
 
 
-def keep(results: dict[Any, T], cells: Any, result: T) -> None:
+def keep(results: dict[Any, T], cells: str | tuple[str, ...], result: T) -> None:
     """Have a result at hand for records that hold the same cells: a text, or several."""
-    if (len(cells) if isinstance(cells, str) else sum(map(len, cells))) <= MEMO_CHARS:
-        if len(results) >= MEMO_ENTRIES:
-            results.clear()
-        results[cells] = result
+    if _size((cells,) if isinstance(cells, str) else cells) <= MEMO_CHARS:
+        _put(results, cells, result)
+
+
+def _put(results: dict[Any, T], key: Any, result: T) -> None:
+    if len(results) >= MEMO_ENTRIES:
+        results.clear()
+    results[key] = result
 
 
 class Vocabulary:
