@@ -131,6 +131,9 @@ BATCH_ROWS = 512
 ROWS_A_NOTICE = 100_000
 # What the database of an import may hold in memory.
 SPOOL_KILOBYTES = 64 * 1024
+# What a store in a file may hold in memory while the units of a run join it: their digests go into
+# an index in no order, each page of which would be read and written again and again.
+JOIN_KILOBYTES = 32 * 1024
 
 # A batch of questions, whatever its provider would take: requests, and bytes of their bodies, which
 # are held in memory while it is made.

@@ -1,8 +1,8 @@
 """Units on their way into the store, and judgments that were made of them elsewhere.
 
-They wait in tables of the session's own, so that nobody waits for a slow reader; then they join the
-run in one transaction, all of them or none. A unit that the store holds already waits without its
-text.
+Units wait in a table of the session's own and judgments in a file, so that nobody waits for a slow
+reader; then they join the run in one transaction, all of them or none. A unit that the store holds
+already waits without its text.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from evenhand.ledger.codec import JUDGMENT_COLUMNS
 from evenhand.ledger.keys import content_of, row_digest, unit_digest
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.ledger.sql.session import Session, bindings, bound
+from evenhand.ledger.sql.waiting_judgments import WaitingJudgments
 from evenhand.limits import BATCH_ROWS
 
-_TABLES = {
-    "incoming": "(position INTEGER PRIMARY KEY, id TEXT, origin TEXT, digest BLOB, body TEXT)",
-    "elsewhere": "(no INTEGER PRIMARY KEY, position INTEGER, judge INTEGER, repeat INTEGER,"
-    " status TEXT, reason TEXT, body TEXT)",
-}
+_CLEAR = "DROP TABLE IF EXISTS incoming"
+_OPEN = (
+    "CREATE TEMP TABLE incoming"
+    " (position INTEGER PRIMARY KEY, id TEXT, origin TEXT, digest BLOB, body TEXT)"
+)
 _TAKE_IN = "INSERT INTO incoming VALUES (?,?,?,?,?)"
 LISTED = 5
 """How many ids that repeat are told."""
 _TWICE = "SELECT id FROM incoming GROUP BY id HAVING COUNT(*) > 1"
 _PLACES = f"SELECT id, origin FROM incoming WHERE id IN ({_TWICE}) ORDER BY position"
-_PUT_ASIDE = "INSERT INTO elsewhere VALUES (?,?,?,?,?,?,?)"
 _KEEP = (
     "INSERT INTO units (digest, id, body)"
     " SELECT digest, id, body FROM incoming WHERE body IS NOT NULL ORDER BY position"
@@ -38,30 +38,30 @@ _JOIN = (
     "INSERT INTO run_units SELECT r.no, i.position, u.no FROM incoming i"
     " CROSS JOIN units u ON u.digest=i.digest CROSS JOIN runs r ON r.no=:run ORDER BY i.position"
 )
-_MADE = (
-    "SELECT r.judging, m.unit, e.judge, e.repeat, e.status, e.reason, 0, 0, e.body"
-    " FROM elsewhere e JOIN runs r ON r.no=:run JOIN run_units m ON m.run=r.no"
-    " AND m.position=e.position ORDER BY e.no"
-)
-SETTLE = (
-    f"INSERT INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?,?,?)"
+_PLACED = "SELECT position, unit FROM run_units WHERE run=:run ORDER BY position"
+_IN_ITS_PLACE = (
     " ON CONFLICT (judging, unit, judge, repeat) DO UPDATE SET status=excluded.status,"
     " reason=excluded.reason, calls=excluded.calls, reasks=excluded.reasks, body=excluded.body,"
     " digest=excluded.digest"
 )
+_INSERT = f"INSERT INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES"
+SETTLE = f"{_INSERT} (?,?,?,?,?,?,?,?,?,?){_IN_ITS_PLACE}"
 """Keep a judgment, in the place of the one before."""
+_SETTLE_VERDICT = f"{_INSERT} (?,?,?,?,'verdict',NULL,0,0,?,?){_IN_ITS_PLACE}"
+"""The same for a verdict without calls: what all of them hold need not be handed over each time."""
 
 
 class WaitingUnits:
-    """The waiting tables of one session."""
+    """The units and judgments that wait in one session."""
 
     def __init__(self, session: Session) -> None:
-        self._session, self._units, self._judgments = session, 0, 0
+        self._session, self._units = session, 0
+        self._judgments = WaitingJudgments()
         self.content = ""
         """The hash of all units, once they are counted up."""
         self.clear()
-        for name, columns in _TABLES.items():
-            session.rows(f"CREATE TEMP TABLE {name} {columns}")
+        session.rows(_OPEN)
+        self._has_stored = bool(session.rows("SELECT 1 FROM units LIMIT 1"))
 
     @property
     def size(self) -> int:
@@ -70,34 +70,36 @@ class WaitingUnits:
 
     def clear(self) -> None:
         """Drop what waits."""
-        for name in _TABLES:
-            self._session.rows(f"DROP TABLE IF EXISTS {name}")
+        self._session.rows(_CLEAR)
+        self._judgments.clear()
 
     def add(self, batch: Sequence[IncomingUnit]) -> None:
         """Have some units wait."""
-        judgments = list(self._judgments_of(batch))
         with self._session.transaction():
             self._session.write(_TAKE_IN, self._rows(batch))
-            self._session.write(_PUT_ASIDE, judgments)
+        self._judgments.add(
+            [
+                (position, *judgment)
+                for position, unit in enumerate(batch, start=self._units + 1)
+                for judgment in unit.judgments
+            ]
+        )
         self._units += len(batch)
-        self._judgments += len(judgments)
 
     def _rows(self, batch: Sequence[IncomingUnit]) -> list[tuple[Any, ...]]:
         digests = [unit_digest(unit.id, unit.body) for unit in batch]
-        sql = f"SELECT digest FROM units WHERE digest IN ({bound('unit', digests)})"
-        stored = {bytes(row[0]) for row in self._session.rows(sql, bindings("unit", digests))}
+        stored = self._stored(digests) if self._has_stored else frozenset[bytes]()
         numbered = zip(batch, digests, strict=True)
         return [
             (position, unit.id, unit.origin, digest, None if digest in stored else unit.body)
             for position, (unit, digest) in enumerate(numbered, start=self._units + 1)
         ]
 
-    def _judgments_of(self, batch: Sequence[IncomingUnit]) -> Iterator[tuple[Any, ...]]:
-        number = self._judgments
-        for position, unit in enumerate(batch, start=self._units + 1):
-            for judge, repeat, text in unit.judgments:
-                number += 1
-                yield number, position, judge, repeat, *text
+    def _stored(self, digests: Sequence[bytes]) -> frozenset[bytes]:
+        """Those of some units that the store holds."""
+        sql = f"SELECT digest FROM units WHERE digest IN ({bound('unit', digests)})"
+        rows = self._session.rows(sql, bindings("unit", digests))
+        return frozenset(bytes(row[0]) for row in rows)
 
     def count_up(self) -> None:
         """All units are there: note the hash of them; raises DataError where ids repeat."""
@@ -112,9 +114,26 @@ class WaitingUnits:
         judging, inside a transaction."""
         self._session.rows(_KEEP)
         self._session.rows(_JOIN, {"run": run})
-        made = self._session.stream(_MADE, {"run": run})
-        while batch := list(islice(made, BATCH_ROWS)):
-            self._session.write(SETTLE, [(*row, row_digest(*row)) for row in batch])
+        if self._judgments:
+            self._settle(run)
+
+    def _settle(self, run: int) -> None:
+        [(judging,)] = self._session.rows("SELECT judging FROM runs WHERE no=:run", {"run": run})
+        places = iter(self._session.stream(_PLACED, {"run": run}))
+        position = unit = 0
+        for batch in self._judgments.batches():
+            verdicts, others = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+            for place, judge, repeat, (status, reason, body) in batch:
+                while position < place:
+                    position, unit = next(places)
+                key = (judging, unit, judge, repeat)
+                digest = row_digest(*key, status, reason, 0, 0, body)
+                if status == "verdict":
+                    verdicts.append((*key, body, digest))
+                else:
+                    others.append((*key, status, reason, 0, 0, body, digest))
+            self._session.write(_SETTLE_VERDICT, verdicts)
+            self._session.write(SETTLE, others)
 
 
 def batches(units: Iterable[IncomingUnit]) -> Iterator[list[IncomingUnit]]:

@@ -21,7 +21,12 @@ from pathlib import Path
 from evenhand.errors import StoreBusy, StoreError
 from evenhand.ledger.sqlite.inode import Identity, Inode, create, leave, use
 from evenhand.ledger.sqlite.schema import APPLICATION, MIGRATIONS
-from evenhand.limits import BUSY_LOOK_SECONDS, BUSY_MILLISECONDS, CHECKPOINT_PAGES
+from evenhand.limits import (
+    BUSY_LOOK_SECONDS,
+    BUSY_MILLISECONDS,
+    CHECKPOINT_PAGES,
+    JOIN_KILOBYTES,
+)
 
 LOG = "wal"
 DURABLE = frozenset({LOG, "delete", "truncate", "persist"})
@@ -48,6 +53,16 @@ class StoreConnection(sqlite3.Connection):
     """A connection to a store, which keeps its file in use."""
 
     inode: Inode
+
+    @contextmanager
+    def larger_cache(self) -> Iterator[None]:
+        """Hold more of the file in memory for a while."""
+        (usual,) = self.execute("PRAGMA cache_size").fetchone()
+        self.execute(f"PRAGMA cache_size = -{JOIN_KILOBYTES}")
+        try:
+            yield
+        finally:
+            self.execute(f"PRAGMA cache_size = {usual}")
 
     def close(self) -> None:
         """Close it; the file is let go of after SQLite has done so."""

@@ -99,7 +99,8 @@ class SqliteLedger:
         assert waiting is not None and waiting.content == intake.content
         async with self.claim(run):
             await self._settle_down()
-            with self._session.transaction():
+            larger_cache = self._writing.larger_cache()
+            with self._file.in_use(), larger_cache, self._session.transaction():
                 start(self._session, run, name, manifest, waiting, now())
             waiting.clear()
             with self._file.in_use():
