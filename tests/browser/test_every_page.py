@@ -116,12 +116,11 @@ CUT = """font => {
   const boxes = all => [...all].map(one => [one.textContent, one.getBoundingClientRect()]);
   return [...document.querySelectorAll("figure")].flatMap(figure => {
     const frame = figure.querySelector("svg").getBoundingClientRect();
-    const seen = "svg text:not([opacity='0'])"; // numbers that would overlap are not shown
-    const texts = boxes(figure.querySelectorAll(seen)).filter(([, box]) => box.width);
+    const texts = boxes(figure.querySelectorAll("svg text")).filter(([, box]) => box.width);
     const cut = texts.filter(([, box]) => box.left < frame.left - 1 || box.right > frame.right + 1
       || box.top < frame.top - 2 || box.bottom > frame.bottom + 2);
-    const lines = [...figure.querySelectorAll(seen)].filter(one => !one.childElementCount);
-    const whole = boxes([...lines, ...figure.querySelectorAll(`${seen} tspan`)]);
+    const lines = [...figure.querySelectorAll("svg text")].filter(one => !one.childElementCount);
+    const whole = boxes([...lines, ...figure.querySelectorAll("svg tspan")]);
     const upright = whole.filter(([, box]) => box.width && box.height < 24 * frame.width / 360);
     const overlap = upright.filter(([, one], place) => upright.some(([, two], other) =>
       other > place && Math.min(one.right, two.right) - Math.max(one.left, two.left) > 2

@@ -10,7 +10,7 @@ import pytest
 import evenhand
 from evenhand.suite_file import suite_schema
 
-STATISTICS = {"altair", "fastapi", "jinja2", "numpy", "pandas", "scipy", "sklearn"}
+STATISTICS = {"fastapi", "jinja2", "numpy", "pandas", "scipy", "sklearn"}
 OPTIONAL = STATISTICS | {
     "aiohappyeyeballs",
     "aiohttp",

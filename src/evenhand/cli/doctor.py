@@ -54,7 +54,7 @@ def _findings() -> Iterator[Finding]:
     yield _extra("parquet files", "pyarrow", "parquet")
     yield _extra("workbooks in", "python_calamine", "xlsx")
     yield _extra("workbooks out", "xlsxwriter", "xlsx")
-    yield _extra("report", "vl_convert", "report")
+    yield _extra("report", "jinja2", "report")
     yield _extra("PostgreSQL stores", "asyncpg", "postgres")
     yield _extra("web view", "fastapi", "view")
     yield _extra("win rates at equal lengths", "sklearn", "length")

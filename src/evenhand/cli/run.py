@@ -336,7 +336,7 @@ def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]
 
 
 _PACKAGES = {
-    "report": ("altair", "jinja2", "vl_convert"),
+    "report": ("jinja2",),
     "view": ("fastapi", "jinja2", "uvicorn"),
 }
 """What commands need that not everybody installs; the extra is called like the command."""

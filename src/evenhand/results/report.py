@@ -120,7 +120,7 @@ def write_report(
     path: Path, store: Archive, recorded: Recorded, options: ReportOptions | None = None
 ) -> int:
     """Write the report of a run as one HTML file, whole or not at all, and return its bytes."""
-    require("jinja2", "altair", "vl_convert")
+    require("jinja2")
     write_text(path, [render(make_report(store, recorded, options))])
     return path.stat().st_size
 

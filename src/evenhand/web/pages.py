@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -128,7 +127,6 @@ class Pages:
             many=many and got is not None and got["verdicts"] > 0,
             about=_about(recorded, say),
             caveats=sorted({judge.caveat for judge in recorded.judges} - {""}),
-            can_report=all(find_spec(name) for name in ("altair", "vl_convert")),
             duration=_duration,
             unit_href=unit_href,
             field=field,

@@ -7,23 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.report.html.build import Mean, Report, Share
-from evenhand.report.html.draw import (
-    COLOUR,
-    LABEL,
-    PALETTE,
-    Picture,
-    Values,
-    apart,
-    bars,
-    columns,
-    dots,
-    heat,
-    labels,
-    line,
-    stack,
-    svg,
-)
-from evenhand.report.html.page import Words, p_value, require
+from evenhand.report.html.columns import columns
+from evenhand.report.html.draw import bars, dots, dots_apart, heat, line, stack
+from evenhand.report.html.labels import LABEL, labels
+from evenhand.report.html.page import Words, p_value
+from evenhand.report.html.plot import PALETTE, Values
+from evenhand.report.html.shapes import Picture, svg
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.unseen import visible
 
@@ -47,7 +36,6 @@ class Figure:
 
 def figures(report: Report, say: Words) -> Iterator[Figure]:
     """Every picture that the run has figures for."""
-    require("altair", "vl_convert")
     charts = _Charts(report, say)
     for chart in (
         charts.differences,
@@ -126,7 +114,7 @@ class _Charts:
         if not any(mean.variant for mean in means):
             head, rows = [h for h in head if h != "variant"], [[r[0], *r[2:]] for r in rows]
         values, more = self._bounded([self._mean(mean) for mean in means])
-        chart = apart(values, lambda part: dots(part, say("chart.mean")))
+        chart = dots_apart(values, say("chart.mean"))
         yield self._figure("means", chart, head, rows, more=more)
 
     def _mean(self, mean: Mean) -> dict[str, Any]:
@@ -168,7 +156,7 @@ class _Charts:
                 "low": difference.mean_low if pairs else difference.low,
                 "high": difference.mean_high if pairs else difference.high,
                 "overall": difference.dimension == OVERALL,
-                "colour": None if many else COLOUR[_OUTCOMES[difference.outcome]],
+                "colour": None if many else _OUTCOMES[difference.outcome],
             }
             for difference in estimates
         ]
@@ -177,7 +165,7 @@ class _Charts:
         chart = (
             dots(values, title, 0.5, percent=True)
             if pairs  # all of them are shares
-            else apart(values, lambda part: dots(part, title, 0.0))
+            else dots_apart(values, title, 0.0)
         )
         rows = [self._difference_row(difference, pairs) for difference in differences]
         head = ["dimension", "variant", "n", "mean", "baseline", "difference", "interval"]
@@ -256,7 +244,7 @@ class _Charts:
             {"name": say.gloss("reason", code), "series": "", "value": number}
             for code, number in failed.items()
         ]
-        chart = bars(values, say("chart.number"), colour=COLOUR["bad"])
+        chart = bars(values, say("chart.number"), colour="bad")
         rows = [[names[code], str(number)] for code, number in failed.items()]
         yield self._figure("failures", chart, ["reason", "number"], rows)
 
@@ -405,7 +393,7 @@ class _Charts:
             return
         names = {criterion: self._dimension(criterion) for criterion in counts}
         values: Values = [{"name": names[c], "series": "", "value": n} for c, n in counts.items()]
-        chart = bars(values[:SHOWN], say("chart.number"), colour=COLOUR["warn"])
+        chart = bars(values[:SHOWN], say("chart.number"), colour="warn")
         rows, more = [[names[c], str(n)] for c, n in counts.items()], len(values) - SHOWN
         yield self._figure("contradictions", chart, ["criterion", "number"], rows, more=more)
 
