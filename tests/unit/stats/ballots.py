@@ -105,6 +105,49 @@ def drawn(
     return made
 
 
+STRENGTHS = np.array([1.2, 0.3, -0.3, -1.2])
+MEETINGS = np.array([(a, b) for a in range(4) for b in range(4) if a != b])
+EVEN_TASTE = (0.0, 0.0, 0.0, 0.0)
+
+
+def chances(
+    first: np.ndarray, second: np.ndarray, strengths: np.ndarray, tie: float, leaning: Any = 0.0
+) -> np.ndarray:
+    """How likely a win of the first, a win of the second and a tie are, in Davidson's model."""
+    gap = strengths[..., first] - strengths[..., second] + leaning
+    odds = np.stack([np.exp(gap / 2), np.exp(-gap / 2), np.full(gap.shape, tie)])
+    return np.asarray(odds / odds.sum(axis=0))
+
+
+def everybody(
+    rng: np.random.Generator,
+    topics: int,
+    tie: float,
+    leanings: Sequence[float] = (0.0,),
+    tastes: Sequence[Sequence[float]] = (EVEN_TASTE,),
+) -> Duels:
+    """Four candidates meet each other on each topic before each judge, in an order drawn by chance;
+    a judge leans to the first, and has tastes of its own."""
+    half = MEETINGS[MEETINGS[:, 0] < MEETINGS[:, 1]]
+    pairs = np.tile(half, (topics * len(leanings), 1))
+    judge = np.tile(np.repeat(np.arange(len(leanings)), len(half)), topics)
+    pairs = np.where(rng.random(len(pairs))[:, None] < 0.5, pairs, pairs[:, ::-1])
+    outcomes = np.empty((3, len(pairs)))
+    for number, leaning in enumerate(leanings):
+        of = judge == number
+        strengths = STRENGTHS + np.array(tastes[number % len(tastes)])
+        outcomes[:, of] = chances(pairs[of, 0], pairs[of, 1], strengths, tie, leaning)
+    outcome = (rng.random(len(pairs)) > np.cumsum(outcomes, axis=0)[:2]).sum(axis=0)
+    return Duels(
+        size=4,
+        first=pairs[:, 0],
+        second=pairs[:, 1],
+        won=np.array([1.0, 0.0, 0.5])[outcome],
+        tie=outcome == 2,
+        topic=np.repeat(np.arange(topics), len(half) * len(leanings)),
+    )
+
+
 def textbook_bradley_terry(size: int, rows: Sequence[tuple[int, int, float | str]]) -> np.ndarray:
     """The minorise-maximise iteration (Hunter, 2004), ties as half a win, about a mean of 0."""
     wins = np.zeros((size, size))

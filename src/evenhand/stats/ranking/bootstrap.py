@@ -7,11 +7,13 @@ the same seed gives the same rounds, however many cores there are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.special import ndtr, ndtri, stdtrit
 
@@ -63,9 +65,15 @@ class Rated:
         at its value: what resamples add at the ends of a board the sample has already added, so
         that percentiles as they are would lie too far out there."""
         tail = ndtr(-widening(self.topics, level) * ndtri((1 + level) / 2))
-        low, high = np.quantile(self.rounds if rounds is None else rounds, [tail, 1 - tail], axis=1)
+        low, high = quantiles(self.rounds if rounds is None else rounds, [tail, 1 - tail])
         middle = self.values if values is None else values
         return 2 * middle - high, 2 * middle - low
+
+
+def quantiles(rounds: npt.NDArray[np.floating[Any]], shares: Sequence[float]) -> Floats:
+    """Below which so many further rounds would lie, of each row, in the mean: the plain quantiles
+    of 200 rounds leave out 5.9 % where they are to leave out 5."""
+    return np.asarray(np.quantile(rounds, shares, axis=1, method="weibull"))
 
 
 def widening(topics: int, level: float) -> float:

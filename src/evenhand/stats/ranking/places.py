@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.stats.ranking.bootstrap import Rated, widening
+from evenhand.stats.ranking.bootstrap import Rated, quantiles, widening
 from evenhand.stats.tables import Floats, Ints
 
 SAME = 1e-9
@@ -45,7 +45,7 @@ def _surely_apart(rated: Rated, members: Ints, ahead: Floats, level: float) -> t
     spread = _spreads(rounds)
     shifted = rounds + (middle - rated.ratings[members])[:, None]
     largest = _largest(shifted.astype(np.float32), spread)
-    critical = np.quantile(largest, level, axis=1) * widening(rated.topics, level)
+    critical = quantiles(largest, [level])[0] * widening(rated.topics, level)
     varies = spread > SAME
     bound = critical[:, None] * spread
     better, worse = (varies & (ahead < -bound)), (varies & (ahead > bound))
