@@ -89,21 +89,21 @@ def test_votes_without_a_verdict_are_predicted_too():
     assert found.win_rate == pytest.approx(length_controlled(preference, ahead).win_rate, abs=0.05)
 
 
-def test_an_interval_is_that_of_leaving_out_parts_in_turn():
-    preference, ahead = judged(votes=60)
-    found = length_controlled(preference, ahead, level=0.9)
-    rows = np.stack([np.tanh(ahead / ahead.std(ddof=1)), np.ones(60)], axis=1)
-    odds = []
-    for part in range(20):
-        rest = np.arange(60) % 20 != part
-        odds.append(optimum(rows[rest], preference[rest], np.ones(57), found.strength)[1])
-    spread = (19 / 20 * sum((each - np.mean(odds)) ** 2 for each in odds)) ** 0.5
-    reach = 1.7291 * spread  # Student's quantile for 19 degrees of freedom
-    middle = np.log(found.win_rate / (1 - found.win_rate))
-    ends = [1 / (1 + np.exp(-(middle + sign * reach))) for sign in (-1, 1)]
-    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=0.01)
-    wider = length_controlled(preference, ahead, level=0.99)
-    assert wider.low < found.low < found.win_rate < found.high < wider.high
+def test_one_that_never_won_wins_nothing_at_equal_lengths(capfd):
+    _, ahead = judged(votes=40)
+    never, always = (length_controlled(np.full(40, share), ahead) for share in (0.0, 1.0))
+    assert never.win_rate < 0.001 and always.win_rate > 0.999
+    assert never.low <= never.win_rate and 0.05 < never.high < 0.2
+    assert 0.8 < always.low < 0.95 and always.high >= always.win_rate
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_figure_that_the_penalty_draws_to_a_half_has_an_interval_still():
+    """Twelve wins of twenty: cross-validation takes the strongest penalty."""
+    rng = np.random.default_rng(3)
+    found = length_controlled(np.repeat([1.0, 0.0], [12, 8]), rng.normal(size=20))
+    assert found.win_rate == pytest.approx(0.5, abs=1e-6)
+    assert found.low < 0.45 and found.high > 0.75
 
 
 def test_the_baselines_side_mirrors_what_steadies():

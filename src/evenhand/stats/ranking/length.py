@@ -12,21 +12,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, stdtrit
+from scipy.special import expit
 
 from evenhand.errors import UsageError
+from evenhand.stats.ranking.length_interval import Regression, equal_length_interval
 from evenhand.stats.tables import Bools, Floats, Ints
 
 FOLDS = 5
 STRENGTHS = np.logspace(-4, 4, 10)
 SEED = 123
-PARTS = 20
-"""How many parts of the votes are left out in turn, for the interval."""
-EDGE = 1e-9
+HARDLY = 1e-12
+"""The weight of what did not happen, where it has to be there."""
 LEAST = 10
 """With fewer votes there is no figure: each fold tests on two."""
 
@@ -76,8 +75,8 @@ def length_controlled(
     """The win rate at equal lengths; None where there are too few votes or lengths do not differ.
 
     `preference` is how far the candidate is preferred, from 0 to 1, nan where that is not known;
-    `length` is the other's length less its own. `groups` keeps votes together in the folds. The
-    interval is by leaving out each of twenty parts of the groups in turn, at the same strength.
+    `length` is the other's length less its own. `groups` keeps votes together, in the folds and in
+    the interval, which goes by a slighter penalty and holds the rate all the same.
     """
     spread = length.std(ddof=1) if len(length) > 1 else 0.0
     has_preference = ~np.isnan(preference)
@@ -102,35 +101,14 @@ def length_controlled(
     strength = _strength(rows, targets, weights, _folds(group))
     coefficients = _fit(rows, targets, weights, strength)
     features[:, 0] = 0
-    parts = _parts(group, len(rows) - int(has_preference.sum()))
-    rate, rests = _rate(features, coefficients), list[float]()
-    for part in range(int(parts.max()) + 1):
-        rest = parts != part
-        rests.append(_rate(features, _fit(rows[rest], targets[rest], weights[rest], strength)))
-    low, high = _interval(rate, rests, level)
-    return LengthControlled(rate, low, high, float(coefficients[0]), float(strength))
-
-
-def _rate(features: Floats, coefficients: Floats) -> float:
-    """What is predicted where lengths are equal, in the mean."""
-    return float((1 / (1 + np.exp(-features @ coefficients))).mean())
-
-
-def _parts(group: Ints, anchors: int) -> Ints:
-    """Of each row the part of its group, at most twenty; the rows that steady the regression, which
-    come first, are in none."""
-    place = np.unique(group[anchors:], return_inverse=True)[1]
-    return np.concatenate([np.full(anchors, -1), place % PARTS])
-
-
-def _interval(rate: float, rests: list[float], level: float) -> tuple[float, float]:
-    """By the jackknife, in log odds: what the rate would be without each part."""
-    odds = logit(np.clip(rests, EDGE, 1 - EDGE))
-    count = len(rests)
-    spread = sqrt((count - 1) / count * float(((odds - odds.mean()) ** 2).sum()))
-    middle = float(logit(min(max(rate, EDGE), 1 - EDGE)))
-    reach = float(stdtrit(max(count - 1, 1), (1 + level) / 2)) * spread
-    return float(expit(middle - reach)), float(expit(middle + reach))
+    rate = float(expit(features @ coefficients).mean())
+    # Rows that steady the regression come first.
+    of_vote = np.where(np.arange(len(rows)) < len(rows) - has_preference.sum(), -1, group)
+    regression = Regression(rows=rows, targets=targets, weights=weights, group=of_vote)
+    low, high = equal_length_interval(regression, level)
+    return LengthControlled(
+        rate, min(low, rate), max(high, rate), float(coefficients[0]), float(strength)
+    )
 
 
 def _folds(group: Ints) -> Ints:
@@ -167,6 +145,8 @@ def _fit(rows: Floats, targets: Floats, weights: Floats, strength: float) -> Flo
     doubled = np.concatenate([rows, rows])
     won = np.concatenate([np.ones(count), np.zeros(count)])
     shares = np.concatenate([targets * weights, (1 - targets) * weights])
+    # Where nothing was won, or nothing lost, liblinear forgets which of the two it was.
+    shares = np.maximum(shares, 0.0 if shares[:count].any() and shares[count:].any() else HARDLY)
     with warnings.catch_warnings():
         # Few votes that lengths explain in full have no optimum under a weak penalty; the losses on
         # rows left out then choose a stronger one.
