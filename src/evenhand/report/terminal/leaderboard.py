@@ -98,7 +98,7 @@ def _columns(options: Options) -> tuple[tuple[str, bool], ...]:
 def _further(row: Row, options: Options) -> list[str]:
     cells = (
         _with_ends(row.outright, row.outright_low, row.outright_high),
-        _percent(row.peer_win_rate),
+        _with_ends(row.peer_win_rate, row.peer_win_rate_low, row.peer_win_rate_high),
         _with_ends(row.length_controlled, row.length_controlled_low, row.length_controlled_high),
         "-" if row.elo is None else f"{row.elo:.0f}",
     )
@@ -160,8 +160,7 @@ def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
     if board.position:
         yield "position", _position(board.position)
     if board.judge_weights:
-        weights = sorted(board.judge_weights.items(), key=lambda judge: -judge[1])
-        yield "weights", ", ".join(f"{safe(name)} {weight:.2f}" for name, weight in weights)
+        yield "weights", _weights(board)
     if leaderboard.fronts:
         yield "fronts", _fronts(leaderboard)
     for number, note in enumerate(board.notes):
@@ -178,6 +177,16 @@ def _position(position: Position) -> str:
     is_bounded = position.low is not None and position.high is not None
     limits = f" [{position.low:+.2f}, {position.high:+.2f}]" if is_bounded else ""
     return f"being shown first is worth {position.term:+.2f}{limits} in log odds"
+
+
+def _weights(board: Board) -> str:
+    """What each judge weighs among its peers, the most first."""
+    weights = sorted(board.judge_weights.items(), key=lambda judge: -judge[1])
+    ends = board.judge_weight_intervals
+    return ", ".join(
+        f"{safe(name)} {weight:.2f} [{ends[name][0]:.2f}, {ends[name][1]:.2f}]"
+        for name, weight in weights
+    )
 
 
 def _votes(board: Board) -> str:
