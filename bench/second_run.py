@@ -1,27 +1,25 @@
-"""What a second run costs whose data have one row more: seconds by the clock and of the processor,
-calls, and megabytes on the disk.
+"""What a run of many units costs, what it costs to start it again when it is finished, and what a
+run costs whose data have one row more: seconds by the clock and of the processor, the most memory,
+calls, and megabytes on the disk. Each is the command as a user starts it.
 
     python bench/second_run.py                      100,000 units
     python bench/second_run.py --units 10000
 
 The judge answers at once, so that the first run is as quick as it can be; with a provider it takes
-as long as the provider does, and the second run takes what it takes here.
+as long as the provider does, and the others take what they take here.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
-
-from evenhand.ledger.ports import Changes
-from evenhand.runs.judge import Options, judge_run
-from evenhand.runs.prepare import prepare
-from evenhand.runs.stores import open_store
-from evenhand.suite import load_suite
+from typing import NamedTuple
 
 SUITE = """
 name = "second run"
@@ -60,21 +58,28 @@ ANSWER = "An answer of some length, number {0}, as long as answers in tables mos
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--units", type=int, default=100_000)
-    given = arguments.parse_args()
+    units: int = arguments.parse_args().units
     with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name:
         folder = Path(name)
         (folder / "evenhand.toml").write_text(SUITE)
         (folder / "at_once.py").write_text(JUDGE)
         (folder / "rubric.json").write_text(json.dumps(RUBRIC))
-        print(f"{'':24}{'seconds':>10}{'CPU':>10}{'calls':>10}{'MB':>10}")
-        for label, units in (("first run", given.units), ("one row more", given.units + 1)):
-            write_data(folder / "samples.jsonl", units)
+        heads = ("seconds", "CPU", "peak MB", "calls", "MB more")
+        print(f"{'':24}{''.join(f'{head:>10}' for head in heads)}")
+        for label, number in (
+            ("first run", units),
+            ("the same again", units),
+            ("one row more", units + 1),
+        ):
+            write_data(folder / "samples.jsonl", number)
             before = size(folder)
-            begun, worked = time.perf_counter(), time.process_time()
-            calls = asyncio.run(judged(folder))
-            seconds, busy = time.perf_counter() - begun, time.process_time() - worked
+            costs = started(folder)
             added = (size(folder) - before) / 1e6
-            print(f"{label:24}{seconds:10.1f}{busy:10.1f}{calls:10,}{added:10.1f}")
+            print(
+                f"{label:24}{costs.seconds:10.1f}{costs.cpu:10.1f}{costs.peak_mb:10.0f}"
+                f"{costs.calls:10,}{added:10.1f}",
+                flush=True,
+            )
 
 
 def write_data(path: Path, units: int) -> None:
@@ -85,18 +90,34 @@ def write_data(path: Path, units: int) -> None:
             file.write(json.dumps(row | {"model_output": ANSWER.format(number)}) + "\n")
 
 
-async def judged(folder: Path) -> int:
-    """The calls of a run."""
-    changed: list[Changes] = []
-    store = open_store("sqlite:evenhand.db", folder)
-    try:
-        plan = prepare(load_suite(folder, {}), {}, lambda message: None)
-        options = Options(tell_changes=lambda changes, differences: changed.append(changes))
-        summary = await judge_run(plan, store, options)
-    finally:
-        store.close()
-    assert not summary.counts.pending
-    return summary.tally.sent
+class Costs(NamedTuple):
+    """What a command took."""
+
+    seconds: float
+    cpu: float
+    peak_mb: float
+    calls: int
+
+
+def started(folder: Path) -> Costs:
+    """The costs of `evenhand run` in a folder; raises where anything is left."""
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", "run", "--json"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    told = json.loads(process.stdout.read())
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0 and not told["pending"]
+    cpu = usage.ru_utime + usage.ru_stime
+    return Costs(time.perf_counter() - begun, cpu, usage.ru_maxrss / 1024, told["calls"])
 
 
 def size(folder: Path) -> int:

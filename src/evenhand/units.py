@@ -36,6 +36,9 @@ class JsonObject(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._values.get(name, default)
+
     def __contains__(self, name: object) -> bool:
         return name in self._values
 

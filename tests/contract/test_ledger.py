@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from evenhand.errors import DataError, StoreBusy
+from evenhand.errors import DataError, StoreBusy, StoreError
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Evidence, Failure, Fix, Judgment, Pass, Verdict, write_judgment
 from evenhand.kinds.rubric.verdict import RubricVerdict
@@ -198,6 +198,18 @@ async def test_a_run_is_its_units_in_whatever_order(store: Store, ledger: Ledger
     assert again == first
     assert ids(store, first) == [f"u{i}" for i in range(700)]
     assert [(row.id, row.starts) for row in store.archive.runs()] == [(first.run, 2)]
+
+
+async def test_a_run_is_started_again_without_its_units(ledger: Ledger, store: Store) -> None:
+    scope = await begun(ledger, units_of(3))
+    manifest = Manifest(judging=JudgingRecord(protocol="p"), limit=2)
+    async with ledger.begin(scope.run, "name", manifest, None):
+        assert store.archive.manifest(scope.run).limit == 2
+    assert len(list(store.archive.units(scope))) == 3
+    with pytest.raises(StoreError, match="has no run none"):
+        async with ledger.begin("none", "name", manifest, None):
+            pass
+    assert [row.id for row in store.archive.runs()] == [scope.run]
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,21 @@ def test_a_number_of_any_size_is_kept_as_it_was_spelled(number):
     assert float(value) == float(number)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":-0,"b":1.50}',
+        '[18446744073709551616,"-0"]',
+        '{"a":1e999,"b":[1E5,0.1,-0.0]}',
+        '["\\ud800","\\ud83d\\ude00"]',
+        '{"n":9223372036854775807,"m":-9223372036854775808}',
+    ],
+)
+def test_what_was_written_is_restored_as_the_strict_reader_reads_it(text):
+    assert repr(jsontext.restored(text)) == repr(jsontext.parse(text))
+    assert jsontext.dump(jsontext.restored(text)) == jsontext.dump(jsontext.parse(text))
+
+
 NESTED = {"lists": ("[", "]"), "objects": ('{"a":', "}"), "both": ('[{"a":[[],', "]}]")}
 
 

@@ -239,11 +239,11 @@ class Ledger(Protocol):
         ...
 
     def begin(
-        self, run: str, name: str, manifest: Manifest, intake: Intake
+        self, run: str, name: str, manifest: Manifest, intake: Intake | None
     ) -> AbstractAsyncContextManager[None]:
         """Hold the run for this process, and start it with these units and what was judged of them
-        elsewhere: all of it or, on any error, nothing is noted. Raises StoreBusy if another process
-        judges the run."""
+        elsewhere: all of it or, on any error, nothing is noted. Without units, start a run again
+        that has its own. Raises StoreBusy if another process judges the run."""
         ...
 
     def claim(self, run: str) -> AbstractAsyncContextManager[None]:

@@ -38,6 +38,7 @@ from evenhand.ledger.ports import (
     Archive,
     Changes,
     Counts,
+    Intake,
     Ledger,
     RunRow,
     Scope,
@@ -46,7 +47,7 @@ from evenhand.ledger.ports import (
     StoredUnit,
 )
 from evenhand.limits import BACKOFF_FIRST, BEGIN_TRIES, LOOK_AGAIN_MOST
-from evenhand.manifest import Manifest
+from evenhand.manifest import DataRecord, Manifest
 from evenhand.runs.assembly import Parts
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
@@ -222,14 +223,35 @@ async def _begun(
     again = options.retry_failures
     await require_keys(plan, archive, options.limit, retry_failures=again)
     _require_decision(plan, options)
-    intake = await ledger.intake(plan.units(plan.judging))
-    run = run_id(plan.name, plan.manifest.judging.id, intake.content)
     before = archive.last_run(plan.name)
-    manifest = _remembering(plan, archive, options)
+    data = await _taken_in(plan, archive, ledger)
+    manifest = msgspec.structs.replace(_remembering(plan, archive, options), data=data.record)
     async with AsyncExitStack() as holding:
-        begin = partial(ledger.begin, run, plan.name, manifest, intake)
+        begin = partial(ledger.begin, data.run, plan.name, manifest, data.intake)
         await _held(holding, begin, tries=BEGIN_TRIES if is_shared else 1)
-        yield Begun(Scope(run, options.limit), manifest, before)
+        yield Begun(Scope(data.run, options.limit), manifest, before)
+
+
+class _Data(NamedTuple):
+    """The units of a run: those that wait, or None where the run has them from an earlier start."""
+
+    run: str
+    intake: Intake | None
+    record: DataRecord | None
+
+
+async def _taken_in(plan: Plan, archive: Archive, ledger: Ledger) -> _Data:
+    """The units of the data files; those of the last run, where the files are what they were."""
+    judging = plan.manifest.judging.id
+    fingerprint = plan.data.fingerprint() if plan.data else ""
+    before = archive.last_run(plan.name, judging) if fingerprint else None
+    record = archive.manifest(before.id).data if before else None
+    if plan.data and before and record and record.fingerprint == fingerprint:
+        plan.data.recall(record)
+        return _Data(before.id, None, record)
+    intake = await ledger.intake(plan.units(plan.judging))
+    record = plan.data.record(fingerprint) if plan.data else None
+    return _Data(run_id(plan.name, judging, intake.content), intake, record)
 
 
 async def _held(

@@ -30,6 +30,7 @@ from evenhand.manifest import (
     Stopping,
     rubric_json,
 )
+from evenhand.runs.data_files import DataFiles
 from evenhand.runs.recorded import judge_groups
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec
@@ -76,6 +77,8 @@ class Plan:
     seats: tuple[Seat, ...]
     units: Callable[[Judging], Iterator[IncomingUnit]]
     """The units of the data files, checked as they are read; raises DataError with file:line."""
+    data: DataFiles | None = None
+    """The data files themselves; None where the units stand in the store alone."""
     recorded: Manifest | None = None
     """What a run recorded of itself, where it is continued from the store alone."""
 

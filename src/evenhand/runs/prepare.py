@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from evenhand.data.tables import Source, Tables
+from evenhand.data.tables import Source
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import UsageError, quoted
 from evenhand.files.lint import own_findings
 from evenhand.files.protocols import (
     builtin_protocols,
@@ -19,15 +19,13 @@ from evenhand.files.protocols import (
     own_prompt,
     spoken_beside,
 )
-from evenhand.files.rubrics import read_rubric, rubric_of_text, with_rubric_text
+from evenhand.files.rubrics import read_rubric, rubric_of_text
 from evenhand.files.sentences import is_rubric_text
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
 from evenhand.judges.environment import Environment
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.load import Protocol
-from evenhand.kinds.shared.rows import RowError
-from evenhand.ledger.ports import IncomingUnit
+from evenhand.runs.data_files import DataFiles
 from evenhand.runs.plan import Plan, Seat
 from evenhand.suite import Suite
 from evenhand.suite_file import DataSpec, JudgeSpec, Settings
@@ -55,6 +53,7 @@ def prepare(
     protocol = find_protocol(suite.file.protocol, suite.folder, prompt_files)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
     settings = _settings(suite, protocol.kind)
+    data = DataFiles(suite, sources, protocol, notify)
     for finding in own_findings(protocol, prompt or "", settings):
         notify(f"Note: {finding.file}: {finding.message}.")
     plan = Plan(
@@ -63,7 +62,8 @@ def prepare(
         settings=settings,
         rubric=_read_rubric(suite, protocol),
         seats=tuple(open_seat(suite, spec, environ, notify, trust) for spec in suite.file.judges),
-        units=_unit_reader(suite, sources, protocol, notify),
+        units=data.units,
+        data=data,
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
@@ -151,27 +151,6 @@ def _sources(suite: Suite) -> Iterator[Source]:
                 encoding=spec.encoding,
                 sheet=spec.sheet,
             )
-
-
-def _unit_reader(
-    suite: Suite, sources: Sequence[Source], protocol: Protocol, notify: Callable[[str], None]
-) -> Callable[[Judging], Iterator[IncomingUnit]]:
-    """What reads the units of the data files, checked; it raises DataError with file:line."""
-    form = KINDS[protocol.kind].table_form
-    tables = Tables(sources, suite.file.columns, form, notify)
-
-    def units(judging: Judging) -> Iterator[IncomingUnit]:
-        for path, row in tables.rows():
-            # The rubric of a row may be the name of a file beside its own.
-            value = with_rubric_text(row, path, protocol, suite.folder, suite.file.language)
-            try:
-                texts = judging.read(value)
-            except RowError as error:
-                raise DataError(str(error), where=row.where) from None
-            for unit in texts:
-                yield IncomingUnit(unit.id, row.where, unit.body)
-
-    return units
 
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:

@@ -101,18 +101,19 @@ class PostgresLedger:
 
     @asynccontextmanager
     async def begin(
-        self, run: str, name: str, manifest: Manifest, intake: Intake
+        self, run: str, name: str, manifest: Manifest, intake: Intake | None
     ) -> AsyncIterator[None]:
-        waiting = self._waiting
-        assert waiting is not None and waiting.content == intake.content
+        waiting = self._waiting if intake else None
+        assert intake is None or (waiting is not None and waiting.content == intake.content)
 
         def noted(session: PostgresSession) -> None:
             with session.transaction():
                 session.hold_starts()
                 start(session, run, name, manifest, waiting, now())
-            waiting.clear()
-            if waiting.size >= _MANY:
-                session.rows(_COUNT)
+            if waiting is not None:
+                waiting.clear()
+                if waiting.size >= _MANY:
+                    session.rows(_COUNT)
 
         async with self.claim(run):
             await self._writer.commit()

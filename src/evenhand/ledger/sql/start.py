@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenhand.errors import StoreError
 from evenhand.ledger.keys import digest
 from evenhand.ledger.sql.intake import WaitingUnits
 from evenhand.ledger.sql.session import Session
@@ -21,15 +22,23 @@ KEEP_JUDGING = "INSERT INTO judgings (id, record) VALUES (?,?) ON CONFLICT (id) 
 
 
 def start(
-    session: Session, run: str, name: str, manifest: Manifest, waiting: WaitingUnits, at: str
+    session: Session,
+    run: str,
+    name: str,
+    manifest: Manifest,
+    waiting: WaitingUnits | None,
+    at: str,
 ) -> None:
-    """Note that a run starts at a time, with the units that wait unless it has its own."""
+    """Note that a run starts at a time, with the units that wait unless it has its own; raises
+    StoreError where it has none and none wait."""
     is_known = bool(session.rows(_RUN, {"run": run}))
     [(last,)] = session.rows("SELECT coalesce(MAX(starts), 0) FROM runs")
     judging, record = _judging(session, manifest.judging), manifest_json(manifest).decode()
     session.write(_START, [(run, name, judging, record, at, at, last + 1)])
     [(number,)] = session.rows(_RUN, {"run": run})
     if not is_known:
+        if waiting is None:
+            raise StoreError(f"the store has no run {run} any more", advice="Start it again.")
         waiting.join(number)
     session.write(STAMP, [(run_digest(session, number), number)])
 

@@ -93,16 +93,17 @@ class SqliteLedger:
 
     @asynccontextmanager
     async def begin(
-        self, run: str, name: str, manifest: Manifest, intake: Intake
+        self, run: str, name: str, manifest: Manifest, intake: Intake | None
     ) -> AsyncIterator[None]:
-        waiting = self._waiting
-        assert waiting is not None and waiting.content == intake.content
+        waiting = self._waiting if intake else None
+        assert intake is None or (waiting is not None and waiting.content == intake.content)
         async with self.claim(run):
             await self._settle_down()
             larger_cache = self._writing.larger_cache()
             with self._file.in_use(), larger_cache, self._session.transaction():
                 start(self._session, run, name, manifest, waiting, now())
-            waiting.clear()
+            if waiting is not None:
+                waiting.clear()
             with self._file.in_use():
                 self._require_present()
             yield

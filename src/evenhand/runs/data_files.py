@@ -1,0 +1,100 @@
+"""The data files of a suite: the units in them, and whether they are those of an earlier start.
+
+Units follow from the bytes of the files, how columns are read, and the judging. Where all of that
+is what an earlier start of the same judging noted, its run has these units, and the files need not
+be read through again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b, file_digest
+from importlib.metadata import version
+from io import BufferedReader
+from typing import cast
+
+import msgspec
+
+from evenhand.data.tables import Source, Tables
+from evenhand.errors import DataError, UsageError
+from evenhand.files.rubrics import with_rubric_text
+from evenhand.folders import open_plain
+from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Judging
+from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.rows import RowError
+from evenhand.ledger.ports import IncomingUnit
+from evenhand.manifest import DataRecord
+from evenhand.suite import Suite
+
+READING = 1
+"""How rows become units: a change of that changes this number, and all files are read again."""
+
+
+class DataFiles:
+    """Files to be read for one suite."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        sources: Sequence[Source],
+        protocol: Protocol,
+        notify: Callable[[str], None],
+    ) -> None:
+        self._suite, self._sources, self._protocol = suite, sources, protocol
+        form = KINDS[protocol.kind].table_form
+        self._tables = Tables(sources, suite.file.columns, form, self._tell)
+        self._notify, self._remarks = notify, list[str]()
+        self._has_more_files = False
+
+    def units(self, judging: Judging) -> Iterator[IncomingUnit]:
+        """The units of the files, checked; raises DataError with file:line."""
+        folder, language = self._suite.folder, self._suite.file.language
+        for path, row in self._tables.rows():
+            # The rubric of a row may be the name of a file beside its own.
+            value = with_rubric_text(row, path, self._protocol, folder, language)
+            self._has_more_files |= value is not row.value
+            try:
+                texts = judging.read(value)
+            except RowError as error:
+                raise DataError(str(error), where=row.where) from None
+            for unit in texts:
+                yield IncomingUnit(unit.id, row.where, unit.body)
+
+    def _tell(self, remark: str) -> None:
+        if remark not in self._remarks:
+            self._remarks.append(remark)
+            self._notify(remark)
+
+    def fingerprint(self) -> str:
+        """A hash of the files and of how they are read; empty where nothing can stand for them:
+        rows in memory, a file that cannot be opened."""
+        hashed = blake2b(digest_size=16, person=b"evenhand-data-1")
+        columns = dict(self._suite.file.columns)
+        hashed.update(_encode((READING, version("evenhand"), columns)))
+        try:
+            for source in self._sources:
+                if source.memory is not None:
+                    return ""
+                form = (str(source.path), source.constants, source.encoding, source.sheet)
+                with open_plain(source.path, source.root) as file:
+                    content = file_digest(cast("BufferedReader", file), "blake2b").digest()
+                hashed.update(_encode(form) + content)
+        except (OSError, UsageError, TypeError):
+            return ""
+        return hashed.hexdigest()
+
+    def record(self, fingerprint: str) -> DataRecord | None:
+        """What a start that has read the files notes of them; None where they changed meanwhile,
+        or rows name files of their own."""
+        if not fingerprint or self._has_more_files or self.fingerprint() != fingerprint:
+            return None
+        return DataRecord(fingerprint=fingerprint, remarks=tuple(self._remarks))
+
+    def recall(self, record: DataRecord) -> None:
+        """Tell what was told when the files were read."""
+        for remark in record.remarks:
+            self._tell(remark)
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode

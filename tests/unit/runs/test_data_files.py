@@ -1,0 +1,106 @@
+"""A run that is started again: the same files are not read again, and any other are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from evenhand.ledger.ports import IncomingUnit
+from evenhand.runs.judge import Summary, judge_run
+from evenhand.runs.prepare import prepare
+from evenhand.runs.stores import open_store
+from evenhand.suite import load_suite
+from tests.suites import TASK, answers, samples, write_answers, write_rows, write_suite
+
+
+def _never(judging: Any) -> NoReturn:
+    raise AssertionError("the data were read")
+
+
+async def started(
+    folder: Path, remarks: list[str] | None = None, *, reads: bool = True
+) -> tuple[str, Summary]:
+    """The id of the run that a start is of, and how it ended."""
+    store = open_store("sqlite:evenhand.db", folder)
+    try:
+        tell = (remarks if remarks is not None else []).append
+        plan = prepare(load_suite(folder, {}), {}, tell)
+        summary = await judge_run(plan if reads else replace(plan, units=_never), store)
+        last = store.archive.last_run(plan.name)
+        assert last is not None
+        return last.id, summary
+    finally:
+        store.close()
+
+
+async def test_a_run_on_the_same_files_does_not_read_them_again(tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    first, _ = await started(tmp_path)
+    again, summary = await started(tmp_path, reads=False)
+    assert again == first and summary.tally.sent == 0
+    assert (summary.counts.planned, summary.counts.pending) == (3, 0)
+
+
+async def test_what_was_said_of_the_data_is_said_again(tmp_path: Path) -> None:
+    rows = [{"Question": f"q{i}", "Answer": "" if i else "a"} for i in range(3)]
+    write_suite(tmp_path, rows)
+    told: list[str] = []
+    await started(tmp_path, told)
+    repeated: list[str] = []
+    await started(tmp_path, repeated, reads=False)
+    assert any("empty" in line for line in told) and repeated == told
+
+
+async def test_another_byte_of_a_file_is_read_whatever_its_size_and_time(tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    first, _ = await started(tmp_path)
+    path = tmp_path / "samples.jsonl"
+    status, text = path.stat(), path.read_text()
+    path.write_text(text.replace("1", "7"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+    changed, _ = await started(tmp_path)
+    assert changed != first
+    path.write_text(text)
+    assert (await started(tmp_path))[0] == first
+
+
+async def test_other_columns_of_the_same_file_are_read(tmp_path: Path) -> None:
+    rows = samples(2)
+    for row in rows:
+        row["other"] = row["model_output"] + " in other words"
+    write_suite(tmp_path, rows)
+    first, _ = await started(tmp_path)
+    write_suite(tmp_path, rows, columns={"model_output": "other"})
+    assert (await started(tmp_path))[0] != first
+
+
+async def test_a_rubric_file_that_a_row_names_is_read_each_time(tmp_path: Path) -> None:
+    write_answers(tmp_path, [row | {"rubric": "own.md"} for row in answers(2)])
+    (tmp_path / "own.md").write_text(TASK)
+    first, _ = await started(tmp_path)
+    (tmp_path / "own.md").write_text(TASK.replace("right", "right and short"))
+    assert (await started(tmp_path))[0] != first
+
+
+async def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    write_suite(tmp_path, 2)
+    store = open_store("sqlite:evenhand.db", tmp_path)
+    plan = prepare(load_suite(tmp_path, {}), {}, lambda line: None)
+
+    def units(judging: Any) -> Iterator[IncomingUnit]:
+        yield from plan.units(judging)
+        write_rows(tmp_path, samples(3))
+
+    await judge_run(replace(plan, units=units), store)
+    store.close()
+    _, summary = await started(tmp_path)
+    assert summary.counts.planned == 3
+    with pytest.raises(AssertionError, match="were read"):
+        write_rows(tmp_path, samples(2))
+        await started(tmp_path, reads=False)
