@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import secrets
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +19,13 @@ from evenhand import jsontext
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import Judgment, write_judgment
 from evenhand.kinds import KINDS
+from evenhand.kinds.pairwise import check as pairwise_check
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
+from evenhand.kinds.rubric import check as rubric_check
+from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.shared.judged_text import names_in
 from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.kinds.shared.own import OwnPrompt
 from evenhand.limits import PROBLEMS_KEPT
@@ -142,6 +147,47 @@ def sound(checked: Checked) -> None:
         text = jsontext.dump(checked.output)
         text.encode()
         assert jsontext.same(jsontext.parse(text), checked.output)
+
+
+@pytest.mark.parametrize("kind", ["rubric", "pairwise"])
+def test_a_reply_read_in_one_step_is_checked_as_one_read_step_by_step(
+    kind: str, long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = secrets.randbelow(2**40) if long else 0
+    seeds = range(first, first + (LONG // 10 if long else SHORT))
+    # Reading in one step has its own ways to go wrong: white space, escapes, keys said twice.
+    replies = {seed: mutant(GOODS[kind], seed) for seed in seeds} | {
+        first - place: text for place, text in enumerate(spelled_otherwise(kind), 1)
+    }
+    at_once = {seed: CHECKS[kind](reply, abs(seed)) for seed, reply in replies.items()}
+    forms = {"rubric": rubric_check.ASKED_FORM, "pairwise": pairwise_check.ASKED_FORM}
+    read = [seed for seed, reply in replies.items() if forms[kind].read(reply) is not None]
+    assert len(read) > 20
+    monkeypatch.setattr(AskedForm, "read", lambda self, text: None)
+    for seed, reply in replies.items():
+        assert CHECKS[kind](reply, abs(seed)) == at_once[seed], seed
+
+
+def spelled_otherwise(kind: str) -> list[str]:
+    """Good replies in other spellings of the same JSON, and with something said twice."""
+    texts: list[str] = []
+    for value in GOODS[kind]:
+        dumped = json.dumps(value)
+        texts += [dumped, json.dumps(value, indent=2), json.dumps(value, ensure_ascii=False)]
+        texts += [f" \n{dumped}\t", f"\u00a0{dumped}", f"\ufeff{dumped}", dumped + dumped]
+        texts += [dumped.replace("e", "\\u0065", place) for place in range(1, 5)]
+        for name in sorted(set(names_in(value))):
+            once = f'"{name}":'
+            for said in ('""', "{}", "[]", "1", "true", dumped):
+                texts.append(dumped.replace(once, f"{once} {said}, {once}", 1))
+                texts.append(dumped.replace(once, f'"\\"{name}": {said}, {once}', 1))
+        # A backslash at the end of a text, and as many marks of quotation as without it.
+        ended = re.sub(r'(?<=[a-z.])"(?=[,}])', r'\\\\"', dumped, count=4)
+        for name in ("notes", "explanation"):
+            texts.append(ended.replace(f'"{name}":', f'"{name}": "x", "{name}":', 1))
+        texts += [dumped.replace(": ", ':\n"', 1), dumped.replace('"', '\\"', 1), dumped[:-1]]
+        texts += [dumped.replace("a", mark, 1) for mark in ("\\\\", '\\"', "\\/", "\x01", "\ud800")]
+    return texts
 
 
 @pytest.mark.parametrize("kind", GOODS)

@@ -6,7 +6,10 @@ The output is in the terms the judge used: `A` is the candidate it saw first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, cast
+
+from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.errors import quoted
@@ -20,7 +23,15 @@ from evenhand.kinds.pairwise.table import (
     prose_of,
     read_reply,
 )
-from evenhand.kinds.pairwise.verdict import SETTLINGS, CriterionReply, PairReply, PairVerdict
+from evenhand.kinds.pairwise.verdict import (
+    SETTLINGS,
+    CriterionReply,
+    Mark,
+    PairReply,
+    PairVerdict,
+    Winner,
+)
+from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.refusals import refuses
@@ -30,9 +41,36 @@ from evenhand.kinds.shared.words import Words
 
 _ASKED = ("criteria", "explanation", "winner")
 _INNER = ("first_meets", "second_meets", "comment", "mark")
+_NAMES = (*_ASKED, *_INNER)
 _SETTLED = ("pair_id", "winner", "criteria")
 _VERDICT = ("candidates", "settled", "rounds", "unstable", "notes", "meta", "odds", "preference")
 _BESIDE = (*_VERDICT, "judge", "repeat")
+
+
+class AskedCriterion(Struct, forbid_unknown_fields=True):
+    """What the judge is asked to say about one criterion."""
+
+    first_meets: bool
+    second_meets: bool
+    comment: str
+    mark: Mark
+
+
+class AskedReply(Struct, forbid_unknown_fields=True):
+    """What the judge is asked to say."""
+
+    criteria: dict[str, AskedCriterion]
+    explanation: str
+    winner: Winner
+
+
+def _strings(reply: AskedReply) -> int:
+    """How many strings stand in such a reply, its keys among them: three names and two texts, and
+    for each criterion its own name, four more and two texts."""
+    return 5 + 7 * len(reply.criteria)
+
+
+ASKED_FORM = AskedForm(AskedReply, _strings)
 
 
 def check_reply(
@@ -55,6 +93,10 @@ def check_reply(
     judged = judged or JudgedText()
     if not check.is_whole(finish):
         return check.done(None)
+    asked = None if is_compact or tables else ASKED_FORM.read(text)
+    reply = None if asked is None else check.plain(asked, judged)
+    if reply is not None:
+        return check.done(reply)
     reading = read(text)
     if isinstance(reading, Unreadable):
         is_closed = reading.code in ("ambiguous", "refused") or reading.kind == "bad_text"
@@ -70,7 +112,7 @@ def check_reply(
         return check.done(None)
     if reading.wrapped:
         check.fix("unwrapped", "")
-    reply = check.reply(_asked_form(reading.value, criteria) if tables else reading.value)
+    reply = check.reply(_in_asked_form(reading.value, criteria) if tables else reading.value)
     if reading.wrapped and _is_disputed(_line(text, criteria, judged), reply):
         check.breach("two_verdicts", "ambiguous")
     return check.done(reply)
@@ -90,7 +132,7 @@ def _is_disputed(line: TableReply | Ambiguous | Broken | None, reply: PairReply)
     return isinstance(line, Ambiguous)
 
 
-def _asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:
+def _in_asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:
     """A reply in the form of a settled verdict, or of a table's columns, in the form asked for."""
     rest = {name: part for name, part in value.items() if name not in (*_SETTLED, *_BESIDE)}
     marks = value.get("criteria")
@@ -135,6 +177,27 @@ class _Check(Inspection):
         super().__init__(words)
         self.criteria, self.inner, self.topic = criteria, inner, topic
         self.is_line, self.has_reasons = is_line, has_reasons
+
+    def plain(self, asked: AskedReply, judged: JudgedText) -> PairReply | None:
+        """A reply in the form asked for about which there is nothing to be told and nothing to be
+        mended; None for any other, and for one that may have been copied."""
+        if len(asked.criteria) != len(self.criteria):
+            return None
+        criteria: dict[str, CriterionReply] = {}
+        texts = [asked.explanation]
+        for name in self.criteria:
+            criterion = asked.criteria.get(name)
+            if criterion is None:
+                return None
+            texts.append(criterion.comment)
+            criteria[name] = CriterionReply(
+                criterion.first_meets, criterion.second_meets, criterion.comment, criterion.mark
+            )
+        if not all(map(str.strip, texts)) or judged.may_give(texts, chain(_NAMES, criteria)):
+            return None
+        reply = PairReply(criteria, asked.explanation, asked.winner)
+        self._remarks(reply)
+        return reply
 
     def reply(self, value: dict[str, Any]) -> PairReply:
         """The reply's object, every part of it there."""

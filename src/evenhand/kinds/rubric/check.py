@@ -6,12 +6,17 @@ Deterministic and total: the same text gives the same result, and nothing here r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, cast
+
+from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
+from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.evidence import SearchText, Span, is_telling
 from evenhand.kinds.shared.judged_text import JudgedText
@@ -23,6 +28,33 @@ from evenhand.units import Sample
 
 _ASKED = ("scores", "failure_tags", "notes")
 _INNER = ("evidence", "rationale", "score")
+_NAMES = (*_ASKED, *_INNER)
+
+
+class AskedScore(Struct, forbid_unknown_fields=True):
+    """What the judge is asked to say about one dimension."""
+
+    evidence: tuple[str, ...]
+    rationale: str
+    score: int | float
+
+
+class AskedReply(Struct, forbid_unknown_fields=True):
+    """What the judge is asked to say."""
+
+    scores: dict[str, AskedScore]
+    failure_tags: list[str]
+    notes: str
+
+
+def _strings(reply: AskedReply) -> int:
+    """How many strings stand in such a reply, its keys among them: three names and the notes, and
+    for each dimension its own name, three more and the rationale."""
+    quotes = sum([len(score.evidence) for score in reply.scores.values()])
+    return 4 + 5 * len(reply.scores) + quotes + len(reply.failure_tags)
+
+
+ASKED_FORM = AskedForm(AskedReply, _strings)
 
 
 class Sources(NamedTuple):
@@ -59,9 +91,18 @@ def check_reply(
     already."""
     sources = sources or sources_of(sample, rubric)
     allowed = tuple(words.tags) if tags is None else tags
-    check = _Check(sample, rubric, words, exposed, asked_meta, is_compact, sources, allowed)
-    judged = JudgedText(sample.model_output)
-    value = check.object_in(text, judged) if check.is_whole(finish) else None
+    begin = partial(
+        _Check, sample, rubric, words, exposed, asked_meta, is_compact, sources, allowed
+    )
+    judged, check = JudgedText(sample.model_output), begin()
+    is_whole = check.is_whole(finish)
+    asked = ASKED_FORM.read(text) if is_whole and not (exposed or asked_meta) else None
+    if asked is not None:
+        verdict = check.plain(asked, judged)
+        if verdict is not None:
+            return check.done(verdict)
+        check = begin()
+    value = check.object_in(text, judged) if is_whole else None
     return check.done(None if value is None else check.reply(value))
 
 
@@ -82,6 +123,44 @@ class _Check(Inspection):
         self.exposed, self.asked_meta = exposed, asked_meta
         self.is_compact, self.sources, self.allowed_tags = is_compact, sources, allowed_tags
         self.reasons: list[str] = []
+
+    def plain(self, asked: AskedReply, judged: JudgedText) -> RubricVerdict | None:
+        """The verdict of a reply in the form asked for about which there is nothing to be told and
+        nothing to be mended; None for any other, and for one that may have been copied."""
+        scores: dict[str, DimensionScore] = {}
+        for dimension in self.rubric.dimensions:
+            score = self._plain_score(dimension, asked.scores.get(dimension.id))
+            if score is None:
+                return None
+            scores[dimension.id] = score
+        tags, rationales = asked.failure_tags, self.reasons
+        if len(asked.scores) > len(scores) or not self._are_in_order(tags):
+            return None
+        if judged.may_give([*rationales, *tags, asked.notes], chain(_NAMES, scores)):
+            return None
+        verdict = RubricVerdict(
+            meta_json=raw_json(self.sample.meta),
+            scores=scores,
+            failure_tags=tuple(tags),
+            notes=self._notes(asked.notes),
+        )
+        self._remarks()
+        return verdict
+
+    def _plain_score(self, dimension: Dimension, asked: AskedScore | None) -> DimensionScore | None:
+        if asked is None or not 0 < len(asked.evidence) <= EVIDENCE_MAX:
+            return None
+        score = _banded(dimension, asked.score)
+        if score is None or not (self.is_compact or asked.rationale.strip()):
+            return None
+        for quote in asked.evidence:
+            if not self._exact(dimension.id, quote):
+                return None
+        self.reasons.append(asked.rationale)
+        return DimensionScore(score, asked.evidence, asked.rationale)
+
+    def _are_in_order(self, tags: list[str]) -> bool:
+        return not tags or tags == [tag for tag in self.allowed_tags if tag in tags]
 
     def reply(self, value: dict[str, Any]) -> RubricVerdict:
         """The verdict that the reply's object gives, every part of it there."""
@@ -159,9 +238,9 @@ class _Check(Inspection):
         if isinstance(score, bool) or not isinstance(score, int | float):
             self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
             return None
-        for band in dimension.bands:
-            if band.score == score:
-                return plain_number(band.score)
+        banded = _banded(dimension, score)
+        if banded is not None:
+            return banded
         allowed = ", ".join(map(jsontext.dump, dimension.scores))
         self.breach(
             "score_off_bands", "out_of_range", path, value=jsontext.dump(score), allowed=allowed
@@ -262,3 +341,11 @@ class _Check(Inspection):
             self.flags.append("long_notes")
         self.reasons.append(notes)
         return notes
+
+
+def _banded(dimension: Dimension, score: float) -> int | float | None:
+    """The score of a band as a plain number; None where no band has this one."""
+    for band in dimension.bands:
+        if band.score == score:
+            return plain_number(band.score)
+    return None

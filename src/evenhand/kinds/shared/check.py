@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 from msgspec import Struct
 
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
-from evenhand.kinds.shared.judged_text import JudgedText, reasons_in
+from evenhand.kinds.shared.judged_text import JudgedText, names_in, reasons_in
 from evenhand.kinds.shared.reply import Readable, Unreadable, read
 from evenhand.kinds.shared.spoken import other_language
 from evenhand.kinds.shared.words import Words
@@ -91,10 +91,8 @@ class Inspection:
         """Whether the object was written by a candidate: quoted in prose as it stands there, or
         given back with its reasons, or with all of its names."""
         value = reading.value
-        if not reading.in_prose:
-            reasons = reasons_in(value)
-            if not judged.may_give(reasons) and not judged.may_give_whole(value, reasons):
-                return False
+        if not reading.in_prose and not judged.may_give(reasons_in(value), names_in(value)):
+            return False
         if not judged.holds(value):
             return False
         self.breach("copied", "ambiguous")

@@ -56,22 +56,20 @@ class JudgedText:
         """The same for a line of a table."""
         return self._has_all([_folded(line)])
 
-    def may_give(self, reasons: Iterable[str]) -> bool:
+    def may_give(self, reasons: Sequence[str], names: Iterable[str] | None = None) -> bool:
         """Whether a reply with such reasons is worth holding against the texts: they are long
-        enough not to be alike by chance, and a text has a word of each, or hides words."""
+        enough not to be alike by chance, and a text has a word of each, or hides words. Where they
+        are shorter, a text has, or hides, every one of the object's `names`, as one has that holds
+        a verdict."""
         phrases = _phrases(reasons)
-        return bool(phrases) and self._may_hold(
-            max(_WORD.findall(phrase), key=len, default="") for phrase in phrases
-        )
-
-    def may_give_whole(self, value: Mapping[str, Any], reasons: Sequence[str]) -> bool:
-        """The same for an object whose reasons are shorter: a text has, or hides, every name in it,
-        as one has that holds a verdict."""
-        if not any(reasons) or _phrases(reasons):
+        if phrases:
+            return self._may_hold(
+                max(_WORD.findall(phrase), key=len, default="") for phrase in phrases
+            )
+        if names is None or not any(reasons):
             return False
-        if not self._may_hold(name for name in _names(value) if len(name) > 1):
-            return False
-        return self._has_all({_folded(name) for name in _names(value) if len(name) > 1})
+        sought = [name for name in names if len(name) > 1]
+        return self._may_hold(sought) and self._has_all(set(map(_folded, sought)))
 
     def _may_hold(self, words: Iterable[str]) -> bool:
         """Whether one of the texts has all of some words, or any hides words. Most lack the first:
@@ -128,14 +126,15 @@ def _phrases(reasons: Iterable[str]) -> list[str]:
     return phrases if sum(map(len, phrases)) >= REASONS_CHARS else []
 
 
-def _names(value: object) -> Iterator[str]:
+def names_in(value: object) -> Iterator[str]:
+    """Every key of a reply's object, those of the objects in it too."""
     if isinstance(value, dict):
         for name, item in cast("dict[str, object]", value).items():
             yield name
-            yield from _names(item)
+            yield from names_in(item)
     elif isinstance(value, list):
         for item in cast("list[object]", value):
-            yield from _names(item)
+            yield from names_in(item)
 
 
 def _parts(value: object, name: str = "") -> Iterator[str]:
