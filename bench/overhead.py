@@ -102,6 +102,7 @@ def measured(work: Any) -> dict[str, float]:
 LOADED_LATE = (
     *("evenhand.data.read", "evenhand.judges.openai", "evenhand.judges.session"),
     *("evenhand.ledger.sqlite", "evenhand.runs.forecast", "uvloop"),
+    *("evenhand.kinds.rubric.kind", "evenhand.kinds.pairwise.kind"),
 )
 """What Evenhand loads only when it is needed."""
 

@@ -7,11 +7,11 @@ of what it encloses; while a text of the prompt contains it, of all of them, lon
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Message
@@ -19,6 +19,8 @@ from evenhand.kinds.shared.scan import matches
 from evenhand.unseen import KINDS, UNSEEN, kind_of
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
+OPENINGS_KEPT = 16
+"""So many beginnings of prompts are kept: a suite has one for each of its rubrics."""
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -36,15 +38,17 @@ class Template:
     def names(self) -> frozenset[str]:
         return frozenset(self.parts[1::2])
 
-    def fixed(self, values: Mapping[str, str], names: Collection[str]) -> int:
-        """How many characters stand before the first placeholder that is none of these."""
-        size = 0
-        for literal, name in zip(self.parts[::2], (*self.parts[1::2], ""), strict=True):
-            size += len(literal)
-            if name and name not in names:
-                break
-            size += len(values.get(name, ""))
-        return size
+    def partly_filled(self, values: Mapping[str, str]) -> Template:
+        """The same with the placeholders filled that there are values for."""
+        literals, names = [self.parts[0]], list[str]()
+        for name, literal in zip(self.parts[1::2], self.parts[2::2], strict=True):
+            if name in values:
+                literals[-1] += values[name] + literal
+            else:
+                names.append(name)
+                literals.append(literal)
+        parts = [part for both in zip(literals, [*names, ""], strict=True) for part in both]
+        return Template(tuple(parts[:-1]))
 
     def fill(self, values: Mapping[str, str]) -> str:
         """The text with every placeholder replaced; a name without a value becomes nothing."""
@@ -62,6 +66,13 @@ class Prompt:
     system: Template | None
     user: Template
     again: Template
+    _openings: Callable[[tuple[tuple[str, str], ...]], _Opening] = field(
+        init=False, compare=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        openings = lru_cache(maxsize=OPENINGS_KEPT)(partial(_opening, self.system, self.user))
+        object.__setattr__(self, "_openings", openings)
 
     @classmethod
     def parse(cls, text: str) -> Prompt:
@@ -79,11 +90,36 @@ class Prompt:
     ) -> tuple[Message, ...]:
         """The opening of the conversation about one unit. `suites` are the placeholders whose
         values are the suite's, alike for all units."""
-        question = Message("user", self.user.fill(values), self.user.fixed(values, suites))
-        if self.system is None:
+        told = [(name, values[name]) for name in suites if name in values]
+        system, user, instructions = self._openings(tuple(told))
+        question = Message("user", user.fill(values), len(user.parts[0]))
+        if system is None:
             return (question,)
-        instructions = self.system.fill(values)
-        return Message("system", instructions, self.system.fixed(values, suites)), question
+        if instructions is None:
+            instructions = Message("system", system.fill(values), len(system.parts[0]))
+        return instructions, question
+
+
+class _Opening(NamedTuple):
+    """The sections of a prompt with all in them that is alike for all units of a suite; the
+    instructions are ready where nothing else stands in them."""
+
+    system: Template | None
+    user: Template
+    instructions: Message | None
+
+
+def _opening(
+    system: Template | None, user: Template, told: tuple[tuple[str, str], ...]
+) -> _Opening:
+    values = dict(told)
+    user = user.partly_filled(values)
+    if system is None:
+        return _Opening(None, user, None)
+    system = system.partly_filled(values)
+    text = system.parts[0]
+    is_ready = len(system.parts) == 1
+    return _Opening(system, user, Message("system", text, len(text)) if is_ready else None)
 
 
 _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
