@@ -44,6 +44,7 @@ USAGE = {
 READING = "reading"
 """The behaviour that reads what it judges; a number behind it is how wordy it is."""
 NO_EVIDENCE = "no evidence found 未找到相关证据 свидетельств не найдено 該当する根拠なし"
+REASON = "Both say it, the first in plainer words."
 ANSWER = re.compile(r"\[\[((?:answer|model_output) [0-9a-f]{8})\]\]\n(.*?)\n\[\[/\1\]\]", re.DOTALL)
 BLOCK = re.compile(r"\[\[(\w+) ([0-9a-f]+)\]\]\n(.*?)\n\[\[/\1 \2\]\]", re.DOTALL)
 FRAGMENT = re.compile(r"\S[^\n]{0,30}")
@@ -207,7 +208,8 @@ def _sample_type(schema: Any, root: Any, name: str, quote: str | None) -> Any:
     if kind in ("number", "integer"):
         return schema.get("maximum", schema.get("minimum", 1))
     if kind == "string":
-        return "" if name == "notes" else "fits" if quote else NO_EVIDENCE
+        unquoted = NO_EVIDENCE if name == "rationale" else REASON
+        return "" if name == "notes" else "fits" if quote else unquoted
     return {"boolean": False, "null": None}[kind]
 
 

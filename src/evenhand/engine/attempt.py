@@ -21,8 +21,8 @@ it returns is waited for, where there is anything to wait for."""
 
 
 class Attempt(Struct):
-    """A question, and what the present try to have it answered holds: a context, and in it as many
-    tries as it takes, one after the other."""
+    """A question, and what the present try to have it answered holds: as many tries as it takes,
+    one after the other."""
 
     question: Question
     key: str
@@ -54,12 +54,6 @@ class Attempt(Struct):
             giving = self._holdings.pop()(error)
             if giving is not None:
                 await giving
-
-    async def __aenter__(self) -> None:
-        """Nothing is held yet."""
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        await self.end(error)
 
 
 Layer = Callable[[Attempt], Awaitable[Reply]]

@@ -75,10 +75,14 @@ def recorded(
 
     async def sent(question: Question, key: str, bound: int) -> Call:
         attempt = Attempt(question, key, bound)
-        async with attempt:
+        try:
             reply = await inner(attempt)
             call = Call(key, run, judge.name, reply, attempt.cost, attempt.most)
             await ledger.record(call, attempt.reservation)
+        except BaseException as error:
+            await attempt.end(error)
+            raise
+        await attempt.end(None)
         return call
 
     return ask

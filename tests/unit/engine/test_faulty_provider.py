@@ -182,7 +182,8 @@ async def test_reasons_in_another_language_than_the_prompt_are_flagged(
     tmp_path: Path, write: Callable[..., Path], language: str, flags: list[str]
 ) -> None:
     def in_russian(text: str) -> str:
-        return re.sub('"(fits|no evidence found[^"]*)"', f'"{RATIONALE}"', text)
+        reasons = f'"(fits|{p.REASON}|no evidence found[^"]*)"'
+        return re.sub(reasons, f'"{RATIONALE}"', text)
 
     async with p.Provider(p.valid(in_russian)) as provider:
         write(tmp_path, 1, at(provider.url), language=language)

@@ -49,10 +49,17 @@ def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
 
 def sample_text(sample: Sample) -> str:
     """A sample as one line of JSON: what the store keeps; `load_sample` reads it back."""
-    body: dict[str, Any] = {"id": sample.id, "question": sample.question}
-    body |= {"model_output": sample.model_output, "meta": sample.meta}
-    body |= {"rubric": sample.rubric, "language": sample.language}
-    return jsontext.dump({k: v for k, v in (body | dict(sample.extras)).items() if v is not None})
+    body: dict[str, Any] = {
+        "id": sample.id,
+        "question": sample.question,
+        "model_output": sample.model_output,
+        "meta": sample.meta,
+    }
+    if sample.rubric is not None:
+        body["rubric"] = sample.rubric
+    if sample.language is not None:
+        body["language"] = sample.language
+    return jsontext.dump(body | dict(sample.extras) if sample.extras else body)
 
 
 class SampleBody(ExtrasBody, frozen=True):

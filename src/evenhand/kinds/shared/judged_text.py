@@ -44,6 +44,7 @@ class JudgedText:
 
     def __init__(self, *texts: str) -> None:
         self.texts = texts
+        self._lowered: list[str] | None = None
         self._hides_words: bool | None = None
 
     def holds(self, value: Mapping[str, Any]) -> bool:
@@ -74,6 +75,8 @@ class JudgedText:
     def _may_hold(self, words: Iterable[str]) -> bool:
         """Whether one of the texts has all of some words, or any hides words. Most lack the first:
         the rest is then not looked for."""
+        if self._lowered is None:
+            self._lowered = [text.lower() for text in self.texts]
         texts = self._lowered
         for word in words:
             sought = word.lower()
@@ -85,10 +88,6 @@ class JudgedText:
         if self._hides_words is None:
             self._hides_words = any(map(_hides_words, self.texts))
         return self._hides_words
-
-    @cached_property
-    def _lowered(self) -> list[str]:
-        return [text.lower() for text in self.texts]
 
     def _has_all(self, parts: Iterable[str]) -> bool:
         sought = list(parts)
