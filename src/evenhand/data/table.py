@@ -14,7 +14,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from io import BufferedReader
 from typing import IO, Any, Protocol
 
@@ -54,19 +54,21 @@ class _Lines:
     """The lines of a CSV file as text, from a number on; a record of several lines is bounded as a
     whole. Blocks without a quote, in which every line is a record, are passed on as they are."""
 
-    _BLOCK = 1 << 18
+    _BLOCK_BYTES = 1 << 18
 
     def __init__(self, file: BufferedReader, name: str, passed: int = 0) -> None:
-        self._file, self._name = file, name
+        self._file, self.name = file, name
         self._number, self._bytes, self.passed = passed, 0, passed
         self.start = passed + 1
+        self._block, self._left = b"", 0
+        """What was looked at and is still to be read, and the lines of a block that are."""
         self.is_guarded = True
         """Whether cells of the record being read may be guarded."""
 
     @property
     def where(self) -> str:
         """The line on which the record being read starts."""
-        return f"{self._name}:{self.start}"
+        return f"{self.name}:{self.start}"
 
     def begin(self, line: int) -> None:
         """A new record starts with this line."""
@@ -75,23 +77,36 @@ class _Lines:
     def __iter__(self) -> Iterator[str]:
         if not (head := self._line()):
             return
-        yield self._text(encoding.first_bytes(head, f"{self._name}:{self._number + 1}"))
-        while block := self._file.read(min(self._BLOCK, limits.LINE_BYTES)):
-            if not block.endswith(b"\n"):
-                block += self._line()
-            text = None if self._bytes or b'"' in block else self._records(block)
+        yield self._text(encoding.first_bytes(head, f"{self.name}:{self._number + 1}"))
+        while block := self._next_block():
+            text = None if self._bytes else self._records(block)
             self.is_guarded = text is None or "'" in text
+            self._left = block.count(b"\n") + (not block.endswith(b"\n"))
             if text is None:
                 yield from map(self._text, io.BytesIO(block))
             else:
-                yield from io.StringIO(text, newline="\n")
-                self._number += text.count("\n") + (not text.endswith("\n"))
+                for line in io.StringIO(text, newline="\n"):
+                    self._left -= 1
+                    self._number += 1
+                    yield line
+
+    def _next_block(self) -> bytes:
+        """Some whole lines; none at the end of the file."""
+        block, self._block = self._block, b""
+        if not block:
+            block = self._file.read(min(self._BLOCK_BYTES, limits.LINE_BYTES))
+            if block and not block.endswith(b"\n"):
+                block += self._line()
+        return block
 
     def _line(self) -> bytes:
         return self._file.readline(limits.LINE_BYTES + 1)
 
     def _records(self, block: bytes) -> str | None:
-        """A block of which every line is a record; None where one is too long or no UTF-8."""
+        """A block of which every line is a record; None where one may be longer, or is too long or
+        no UTF-8."""
+        if b'"' in block:
+            return None
         if len(block) > limits.LINE_BYTES and max(map(len, io.BytesIO(block))) > limits.LINE_BYTES:
             return None
         try:
@@ -101,10 +116,31 @@ class _Lines:
 
     def _text(self, line: bytes) -> str:
         self._number += 1
+        self._left -= 1
         self._bytes += len(line)
         if self._bytes > limits.LINE_BYTES:
             raise too_long(self.where)
-        return encoding.decoded(line, f"{self._name}:{self._number}")
+        return encoding.decoded(line, f"{self.name}:{self._number}")
+
+    @property
+    def is_at_block(self) -> bool:
+        """Whether the record that comes next begins a block."""
+        return not self._left
+
+    def plain_lines(self) -> list[str]:
+        """The lines of the next block, each a record whose cells stand between separators and
+        nothing else; none where it is not such a block, which is then still to be read."""
+        if self._left or not (block := self._next_block()):
+            return []
+        text = (self._records(block) or "").replace("\r\n", "\n")
+        if not text or "\r" in text or "\0" in text or "\n\n" in text or text[0] == "\n":
+            self._block = block
+            return []
+        lines = text.removesuffix("\n").split("\n")
+        self.is_guarded = "'" in text
+        self._number += len(lines)
+        self.passed += len(lines)
+        return lines
 
 
 SEPARATORS = (",", ";", "\t")
@@ -149,6 +185,10 @@ def separator_in(file: BufferedReader) -> str:
     return _named_separator(file) or separator_of(file.peek(1 << 16))
 
 
+Chunk = tuple[list[list[str]], Sequence[int]]
+"""Records, and the line on which each starts."""
+
+
 class CellTable:
     """The records of a CSV file as lists of cells, as many as its header has."""
 
@@ -157,7 +197,7 @@ class CellTable:
         csv.field_size_limit(max(csv.field_size_limit(), limits.LINE_BYTES))
         first_line = _named_separator(file)
         delimiter = first_line or separator or separator_of(file.peek(1 << 16))
-        self._lines = _Lines(file, name, 1 if first_line else 0)
+        self._lines, self._separator = _Lines(file, name, 1 if first_line else 0), delimiter
         self._records: Records = csv.reader(iter(self._lines), strict=True, delimiter=delimiter)
         self.header = _header(self._next(), self.where)
 
@@ -177,6 +217,49 @@ class CellTable:
             if len(cells) != width:
                 raise _ragged(self.header, cells, self.where)
             yield list(map(unguarded, cells)) if lines.is_guarded else cells
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The same, some at a time, with the lines on which they start. Where one cannot be read,
+        those before it come first."""
+        lines, size, has_more = self._lines, limits.CHUNK_ROWS, True
+        while has_more:
+            start = lines.passed + self._records.line_num + 1
+            if block := lines.plain_lines():
+                for at in range(0, len(block), size):
+                    yield from self._split(block[at : at + size], start + at)
+            else:
+                has_more = yield from self._several()
+
+    def _split(self, block: list[str], start: int) -> Iterator[Chunk]:
+        """The records that lines are, from a line on."""
+        width, records = len(self.header), [line.split(self._separator) for line in block]
+        if self._lines.is_guarded:
+            records = [list(map(unguarded, record)) for record in records]
+        odd = next((at for at, record in enumerate(records) if len(record) != width), None)
+        if odd != 0:
+            yield records[:odd], range(start, start + len(records))
+        if odd is not None:
+            raise _ragged(self.header, records[odd], f"{self._lines.name}:{start + odd}")
+
+    def _several(self) -> Generator[Chunk, None, bool]:
+        """Some records to the end of a block at most; whether there are more."""
+        records, starts, lines = list[list[str]](), list[int](), self._lines
+        problem, chars = None, 0
+        try:
+            for record in self:
+                records.append(record)
+                starts.append(lines.start)
+                chars += sum(map(len, record))
+                is_full = len(records) >= limits.CHUNK_ROWS or chars > limits.CHUNK_CHARS
+                if is_full or lines.is_at_block:
+                    break
+        except DataError as error:
+            problem = error
+        if records:
+            yield records, starts
+        if problem is not None:
+            raise problem
+        return bool(records)
 
     def _next(self) -> list[str]:
         """The next record that is not blank; none at the end of the file."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import random
 from pathlib import Path
 
 import pytest
 
 from evenhand.data import rows
+from evenhand.data.read import cells
 from evenhand.errors import DataError
 
 
@@ -145,3 +147,35 @@ def test_a_line_beyond_the_bound_is_named_in_any_block(
     with pytest.raises(DataError, match="longer than") as raised:
         list(rows(path))
     assert raised.value.where == f"{path}:502"
+
+
+_ODD_LINES = (
+    *("1,2\n", "a'b,=c\r\n", "'=1,'x\n", '"q\nr",2\n', '"a ""b""",\n', "\n", " ,\n", "ä,語\n"),
+    *("1\n", "a\rb,c\n", "a\0b,c\n", 'x"y,1\n', '"open,1\n'),
+)
+"""The last few are wrong."""
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_records_are_the_same_one_by_one_and_some_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    draw = random.Random(seed)
+    lines = draw.choices(_ODD_LINES[: draw.choice((1, 3, 8, 8, 13))], k=draw.randrange(30))
+    path = _file(tmp_path, "".join(["a,b\n", *lines]).removesuffix(draw.choice(("", "\n"))))
+    monkeypatch.setattr("evenhand.data.table._Lines._BLOCK_BYTES", draw.choice((8, 40, 1 << 18)))
+    monkeypatch.setattr("evenhand.limits.CHUNK_ROWS", draw.choice((1, 3, 512)))
+    seen: list[list[object]] = []
+    for is_chunked in (False, True):
+        records: list[object] = []
+        try:
+            with cells(path) as table:
+                if is_chunked:
+                    for some, starts in table.chunks():
+                        records += zip(some, starts[: len(some)], strict=True)
+                else:
+                    records += ((record, table.line) for record in table)
+        except DataError as error:
+            records.append((error.what, error.where))
+        seen.append(records)
+    assert seen[0] == seen[1]

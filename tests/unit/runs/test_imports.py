@@ -711,6 +711,43 @@ def test_cells_that_are_read_where_they_stand_come_to_what_rows_come_to(
     assert runs[0][-1]["rows"] == len(rows)
 
 
+def test_scores_that_are_read_where_they_stand_come_to_what_rows_come_to(tmp_path: Path) -> None:
+    """Units that come back, scores that are none, reasons, a column that tells units apart."""
+    rows = [
+        score(f"q{i % 5}", ("4", "yes", "", "n/a", "2.50")[i % 5], f"d{i % 2}", model=f"m{i % 3}")
+        | {"evidence": "a, b" if i == 4 else "", "rationale": "so" if i == 7 else "", "repeat": ""}
+        for i in range(60)
+    ]
+    write(tmp_path / "rows.csv", rows)
+    runs: list[list[Any]] = []
+    for name, missing in (("cells.db", ()), ("rows.db", ("in no cell",))):
+        options = Options(shaping=Shaping(missing=missing))
+        with closing(open_store(f"sqlite:{name}", tmp_path)) as store:
+            found = asyncio.run(import_files(store, [tmp_path / "rows.csv"], "scores", options))
+            runs.append([*stored(store)[1:], found.json() | {"run": ""}])
+    assert runs[0] == runs[1]
+    assert runs[0][-1]["rows"] == len(rows) and runs[0][-1]["key"] == ["unit", "model"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_of_several_rows_that_are_wrong_the_first_is_told(
+    tmp_path: Path, imported: Importer, ending: str
+) -> None:
+    """Whatever is wrong with those after it, and though they are read together."""
+    good, path = vote("a", "b", "a"), tmp_path / f"rows.{ending}"
+    for first, says in (("judge", '"judge"'), ("second", '"second" is empty')):
+        bad = [good | {name: ""} for name in (first, "unit", "second", "judge")]
+        # By the first 200 rows it is seen whether the table is wide.
+        write(path, [*[good] * 250, *bad])
+        with pytest.raises(DataError, match=says) as raised:
+            asyncio.run(import_files(imported.store, [path], "votes"))
+        assert raised.value.where == f"{path}:{252 if ending == 'csv' else 251}"
+        with path.open("a") as file:
+            file.write("a,b\n" if ending == "csv" else "no JSON\n")
+        with pytest.raises(DataError, match=says):
+            asyncio.run(import_files(imported.store, [path], "votes"))
+
+
 def test_a_second_file_without_rows_is_told(tmp_path: Path, imported: Importer) -> None:
     header = "unit,judge,first,second,winner\n"
     (tmp_path / "a.csv").write_text(header + "q,j,a,b,a\n")

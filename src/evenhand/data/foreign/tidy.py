@@ -119,9 +119,27 @@ def read_shown(row: Mapping[str, Any], where: str) -> Shown:
     )
 
 
+def read_candidates(row: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """Whom a row of votes compares, as they were shown; raises DataError where it does not say."""
+    return _candidate(row, "first", where), _candidate(row, "second", where)
+
+
+def are_winners_words(columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether no winner of some votes is called like a candidate of any, in whatever case: then
+    what they say does not depend on whom they compare."""
+    cells = [set[str | None](), set[str | None]()]
+    for place, name in ((0, "winner"), (1, "first"), (1, "second")):
+        column = columns.get(name, ())
+        if not set(map(type, column)) <= {str, type(None)}:
+            return False
+        cells[place].update(column)
+    winners, names = ({text_of(cell).lower() for cell in each} for each in cells)
+    return winners.isdisjoint(names)
+
+
 def read_vote(row: Mapping[str, Any], where: str) -> Vote:
     """What a row of votes says; raises DataError where it does not say whom it compares."""
-    first, second = (_candidate(row, name, where) for name in ("first", "second"))
+    first, second = read_candidates(row, where)
     winner = text_of(row.get("winner"))
     named = _side(winner, first, second) if winner else ""
     side, preference, failed, detail = _verdict(winner, named, row.get("preference"))

@@ -16,8 +16,8 @@ from evenhand.ledger.codec import JUDGMENT_COLUMNS
 from evenhand.ledger.keys import content_of, row_digest, unit_digest
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.ledger.sql.session import Session, bindings, bound
-from evenhand.ledger.sql.waiting_judgments import WaitingJudgments
 from evenhand.limits import BATCH_ROWS
+from evenhand.packedfile import PackedFile
 
 _CLEAR = "DROP TABLE IF EXISTS incoming"
 _OPEN = (
@@ -56,7 +56,7 @@ class WaitingUnits:
 
     def __init__(self, session: Session) -> None:
         self._session, self._units = session, 0
-        self._judgments = WaitingJudgments()
+        self._judgments = PackedFile()
         self.content = ""
         """The hash of all units, once they are counted up."""
         self.clear()
@@ -77,13 +77,13 @@ class WaitingUnits:
         """Have some units wait."""
         with self._session.transaction():
             self._session.write(_TAKE_IN, self._rows(batch))
-        self._judgments.add(
-            [
-                (position, *judgment)
-                for position, unit in enumerate(batch, start=self._units + 1)
-                for judgment in unit.judgments
-            ]
-        )
+        judgments = [
+            (position, *judgment)
+            for position, unit in enumerate(batch, start=self._units + 1)
+            for judgment in unit.judgments
+        ]
+        if judgments:
+            self._judgments.add(judgments)
         self._units += len(batch)
 
     def _rows(self, batch: Sequence[IncomingUnit]) -> list[tuple[Any, ...]]:
@@ -121,7 +121,7 @@ class WaitingUnits:
         [(judging,)] = self._session.rows("SELECT judging FROM runs WHERE no=:run", {"run": run})
         places = iter(self._session.stream(_PLACED, {"run": run}))
         position = unit = 0
-        for batch in self._judgments.batches():
+        for batch in self._judgments:
             verdicts, others = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
             for place, judge, repeat, (status, reason, body) in batch:
                 while position < place:

@@ -19,12 +19,12 @@ from msgspec import UNSET
 
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
-from evenhand.data.foreign.plain_cells import has_plain_cells, plain_cells
-from evenhand.data.foreign.rows import Join, join_of
+from evenhand.data.foreign.chunks import Chunk, chunked, has_plain_cells, plain_chunks
+from evenhand.data.foreign.rows import Join, Shape, join_of
 from evenhand.data.foreign.shaping import Shaping, Wide
 from evenhand.data.foreign.tidy import SCORE_COLUMNS, text_of
 from evenhand.data.foreign.wide_tables import wide_of
-from evenhand.data.read import no_rows
+from evenhand.data.read import separator
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
 from evenhand.ledger.keys import run_id
@@ -37,7 +37,7 @@ from evenhand.runs.imports.duels import Duels, scores_of
 from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
-from evenhand.runs.imports.votes import VoteRows, has_plain_votes
+from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
 
 VERSION = 4
@@ -223,10 +223,10 @@ async def import_files(
     else:
         gathered = ScoreRows(kind, tuple(key), judge)
     with gathered:
-        if isinstance(gathered, VoteRows) and _are_plain_votes(paths, kind, options, key):
-            _fill_cells(gathered, paths, options)
+        if duels is None and all(_is_plain(path, kind, options) for path in paths):
+            gathered.fill(_plain_chunks(paths, first.shape, options))
         else:
-            gathered.fill(chain([first], rows if kind in TABLES else _alike(rows, first)))
+            gathered.fill(chunked(chain([first], rows if kind in TABLES else _alike(rows, first))))
         name = options.name or stem_of(paths[0])
         async with store.ledger() as ledger:
             intake = await ledger.intake(_told(gathered, options.notice))
@@ -284,32 +284,38 @@ def _duel_key(
     if not key:
         opening = ("unit",) if column in SCORE_COLUMNS else ("unit", column)
         with ScoreRows(kind, (), judge, opening) as gathered:
-            gathered.fill(scores_of(_rows(paths, layout, options), column))
+            gathered.fill(chunked(scores_of(_rows(paths, layout, options), column)))
             key = gathered.key
     return [name for name in key if name != column] or ["unit"]
 
 
-def _are_plain_votes(
-    paths: Sequence[Path], kind: str, options: Options, key: Sequence[str]
-) -> bool:
-    """Whether all files are tables of votes whose cells can be read where they stand."""
-    if kind != "votes" or not all(has_plain_cells(path, options.shaping) for path in paths):
+_PLAIN = {
+    "votes": (("first", "second"), ("winner", "preference")),
+    "scores": ((), ("score",)),
+}
+"""By kind, the columns that a table has whose cells can be read where they stand: all of some, and
+one of others."""
+
+
+def _is_plain(path: Path, kind: str, options: Options) -> bool:
+    """Whether the cells of a file can be read where they stand, as those of a table of our own;
+    scores may be spelled with a decimal comma where nothing else is a comma."""
+    if kind not in _PLAIN or options.known is not None:
         return False
-    for path in paths:
-        with plain_cells(path, options.shaping) as table:
-            if not has_plain_votes(table, key):
-                return False
-    return True
+    if kind == "scores" and separator(path) != ",":
+        return False
+    return has_plain_cells(path, options.shaping, *_PLAIN[kind])
 
 
-def _fill_cells(gathered: VoteRows, paths: Sequence[Path], options: Options) -> None:
+def _plain_chunks(paths: Sequence[Path], shape: Shape, options: Options) -> Iterator[Chunk]:
+    number = 0
     for path in paths:
-        before = gathered.tally.rows
-        with plain_cells(path, options.shaping) as table:
-            gathered.fill_from(table, lambda number: options.notice(f"{number:,} rows read"))
-        if gathered.tally.rows == before:
-            raise no_rows(str(path))
-    gathered.complete()
+        for chunk in plain_chunks(path, options.shaping, shape):
+            for count in range(number + 1, number + chunk.size + 1):
+                if count % ROWS_A_NOTICE == 0:
+                    options.notice(f"{count:,} rows read")
+            number += chunk.size
+            yield chunk
 
 
 def _rows(paths: Sequence[Path], layout: Layout, options: Options) -> Iterator[TidyRow]:

@@ -19,16 +19,14 @@ class Form(NamedTuple):
     """A text of a judgment, cut where something is to be filled in."""
 
     text: JudgmentText
-    parts: tuple[str, ...]
+    body: str | None
+    """With `%s` where something is; None where nothing is filled in."""
 
     def filled(self, values: tuple[str, ...]) -> JudgmentText:
-        """The text with these values between its parts."""
-        if len(self.parts) == 1:
+        """The text with these values in it."""
+        if self.body is None:
             return self.text
-        pieces = [self.parts[0]]
-        for value, part in zip(values, self.parts[1:], strict=True):
-            pieces += (value, part)
-        return JudgmentText(self.text.status, self.text.reason, "".join(pieces))
+        return JudgmentText(self.text.status, self.text.reason, self.body % values)
 
 
 @dataclass(slots=True)
@@ -88,7 +86,10 @@ class Forms:
                 rest = after
         if any(BLANK in part for part in (*parts, rest)):
             return None
-        return Form(text, (*parts, rest)) if len(parts) in (0, len(self._blanks)) else None
+        if len(parts) not in (0, len(self._blanks)):
+            return None
+        escaped = [part.replace("%", "%%") for part in (*parts, rest)]
+        return Form(text, "%s".join(escaped) if parts else None)
 
     def count(self) -> None:
         """Bring the tally up to date."""

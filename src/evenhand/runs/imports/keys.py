@@ -8,9 +8,10 @@ stand more than once, some other column may say what they are about; else they a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from evenhand.data.files import did_you_mean
+from evenhand.data.foreign.chunks import Chunk
 from evenhand.data.foreign.tidy import judge_of, unit_of
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
@@ -96,32 +97,40 @@ class Seen:
     def judges(self) -> list[str]:
         return list(self._numbers)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the units of rows are looked at yet, as there may be few."""
-        return self._is_open
-
     def judge(self, row: Mapping[str, Any], where: str) -> int:
         """The number of a row's judge; raises DataError."""
-        cell = row.get("judge")
-        number = self._by_cell.get(cell) if type(cell) is str else None
-        if number is None:
-            name = judge_of(row, where, self._kind, self._judge)
-            number = self._numbers.setdefault(name, len(self._numbers))
-            if type(cell) is str:
-                self._by_cell[cell] = number
-        return number
+        name = judge_of(row, where, self._kind, self._judge)
+        return self._numbers.setdefault(name, len(self._numbers))
 
-    def unit(self, row: Mapping[str, Any], where: str, key: Sequence[str]) -> str:
-        """The unit of a row; raises DataError."""
-        cell = row.get("unit")
-        unit = cell.strip() if type(cell) is str else ""
-        if not unit:
-            unit = unit_of(row, where, self._kind, key)
-        if self._is_open and unit:
-            self._columns.see({"unit": unit})
+    def judges_of(self, chunk: Chunk) -> list[int]:
+        """The numbers of the judges of rows; raises DataError."""
+        cells = chunk.columns.get("judge")
+        if cells is None:
+            return [self.judge(chunk.row(0), chunk.where(0))] * chunk.size
+        numbers = [self._by_cell.get(cell) if type(cell) is str else None for cell in cells]
+        if None in numbers:
+            for place, cell in enumerate(cells):
+                if numbers[place] is None:
+                    number = self.judge(chunk.row(place), chunk.where(place))
+                    numbers[place] = number
+                    if type(cell) is str:
+                        self._by_cell[cell] = number
+        return cast("list[int]", numbers)
+
+    def units_of(self, chunk: Chunk, key: Sequence[str]) -> list[str]:
+        """The units of rows; raises DataError."""
+        cells = chunk.columns.get("unit", [""] * chunk.size)
+        units = [cell.strip() if type(cell) is str else "" for cell in cells]
+        if "" in units:
+            for place, unit in enumerate(units):
+                if not unit:
+                    row, where = chunk.row(place), chunk.where(place)
+                    units[place] = unit_of(row, where, self._kind, key)
+        if self._is_open:
+            for unit in filter(None, dict.fromkeys(units)):
+                self._columns.see({"unit": unit})
             self._is_open = self._columns.is_open("unit")
-        return unit
+        return units
 
 
 def find_key(

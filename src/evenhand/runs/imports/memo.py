@@ -3,12 +3,13 @@ themselves, and most of the time goes into reading the same words again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from pydantic_core import from_json
 
+from evenhand.data.foreign.chunks import Chunk
+from evenhand.errors import DataError
 from evenhand.jsontext import swift
 
 MEMO_ENTRIES = 1 << 16
@@ -17,56 +18,76 @@ COLUMN_SETS = 64
 """Sets of columns that rows of one table have; then they are looked at anew."""
 MEMO_CHARS = 256
 """Longer cells hardly come again."""
-_EXACT = frozenset({str, int, bool, type(None)})
+_EXACT: frozenset[type] = frozenset({str, int, bool, type(None)})
 """Types whose values are equal only if they are written alike."""
 
+_ALIKE: tuple[frozenset[type], ...] = (
+    frozenset({str, type(None), int}),
+    frozenset({str, type(None), bool}),
+)
+"""Types of which no two values of different types are equal."""
+
 T = TypeVar("T")
-Cells = Callable[[Mapping[str, Any]], tuple[Any, ...]]
-
-
-def cells_of(names: Iterable[str]) -> Cells:
-    """The function from a row to its cells in these columns, all of which it has."""
-    columns = tuple(names)
-    if len(columns) > 1:
-        return itemgetter(*columns)
-    if columns:
-        (name,) = columns
-        return lambda row: (row[name],)
-    return lambda row: ()
 
 
 class Memo(Generic[T]):
-    """The results of one function for rows with the same columns."""
+    """The results of one function for rows with the same columns, by the cells in some of them."""
 
     def __init__(self, work: Callable[[Mapping[str, Any], str], T], names: Iterable[str]) -> None:
-        self._work, self._cells = work, cells_of(names)
-        self._results: dict[tuple[tuple[Any, ...], tuple[type, ...]], T] = {}
+        self._work, self._names = work, tuple(names)
+        self._results: dict[tuple[bool, ...], dict[tuple[Any, ...], T]] = {}
+        """By which cells are true or false: 1 and true are the same key."""
+        self._size = 0
 
-    def __call__(self, row: Mapping[str, Any], where: str) -> T:
-        cells = self._cells(row)
-        # 1, 1.0 and true are the same key.
-        key = (cells, tuple(map(type, cells)))
-        try:
-            result = self._results.get(key)
-        except TypeError:  # a list or an object
-            return self._work(row, where)
+    def of(self, chunk: Chunk) -> list[T]:
+        """The results for all rows of a chunk."""
+        columns = [chunk.columns[name] for name in self._names]
+        types = [set(map(type, column)) for column in columns]
+        if not columns or not all(any(kinds <= alike for alike in _ALIKE) for kinds in types):
+            return [self.at(chunk, place) for place in range(chunk.size)]
+        are_bools = tuple([bool in kinds for kinds in types])
+        keys = list(zip(*columns, strict=True))
+        results: list[Any] = list(map(self._by_cells(are_bools).get, keys))
+        if None in results:
+            for place, result in enumerate(results):
+                if result is None:
+                    results[place] = self._result(are_bools, keys[place], chunk, place)
+        return results
+
+    def at(self, chunk: Chunk, place: int) -> T:
+        """The result for one row of a chunk."""
+        cells = tuple([chunk.columns[name][place] for name in self._names])
+        types = list(map(type, cells))
+        if not _EXACT.issuperset(types):
+            return self._work(chunk.row(place), chunk.where(place))
+        return self._result(tuple([kind is bool for kind in types]), cells, chunk, place)
+
+    def _by_cells(self, are_bools: tuple[bool, ...]) -> dict[tuple[Any, ...], T]:
+        return self._results.setdefault(are_bools, {})
+
+    def _result(
+        self, are_bools: tuple[bool, ...], cells: tuple[Any, ...], chunk: Chunk, place: int
+    ) -> T:
+        result = self._by_cells(are_bools).get(cells)
         if result is None:
-            result = self._work(row, where)
-            if _EXACT.issuperset(key[1]) and _size(cells) <= MEMO_CHARS:
-                _put(self._results, key, result)
+            result = self._work(chunk.row(place), chunk.where(place))
+            if _size(cells) <= MEMO_CHARS:
+                if self._size >= MEMO_ENTRIES:
+                    self._results.clear()
+                    self._size = 0
+                self._by_cells(are_bools)[cells] = result
+                self._size += 1
         return result
 
 
-def keep(results: dict[Any, T], cells: str | tuple[str, ...], result: T) -> None:
-    """Have a result at hand for records that hold the same cells: a text, or several."""
-    if _size((cells,) if isinstance(cells, str) else cells) <= MEMO_CHARS:
-        _put(results, cells, result)
-
-
-def _put(results: dict[Any, T], key: Any, result: T) -> None:
-    if len(results) >= MEMO_ENTRIES:
-        results.clear()
-    results[key] = result
+def in_turn(take: Callable[[Chunk], None], chunk: Chunk) -> None:
+    """Take in a chunk; of several rows in which something is wrong the first is told."""
+    try:
+        take(chunk)
+    except DataError:
+        for place in range(chunk.size):
+            take(chunk.alone(place))
+        raise
 
 
 class Vocabulary:
@@ -76,6 +97,10 @@ class Vocabulary:
     def __init__(self) -> None:
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._words: list[tuple[Any, ...]] = []
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """All words that have a number, in the order of these."""
+        return iter(self._words)
 
     def number(self, words: tuple[Any, ...]) -> int | str:
         """What stands for these words in a row that waits."""

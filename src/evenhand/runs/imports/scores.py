@@ -12,11 +12,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from msgspec import Raw
+from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from evenhand import jsontext
-from evenhand.data.foreign import TidyRow
+from evenhand.data.foreign.chunks import Chunk
 from evenhand.data.foreign.tidy import (
     SCORE_COLUMNS,
     SCORED_COLUMNS,
@@ -41,20 +43,18 @@ from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.evidence import SearchText
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import BATCH_ROWS, NOTES_CHARS
+from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values
-from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo
+from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, in_turn
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, Numbers, WaitingRows
 from evenhand.units import Sample
 
 _TABLES = {
     "metas": ("no INTEGER PRIMARY KEY", "text"),
     "places": ("no INTEGER PRIMARY KEY", "key", "unit", "meta", "origin", "question", "answer"),
-    "scores": (
-        *("place", "judge", "dimension", "score", "failed", "detail", "repeat", "tags"),
-        *("quotes", "rationale"),
-    ),
 }
 """A place is a unit with one meta: the key, which may be found out only when all rows are there,
 says which places are one unit."""
@@ -71,45 +71,30 @@ _UNITS = (
     " JOIN places p ON p.no=o.place JOIN metas m ON m.no=p.meta WHERE o.owner=o.place"
     " ORDER BY p.no"
 )
-_SCORES = (
-    "SELECT o.owner, s.judge, s.dimension, s.score, s.failed, s.detail, s.repeat, s.tags,"
-    " s.quotes, s.rationale FROM scores s JOIN owners o ON o.rowid=s.place"
-    " ORDER BY o.owner, s.judge, s.rowid"
-)
+_OWNER_OF = "SELECT owner FROM owners ORDER BY rowid"
 _DIFFERING = (
-    "SELECT m.text, f.text, count(*) FROM owners o JOIN places p ON p.no=o.place"
+    "SELECT o.place, m.text, f.text FROM owners o JOIN places p ON p.no=o.place"
     " JOIN places u ON u.no=o.owner JOIN metas m ON m.no=p.meta JOIN metas f ON f.no=u.meta"
-    " JOIN scores s ON s.place=o.place WHERE o.owner<>o.place AND p.meta<>u.meta"
-    " GROUP BY o.place ORDER BY min(s.rowid)"
+    " WHERE o.owner<>o.place AND p.meta<>u.meta ORDER BY o.place"
 )
-"""The meta of rows that do not have that of the first one of their unit, and how many they are."""
-_DIMENSIONS = (
-    "SELECT dimension FROM scores WHERE dimension IS NOT NULL"
-    " GROUP BY dimension ORDER BY min(rowid)"
-)
+"""The meta of places that do not have that of the first one of their unit."""
 
 _TELLING: tuple[Reason, ...] = ("schema", "out_of_range", "empty")
 """Of several reasons the first one of these is given."""
 
 
 class _Row(NamedTuple):
-    """A score as it waits."""
+    """A score as it is read again."""
 
-    unit: int
-    judge: int
     dimension: str | None
     score: float | None
     failed: str
     detail: str
     repeat: str
     tags: str
-    quotes: str
+    quotes: str = ""
     """A list as JSON; nothing where there are none."""
-    rationale: str
-
-
-_WORDS = slice(2, 8)
-"""Of a score, what decides what it comes to where nothing is quoted and no reason given."""
+    rationale: str = ""
 
 
 class _Judged(NamedTuple):
@@ -127,12 +112,16 @@ _BLANK_UNIT = _Judged(Raw(f'"{BLANK}"'), SearchText(""))
 class _Reading(NamedTuple):
     """What cells say of a score beside its unit, its judge and its meta."""
 
-    words: tuple[Any, ...]
-    """`dimension` to `tags` of a waiting score."""
+    said: int | str
+    """The words of the score, see `Vocabulary`: `_Row` to its tags, but whether the score is a
+    whole number in the place of it."""
+    score: float | None
     spelled: tuple[str, str] | None
     unreadable: str
     letter: str
     """A letter that is no grade."""
+    is_noted: bool
+    """Whether there is something to count in every row that says this."""
 
 
 class _Meta(NamedTuple):
@@ -147,7 +136,6 @@ class _Memos(NamedTuple):
 
     reading: Memo[_Reading]
     meta: Memo[_Meta]
-    has_reasons: bool
 
 
 class _Scored(NamedTuple):
@@ -180,6 +168,12 @@ class ScoreRows:
         self.criteria: list[str] = []
         self._letters: set[str] = set()
         """Letters that are no grade."""
+        self._vocabulary = Vocabulary()
+        self._scores, self._further = WaitingRows(), PackedFile()
+        """The scores, and what they say beyond numbers."""
+        self._dimensions: dict[str, None] = {}
+        self._failing: set[int | str] = set()
+        """Words of scores that are missing."""
 
     @property
     def judges(self) -> list[str]:
@@ -191,13 +185,13 @@ class ScoreRows:
     def __exit__(self, *_: object) -> None:
         self._spool.close()
 
-    def fill(self, rows: Iterable[TidyRow]) -> None:
+    def fill(self, chunks: Iterable[Chunk]) -> None:
         """Take in all rows, and settle what tells units apart; raises DataError."""
-        spool, tally, scores = self._spool, self.tally, self._waiting["scores"]
-        for row in rows:
-            scores.append(self._score(row))
-            tally.rows += 1
-            if len(scores) >= BATCH_ROWS:
+        spool, tally = self._spool, self.tally
+        for chunk in chunks:
+            in_turn(self._take, chunk)
+            tally.rows += chunk.size
+            if len(self._waiting["places"]) >= BATCH_ROWS:
                 spool.write(self._waiting)
         spool.write(self._waiting)
         self._refuse_letters()
@@ -208,9 +202,10 @@ class ScoreRows:
         self._columns.require(self.key)
         spool.run(_OWNERS)
         tally.repeats = [0] * len(self.judges)
-        tally.names = spool.names(_DIMENSIONS)
-        for meta, first, number in spool.rows(_DIFFERING):
-            tally.compare(meta, first, self.key, number)
+        tally.names = list(self._dimensions)
+        numbers = np.bincount(self._scores.rows()["unit"])
+        for place, meta, first in spool.rows(_DIFFERING):
+            tally.compare(meta, first, self.key, int(numbers[place]))
 
     def _refuse_letters(self) -> None:
         """Letters of which some are no grades are none: C and I may be correct and incorrect."""
@@ -222,37 +217,85 @@ class ScoreRows:
                 advice="Say what they mean: --value score:C=1,I=0",
             )
 
-    def _score(self, source: TidyRow) -> tuple[Any, ...]:
-        row, where = source.value, source.where
-        memos = self._memos.get(tuple(row)) or self._new_memos(row)
-        reading, meta = memos.reading(row, where), memos.meta(row, where)
+    def _take(self, chunk: Chunk) -> None:
+        """Have the scores of some rows wait."""
+        memos = self._memos_of(chunk)
+        readings, metas = memos.reading.of(chunk), memos.meta.of(chunk)
+        for reading in readings:
+            if reading.is_noted:
+                self._note(reading)
+        # As long as the key is open, the unit stands for it.
+        units = self._seen.units_of(chunk, self.key or ("unit",))
+        keys = [(unit, meta.no) for unit, meta in zip(units, metas, strict=True)]
+        places: list[Any] = list(map(self._places.get, keys))
+        if None in places:
+            for at, place in enumerate(places):
+                if place is None:
+                    place_no = self._places.get(keys[at])
+                    places[at] = place_no or self._place(units[at], metas[at], chunk, at)
+        judges = self._seen.judges_of(chunk)
+        said = [_number(reading.said) for reading in readings]
+        scores = [reading.score for reading in readings]
+        further = self._further_of(chunk, readings)
+        self._scores.add(places, judges, said, scores, further, chunk.size)
+
+    def _further_of(self, chunk: Chunk, readings: Sequence[_Reading]) -> list[int]:
+        """Where it is kept what scores say beyond numbers."""
+        further = [NOTHING] * chunk.size
+        columns = {n: c for n, c in chunk.columns.items() if n in ("evidence", "rationale")}
+        for at, reading in enumerate(readings):
+            spelled = reading.said if isinstance(reading.said, str) else None
+            reasons = ("", "")
+            if columns:
+                reasons = read_reasons({name: column[at] for name, column in columns.items()})
+            if spelled is not None or any(reasons):
+                further[at] = self._further.add((spelled, *reasons))
+        return further
+
+    def _note(self, reading: _Reading) -> None:
+        """Count what is told of the words of a row."""
         if reading.letter:
             self._letters.add(reading.letter)
         if reading.spelled:
             self.tally.spelled[reading.spelled] += 1
         if reading.unreadable:
             self.tally.note_unreadable(reading.unreadable)
-        # As long as the key is open, the unit stands for it.
-        unit = self._seen.unit(row, where, self.key or ("unit",))
-        place = self._places.get((unit, meta.no)) or self._place(unit, meta, source)
-        return (
-            *(place, self._seen.judge(row, where), *reading.words),
-            *(read_reasons(row) if memos.has_reasons else ("", "")),
-        )
 
-    def _new_memos(self, row: Mapping[str, Any]) -> _Memos:
-        """What rows with the columns of this one share."""
+    def _memos_of(self, chunk: Chunk) -> _Memos:
+        """What rows with the columns of these share."""
+        columns = tuple(chunk.columns)
+        if memos := self._memos.get(columns):
+            return memos
         if len(self._memos) >= COLUMN_SETS:
             self._memos.clear()
-        read = [name for name in row if name in SCORED_COLUMNS]
-        rest = [name for name in row if name not in SCORE_COLUMNS or name in ("meta", *self.key)]
+        rest = [n for n in columns if n not in SCORE_COLUMNS or n in ("meta", *self.key)]
         memos = _Memos(
-            Memo(_reading, read),
+            Memo(self._reading, [name for name in columns if name in SCORED_COLUMNS]),
             Memo(self._meta, [name for name in rest if name != "unit"]),
-            "evidence" in row or "rationale" in row,
         )
-        self._memos[tuple(row)] = memos
+        self._memos[columns] = memos
         return memos
+
+    def _reading(self, row: Mapping[str, Any], where: str) -> _Reading:
+        score, text = read_score(row), text_of(row.get("score"))
+        words = (
+            *(score.dimension, isinstance(score.score, int), score.failed, score.detail),
+            *(score.repeat, ",".join(score.tags)),
+        )
+        said = self._vocabulary.number(words)
+        if score.failed:
+            self._failing.add(_number(said))
+        if score.dimension is not None:
+            self._dimensions.setdefault(score.dimension)
+        letter = text if score.failed and len(text) == 1 and text.isalpha() else ""
+        return _Reading(
+            said=said,
+            score=score.score,
+            spelled=(score.spelled, f"{score.score:g}") if score.spelled else None,
+            unreadable=score.unreadable,
+            letter=letter,
+            is_noted=bool(score.spelled or score.unreadable or letter),
+        )
 
     def _meta(self, row: Mapping[str, Any], where: str) -> _Meta:
         fields = meta_of(row, SCORE_COLUMNS, self.key)
@@ -268,15 +311,16 @@ class ScoreRows:
                 self._waiting["metas"].append((number, text))
         return _Meta(fields, number)
 
-    def _place(self, unit: str, meta: _Meta, source: TidyRow) -> int:
+    def _place(self, unit: str, meta: _Meta, chunk: Chunk, at: int) -> int:
         """The number of a place that is not at hand."""
         before = self._counts["places"]
         number = self._number("places", self._places, _BY_UNIT, _PLACE, (unit, meta.no))
         self._places[unit, meta.no] = number
         if number > before:
             ident, _ = key_values(self.key or ("unit",), unit, meta.fields)
-            texts = (whole_text_of(source.value.get(name)) for name in ("question", "answer"))
-            self._waiting["places"].append((number, ident, unit, meta.no, source.where, *texts))
+            row = chunk.row(at)
+            texts = (whole_text_of(row.get(name)) for name in ("question", "answer"))
+            self._waiting["places"].append((number, ident, unit, meta.no, chunk.where(at), *texts))
         return number
 
     def _number(
@@ -309,13 +353,25 @@ class ScoreRows:
 
     def _doubles(self, key: Sequence[str]) -> int:
         columns = ", ".join(map(_column, key))
-        (distinct,) = self._spool.names(
-            "SELECT count(*) FROM (SELECT DISTINCT owner, judge, dimension, repeat"  # noqa: S608
-            " FROM (SELECT places.no AS place, min(places.no) OVER"
-            f" (PARTITION BY {columns}) AS owner FROM places JOIN metas ON metas.no=places.meta) k"
-            " JOIN scores ON scores.place=k.place)"
+        owners = self._spool.names(
+            f"SELECT min(places.no) OVER (PARTITION BY {columns}) FROM places"  # noqa: S608
+            " JOIN metas ON metas.no=places.meta ORDER BY places.no"
         )
-        return int(self.tally.rows - distinct)
+        rows = self._scores.rows()
+        units = np.array([0, *owners], dtype=np.int64)[rows["unit"]]
+        slots = self._slots(rows)
+        distinct = np.unique((units * len(self.judges) + rows["judge"]) * (slots.max() + 1) + slots)
+        return int(self.tally.rows - len(distinct))
+
+    def _slots(self, rows: NDArray[Any]) -> Numbers:
+        """The dimension and repeat of each row, as a number."""
+        numbers: dict[tuple[Any, Any], int] = {}
+        slots = np.array([_slot(numbers, words) for words in self._vocabulary], dtype=np.int64)
+        slot_of: Numbers = np.append(slots, 0)[rows["said"]]
+        for at in np.flatnonzero(rows["said"] == NOTHING).tolist():
+            spelled, *_ = self._further.at(int(rows["further"][at]))
+            slot_of[at] = _slot(numbers, self._vocabulary.words(spelled))
+        return slot_of
 
     def _spread(self, name: str) -> float:
         ((number, units, values),) = self._spool.rows(
@@ -338,35 +394,46 @@ class ScoreRows:
     def units(self) -> Iterator[IncomingUnit]:
         """Every unit with its judgments."""
         forms = Forms(self.tally, _BLANKS)
-        by_unit = groupby(map(_Row._make, self._spool.rows(_SCORES)), key=itemgetter(0))
-        for opening, (_, rows) in zip(self._spool.rows(_UNITS), by_unit, strict=True):
+        owners = np.array([0, *self._spool.names(_OWNER_OF)], dtype=np.uint32)
+        by_unit = groupby(self._scores.judged(owners), key=itemgetter(0))
+        for opening, (_, judged) in zip(self._spool.rows(_UNITS), by_unit, strict=True):
             unit, text, origin, question, answer = opening
             ident, fields = key_values(self.key, unit, from_json(text))
             sample = Sample(id=ident, question=question, model_output=answer, meta=fields)
             meta = jsontext.swift(fields)
             texts: list[tuple[int, int, JudgmentText]] = []
-            for judge, group in groupby(rows, key=itemgetter(1)):
-                judged = self._texts(forms, meta, answer, judge, list(group))
-                texts += [(judge, repeat, judgment) for repeat, judgment in enumerate(judged)]
+            for rows in judged:
+                judgments = self._texts(forms, meta, answer, rows)
+                texts += [(rows.judge, repeat, text) for repeat, text in enumerate(judgments)]
             self.tally.units += 1
             yield IncomingUnit(ident, origin, sample_text(sample), texts)
         forms.count()
 
-    def _texts(
-        self, forms: Forms, meta: str, answer: str, judge: int, rows: list[_Row]
-    ) -> list[JudgmentText]:
+    def _texts(self, forms: Forms, meta: str, answer: str, rows: JudgedRows) -> list[JudgmentText]:
         """The judgments of one judge on one unit."""
-        if not any(row.quotes or row.rationale or row.failed for row in rows):
-            # 4 and 4.0 are the same words, and written otherwise.
-            words = tuple([(row[_WORDS], type(row.score)) for row in rows])
-            texts = forms.filled(judge, words, (meta,), lambda: self._judgments(_BLANK_UNIT, rows))
+        if rows.further is None and self._failing.isdisjoint(rows.said):
+            words = (tuple(rows.said), tuple(rows.numbers))
+            texts = forms.filled(
+                rows.judge, words, (meta,), lambda: self._judgments(_BLANK_UNIT, self._read(rows))
+            )
             if texts is not None:
                 return texts
-        judgments = self._judgments(_Judged(Raw(meta), SearchText(answer)), rows)
-        self.tally.count(judge, judgments)
+        judgments = self._judgments(_Judged(Raw(meta), SearchText(answer)), self._read(rows))
+        self.tally.count(rows.judge, judgments)
         return [write_judgment(judgment) for judgment in judgments]
 
-    def _judgments(self, judged: _Judged, rows: list[_Row]) -> list[Judgment]:
+    def _read(self, rows: JudgedRows) -> list[_Row]:
+        """Scores as they were read."""
+        read: list[_Row] = []
+        further = rows.further or [NOTHING] * len(rows.said)
+        for said, number, start in zip(rows.said, rows.numbers, further, strict=True):
+            spelled, quotes, rationale = (None, "", "") if start < 0 else self._further.at(start)
+            dimension, is_whole, *words = self._vocabulary.words(spelled or said)
+            score = int(number) if is_whole and number is not None else number
+            read.append(_Row._make((dimension, score, *words, quotes, rationale)))
+        return read
+
+    def _judgments(self, judged: _Judged, rows: Sequence[_Row]) -> list[Judgment]:
         return [self._judgment(judged, scores) for scores in repeats(rows)]
 
     def _judgment(self, judged: _Judged, rows: Sequence[_Row]) -> Judgment:
@@ -425,17 +492,15 @@ def repeats(rows: Iterable[_Row]) -> list[list[_Row]]:
     return [judgment for judgments in judgments_of.values() for judgment in judgments]
 
 
-def _reading(row: Mapping[str, Any], where: str) -> _Reading:
-    score, text = read_score(row), text_of(row.get("score"))
-    return _Reading(
-        words=(
-            *(score.dimension, score.score, score.failed, score.detail, score.repeat),
-            ",".join(score.tags),
-        ),
-        spelled=(score.spelled, f"{score.score:g}") if score.spelled else None,
-        unreadable=score.unreadable,
-        letter=text if score.failed and len(text) == 1 and text.isalpha() else "",
-    )
+def _number(said: int | str) -> int:
+    """What stands for words in a row of numbers."""
+    return said if isinstance(said, int) else NOTHING
+
+
+def _slot(numbers: dict[tuple[Any, Any], int], words: Sequence[Any]) -> int:
+    """The number of the dimension and the repeat among the words of a score."""
+    dimension, _, _, _, repeat, _ = words
+    return numbers.setdefault((dimension, repeat), len(numbers))
 
 
 def _column(name: str) -> str:

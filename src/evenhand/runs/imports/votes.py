@@ -7,56 +7,45 @@ samples, are repeats; no row is merged with another or dropped.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from msgspec.json import encode
-from msgspec.msgpack import Decoder, Encoder
 
 from evenhand import jsontext
-from evenhand.data.foreign import TidyRow
-from evenhand.data.foreign.plain_cells import PlainCells
+from evenhand.data.foreign.chunks import Chunk
 from evenhand.data.foreign.tidy import (
     READ_COLUMNS,
     SHOWN_COLUMNS,
     VOTE_COLUMNS,
     Shown,
+    are_winners_words,
     meta_of,
+    read_candidates,
     read_shown,
     read_vote,
     text_of,
 )
 from evenhand.judgment import Judgment, JudgmentText, write_judgment
 from evenhand.ledger.ports import IncomingUnit
-from evenhand.limits import BATCH_ROWS, ROWS_A_NOTICE
+from evenhand.limits import BATCH_ROWS
 from evenhand.measures import Unreadable
+from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
-from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, keep
+from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, in_turn
 from evenhand.runs.imports.met import Met
 from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, WaitingRows
 
-_TABLES = {
-    "units": (
-        *("no INTEGER PRIMARY KEY", "key", "cluster", "low", "high", "first", "first_length"),
-        *("second_length", "meta", "origin", "question", "first_answer", "second_answer"),
-    ),
-    "stretches": ("unit", "votes"),
-}
-"""A stretch are the votes on one unit that stand together in the files, packed."""
-_pack = Encoder().encode
-_unpack = Decoder(list[tuple[Any, ...]]).decode
-_UNITS = (
-    "SELECT u.key, u.cluster, u.low, u.high, u.first, u.first_length, u.second_length, u.meta,"
-    " u.origin, u.question, u.first_answer, u.second_answer, {} FROM units u {} ORDER BY u.no"
-)
-_META = 7
-"""Where the meta stands in it."""
+_TABLES = {"units": ("no INTEGER PRIMARY KEY", "key", "low", "high", "first", "meta")}
+"""By which units are found that are not at hand; all that is known of them waits in a file."""
 _UNIT = "SELECT no, first, meta FROM units WHERE key=? AND low=? AND high=?"
 _BY_KEY = "CREATE INDEX IF NOT EXISTS units_by_key ON units (key, low, high)"
 _SEVERAL = "SELECT count(*) > count(DISTINCT key) FROM units"
@@ -73,30 +62,36 @@ _TOPICS = """
 """
 """The candidates of each unit, numbered in the order in which they are shown first."""
 _PLACES = (
-    "LEFT JOIN topics f ON f.key=u.key AND f.name=u.first LEFT JOIN topics s ON s.key=u.key"
-    " AND s.name=CASE WHEN u.first=u.low THEN u.high ELSE u.low END"
+    "SELECT f.place, s.place FROM units u"
+    " LEFT JOIN topics f ON f.key=u.key AND f.name=u.first LEFT JOIN topics s ON s.key=u.key"
+    " AND s.name=CASE WHEN u.first=u.low THEN u.high ELSE u.low END ORDER BY u.no"
 )
-_IN_ORDER = "SELECT * FROM stretches ORDER BY rowid"
-_STRETCHES = "SELECT * FROM stretches ORDER BY unit, rowid"
-_CANDIDATES = "SELECT low FROM units UNION SELECT high FROM units ORDER BY 1"
 _BLANKS = (f'"{BLANK}","candidates":["{BLANK}","{BLANK}"]', f'"{BLANK}"')
 """What a judgment says of its pair: its id and its candidates, and its meta."""
 _BLANK_PAIR = VotedPair(BLANK, BLANK, BLANK, f'"{BLANK}"')
 PLACES_CHARS = 1 << 24
 """Texts of units that are kept at hand."""
-_JUDGE, _SAID, _EXPLANATION, _OWN_META = 0, slice(1, 4), 4, 5
-"""Of a waiting vote: what decides what it comes to, and what is said beside."""
+_META = 7
+"""Where the meta stands in what is known of a unit."""
+
+
+class _Pair(NamedTuple):
+    """Whom a vote compares: in one order whoever is shown first, and who is."""
+
+    names: tuple[str, str]
+    first: str
+    is_same: bool
+    """Whether a candidate meets itself."""
 
 
 class _Reading(NamedTuple):
-    """What cells say of a vote beside its unit, its judge and its meta."""
+    """What cells say of a vote beside its unit, its judge, its candidates and its meta."""
 
-    low: str
-    high: str
-    first: str
-    is_turned: bool
-    said: int | str
-    """The words of the vote, see `Vocabulary`."""
+    said: tuple[int | str, int | str, int | str]
+    """The words of the vote, see `Vocabulary`, as the unit shows the candidates, turned, and as the
+    column `pass` has it: those of `VoteRow`, but whether the preference is a whole number in the
+    place of it."""
+    preference: float | None
     criterion: str
     spelled: tuple[str, str] | None
     unreadable: str
@@ -115,29 +110,12 @@ class _Place(NamedTuple):
 class _Memos(NamedTuple):
     """What rows with the same columns say."""
 
+    pair: Memo[_Pair]
     reading: Memo[_Reading]
+    word: Memo[_Reading]
+    """What is said where no winner is called like a candidate."""
     meta: Memo[tuple[dict[str, Any], str]]
     shown: Memo[Shown]
-    has_explanation: bool
-
-
-class _CellMemos:
-    """What the cells of one table say, by the cells."""
-
-    def __init__(self, table: PlainCells) -> None:
-        names = table.places
-        self.read = table.getter(name for name in names if name in READ_COLUMNS)
-        self.about = table.getter(name for name in names if name not in VOTE_COLUMNS)
-        self.readings: dict[Any, _Reading] = {}
-        self.metas: dict[Any, str] = {}
-        self.judges: dict[str, int] = {}
-
-
-def has_plain_votes(table: PlainCells, key: Sequence[str]) -> bool:
-    """Whether a table has the columns that `VoteRows.fill_from` reads."""
-    names = table.places.keys()
-    verdicts = {"winner", "preference"} & names
-    return {"unit", "first", "second"} <= names and bool(verdicts) and tuple(key) == ("unit",)
 
 
 class VoteRows:
@@ -161,16 +139,17 @@ class VoteRows:
         self.tally, self._spool = Tally(), Spool(_TABLES)
         self._columns = Columns()
         self._seen = Seen(kind, judge, self._columns)
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {"units": [], "stretches": []}
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {"units": []}
+        self._openings_waiting: list[tuple[Any, ...]] = []
+        self._votes, self._openings, self._further = WaitingRows(), PackedFile(), PackedFile()
+        """The votes, what is known of their units, and what votes say beyond a number."""
         self._memos: dict[tuple[str, ...], _Memos] = {}
-        self._places: dict[tuple[str, str, str], _Place] = {}
+        self._places: dict[tuple[str, tuple[str, str]], _Place] = {}
         """Units that are at hand; those that are not may wait on the disk."""
         self._chars, self._has_more, self._met = 0, False, Met()
         self._vocabulary = Vocabulary()
         self._criteria: dict[str, None] = {}
-        self._stretch: list[tuple[Any, ...]] = []
-        self._last, self._is_in_order = 0, True
-        """The unit of the last row, and whether units came one after the other."""
+        self._candidates: set[str] = set()
 
     def __enter__(self) -> VoteRows:
         return self
@@ -186,101 +165,68 @@ class VoteRows:
     def judges(self) -> list[str]:
         return self._seen.judges
 
-    def fill(self, rows: Iterable[TidyRow]) -> None:
+    def fill(self, chunks: Iterable[Chunk]) -> None:
         """Take in all rows; raises DataError."""
-        for row in rows:
-            self._vote(row)
-            self.tally.rows += 1
-        self.complete()
+        for chunk in chunks:
+            in_turn(self._take, chunk)
+            self.tally.rows += chunk.size
+        self._write()
+        self._columns.require(self.key)
+        self.tally.repeats = [0] * len(self.judges)
+        self.tally.candidates = sorted(self._candidates)
+        self.tally.names = list(self._criteria)
 
-    def fill_from(self, table: PlainCells, notice: Callable[[int], None]) -> None:
-        """Take in the records of a table whose cells are read where they stand, as `fill` would as
-        rows; told now and then how many they are. After the last, `complete`. Raises DataError."""
-        memos, number = _CellMemos(table), self.tally.rows
-        read, about, places = memos.read, memos.about, self._places
-        readings, metas, judges = memos.readings, memos.metas, memos.judges
-        unit_at, why_at = table.places["unit"], table.places.get("explanation")
-        judge_at = table.places.get("judge", table.places["first"])
-        for cells in table:
-            said, beside = read(cells), about(cells)
-            if (reading := readings.get(said)) is None:
-                reading = self._reading(table.row(cells), table.where)
-                keep(readings, said, reading)
-            if (meta := metas.get(beside)) is None:
-                meta = self._meta(table.row(cells), table.where)[1]
-                keep(metas, beside, meta)
+    def _take(self, chunk: Chunk) -> None:
+        """Have the votes of some rows wait."""
+        memos = self._memos_of(chunk)
+        pairs, metas = memos.pair.of(chunk), memos.meta.of(chunk)
+        readings = (memos.word if are_winners_words(chunk.columns) else memos.reading).of(chunk)
+        for reading in readings:
             if reading.is_noted:
                 self._note(reading)
-            ident = cells[unit_at].strip()
-            if not ident or self._seen.is_open:
-                ident = self._seen.unit(table.row(cells), table.where, self.key)
-            if (place := places.get((ident, reading.low, reading.high))) is None:
-                source = TidyRow("votes", table.row(cells), table.where)
-                key = (ident, reading.low, reading.high)
-                place = self._place(key, ident, reading, meta, source)
-            if (judge := judges.get(cells[judge_at])) is None:
-                judge = self._judge(table.row(cells), table.where, place)
-                if not self._voters:
-                    keep(judges, cells[judge_at], judge)
-            why = None if why_at is None else cells[why_at].strip()
-            self._wait(place, judge, reading, meta, why)
-            number += 1
-            if number % ROWS_A_NOTICE == 0:
-                notice(number)
-        self.tally.rows = number
-
-    def complete(self) -> None:
-        """All rows are there."""
-        spool, tally = self._spool, self.tally
-        self._end_stretch()
-        spool.write(self._waiting)
-        self._columns.require(self.key)
-        tally.repeats = [0] * len(self.judges)
-        tally.candidates = spool.names(_CANDIDATES)
-        tally.names = list(self._criteria)
-
-    def _vote(self, source: TidyRow) -> None:
-        row, where = source.value, source.where
-        memos = self._memos.get(tuple(row)) or self._new_memos(row)
-        reading, (fields, meta) = memos.reading(row, where), memos.meta(row, where)
-        self._note(reading)
-        ident = unit = self._seen.unit(row, where, self.key)
+        idents = units = self._seen.units_of(chunk, self.key)
+        texts = [text for _, text in metas]
         if self.key != ("unit",):
-            ident, fields = key_values(self.key, unit, fields)
-            meta = jsontext.swift(fields)
-        key = (ident, reading.low, reading.high)
-        place = self._places.get(key) or self._place(key, unit, reading, meta, source)
-        judge = self._judge(row, where, place)
-        explanation = text_of(row["explanation"]) if memos.has_explanation else None
-        self._wait(place, judge, reading, meta, explanation, source.flag)
+            keyed = [
+                key_values(self.key, unit, fields)
+                for unit, (fields, _) in zip(units, metas, strict=True)
+            ]
+            idents = [ident for ident, _ in keyed]
+            texts = [jsontext.swift(fields) for _, fields in keyed]
+        keys = [(ident, pair.names) for ident, pair in zip(idents, pairs, strict=True)]
+        places: list[Any] = list(map(self._places.get, keys))
+        if None in places:
+            for at, (place, key) in enumerate(zip(places, keys, strict=True)):
+                if place is None:
+                    places[at] = self._places.get(key) or self._place(
+                        key, pairs[at].first, units[at], texts[at], chunk, at
+                    )
+        self._wait(chunk, pairs, readings, texts, places)
 
     def _wait(
         self,
-        place: _Place,
-        judge: int,
-        reading: _Reading,
-        meta: str,
-        explanation: str | None,
-        flag: str = "",
+        chunk: Chunk,
+        pairs: Sequence[_Pair],
+        readings: Sequence[_Reading],
+        metas: Sequence[str],
+        places: Sequence[_Place],
     ) -> None:
-        """Have a vote wait."""
-        no, first, unit_meta = place
-        if no != self._last:
-            self._end_stretch()
-            self._is_in_order = self._is_in_order and no > self._last
-            self._last = no
-        is_turned = reading.is_turned if reading.low == reading.high else first != reading.first
-        own_meta = None if meta == unit_meta else meta
-        self._stretch.append((judge, reading.said, is_turned, flag, explanation, own_meta))
-
-    def _end_stretch(self) -> None:
-        """The votes on one unit that stand together are complete."""
-        if self._stretch:
-            stretches = self._waiting["stretches"]
-            stretches.append((self._last, _pack(self._stretch)))
-            self._stretch.clear()
-            if len(stretches) >= BATCH_ROWS:
-                self._spool.write(self._waiting)
+        explanations: Sequence[Any] = chunk.columns.get("explanation", ())
+        said, further = list[int](), [NOTHING] * chunk.size
+        rows = zip(pairs, readings, metas, places, strict=True)
+        for at, ((_, shown, is_same), reading, meta, (_, first, unit_meta)) in enumerate(rows):
+            # Where a candidate meets itself, the column `pass` alone tells the orders apart.
+            words = reading.said[2 if is_same else first != shown]
+            explanation = text_of(explanations[at]) if explanations else ""
+            if meta != unit_meta or explanation or type(words) is str:
+                spelled = words if isinstance(words, str) else None
+                own_meta = None if meta == unit_meta else meta
+                further[at] = self._further.add((spelled, explanation, own_meta))
+            said.append(NOTHING if isinstance(words, str) else words)
+        judges = self._judges(chunk, places)
+        preferences = [reading.preference for reading in readings]
+        units = [place.no for place in places]
+        self._votes.add(units, judges, said, preferences, further, chunk.size)
 
     def _note(self, reading: _Reading) -> None:
         """Count what is told of the words of a row."""
@@ -291,40 +237,57 @@ class VoteRows:
         if reading.criterion:
             self._criteria.setdefault(reading.criterion)
 
-    def _judge(self, row: Mapping[str, Any], where: str, place: _Place) -> int:
-        """The number of who voted: the judge of the row, or the next voter on the unit."""
+    def _judges(self, chunk: Chunk, places: Sequence[_Place]) -> list[int]:
+        """The numbers of who voted: the judges of the rows, or the next voters on their units."""
         if not self._voters:
-            return self._seen.judge(row, where)
-        counts = self._counts
-        counts.frombytes(bytes(counts.itemsize * max(0, place.no - len(counts))))
-        counts[place.no - 1] += 1
-        return self._seen.judge({"judge": f"{self._voters} {counts[place.no - 1]}"}, where)
+            return self._seen.judges_of(chunk)
+        counts, judges = self._counts, list[int]()
+        for at, place in enumerate(places):
+            counts.frombytes(bytes(counts.itemsize * max(0, place.no - len(counts))))
+            counts[place.no - 1] += 1
+            name = f"{self._voters} {counts[place.no - 1]}"
+            judges.append(self._seen.judge({"judge": name}, chunk.where(at)))
+        return judges
 
-    def _new_memos(self, row: Mapping[str, Any]) -> _Memos:
-        """What rows with the columns of this one share."""
+    def _memos_of(self, chunk: Chunk) -> _Memos:
+        """What rows with the columns of these share."""
+        columns = (*chunk.columns, chunk.flag)
+        if memos := self._memos.get(columns):
+            return memos
         if len(self._memos) >= COLUMN_SETS:
             self._memos.clear()
-        read = [name for name in row if name in READ_COLUMNS]
-        rest = [name for name in row if name not in VOTE_COLUMNS or name in ("meta", *self.key)]
+        names = chunk.columns
+        rest = [name for name in names if name not in VOTE_COLUMNS or name in ("meta", *self.key)]
+        said = [name for name in names if name in READ_COLUMNS]
+        reading = partial(self._reading, chunk.flag)
         memos = _Memos(
-            Memo(self._reading, read),
+            Memo(self._pair, ("first", "second")),
+            Memo(reading, said),
+            Memo(reading, [name for name in said if name not in ("first", "second")]),
             Memo(self._meta, [name for name in rest if name != "unit"]),
-            Memo(read_shown, [name for name in row if name in SHOWN_COLUMNS]),
-            "explanation" in row,
+            Memo(read_shown, [name for name in names if name in SHOWN_COLUMNS]),
         )
-        self._memos[tuple(row)] = memos
+        self._memos[columns] = memos
         return memos
 
-    def _reading(self, row: Mapping[str, Any], where: str) -> _Reading:
+    def _pair(self, row: Mapping[str, Any], where: str) -> _Pair:
+        first, second = read_candidates(row, where)
+        self._candidates |= {first, second}
+        names = (first, second) if first <= second else (second, first)
+        return _Pair(names, first, first == second)
+
+    def _reading(self, flag: str, row: Mapping[str, Any], where: str) -> _Reading:
         vote = read_vote(row, where)
-        low, high = sorted((vote.first, vote.second))
-        words = (vote.side, vote.preference, vote.failed, vote.detail, vote.sample, vote.criterion)
+        words = (
+            *(vote.side, isinstance(vote.preference, int), vote.failed, vote.detail),
+            *(vote.sample, vote.criterion, flag),
+        )
+        straight, turned, by_pass = (
+            self._vocabulary.number((is_turned, *words)) for is_turned in (False, True, vote.turned)
+        )
         return _Reading(
-            low=low,
-            high=high,
-            first=vote.first,
-            is_turned=vote.turned,
-            said=self._vocabulary.number(words),
+            said=(straight, turned, by_pass),
+            preference=vote.preference,
             criterion=vote.criterion,
             spelled=(vote.spelled, vote.side) if vote.spelled else None,
             unreadable=vote.unreadable,
@@ -340,131 +303,148 @@ class VoteRows:
 
     def _place(
         self,
-        key: tuple[str, str, str],
+        key: tuple[str, tuple[str, str]],
+        first: str,
         unit: str,
-        reading: _Reading,
         meta: str,
-        source: TidyRow,
+        chunk: Chunk,
+        at: int,
     ) -> _Place:
         """The unit of a row that is not at hand: a new one, or one that waits on the disk."""
         if len(self._places) >= MEMO_ENTRIES or self._chars >= PLACES_CHARS:
             self._places.clear()
             self._chars, self._has_more = 0, True
-            self._spool.write(self._waiting)
-        stored = None
+            self._write()
+        stored, ident = None, key[0]
         if self._met.add(key) and self._has_more:
             self._spool.run(_BY_KEY)
-            stored = self._spool.row(_UNIT, key)
+            stored = self._spool.row(_UNIT, (ident, *key[1]))
         place = (
-            _Place._make(stored) if stored else self._new_place(key, unit, reading, meta, source)
+            _Place._make(stored) if stored else self._new_place(key, first, unit, meta, chunk, at)
         )
-        self._chars += len(key[0]) + len(meta)
+        self._chars += len(ident) + len(meta)
         self._places[key] = place
         return place
 
     def _new_place(
         self,
-        key: tuple[str, str, str],
+        key: tuple[str, tuple[str, str]],
+        first: str,
         unit: str,
-        reading: _Reading,
         meta: str,
-        source: TidyRow,
+        chunk: Chunk,
+        at: int,
     ) -> _Place:
         self.tally.units += 1
-        ident, low, high = key
-        first = self._known.pairs[ident].first if self._known else reading.first
+        ident, (low, high) = key
+        if self._known:
+            first = self._known.pairs[ident].first
         place = _Place(self.tally.units, first, meta)
-        row = source.value
-        shown = (self._memos.get(tuple(row)) or self._new_memos(row)).shown(row, source.where)
-        self._waiting["units"].append(
+        shown = self._memos_of(chunk).shown.at(chunk, at)
+        self._waiting["units"].append((place.no, ident, low, high, first, meta))
+        self._openings_waiting.append(
             (
-                *(place.no, ident, unit or ident, low, high, first, *shown.lengths, meta),
-                *(source.where, shown.question, *shown.answers),
+                *(ident, unit or ident, low, high, first, *shown.lengths, meta),
+                *(chunk.where(at), shown.question, *shown.answers),
             )
         )
+        if len(self._openings_waiting) >= BATCH_ROWS:
+            self._write()
         return place
+
+    def _write(self) -> None:
+        """Have what is known of units wait on the disk."""
+        self._spool.write(self._waiting)
+        self._openings.add(self._openings_waiting)
+        self._openings_waiting.clear()
 
     def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
         forms = Forms(self.tally, _BLANKS)
-        for opening, votes in zip(self._openings(), self._votes(), strict=True):
-            pair, ident, origin, body = _pair(*opening)
+        by_unit = groupby(self._votes.judged(), key=itemgetter(0))
+        for (opening, places), (_, judged) in zip(self._opened(), by_unit, strict=True):
+            pair, ident, origin, body = _pair(opening, places)
             if self._known is not None:
                 pair, body = _as_known(self._known.pairs[ident])
-            about, meta = (_about(pair), pair.meta), opening[0][_META]
+            about, meta = (_about(pair), pair.meta), opening[_META]
             texts: list[tuple[int, int, JudgmentText]] = []
-            for judge, group in groupby(votes, key=itemgetter(_JUDGE)):
-                judged = self._texts(forms, pair, about, judge, list(group), meta)
-                texts += [(judge, repeat, text) for repeat, text in enumerate(judged)]
+            for rows in judged:
+                judgments = self._texts(forms, pair, about, rows, meta)
+                texts += [(rows.judge, repeat, text) for repeat, text in enumerate(judgments)]
             yield IncomingUnit(ident, origin, body, texts)
         forms.count()
-
-    def _votes(self) -> Iterator[list[tuple[Any, ...]]]:
-        """The votes on each unit, those of one judge together."""
-        stretches = self._spool.rows(_IN_ORDER if self._is_in_order else _STRETCHES)
-        for _, group in groupby(stretches, key=itemgetter(0)):
-            yield sorted(
-                (vote for _, packed in group for vote in _unpack(packed)), key=itemgetter(_JUDGE)
-            )
 
     def _texts(
         self,
         forms: Forms,
         pair: VotedPair,
         about: tuple[str, str],
-        judge: int,
-        votes: list[tuple[Any, ...]],
+        rows: JudgedRows,
         meta: str,
     ) -> list[JudgmentText]:
         """The judgments of one judge on one pair, whose first row has this meta."""
-        is_plain = True
-        for vote in votes:
-            if vote[_OWN_META] is not None:
-                self.tally.compare(vote[_OWN_META], meta, self.key)
-            if vote[_EXPLANATION]:
-                is_plain = False
-        if is_plain:
-            words = tuple([vote[_SAID] for vote in votes])
-            texts = forms.filled(judge, words, about, lambda: self._settled(_BLANK_PAIR, votes))
+        words: list[int | str] = [*rows.said]
+        explanations = [""] * len(words)
+        for at, start in enumerate(rows.further or ()):
+            if start != NOTHING:
+                spelled, explanations[at], own_meta = self._further.at(start)
+                words[at] = words[at] if spelled is None else spelled
+                if own_meta is not None:
+                    self.tally.compare(own_meta, meta, self.key)
+        if rows.further is None or not any(explanations):
+            said = (tuple(words), tuple(rows.numbers))
+            texts = forms.filled(
+                rows.judge,
+                said,
+                about,
+                lambda: self._settled(_BLANK_PAIR, rows, words, explanations),
+            )
             if texts is not None:
                 return texts
-        judgments = self._settled(pair, votes)
-        self.tally.count(judge, judgments)
+        judgments = self._settled(pair, rows, words, explanations)
+        self.tally.count(rows.judge, judgments)
         return [write_judgment(judgment) for judgment in judgments]
 
-    def _settled(self, pair: VotedPair, votes: Sequence[tuple[Any, ...]]) -> list[Judgment]:
-        rows = [
-            VoteRow._make((turned, *self._vocabulary.words(said), flag, explanation or ""))
-            for _, said, turned, flag, explanation, _ in votes
-        ]
-        return settled(pair, rows, self.judges[votes[0][_JUDGE]], self._on_unreadable)
+    def _settled(
+        self,
+        pair: VotedPair,
+        judged: JudgedRows,
+        words: Sequence[int | str],
+        explanations: Sequence[str],
+    ) -> list[Judgment]:
+        rows: list[VoteRow] = []
+        for said, number, explanation in zip(words, judged.numbers, explanations, strict=True):
+            is_turned, side, is_whole, *more = self._vocabulary.words(said)
+            preference = int(number) if is_whole and number is not None else number
+            rows.append(VoteRow._make((is_turned, side, preference, *more, explanation)))
+        return settled(pair, rows, self.judges[judged.judge], self._on_unreadable)
 
-    def _openings(self) -> Iterator[tuple[Sequence[Any], bool]]:
-        """The first row of every pair with the places of its candidates, and whether there are
-        units with several pairs."""
+    def _opened(self) -> Iterator[tuple[Sequence[Any], Sequence[Any] | None]]:
+        """What is known of every pair, with the places of its candidates where there are units with
+        several pairs."""
+        openings = chain.from_iterable(self._openings)
         (several,) = self._spool.names(_SEVERAL)
         if not several:
-            rows = self._spool.rows(_UNITS.format("1, 2", ""))
-        else:
-            self._spool.run(_TOPICS)
-            self._spool.run("CREATE INDEX topics_by_name ON topics (key, name)")
-            rows = self._spool.rows(_UNITS.format("f.place, s.place", _PLACES))
-        return ((row, bool(several)) for row in rows)
+            return ((opening, None) for opening in openings)
+        self._spool.run(_TOPICS)
+        self._spool.run("CREATE INDEX topics_by_name ON topics (key, name)")
+        return zip(openings, self._spool.rows(_PLACES), strict=True)
 
 
-def _pair(row: Sequence[Any], several: bool) -> tuple[VotedPair, str, str, str]:
+def _pair(row: Sequence[Any], several: Sequence[Any] | None) -> tuple[VotedPair, str, str, str]:
     """The pair of its first row, its id, where it stands, and its text as `load_pair` reads it.
 
     Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
     was shown first: so runs about the same pairs have the same ids and can be joined.
     """
     key, cluster, low, high, first, first_length, second_length, meta, origin, *more = row
-    question, first_answer, second_answer, *places = more
+    question, first_answer, second_answer = more
+    places = [1, 2] if several is None else several
     if low == high or cluster != key:
         # No front has a candidate that meets itself, nor one made of several units of a topic.
         places = [1, 1 if low == high else 2]
     second = high if first == low else low
-    ident = f"{key}#{low}-{high}" if several else key
+    ident = f"{key}#{low}-{high}" if several is not None else key
     about = {
         "id": ident,
         "topic": question,
