@@ -33,7 +33,7 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
-from evenhand.runs.tables import is_table, rubric_value, table_plan
+from evenhand.runs.tables import is_table, rubric_value, table_files, table_plan
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec, SuiteFile
 from evenhand.unseen import visible
@@ -377,7 +377,7 @@ def _store_url(store: str | None) -> str:
 
 
 async def import_async(
-    files: str | Path | Sequence[str | Path],
+    files: object,
     kind: str | None = None,
     *,
     labels_for: Run | str | None = None,
@@ -388,7 +388,8 @@ async def import_async(
     store: str | None = None,
     **options: Any,
 ) -> Run:
-    """Take in judgments made elsewhere as a run like any other, as `evenhand import`.
+    """Take in judgments made elsewhere as a run like any other, as `evenhand import`: of a file, of
+    a list of files, or of rows in memory, as `run` takes them.
 
     `kind` is a layout, such as `votes`; `labels_for` a run whose pairs people labelled, in its
     place. `columns` are new names to old ones, `values` what values of a column mean, `missing`
@@ -400,7 +401,7 @@ async def import_async(
     from evenhand.runs.imports import ImportRequest, import_request
 
     request = ImportRequest(
-        files=(files,) if isinstance(files, str | Path) else tuple(files),
+        files=(),
         kind=kind,
         labels_for=labels_for.id if isinstance(labels_for, Run) else labels_for,
         columns=columns or {},
@@ -412,15 +413,14 @@ async def import_async(
     url, folder = _store_url(store), Path()
     opened = open_store(url, folder)
     try:
-        imported = await import_request(opened, request)
+        with table_files(files) as paths:
+            imported = await import_request(opened, replace(request, files=paths))
         return Run(imported.run, url, folder, imported.json())
     finally:
         opened.close()
 
 
-def import_(
-    files: str | Path | Sequence[str | Path], kind: str | None = None, **settings: Any
-) -> Run:
+def import_(files: object, kind: str | None = None, **settings: Any) -> Run:
     """As `import_async`, and waits."""
     return _wait(import_async(files, kind, **settings))
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 from pathlib import Path
 
+import pandas
+import pyarrow
 import pytest
 
 import evenhand
@@ -126,3 +129,41 @@ def test_the_summary_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) 
     run = evenhand.import_("votes.csv", "votes")
     assert json.loads(json.dumps(run.summary))["candidates"] == ["new", "old"]
     assert capsys.readouterr().out == ""
+
+
+def _rows() -> list[dict[str, object]]:
+    return [dict(row) for row in csv.DictReader(VOTES.splitlines())]
+
+
+def test_a_table_in_memory_is_taken_in_as_a_file_is(folder: Path) -> None:
+    run = evenhand.import_(_rows(), "votes", name="mine")
+    assert run.summary["verdicts"] == 6 and run.summary["failures"] == {}
+    assert evenhand.open("mine").id == run.id == evenhand.import_(_rows(), "votes", name="mine").id
+    of_file = evenhand.import_("votes.csv", "votes")
+    assert run.leaderboard().json()["rows"] == of_file.leaderboard().json()["rows"]
+    same = run.agreement(f"{of_file.id}:ann", judges=("ann",))
+    assert same.rows[0].figures["agreement"].value == 1
+    assert sorted(path.suffix for path in folder.iterdir() if path.is_file()) == [".csv", ".db"]
+
+
+def test_frames_are_taken_in_with_what_their_cells_mean() -> None:
+    frame = pandas.DataFrame(
+        {
+            "item": [1, 1, 2, 2],
+            "model": ["a", "b", "a", "b"],
+            "good": [True, False, True, None],
+        }
+    )
+    run = evenhand.import_(frame, "scores", columns={"unit": "item", "score": "good"}, judge="me")
+    assert run.summary["verdicts"] == 3 and run.summary["failures"] == {"empty": 1}
+    arrow = pyarrow.table({"unit": [1, 2], "judge": ["j", "j"], "score": [0.5, 4]})
+    assert evenhand.import_(arrow, "scores").summary["verdicts"] == 2
+
+
+def test_what_is_no_table_is_refused_by_what_it_is() -> None:
+    with pytest.raises(evenhand.EvenhandError, match="dict is no table of rows"):
+        evenhand.import_({"unit": [1]}, "votes")
+    with pytest.raises(evenhand.EvenhandError, match="there are no rows"):
+        evenhand.import_([], "votes")
+    with pytest.raises(evenhand.EvenhandError, match=r"rows\.jsonl:1: there is no column"):
+        evenhand.import_([{"first": "a"}], "votes", judge="j")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from evenhand.data.files import is_data_file
@@ -14,6 +16,7 @@ from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
 from evenhand.files.sentences import is_rubric_text
+from evenhand.jsontext import dump
 from evenhand.judges import first_judge
 from evenhand.judges.environment import environment
 from evenhand.kinds.shared.load import Protocol
@@ -27,6 +30,26 @@ Rubric = Mapping[str, Any] | str | Path
 def is_table(data: object) -> bool:
     """Whether this is a table, and not a suite file or its folder."""
     return is_data_file(Path(data)) if isinstance(data, str | Path) else True
+
+
+@contextmanager
+def table_files(tables: object) -> Iterator[Sequence[str | Path]]:
+    """The files of a table or of several; one in memory stands in a file as long as it is read.
+    Raises UsageError for what is no table, DataError for a row that is none."""
+    if isinstance(tables, str | Path):
+        yield (tables,)
+    elif isinstance(tables, list | tuple) and tables and _are_paths(tables):
+        yield tables
+    else:
+        lines = "".join(f"{dump(row)}\n" for row in memory_rows(tables))
+        with TemporaryDirectory() as folder:
+            path = Path(folder, f"{NAME}.jsonl")
+            path.write_text(lines, encoding="utf-8")
+            yield (path,)
+
+
+def _are_paths(values: Sequence[object]) -> bool:
+    return all(isinstance(value, str | Path) for value in values)
 
 
 def table_plan(
