@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Literal
 
@@ -36,13 +37,22 @@ SIDES: dict[str, Side] = {
     for name, side in (("a", FIRST), ("1", FIRST), ("b", SECOND), ("2", SECOND))
 }
 """Who won, by a text in lower case with single blanks."""
-_GRADES = {letter: 5 - place for place, letter in enumerate("abcdef")}
-NUMBERS: dict[str, int] = {
+_GRADES = {
+    letter + sign: 5 - place + more
+    for place, letter in enumerate("abcdef")
+    for sign, more in (("", 0), ("+", 0.3), ("-", -0.3))
+    if not (letter == "f" and sign)
+}
+NUMBERS: dict[str, float] = {
     **dict.fromkeys(["true", "yes", "pass", "passed", "correct"], 1),
     **dict.fromkeys(["false", "no", "fail", "failed", "incorrect", "wrong"], 0),
     **_GRADES,
 }
-"""Scores by a text in lower case: grades from A, 5, to F, 0."""
+"""Scores by a text in lower case: grades from A, 5, to F, 0; a sign is worth 0.3."""
+_SHARE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(?:%|/ ?(\d{1,9}))", re.ASCII)
+_AS_PICTURE = "\ufe0f"
+"""Follows a sign that is to be shown as a picture."""
+_STARS = re.compile("([★⭐]{0,10})☆{0,10}")
 
 
 def spelled_side(text: str) -> Side:
@@ -51,6 +61,14 @@ def spelled_side(text: str) -> Side:
     return SIDES.get(words) or ("tie" if is_tie(words) else "")
 
 
-def spelled_score(text: str) -> int | None:
-    """The score that a text usually means."""
-    return NUMBERS.get(text.lower())
+def spelled_score(text: str) -> float | None:
+    """The score that a text usually means: that of a word or a grade, a percentage or a fraction as
+    a share of 1, or how many stars it has."""
+    words = unicodedata.normalize("NFKC", text).lower().replace(_AS_PICTURE, "")
+    if words in NUMBERS:
+        return NUMBERS[words]
+    if share := _SHARE.fullmatch(words):
+        part, whole = float(share[1]), float(share[2] or 100)
+        return part / whole if part <= whole and whole else None
+    stars = _STARS.fullmatch(words) if words else None
+    return len(stars[1]) if stars else None
