@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evenhand.exchange import Reply, Usage
 from evenhand.ledger.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
-from evenhand.ledger.keys import CALL_TAG
 from evenhand.ledger.ports import Call, Store
 from evenhand.ledger.sqlite import sqlite_store
+from tests.contract.ledger_rows import key
 from tests.contract.stores import STORES, Open
 from tests.suites import evenhand_here
-
-
-@pytest.fixture(params=STORES)
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    factory: Callable[[Path], Open] = STORES[request.param]
-    return factory(tmp_path)
-
-
-def key(number: int) -> str:
-    return f"{CALL_TAG}{number:040x}"
 
 
 def call(number: int, text: str = "reply\0") -> Call:
@@ -38,8 +27,8 @@ def batch(name: str = "b1", *numbers: int, amount: int = 100) -> NewBatch:
     )
 
 
-async def test_a_batch_is_noted_with_its_items_and_its_money(open_store: Open) -> None:
-    store = open_store()
+async def test_a_batch_is_noted_with_its_items_and_its_money(opened: Open) -> None:
+    store = opened()
     try:
         async with store.batches() as book:
             await book.prepare(batch("b1", 1, 2, 3))
@@ -63,8 +52,8 @@ async def test_a_batch_is_noted_with_its_items_and_its_money(open_store: Open) -
         store.close()
 
 
-async def test_an_answer_is_recorded_once_and_its_money_given_back(open_store: Open) -> None:
-    store = open_store()
+async def test_an_answer_is_recorded_once_and_its_money_given_back(opened: Open) -> None:
+    store = opened()
     try:
         async with store.batches() as book:
             await book.prepare(batch("b1", 1, 2, 3, 4))
@@ -92,8 +81,8 @@ async def test_an_answer_is_recorded_once_and_its_money_given_back(open_store: O
         store.close()
 
 
-async def test_a_batch_that_was_never_made_holds_nothing(open_store: Open) -> None:
-    store = open_store()
+async def test_a_batch_that_was_never_made_holds_nothing(opened: Open) -> None:
+    store = opened()
     try:
         async with store.batches() as book:
             await book.prepare(batch("b1", 1))
@@ -107,8 +96,8 @@ async def test_a_batch_that_was_never_made_holds_nothing(open_store: Open) -> No
         store.close()
 
 
-async def test_a_question_that_was_answered_meanwhile_is_kept_beside(open_store: Open) -> None:
-    store = open_store()
+async def test_a_question_that_was_answered_meanwhile_is_kept_beside(opened: Open) -> None:
+    store = opened()
     try:
         async with store.batches() as book, store.ledger() as ledger:
             await book.prepare(batch("b1", 1))

@@ -34,11 +34,6 @@ UNITS, JUDGES = 60, 3
 Row = tuple[str, int | None]
 
 
-@pytest.fixture(params=STORES)
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    return STORES[request.param](tmp_path)
-
-
 def body(i: int) -> str:
     meta = {"model": f"m{i % 3}", "n": i, "odd": bool(i % 2), 'a "b".c': "x"}
     texts = {"question": f"Вопрос {i}?", "model_output": f'Say "{i}"\n\tand \\ {i}'}

@@ -1,0 +1,68 @@
+"""Calls, units and judgments for the contract of ledgers."""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from evenhand.exchange import Reply, Usage
+from evenhand.judgment import Evidence, Failure, Fix, Judgment, Pass, Verdict, write_judgment
+from evenhand.kinds.rubric.verdict import RubricVerdict
+from evenhand.ledger.keys import CALL_TAG
+from evenhand.ledger.ports import (
+    Call,
+    IncomingUnit,
+    Scope,
+    Store,
+    StoredJudgment,
+    StoredUnit,
+)
+from evenhand.manifest import (
+    JudgingRecord,
+    Manifest,
+)
+
+
+def key(number: int) -> str:
+    return f"{CALL_TAG}{number:040x}"
+
+
+def incoming(number: int, body: str = "{}", where: str = "a.jsonl") -> IncomingUnit:
+    return IncomingUnit(f"u{number}", f"{where}:{number + 1}", body)
+
+
+def units_of(number: int) -> list[IncomingUnit]:
+    return [incoming(i) for i in range(number)]
+
+
+def call(number: int, run: str = "run1", cost: int | None = 5, text: str = "reply") -> Call:
+    usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=1, stored_tokens=number % 3)
+    reply = Reply(text=text, usage=usage, model="m", finish="length", odds={"a": {"x": -0.5}})
+    return Call(key(number), run, "judge", reply, cost)
+
+
+def of(unit: StoredUnit, outcome: Judgment, *calls: str, repeat: int = 0) -> StoredJudgment:
+    text = write_judgment(outcome, calls)
+    return StoredJudgment(unit.no, 0, repeat, calls, len(calls) // 2, text)
+
+
+VERDICT = Verdict(
+    value=RubricVerdict(meta_json=Raw('{"n":1}'), scores={}, failure_tags=(), notes=""),
+    evidence=(Evidence("d", 1, 4, "exact"),),
+    fixes=(Fix("unwrapped", ""),),
+    flags=("snapped",),
+    passes=(Pass(reask=0, problems=()),),
+)
+FAILED = Failure(reason="schema", detail="wrong")
+LOST = Failure(reason="transport", detail="lost")
+
+
+def every_call(stored: StoredJudgment) -> tuple[str, ...]:
+    return stored.calls
+
+
+OTHER = Manifest(judging=JudgingRecord(protocol="q"))
+"""Of another judging."""
+
+
+def ids(store: Store, scope: Scope) -> list[str]:
+    return [unit.id for unit in store.archive.units(scope)]

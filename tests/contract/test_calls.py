@@ -1,0 +1,98 @@
+"""What every ledger keeps of calls and money, whatever database is behind it."""
+
+from __future__ import annotations
+
+import inspect
+
+from evenhand.exchange import Reply, Usage
+from evenhand.ledger.ports import (
+    Call,
+    Ledger,
+    Store,
+)
+from tests.contract.ledger_rows import (
+    call,
+    key,
+)
+from tests.contract.stores import Open
+
+
+def test_the_port_is_small_enough_to_be_put_behind_a_network() -> None:
+    methods = [name for name in vars(Ledger) if not name.startswith("_")]
+    assert len(methods) <= 15
+    for name in methods:
+        told = inspect.signature(getattr(Ledger, name)).return_annotation
+        is_awaited = inspect.iscoroutinefunction(getattr(Ledger, name)) or "Await" in told
+        assert is_awaited or "AsyncContextManager" in told, name
+
+
+async def test_a_call_comes_back_as_it_was_recorded(opened: Open) -> None:
+    store = opened()
+    given = call(1, text="оценка \x00 🙂\r\n")
+    async with store.ledger() as ledger:
+        assert await ledger.find(given.key) is None
+        await ledger.record(given)
+        assert await ledger.find(given.key) == given
+    store.close()
+    again = opened()
+    async with again.ledger() as ledger:
+        assert await ledger.find(given.key) == given
+    assert again.archive.calls([given.key])[given.key].call == given
+    again.close()
+
+
+async def test_the_first_reply_to_a_question_stays(store: Store, ledger: Ledger) -> None:
+    await ledger.record(call(1, "run1", text="first"))
+    await ledger.record(call(1, "run2", text="second"))
+    found = await ledger.find(key(1))
+    assert found is not None and found.reply.text == "first"
+    assert store.archive.calls([key(1)])[key(1)].call.reply.text == "first"
+    assert [store.archive.spent(run).cost for run in ("run1", "run2")] == [5, 5]
+
+
+async def test_reservations_count_until_they_are_closed(store: Store, ledger: Ledger) -> None:
+    await ledger.reserve("run1", key(1), "a", 10)
+    await ledger.reserve("run1", key(1), "b", 20)
+    await ledger.reserve("run2", key(2), "a", 40)
+    assert store.archive.spent("run1").reserved == 30
+    await ledger.record(call(1, cost=4), "a")
+    spent = store.archive.spent("run1")
+    assert (spent.cost, spent.reserved) == (4, 20)
+    await ledger.release(key(1), "b")
+    await ledger.flush()
+    assert store.archive.spent("run1").reserved == 0
+    assert store.archive.spent("run2").reserved == 40
+
+
+async def test_a_reservation_survives_without_an_orderly_end(opened: Open, ledger: Ledger) -> None:
+    await ledger.reserve("run1", key(1), "a", 10)
+    beside = opened()
+    assert beside.archive.spent("run1").reserved == 10
+    beside.close()
+
+
+async def test_tokens_of_calls_without_a_price_are_the_most_they_can_be(
+    store: Store, ledger: Ledger
+) -> None:
+    """What the provider counted, and else the bound that was recorded."""
+    bound = Usage(input_tokens=1000, output_tokens=300)
+    usages = [Usage(input_tokens=7, output_tokens=3), Usage(input_tokens=9), Usage()]
+    for number, usage in enumerate(usages):
+        unpriced = Call(key(number), "run1", "judge", Reply(text="r", usage=usage), None, bound)
+        await ledger.record(unpriced)
+        assert await ledger.find(key(number)) == unpriced
+    await ledger.record(call(9))
+    spent = store.archive.spent("run1")
+    assert (spent.unpriced, spent.calls) == (3, 4)
+    assert (spent.input_tokens, spent.output_tokens) == (7 + 9 + 7, 3 + 3)
+    assert spent.unpriced_input_tokens == 7 + 9 + 1000
+    assert spent.unpriced_output_tokens == 3 + 300 + 300
+
+
+async def test_spent_sums_what_the_run_paid(store: Store, ledger: Ledger) -> None:
+    for number, cost in enumerate([5, None, 7]):
+        await ledger.record(call(number, cost=cost))
+    await ledger.record(call(9, run="run2"))
+    spent = store.archive.spent("run1")
+    assert (spent.cost, spent.unpriced, spent.calls) == (12, 1, 3)
+    assert (spent.input_tokens, spent.output_tokens) == (21, 9)
