@@ -231,7 +231,7 @@ class Run:
 
     def leaderboard(self, **options: Any) -> Leaderboard:
         """Its candidates ranked, as `evenhand leaderboard`; `options` are those of that command."""
-        from evenhand.results.compare import ranked
+        from evenhand.results.ranked import ranked
 
         with self._opened() as (store, recorded):
             return ranked(store, recorded, **options)

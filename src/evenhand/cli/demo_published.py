@@ -25,8 +25,9 @@ from evenhand.ledger.ports import Archive, Store
 from evenhand.report.terminal.grid import table
 from evenhand.report.terminal.tables import safe
 from evenhand.results.columns import vote_table
-from evenhand.results.compare import compared, ranked
+from evenhand.results.compare import compared
 from evenhand.results.pairs import figures_of_pairs
+from evenhand.results.ranked import ranked
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.stats.agreement.agreement import agreement_of_votes

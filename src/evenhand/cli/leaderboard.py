@@ -110,7 +110,7 @@ def leaderboard_command(
     evenhand leaderboard latest --scale elo --anchor gpt-4o
     evenhand leaderboard latest --by topic_type --on-conflict tie
     """
-    from evenhand.results.compare import ranked
+    from evenhand.results.ranked import ranked
 
     options: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion, "seed": seed}
     figures |= _steadied(difficulty, anchors)

@@ -304,7 +304,8 @@ class _VoteRows:
 
 def _question(unit: VotedUnit) -> str:
     """What a pair is about: the question that its meta names, else its row of the data."""
-    value = next((unit.fields[name] for name in QUESTIONS if name in unit.fields), None)
+    fields = unit.fields
+    value = next((fields[name] for name in QUESTIONS if name in fields), None) if fields else None
     return unit.topic if value is None else jsontext.as_text(value)
 
 

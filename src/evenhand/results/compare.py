@@ -27,11 +27,6 @@ from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.spread import Spread, scores_spread
 from evenhand.stats.comparison.two_runs import compare_vote_runs, run_variants, vote_run_variants
 from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
-from evenhand.stats.ranking.board import Options
-from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
-
-FRONT_VOTES = 200_000
-"""Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,27 +280,3 @@ def _history(run: Recorded) -> list[str]:
         "This run was to stop once its comparison was decided. That sequential decision keeps its"
         " error; p values and intervals here are those of a number of units fixed before."
     ]
-
-
-def ranked(
-    store: Archive,
-    run: Recorded,
-    *,
-    rule: Rule | None = None,
-    judge: str | None = None,
-    by: str | None = None,
-    criterion: str | None = None,
-    seed: int | None = None,
-    **figures: Any,
-) -> Leaderboard:
-    """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
-    if not run.has_votes:
-        raise UsageError(
-            f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
-            advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
-        )
-    votes = vote_table(store, run, rule, with_seats=True)
-    options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
-    if votes.outcome.size > FRONT_VOTES:
-        votes = replace(votes, seats=None)
-    return leaderboard(votes, options, judge=judge, by=by, criterion=criterion)

@@ -280,11 +280,14 @@ def panel_winner(pair: Judged) -> str:
 
 def voted_winner(votes: Iterable[tuple[str, Voted]]) -> str | None:
     """The same of (judge, vote); None where nobody has a verdict."""
-    winners = [
-        majority([vote.winner or "" for vote in repeats], "uncertain")
-        for repeats in _by_judge(votes)
-    ]
-    return majority(winners, "uncertain") if winners else None
+    judges = _by_judge(votes)
+    return _winner(judges) if judges else None
+
+
+def _winner(judges: Sequence[Sequence[Voted]]) -> str:
+    """The same of the verdicts of each judge."""
+    winners = [majority([vote.winner or "" for vote in repeats], "uncertain") for repeats in judges]
+    return majority(winners, "uncertain")
 
 
 def _by_judge(votes: Iterable[tuple[str, Voted]]) -> list[list[Voted]]:
@@ -317,27 +320,26 @@ def _alike(pair: Judged) -> tuple[int, int]:
 def _front(pairs: Sequence[Judged]) -> Front | None:
     """The fronts of one topic, none of one without any verdict. A pair that is missing or failed
     beats and dominates nothing."""
-    if not any(pair.verdicts for pair in pairs):
-        return None
-    names = {
-        place: name
-        for pair in pairs
-        for place, name in zip(pair.places, pair.candidates, strict=True)
-    }
+    names: dict[int, str] = {}
     beats: list[tuple[int, int]] = []
     marks: dict[tuple[int, int], list[str]] = {}
     for pair in pairs:
+        names.update(zip(pair.places, pair.candidates, strict=True))
         first, second = pair.places[0] - 1, pair.places[1] - 1
-        if not pair.verdicts:
+        judges = _by_judge(pair.judgments)
+        if not judges:
             continue
-        winner = panel_winner(pair)
-        beats += {"A": [(first, second)], "B": [(second, first)]}.get(winner, [])
-        pair_marks = panel_marks(pair)
+        winner = _winner(judges)
+        if winner in ("A", "B"):
+            beats.append((first, second) if winner == "A" else (second, first))
+        pair_marks = _marks(judges, judges[0][0].marks)
         # Of judgments made elsewhere the first candidate need not be the first of its topic.
-        low, high = sorted((first, second))
-        marks[low, high] = (
-            pair_marks if first < second else [_TURNED.get(mark, mark) for mark in pair_marks]
-        )
+        if first < second:
+            marks[first, second] = pair_marks
+        else:
+            marks[second, first] = [_TURNED.get(mark, mark) for mark in pair_marks]
+    if not marks:
+        return None
     size = pairs[0].of
     return Front(
         candidates=[names[place] for place in sorted(names)],
@@ -351,10 +353,15 @@ def panel_marks(pair: Judged, criteria: Sequence[str] | None = None) -> list[str
     """Each criterion's mark by the majority of the judges; without one a tie. Judgments made
     elsewhere may lack a criterion."""
     judges = _by_judge(pair.judgments)
+    return _marks(judges, judges[0][0].marks if criteria is None else criteria)
+
+
+def _marks(judges: Sequence[Sequence[Voted]], criteria: Iterable[str]) -> list[str]:
+    """The same of the verdicts of each judge."""
     return [
         majority(
             [majority([vote.marks.get(c, "tie") for vote in repeats], "tie") for repeats in judges],
             "tie",
         )
-        for c in (judges[0][0].marks if criteria is None else criteria)
+        for c in criteria
     ]

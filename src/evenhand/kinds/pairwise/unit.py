@@ -85,7 +85,9 @@ def pair_text(pair: Pair) -> str:
     return jsontext.dump({key: value for key, value in body.items() if value is not None})
 
 
-class _PairBody(ExtrasBody, frozen=True):
+class PairBody(ExtrasBody, frozen=True):
+    """A pair as it is stored, its values not yet looked into."""
+
     id: str
     topic: str
     candidates: tuple[Candidate, Candidate]
@@ -96,12 +98,17 @@ class _PairBody(ExtrasBody, frozen=True):
     lengths: tuple[int | None, int | None] | None = None
 
 
-_body: StoredText[_PairBody] = StoredText(_PairBody, "a pair")
+_body: StoredText[PairBody] = StoredText(PairBody, "a pair")
+
+
+def read_body(text: str) -> PairBody:
+    """What stands in a line that `pair_text` wrote."""
+    return _body.read(text)
 
 
 def load_pair(text: str) -> Pair:
     """The pair of a line that `pair_text` wrote."""
-    body = _body.read(text)
+    body = read_body(text)
     first, second = body.candidates
     return Pair(
         id=body.id,

@@ -28,6 +28,8 @@ class ExtrasBody(Struct, frozen=True, kw_only=True):
     @property
     def extras(self) -> dict[str, Any]:
         """Those that are there."""
+        if self.reference is UNSET and self.context is UNSET and self.messages is UNSET:
+            return {}
         texts = zip(EXTRAS, (self.reference, self.context, self.messages), strict=True)
         return {name: read_raw(text) for name, text in texts if text is not UNSET}
 

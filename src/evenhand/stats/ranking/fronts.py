@@ -32,6 +32,11 @@ def _voted(votes: Votes) -> Iterator[tuple[int, int, Voted]]:
     """Of each vote its pair, its judge and what it says."""
     marks = {name: codes.tolist() for name, codes in votes.marks.items()}
     columns = (votes.pair.tolist(), votes.judge.tolist(), votes.outcome.tolist())
+    if not marks:
+        said = {outcome: Voted(winner) for outcome, winner in _WINNERS.items()}
+        for pair, judge, outcome in zip(*columns, strict=True):
+            yield pair, judge, said[outcome]
+        return
     for row, (pair, judge, outcome) in enumerate(zip(*columns, strict=True)):
         of_row = {name: _MARKS[codes[row]] for name, codes in marks.items() if codes[row] != NONE}
         yield pair, judge, Voted(_WINNERS[outcome], marks=of_row)

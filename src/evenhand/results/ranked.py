@@ -1,0 +1,41 @@
+"""The candidates of a run ranked: its votes read, and put to the statistics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from evenhand.errors import UsageError
+from evenhand.ledger.ports import Archive
+from evenhand.measures import Rule
+from evenhand.results.columns import vote_table
+from evenhand.runs.recorded import Recorded
+from evenhand.stats.ranking.board import Options
+from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
+
+FRONT_VOTES = 200_000
+"""Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
+
+
+def ranked(
+    store: Archive,
+    run: Recorded,
+    *,
+    rule: Rule | None = None,
+    judge: str | None = None,
+    by: str | None = None,
+    criterion: str | None = None,
+    seed: int | None = None,
+    **figures: Any,
+) -> Leaderboard:
+    """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
+    if not run.has_votes:
+        raise UsageError(
+            f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
+            advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
+        )
+    votes = vote_table(store, run, rule, with_seats=True)
+    options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
+    if votes.outcome.size > FRONT_VOTES:
+        votes = replace(votes, seats=None)
+    return leaderboard(votes, options, judge=judge, by=by, criterion=criterion)
