@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -12,10 +13,32 @@ from evenhand.data.files import did_you_mean, stem_of
 from evenhand.data.foreign.second_table import SecondTable
 from evenhand.data.foreign.shaping import FILE, ROW, SAID, Shaping
 from evenhand.data.read import Row, rows
+from evenhand.data.usual import IDENT, QUESTION_ID, folded
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import parse_lenient
 
 Shape = Literal["votes", "scores"]
+_UNIT = (*QUESTION_ID, "pair_id", "prompt_id", "instruction_id", "example_id", *IDENT)
+_JUDGE = (
+    *("annotator", "annotator_id", "rater", "rater_id", "grader", "evaluator", "reviewer"),
+    *("judge_model", "judge_name", "labeler", "оценщик", "судья", "评审", "标注者", "評価者"),
+)
+_NOUNS = ("model", "candidate", "assistant", "system", "chatbot", "модель", "模型", "モデル")
+_USUAL: dict[str, dict[str, tuple[str, ...]]] = {
+    "votes": {
+        "unit": _UNIT,
+        "judge": _JUDGE,
+        "first": tuple(noun + end for noun in _NOUNS for end in ("_a", "_1", "a", "1")),
+        "second": tuple(noun + end for noun in _NOUNS for end in ("_b", "_2", "b", "2")),
+        "winner": ("verdict", "label", "choice", "vote", "preferred", "better", "result"),
+    },
+    "scores": {
+        "unit": _UNIT,
+        "judge": _JUDGE,
+        "score": ("rating", "grade", "points", "mark", "оценка", "балл", "评分", "得分", "評点"),
+    },
+}
+"""What others call the columns of a layout, which are not guessed at but proposed."""
 NAMES_SHOWN = 20
 ORDER_UNKNOWN = "order_unknown"
 """Of a verdict that does not say which candidate was shown first: it tells nothing of positions."""
@@ -167,11 +190,27 @@ def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError
     # The nearest in spelling is often not the one meant, so all of them are shown.
     listed = ", ".join(quoted(column) for column in columns[:NAMES_SHOWN])
     rest = f" and {len(columns) - NAMES_SHOWN} more" if len(columns) > NAMES_SHOWN else ""
-    advice = f"the columns are: {listed}{rest}; rename one: --map {name}=COLUMN"
+    flags = _renaming(columns, kind)
+    rename = f"rename: {flags}" if f" {name}=" in flags else f"rename one: --map {name}=COLUMN"
+    advice = f"the columns are: {listed}{rest}; {rename}"
+    near = "" if flags else near
     return DataError(
         f"there is no column {quoted(name)}, which --kind {kind} needs",
         where=where,
         advice=f"{near} {advice}".strip(),
+    )
+
+
+def _renaming(columns: Iterable[str], kind: str) -> str:
+    """The flags that name the columns of a layout by what they are usually called elsewhere."""
+    there = {folded(column): column for column in columns}
+    usual = {
+        name: next((there[word] for word in map(folded, words) if word in there), "")
+        for name, words in _USUAL.get(kind, {}).items()
+        if folded(name) not in there
+    }
+    return " ".join(
+        f"--map {name}={shlex.quote(column)}" for name, column in usual.items() if column
     )
 
 
