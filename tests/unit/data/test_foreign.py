@@ -120,7 +120,7 @@ def test_a_score_is_a_number_or_a_text_of_one(score: object, read: float) -> Non
     assert (found.score, type(found.score), found.failed) == (read, type(read), "")
 
 
-@pytest.mark.parametrize("score", ["4 of 5", "five", "nan", "1e999", "1_000", [3], {"a": 1}, 10**400])
+@pytest.mark.parametrize("score", ["4:5", "five", "nan", "1e999", "1_000", [3], {"a": 1}, 10**400])
 def test_what_is_no_number_is_a_failure_that_keeps_it(score: object) -> None:
     found = read_score(SCORE | {"score": score})
     assert (found.score, found.failed) == (None, "schema") and "is not a number" in found.detail
