@@ -93,10 +93,10 @@ def check_reply(
     judged = judged or JudgedText()
     if not check.is_whole(finish):
         return check.done(None)
-    asked = None if is_compact or tables else ASKED_FORM.read(text)
-    reply = None if asked is None else check.plain(asked, judged)
-    if reply is not None:
-        return check.done(reply)
+    form = None if is_compact or tables else ASKED_FORM.read(text)
+    plain = None if form is None else check.plain(form, judged)
+    if plain is not None:
+        return check.done(plain)
     reading = read(text)
     if isinstance(reading, Unreadable):
         is_closed = reading.code in ("ambiguous", "refused") or reading.kind == "bad_text"
@@ -178,15 +178,15 @@ class _Check(Inspection):
         self.criteria, self.inner, self.topic = criteria, inner, topic
         self.is_line, self.has_reasons = is_line, has_reasons
 
-    def plain(self, asked: AskedReply, judged: JudgedText) -> PairReply | None:
+    def plain(self, form: AskedReply, judged: JudgedText) -> PairReply | None:
         """A reply in the form asked for about which there is nothing to be told and nothing to be
         mended; None for any other, and for one that may have been copied."""
-        if len(asked.criteria) != len(self.criteria):
+        if len(form.criteria) != len(self.criteria):
             return None
         criteria: dict[str, CriterionReply] = {}
-        texts = [asked.explanation]
+        texts = [form.explanation]
         for name in self.criteria:
-            criterion = asked.criteria.get(name)
+            criterion = form.criteria.get(name)
             if criterion is None:
                 return None
             texts.append(criterion.comment)
@@ -195,7 +195,7 @@ class _Check(Inspection):
             )
         if not all(map(str.strip, texts)) or judged.may_give(texts, chain(_NAMES, criteria)):
             return None
-        reply = PairReply(criteria, asked.explanation, asked.winner)
+        reply = PairReply(criteria, form.explanation, form.winner)
         self._remarks(reply)
         return reply
 

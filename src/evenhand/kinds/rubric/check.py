@@ -96,9 +96,9 @@ def check_reply(
     )
     judged, check = JudgedText(sample.model_output), begin()
     is_whole = check.is_whole(finish)
-    asked = ASKED_FORM.read(text) if is_whole and not (exposed or asked_meta) else None
-    if asked is not None:
-        verdict = check.plain(asked, judged)
+    reply = ASKED_FORM.read(text) if is_whole and not (exposed or asked_meta) else None
+    if reply is not None:
+        verdict = check.plain(reply, judged)
         if verdict is not None:
             return check.done(verdict)
         check = begin()
@@ -124,40 +124,40 @@ class _Check(Inspection):
         self.is_compact, self.sources, self.allowed_tags = is_compact, sources, allowed_tags
         self.reasons: list[str] = []
 
-    def plain(self, asked: AskedReply, judged: JudgedText) -> RubricVerdict | None:
+    def plain(self, reply: AskedReply, judged: JudgedText) -> RubricVerdict | None:
         """The verdict of a reply in the form asked for about which there is nothing to be told and
         nothing to be mended; None for any other, and for one that may have been copied."""
         scores: dict[str, DimensionScore] = {}
         for dimension in self.rubric.dimensions:
-            score = self._plain_score(dimension, asked.scores.get(dimension.id))
+            score = self._plain_score(dimension, reply.scores.get(dimension.id))
             if score is None:
                 return None
             scores[dimension.id] = score
-        tags, rationales = asked.failure_tags, self.reasons
-        if len(asked.scores) > len(scores) or not self._are_in_order(tags):
+        tags, rationales = reply.failure_tags, self.reasons
+        if len(reply.scores) > len(scores) or not self._are_in_order(tags):
             return None
-        if judged.may_give([*rationales, *tags, asked.notes], chain(_NAMES, scores)):
+        if judged.may_give([*rationales, *tags, reply.notes], chain(_NAMES, scores)):
             return None
         verdict = RubricVerdict(
             meta_json=raw_json(self.sample.meta),
             scores=scores,
             failure_tags=tuple(tags),
-            notes=self._notes(asked.notes),
+            notes=self._notes(reply.notes),
         )
         self._remarks()
         return verdict
 
-    def _plain_score(self, dimension: Dimension, asked: AskedScore | None) -> DimensionScore | None:
-        if asked is None or not 0 < len(asked.evidence) <= EVIDENCE_MAX:
+    def _plain_score(self, dimension: Dimension, part: AskedScore | None) -> DimensionScore | None:
+        if part is None or not 0 < len(part.evidence) <= EVIDENCE_MAX:
             return None
-        score = _banded(dimension, asked.score)
-        if score is None or not (self.is_compact or asked.rationale.strip()):
+        score = _banded(dimension, part.score)
+        if score is None or not (self.is_compact or part.rationale.strip()):
             return None
-        for quote in asked.evidence:
+        for quote in part.evidence:
             if not self._exact(dimension.id, quote):
                 return None
-        self.reasons.append(asked.rationale)
-        return DimensionScore(score, asked.evidence, asked.rationale)
+        self.reasons.append(part.rationale)
+        return DimensionScore(score, part.evidence, part.rationale)
 
     def _are_in_order(self, tags: list[str]) -> bool:
         return not tags or tags == [tag for tag in self.allowed_tags if tag in tags]

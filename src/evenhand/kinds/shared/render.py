@@ -90,8 +90,8 @@ class Prompt:
     ) -> tuple[Message, ...]:
         """The opening of the conversation about one unit. `suites` are the placeholders whose
         values are the suite's, alike for all units."""
-        told = [(name, values[name]) for name in suites if name in values]
-        system, user, instructions = self._openings(tuple(told))
+        common = tuple([(name, values[name]) for name in suites if name in values])
+        system, user, instructions = self._openings(common)
         question = Message("user", user.fill(values), len(user.parts[0]))
         if system is None:
             return (question,)
@@ -110,9 +110,9 @@ class _Opening(NamedTuple):
 
 
 def _opening(
-    system: Template | None, user: Template, told: tuple[tuple[str, str], ...]
+    system: Template | None, user: Template, common: tuple[tuple[str, str], ...]
 ) -> _Opening:
-    values = dict(told)
+    values = dict(common)
     user = user.partly_filled(values)
     if system is None:
         return _Opening(None, user, None)
