@@ -136,7 +136,7 @@ ROWS_A_NOTICE = 100_000
 SPOOL_KILOBYTES = 64 * 1024
 # What a store in a file may hold in memory while the units of a run join it: their digests go into
 # an index in no order, each page of which would be read and written again and again.
-JOIN_KILOBYTES = 32 * 1024
+JOIN_KILOBYTES = 24 * 1024
 
 # A batch of questions, whatever its provider would take: requests, and bytes of their bodies, which
 # are held in memory while it is made.

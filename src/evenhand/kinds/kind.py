@@ -146,6 +146,8 @@ class Scoring:
     unit: Callable[[str], ScoredUnit]
     """Of a unit's stored text."""
     judgment: Callable[[Judgment], Scored | None]
+    stored: Callable[[JudgmentText], Scored | None]
+    """The same of a judgment's stored text, of which no more is read than statistics take."""
     summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
     """What verdicts come to, each with the stored text of its unit."""
     tags: Callable[[LoadedProtocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}

@@ -60,8 +60,7 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
     rows = _ScoreRows(tag_names)
     for no, judge, repeat, text in store.judged(scope):
         if text.status != "left_out":
-            judgment = measure.judgment(kind.read_judgment(text))
-            rows.add((places[no], judge, repeat), judgment)
+            rows.add((places[no], judge, repeat), measure.stored(text))
     low, high, is_given = rows.ends(ends)
     tags = rows.tags()
     if recorded.imported and not tags.any():
@@ -105,6 +104,17 @@ class _Cells:
         self.rows, self.scores, self.most = array("q"), array("d"), 0.0
         self.points = array("d")
 
+    def reach(self, points: float | None) -> None:
+        """Note how many points the last score is out of, where that is said."""
+        if points is not None:
+            self.points += array("d", [np.nan]) * (len(self.rows) - 1 - len(self.points))
+            self.points.append(points)
+            self.most = max(self.most, points)
+
+    def all_points(self) -> array[float]:
+        """The points of every score; nan where nobody says."""
+        return self.points + array("d", [np.nan]) * (len(self.rows) - len(self.points))
+
     def ends(self) -> tuple[float, float]:
         return (0.0, self.most) if self.most else (min(self.scores), max(self.scores))
 
@@ -133,9 +143,8 @@ class _ScoreRows:
                 cells = self.columns[name] = _Cells()
             cells.rows.append(row)
             cells.scores.append(score)
-            cells.points.append(most.get(name, np.nan))
             if most:
-                cells.most = max(cells.most, most.get(name, 0.0))
+                cells.reach(most.get(name))
         if scored.tags:
             names = self._tag_names
             self._tags += [(row, names.index(tag)) for tag in scored.tags if tag in names]
@@ -160,7 +169,7 @@ class _ScoreRows:
         """The points to be had in each judgment; None where no judgment says."""
         if not any(cells.most for cells in self.columns.values()):
             return None
-        return self._table([cells.points for cells in self.columns.values()])
+        return self._table([cells.all_points() for cells in self.columns.values()])
 
     def _table(self, columns: Sequence[array[float]]) -> Floats:
         table = np.full((len(self.critical), len(self.columns)), np.nan)

@@ -23,9 +23,6 @@ class Codes:
     def of(self, value: str) -> int:
         return self.numbers.setdefault(value, len(self.numbers))
 
-    def add(self, value: str) -> None:
-        self.codes.append(self.of(value))
-
     @property
     def levels(self) -> tuple[str, ...]:
         return tuple(self.numbers)
@@ -46,9 +43,11 @@ class Columns:
             column = fields.get(name)
             if column is None:
                 column = fields[name] = Codes()
-            if len(column.codes) < rows:
-                column.codes += [NONE] * (rows - len(column.codes))
-            column.add(value if type(value) is str else jsontext.as_text(value))
+            codes, numbers = column.codes, column.numbers
+            if len(codes) < rows:
+                codes += [NONE] * (rows - len(codes))
+            text = value if type(value) is str else jsontext.as_text(value)
+            codes.append(numbers.setdefault(text, len(numbers)))
         self._rows = rows + 1
 
     def fields(self) -> dict[str, Field]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from evenhand.judgment import Judgment, Verdict
+from evenhand.judgment import Judgment, JudgmentText, Verdict
 from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
 from evenhand.kinds.rubric.unit import read_body
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.shared.raw import object_text, raw_object
 from evenhand.measures import Ends, Scored, ScoredUnit
+from evenhand.storedtext import StoredText
 from evenhand.units import Sample
 
 
@@ -36,6 +37,34 @@ def scored(judgment: Judgment) -> Scored | None:
     assert isinstance(verdict, RubricVerdict)
     scores = {name: float(score.score) for name, score in verdict.scores.items()}
     return Scored(scores, tags=verdict.failure_tags, notes=verdict.notes)
+
+
+class _Score(Struct, frozen=True):
+    score: float
+
+
+class _Scores(Struct, frozen=True):
+    scores: dict[str, _Score]
+    failure_tags: tuple[str, ...]
+    notes: str
+
+
+class _ScoresBody(Struct, frozen=True):
+    """A judgment as it is stored, but for evidence, reasons and passes."""
+
+    output: _Scores | None
+
+
+_bodies: StoredText[_ScoresBody] = StoredText(_ScoresBody, "a judgment")
+
+
+def stored_scores(text: JudgmentText) -> Scored | None:
+    """The scores in the stored text of a verdict; None where there is none."""
+    output = _bodies.read(text.body).output
+    if output is None:
+        return None
+    scores = {name: score.score for name, score in output.scores.items()}
+    return Scored(scores, tags=output.failure_tags, notes=output.notes)
 
 
 def ends_of(rubric: Rubric) -> Ends:
