@@ -144,7 +144,7 @@ def versus_of(question: Question) -> Versus:
 def key_of(question: Question) -> str:
     said = [[one.role, one.content] for one in question.messages]
     versus = versus_of(question)
-    asked = [versus.leads, versus.options, versus.topic, WRITTEN.asked]
+    asked = [versus.leads, versus.options, versus.topic, WRITTEN.questions]
     return hashlib.sha256(json.dumps([said, asked]).encode()).hexdigest()[:32]
 
 

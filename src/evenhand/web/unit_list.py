@@ -29,7 +29,7 @@ Row = tuple[StoredUnit, JudgedRow | None]
 Links = list[tuple[str, str | None]]
 
 
-class _Asked(NamedTuple):
+class _Listing(NamedTuple):
     """What a list is asked for."""
 
     recorded: Recorded
@@ -75,12 +75,12 @@ class UnitList:
         """A page of a run's judgments."""
         recorded = self._desk.run(run)
         query = _query({**filters, "score": score, "sort": sort if sort != "order" else ""})
-        asked = _Asked(recorded, read_filters(recorded, filters), query, score, sort)
+        listing = _Listing(recorded, read_filters(recorded, filters), query, score, sort)
         is_indexed = bool(score) or sort != "order"
         page = (
-            self._indexed(asked, at)
+            self._indexed(listing, at)
             if is_indexed
-            else self._paged(asked, page_request(after, before), at_end=before == _END)
+            else self._paged(listing, page_request(after, before), at_end=before == _END)
         )
         words = self._render.words(request)
         say = words.naming_tags(recorded.tag_names(words.language))
@@ -98,26 +98,26 @@ class UnitList:
             sort=sort,
             sort_choices=[(name, say(f"view.sort_{name}")) for name in SORTS],
             filtered=bool(query),
-            total=self._total(asked),
-            choices=self._choices(asked, say),
-            rows=[_line(recorded, say, asked.query, *row) for row in page.rows],
+            total=self._total(listing),
+            choices=self._choices(listing, say),
+            rows=[_line(recorded, say, listing.query, *row) for row in page.rows],
             several=recorded.judgments_per_unit > 1,
             page=page,
             offered=offered | {"all": list(values)[:200]},
         )
 
-    def _paged(self, asked: _Asked, request: PageRequest, *, at_end: bool) -> _Page:
+    def _paged(self, listing: _Listing, request: PageRequest, *, at_end: bool) -> _Page:
         """A page in the order of the run, found in the database."""
         with self._desk.stores.lent() as store:
-            rows, beside = pages.judgment_rows(store, asked.recorded, asked.browsed, request)
+            rows, beside = pages.judgment_rows(store, listing.recorded, listing.browsed, request)
         following = None if at_end else beside["next"]
-        here = f"/runs/{asked.recorded.row.id}/units"
+        here = f"/runs/{listing.recorded.row.id}/units"
 
         def href(way: str, place: str | None) -> str | None:
-            return None if place is None else _href(here, {**asked.query, way: place})
+            return None if place is None else _href(here, {**listing.query, way: place})
 
         links: Links = [
-            ("first_page", _href(here, asked.query) if request.place else None),
+            ("first_page", _href(here, listing.query) if request.place else None),
             ("prev", href("before", beside["previous"])),
             ("next", href("after", following)),
             ("last_page", href("before", _END if following else None)),
@@ -125,27 +125,27 @@ class UnitList:
         ahead = dict(links)["next" if request.forward else "prev"]
         return _Page(rows, links, beside["stopped"], ahead)
 
-    def _indexed(self, asked: _Asked, at: int) -> _Page:
+    def _indexed(self, listing: _Listing, at: int) -> _Page:
         """A page sorted by score, or of one score alone."""
-        index = self._desk.index(asked.recorded, asked.browsed, asked.score)
+        index = self._desk.index(listing.recorded, listing.browsed, listing.score)
         if index is None:
             return _Page([], [], is_ready=False)
-        rows = self._desk.indexed_rows(asked.recorded, index.page(asked.sort, at, ROWS))
-        here = f"/runs/{asked.recorded.row.id}/units"
-        return _Page(rows, page_links(here, asked.query, at, index.size, "at"))
+        rows = self._desk.indexed_rows(listing.recorded, index.page(listing.sort, at, ROWS))
+        here = f"/runs/{listing.recorded.row.id}/units"
+        return _Page(rows, page_links(here, listing.query, at, index.size, "at"))
 
-    def _total(self, asked: _Asked) -> int | None:
+    def _total(self, listing: _Listing) -> int | None:
         """How many judgments there are that the filters leave, once it is counted."""
-        if not asked.query:
-            stands = self._desk.standing(asked.recorded)
+        if not listing.query:
+            stands = self._desk.standing(listing.recorded)
             return stands.counts.planned + stands.counts.left_out if stands else None
-        index = self._desk.index(asked.recorded, asked.browsed, asked.score)
+        index = self._desk.index(listing.recorded, listing.browsed, listing.score)
         return None if index is None else index.size
 
-    def _choices(self, asked: _Asked, say: Words) -> dict[str, list[tuple[str, str]]]:
+    def _choices(self, listing: _Listing, say: Words) -> dict[str, list[tuple[str, str]]]:
         """What each filter offers: values with what they mean and how many judgments have them."""
-        facets = self._desk.facets(asked.recorded)
-        stands = self._desk.standing(asked.recorded)
+        facets = self._desk.facets(listing.recorded)
+        stands = self._desk.standing(listing.recorded)
         statuses: dict[str, int] = {}
         reasons: Mapping[str, int] = {}
         if stands is not None:
@@ -157,21 +157,21 @@ class UnitList:
                 "left_out": counts.left_out,
             }
         choices = {
-            "status": _offered(statuses, say, "view_status", asked.browsed.status),
-            "reason": _offered(reasons, say, "reason", asked.browsed.reason, explains=True),
+            "status": _offered(statuses, say, "view_status", listing.browsed.status),
+            "reason": _offered(reasons, say, "reason", listing.browsed.reason, explains=True),
         }
-        return choices | _facet_choices(facets, asked, say)
+        return choices | _facet_choices(facets, listing, say)
 
 
 def _facet_choices(
-    facets: Facets | None, asked: _Asked, say: Words
+    facets: Facets | None, listing: _Listing, say: Words
 ) -> dict[str, list[tuple[str, str]]]:
     if facets is None:
         return {}
-    browsed = asked.browsed
+    browsed = listing.browsed
     return {
         "winner": _offered(facets.winners, say, "verdict", browsed.winner),
-        "score": _offered(facets.scores, say, "view_total", asked.score),
+        "score": _offered(facets.scores, say, "view_total", listing.score),
         "confidence": _offered(facets.confidence, say, "confidence", browsed.confidence),
         "tag": _offered(facets.tags, say, "tag", browsed.tag, explains=True),
         "flag": _offered(facets.flags, say, "flag", browsed.flag, explains=True),

@@ -42,7 +42,7 @@ class Priors:
 
     def _key(self, neutral: Sequence[Message], choices: Sequence[Choice]) -> str:
         turns = [[message.role, message.content] for message in neutral]
-        questions = [choice.asked for choice in choices]
+        questions = [choice.questions for choice in choices]
         text = json.dumps([self.model, VERSION, turns, questions])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 

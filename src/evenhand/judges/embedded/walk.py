@@ -79,7 +79,7 @@ class Choice:
     versus: Versus | None = None
 
     @property
-    def asked(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    def questions(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """All that the model is asked for it: leads, and what may follow each."""
         if self.versus is None:
             return ((self.lead, self.options),)
@@ -122,13 +122,13 @@ def measured(
 ) -> Odds:
     """The log-probabilities of the options of every choice. `favour` tells by how much the model
     would rather have written the first of two texts."""
-    liked = favour or {}
-    asked = dict.fromkeys(one for choice in wanted for one in choice.asked)
-    odds = {(lead, options): log_odds(session, lead, options) for lead, options in asked}
-    found = {choice.path: [odds[one] for one in choice.asked] for choice in wanted}
+    favours = favour or {}
+    different = dict.fromkeys(question for choice in wanted for question in choice.questions)
+    odds = {(lead, options): log_odds(session, lead, options) for lead, options in different}
+    measures = {choice.path: [odds[each] for each in choice.questions] for choice in wanted}
     return {
-        c.path: found[c.path][0] if c.versus is None else compared(found[c.path], liked[c.versus])
-        for c in wanted
+        path: measures[path][0] if versus is None else compared(measures[path], favours[versus])
+        for path, versus in ((choice.path, choice.versus) for choice in wanted)
     }
 
 
@@ -139,18 +139,18 @@ def compared(odds: Sequence[tuple[float, ...]], favour: float) -> tuple[float, .
     return _normalised([half, -half, MARGIN / 2])
 
 
-def corrected(found: Odds, prior: Odds | None, wanted: Sequence[Choice]) -> Odds:
+def corrected(measures: Odds, prior: Odds | None, wanted: Sequence[Choice]) -> Odds:
     """What the content adds to the prior, normalised.
 
-    A list is left as it was found: most of its items are so unlikely that a correction would only
+    A list is left as it is: most of its items are so unlikely that a correction would only
     magnify noise. So is a comparison, which is between two and not against a prior.
     """
     if prior is None:
-        return found
+        return measures
     single = {choice.path for choice in wanted if not choice.several and choice.versus is None}
     return {
         path: _normalised(_minus(odds, prior[path])) if path in single else odds
-        for path, odds in found.items()
+        for path, odds in measures.items()
     }
 
 
@@ -165,9 +165,9 @@ def decided(choice: Choice, odds: Sequence[float], schema: Schema, draw: Draw | 
         return _median(choice.values, odds) if _ordinal(choice) else choice.values[_most(odds)]
     most = min(int(schema.get("maxItems", len(choice.values))), len(choice.values))
     ranked = sorted(range(1, len(odds)), key=lambda i: -odds[i])
-    kept = [i for i in ranked if odds[i] > odds[0]][:most]
+    likely = [i for i in ranked if odds[i] > odds[0]][:most]
     least = ranked[: int(schema.get("minItems", 0))]
-    return [choice.values[i - 1] for i in sorted({*kept, *least})]
+    return [choice.values[i - 1] for i in sorted({*likely, *least})]
 
 
 @dataclass(slots=True)
@@ -198,17 +198,17 @@ class Walk:
 
     def _object(self, schema: Schema, path: Place, lead: str) -> dict[str, Any]:
         inner: Mapping[str, Schema] = schema["properties"]
-        found: dict[str, Any] = {}
-        known: list[str] = []
+        values: dict[str, Any] = {}
+        settings: list[str] = []
         for key in sorted(inner, key=lambda key: _rank(inner[key])):
             nested = _kind(inner[key]) == "object"
-            before = "" if nested else "".join(f"{part}, " for part in known)
-            opened = f"{lead}{' ' if lead else ''}{{{before}{jsontext.compact(key)}:"
-            found[key] = self.value(inner[key], (*path, key), opened)
+            before = "" if nested else "".join(f"{part}, " for part in settings)
+            opening = f"{lead}{' ' if lead else ''}{{{before}{jsontext.compact(key)}:"
+            values[key] = self.value(inner[key], (*path, key), opening)
             if not nested:
-                known.append(f"{jsontext.compact(key)}: {_spaced(found[key])}")
-                known.extend(_meaning(inner[key], found[key]))
-        return {key: found[key] for key in inner}
+                settings.append(f"{jsontext.compact(key)}: {_spaced(values[key])}")
+                settings.extend(_meaning(inner[key], values[key]))
+        return {key: values[key] for key in inner}
 
     def _quotes(self, schema: Schema, lead: str) -> list[Any]:
         left = list(dict.fromkeys(_values(schema["items"])))
@@ -255,11 +255,12 @@ def _choice(schema: Schema, path: Place) -> Choice:
     return Choice(path, tuple(_values(schema)), versus=versus and _versus(schema, versus))
 
 
-def _versus(schema: Schema, said: Mapping[str, Any]) -> Versus:
+def _versus(schema: Schema, terms: Mapping[str, Any]) -> Versus:
     try:
         _, _, _ = schema["enum"]
-        (first, second), (one, other) = said["names"], said["texts"]
-        return Versus((first, second), (one, other), said["topic"], said["better"], said["worse"])
+        (first, second), (former, latter) = terms["names"], terms["texts"]
+        texts = (former, latter)
+        return Versus((first, second), texts, terms["topic"], terms["better"], terms["worse"])
     except (KeyError, ValueError):
         raise SchemaError(f"cannot walk {jsontext.dump(dict(schema))[:200]}") from None
 
@@ -297,7 +298,7 @@ def _spaced(value: Any) -> str:
 
 
 def _minus(odds: Sequence[float], prior: Sequence[float]) -> list[float]:
-    return [one - other for one, other in zip(odds, prior, strict=True)]
+    return [after - before for after, before in zip(odds, prior, strict=True)]
 
 
 def _normalised(odds: Sequence[float]) -> tuple[float, ...]:
