@@ -141,6 +141,10 @@ async def test_a_scope_may_name_some_units(store: Store, ledger: Ledger) -> None
     assert [unit.id for unit, _ in store.archive.judgments(some, "u3")] == ["u3"]
     assert list(store.archive.judgments(some, "u0")) == []
     assert [no for no, *_ in store.archive.judged(some)] == [units[1].no, units[3].no]
+    bodies = [body for body, _ in store.archive.judged_units(some)]
+    assert bodies == [units[1].body, units[3].body]
+    texts = [text for _, text in store.archive.judged_units(some)]
+    assert texts == [text for *_, text in store.archive.judged(some)]
     counts = store.archive.counts(some, 1)
     assert (counts.planned, counts.verdicts, counts.pending) == (3, 2, 1)
     assert await ledger.open_work(some, 0, 0, ()) == [units[4]]

@@ -146,8 +146,6 @@ class Scoring:
     unit: Callable[[str], ScoredUnit]
     """Of a unit's stored text."""
     judgment: Callable[[Judgment], Scored | None]
-    stored: Callable[[JudgmentText], Scored | None]
-    """The same of a judgment's stored text, of which no more is read than statistics take."""
     summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
     """What verdicts come to, each with the stored text of its unit."""
     tags: Callable[[LoadedProtocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}
@@ -158,6 +156,9 @@ class Scoring:
     has_critical_fails: bool = False
     has_confidence: bool = False
     has_notes: bool = False
+    stored: Callable[[JudgmentText], Scored | None] | None = None
+    """What `judgment` says, of a judgment's stored text, of which no more is read than statistics
+    take; None where judgments are read whole."""
 
 
 @dataclass(frozen=True, slots=True)

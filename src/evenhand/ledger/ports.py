@@ -349,6 +349,10 @@ class Archive(Protocol):
         text; what statistics over many need."""
         ...
 
+    def judged_units(self, scope: Scope) -> Iterator[tuple[str, JudgmentText]]:
+        """The same, each with the stored text of its unit."""
+        ...
+
     def of_unit(self, run: str, unit: StoredUnit) -> list[StoredJudgment]:
         """The judgments of a unit under the run's judging."""
         ...

@@ -58,9 +58,10 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
             widen_ends(ends, unit.ends)
     tag_names = tuple(recorded.tag_names())
     rows = _ScoreRows(tag_names)
+    scores_in = measure.stored or (lambda text: measure.judgment(kind.read_judgment(text)))
     for no, judge, repeat, text in store.judged(scope):
         if text.status != "left_out":
-            rows.add((places[no], judge, repeat), measure.stored(text))
+            rows.add((places[no], judge, repeat), scores_in(text))
     low, high, is_given = rows.ends(ends)
     tags = rows.tags()
     if recorded.imported and not tags.any():

@@ -20,10 +20,10 @@ from evenhand.runs.recorded import Recorded
 
 def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str, Verdict]]:
     """The verdicts of a scope, each with the stored text of its unit."""
-    for unit, stored in store.judgments(scope):
-        judgment = kind.read_judgment(stored.text)
+    for body, text in store.judged_units(scope):
+        judgment = kind.read_judgment(text)
         if isinstance(judgment, Verdict):
-            yield unit.body, judgment
+            yield body, judgment
 
 
 def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, FailureDetail]:

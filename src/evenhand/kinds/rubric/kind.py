@@ -39,7 +39,7 @@ class RubricKind:
     name = "rubric"
     noun, question_noun = "sample", "question"
     settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
-    measure = Scoring(scored_unit, scored, stored_scores, summary, tag_names, has_notes=True)
+    measure = Scoring(scored_unit, scored, summary, tag_names, has_notes=True, stored=stored_scores)
     form = ProtocolForm(
         keys=("no_evidence", "tags"),
         tables=("tags",),

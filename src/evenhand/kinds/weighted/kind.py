@@ -32,7 +32,6 @@ class WeightedKind:
     measure = Scoring(
         scored_unit,
         scored,
-        lambda text: scored(READER.read(text)),
         summary,
         full_marks=FULL_MARKS,
         has_critical_fails=True,

@@ -216,6 +216,11 @@ class SqlArchive:
         for unit, judge, repeat, *text in self._windows(sql, scope):
             yield unit, judge, repeat, JudgmentText._make(text)
 
+    def judged_units(self, scope: Scope) -> Iterator[tuple[str, JudgmentText]]:
+        sql = _JUDGED.format("u.body, j.status, j.reason, j.body")
+        for body, *text in self._windows(f"{sql} CROSS JOIN units u ON u.no=m.unit", scope):
+            yield body, JudgmentText._make(text)
+
     def _windows(self, sql: str, scope: Scope) -> Iterator[Row]:
         """The rows of a statement over `m` and `j`, in their order, so many units at a time."""
         condition = in_scope(self._session, scope)
