@@ -4,6 +4,7 @@ nearly all that it wrongly decides is flagged, and hardly anything else."""
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from evenhand.stats.comparison.compare import compare_scores
 from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.contrast import Shared, contrast
+from evenhand.stats.comparison.contrast import SURE, Shared, contrast
 from evenhand.stats.comparison.lopsided import is_lopsided, is_narrow, undoing_share
 from evenhand.stats.comparison.means import mean_difference
 from evenhand.stats.comparison.paired import sign_flip
@@ -196,3 +197,53 @@ def test_a_row_carries_what_was_found() -> None:
     row = contrast(shared, 0.95, 0)
     assert row.lopsided == is_lopsided(gaps.reshape(30, 2).sum(axis=1))
     assert row.undone_by == pytest.approx(undoing_share(float(gaps.mean()), 1.0, 30, 0.95))
+
+
+def test_a_narrow_interval_has_one_beside_it_that_assumes_nothing() -> None:
+    found = compared(np.array([0.05, -0.04] * 10))
+    shown, overall = found.rows
+    assert shown.narrow and overall.narrow and overall.sure_low is None
+    assert shown.sure_low is not None and shown.sure_high is not None
+    assert shown.low is not None and shown.sure_low < 2 * shown.low < 0 < 0.1 < shown.sure_high
+    assert found.json()["rows"][0]["sure_low"] == shown.sure_low
+    (note,) = [note for note in found.notes if "whatever the answers are" in note]
+    assert note.endswith(f'"v2" on d {shown.sure_low:+.2g} to {shown.sure_high:+.2g}.')
+    wide = compared(np.array([0.8, -0.7, 0.1, -0.3] * 10))
+    assert all(row.sure_low is None for row in wide.rows)
+    assert not any("whatever the answers are" in note for note in wide.notes)
+
+
+def test_of_many_variants_a_few_have_one_and_an_unknown_scale_is_told() -> None:
+    rows = [
+        {
+            "prompt_variant": f"v{place}",
+            "question_id": str(question),
+            "scores": {"d": 0.5 + place * (question % 3) * 0.001},
+        }
+        for place in range(14)
+        for question in range(12)
+    ]
+    table = scores_of(rows, scale=(0.0, 1.0))
+    many = compare_scores(table, "prompt_variant")
+    assert sum(row.sure_low is not None for row in many.rows) == SURE
+    unknown = compare_scores(replace(table, given_scale=False), "prompt_variant")
+    for found, scale in ((many, ""), (unknown, " within the scores that were seen")):
+        assert any(f"whatever the answers are{scale}, as" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "questions"),
+    [("5 % breakdowns, fine", 20), *([("2 % breakdowns, fine", 60)] if LONG else [])],
+)
+def test_the_interval_that_assumes_nothing_holds_where_the_narrow_one_does_not(
+    name: str, questions: int
+) -> None:
+    law, own, sure = WORSE[name], 0, 0
+    rounds = 1000 if LONG else 40
+    for gaps in law.sample(np.random.default_rng(questions), (rounds, questions)):
+        row = compared(gaps).rows[0]
+        assert row.low is not None and row.high is not None
+        low = row.low if row.sure_low is None else row.sure_low
+        high = row.high if row.sure_high is None else row.sure_high
+        own, sure = own + (row.low <= law.mean <= row.high), sure + (low <= law.mean <= high)
+    assert own / rounds < 0.93 and sure / rounds >= 0.95

@@ -8,7 +8,13 @@ import numpy as np
 
 from evenhand.stats.comparison.caveats import vote_notes
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
-from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
+from evenhand.stats.comparison.contrast import (
+    Shared,
+    contrast,
+    decided,
+    proper_level,
+    with_sure_ends,
+)
 from evenhand.stats.comparison.missing import Count
 from evenhand.stats.comparison.variants import chosen, judge_named
 from evenhand.stats.tables import Bools, Floats, Ints, Votes
@@ -56,12 +62,17 @@ def compare_votes(
         [_with_rates(contrast(shared, level, seed)) for shared in _against(votes, met, *criterion)]
         for criterion in _criteria(votes)
     ]
+    overall = with_sure_ends(
+        table[-1],
+        lambda row: shared_votes(votes, OVERALL, row.variant, votes.candidates[base], judge),
+        level,
+    )
     criteria = decided([row for rows in table[:-1] for row in rows], level)
     comparison = Comparison(
         by="candidate",
         baseline=votes.candidates[base],
         level=level,
-        rows=(*criteria, *decided(table[-1], level)),
+        rows=(*criteria, *decided(overall, level)),
         means=tuple(_rate(row) for rows in table for row in rows),
         missing=_counts(votes, met),
         pair_by=("topic",),

@@ -27,7 +27,13 @@ def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: in
     if any(row.n for row in comparison.rows) and not any(_is_whole(row) for row in comparison.rows):
         notes.append("No judgment has a score on every dimension, so there is no overall figure.")
     notes += _mixed(comparison, scores)
-    return [*notes, *_missing(comparison), *_fragile(comparison), *_hidden(comparison)]
+    return [
+        *notes,
+        *_missing(comparison),
+        *_fragile(comparison),
+        *_hidden(comparison),
+        *_sure(comparison, is_scale_known=scores.given_scale),
+    ]
 
 
 def _mixed(comparison: Comparison, scores: Scores) -> Iterator[str]:
@@ -81,6 +87,7 @@ def row_notes(comparison: Comparison) -> list[str]:
         *_missing(comparison),
         *_fragile(comparison),
         *_hidden(comparison),
+        *_sure(comparison),
     ]
 
 
@@ -227,3 +234,18 @@ def _hidden(comparison: Comparison) -> Iterator[str]:
         )
     if len(undone) > SHOWN:
         yield f"So it is with {len(undone) - SHOWN} more rows."
+
+
+def _sure(comparison: Comparison, *, is_scale_known: bool = True) -> Iterator[str]:
+    """What may be relied on where an interval is narrow."""
+    sure = [
+        f"{quoted(row.variant)} on {row.dimension} {row.sure_low:+.2g} to {row.sure_high:+.2g}"
+        for row in comparison.rows
+        if row.sure_low is not None and row.sure_high is not None
+    ]
+    if sure:
+        scale = "" if is_scale_known else " within the scores that were seen"
+        yield (
+            f"Differences that hold whatever the answers are{scale}, as a gate takes them:"
+            f" {'; '.join(sure[:SHOWN])}."
+        )

@@ -15,7 +15,13 @@ import numpy as np
 from evenhand.stats.comparison.against import compare_votes, shared_votes
 from evenhand.stats.comparison.caveats import score_notes
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
-from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
+from evenhand.stats.comparison.contrast import (
+    Shared,
+    contrast,
+    decided,
+    proper_level,
+    with_sure_ends,
+)
 from evenhand.stats.comparison.means import mean
 from evenhand.stats.comparison.missing import counts, filled
 from evenhand.stats.comparison.repeats import repeats
@@ -93,6 +99,9 @@ def compare_variants(variants: VariantScores, level: float, seed: int) -> Compar
     measures = measures_of(variants)
     tags = [_measure(judged, places, *tag) for tag in _tags(judged)]
     table = [_contrasts(measure, places, base, level, seed) for measure in measures]
+    # One dimension is shown for itself, several are overall.
+    first = 0 if len(measures) == 2 else -1
+    table[first] = _with_sure_ends(table[first], measures[first], places, base, level)
     tagged = [row for tag in tags for row in _contrasts(tag, places, base, level, seed)]
     comparison = Comparison(
         by=" / ".join(places.by),
@@ -185,6 +194,15 @@ def _contrasts(measure: Measure, places: Layout, base: int, level: float, seed: 
     """Every other variant against the baseline."""
     others = (place for place in range(len(places.variants)) if place != base)
     return [contrast(shared_of(measure, places, place, base), level, seed) for place in others]
+
+
+def _with_sure_ends(
+    rows: list[Row], measure: Measure, places: Layout, base: int, level: float
+) -> list[Row]:
+    def shared(row: Row) -> Shared:
+        return shared_of(measure, places, places.variants.index(row.variant), base)
+
+    return with_sure_ends(rows, shared, level)
 
 
 def shared_of(measure: Measure, places: Layout, place: int, base: int) -> Shared:

@@ -62,6 +62,10 @@ class Row:
     narrow: bool = False
     """Whether what the sample need not have shown could carry the difference out of its
     interval."""
+    sure_low: float | None = None
+    """Where it is narrow, the interval that assumes nothing of the scores but the ends of their
+    scale, as that of a gate: overall, or of the only dimension."""
+    sure_high: float | None = None
     scale: tuple[float, float] | None = None
     """The lowest and the highest that a score can be; None where nobody says."""
 

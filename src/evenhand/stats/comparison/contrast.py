@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -15,8 +15,12 @@ from evenhand.stats.comparison.lopsided import is_lopsided, is_narrow, undoing_s
 from evenhand.stats.comparison.means import Estimate, mean, mean_difference
 from evenhand.stats.comparison.paired import SignTest, sign_flip, sign_flip_bound
 from evenhand.stats.comparison.power import units_needed
+from evenhand.stats.decision.bounded import interval, sample
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
+
+SURE = 10
+"""How many rows have the interval that assumes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,20 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
         narrow=is_narrow(gap, high - low, level),
         scale=shared.ends,
     )
+
+
+def with_sure_ends(rows: Sequence[Row], shared: Callable[[Row], Shared], level: float) -> list[Row]:
+    """The rows with the interval that assumes nothing of the scores but the ends of their scale,
+    where their own is narrow: of the first few, as each takes a while."""
+    sure = list(rows)
+    for place in [place for place, row in enumerate(rows) if row.narrow][:SURE]:
+        values = shared(rows[place])
+        span = values.ends[1] - values.ends[0]
+        bounded = sample(values.ours - values.theirs, values.cluster, (-span, span))
+        if bounded is not None:
+            low, high = interval(bounded, level)
+            sure[place] = replace(rows[place], sure_low=low, sure_high=high)
+    return sure
 
 
 def _summed(cluster: Ints, gaps: Floats) -> tuple[Floats, Floats]:
