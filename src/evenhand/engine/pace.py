@@ -90,23 +90,23 @@ class Pace:
                 return turn
             self.end()
             turn.second = await self._meter.admit(tokens)
-            if self._pause(tokens) <= 0:
-                return self._enter(tokens, turn.second)
+            now = self._clock()
+            if self._pause(tokens, now) <= 0:
+                return self._enter(tokens, now, turn.second)
             self._meter.correct(turn.second, 1, tokens)
 
     def admit_at_once(self, tokens: int) -> Turn | None:
         """A turn where nobody need wait for one, nor ask the store; else None."""
-        if self._meter is not None or self._waiting.locked() or self._pause(tokens) > 0:
+        if self._meter is not None or self._waiting.locked():
             return None
-        return self._enter(tokens)
+        now = self._clock()
+        return self._enter(tokens, now) if self._pause(tokens, now) <= 0 else None
 
     async def _admit_here(self, tokens: int) -> Turn:
-        if self._waiting.locked() or self._pause(tokens) > 0:
-            async with self._waiting:
-                while (pause := self._pause(tokens)) > 0:
-                    await self._stop.sleep(min(pause, MINUTE), self._corrected)
-                return self._enter(tokens)
-        return self._enter(tokens)
+        async with self._waiting:
+            while (pause := self._pause(tokens, now := self._clock())) > 0:
+                await self._stop.sleep(min(pause, MINUTE), self._corrected)
+            return self._enter(tokens, now)
 
     def correct(self, turn: Turn, tokens: int | None) -> None:
         """Put the true count of tokens in the place of their bound; None: it was not sent."""
@@ -143,18 +143,18 @@ class Pace:
                 )
             )
 
-    def _enter(self, tokens: int, second: int = 0) -> Turn:
-        turn = Turn(self._clock(), tokens, second=second)
-        self._next = max(turn.at, self._next) + self._interval
-        self._congestion.sent(turn.at)
+    def _enter(self, tokens: int, now: float, second: int = 0) -> Turn:
+        turn = Turn(now, tokens, second=second)
+        if self._interval:
+            self._next = max(now, self._next) + self._interval
+        self._congestion.sent(now)
         if self._tokens_most is not None:
             self._window.append(turn)
         return turn
 
-    def _pause(self, tokens: int) -> float:
-        now = self._clock()
+    def _pause(self, tokens: int, now: float) -> float:
         pause = max(self._next - now, self._congestion.pause(now))
-        return max(pause, self._window_pause(tokens, now) if self._tokens_most else 0.0)
+        return max(pause, self._window_pause(tokens, now)) if self._tokens_most else pause
 
     def _window_pause(self, tokens: int, now: float) -> float:
         """How long until the window has room for so many tokens."""
