@@ -226,7 +226,7 @@ def test_what_was_sent_is_remembered_by_its_age() -> None:
     pace = Pace(VirtualStop(clock), requests_per_minute=2, clock=clock)
     pace.remember([(10.0, 5), (50.0, 5), (55.0, 5)])
     # Two of the three must be a minute old, and the last half a minute away.
-    assert pace._pause(1) == 20.0
+    assert pace._pause(1, clock()) == 20.0
     assert [age for age, _ in ages([Sending("a", "b", 1e9, 5)], 5.0)] == [0.0]
 
 
