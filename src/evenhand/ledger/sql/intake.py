@@ -68,6 +68,11 @@ class WaitingUnits:
         """How many units were added."""
         return self._units
 
+    @property
+    def has_judgments(self) -> bool:
+        """Whether judgments made elsewhere wait with their units."""
+        return bool(self._judgments)
+
     def clear(self) -> None:
         """Drop what waits."""
         self._session.rows(_CLEAR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 from evenhand.ledger.beside import Unrecorded
@@ -99,8 +99,9 @@ class SqliteLedger:
         assert intake is None or (waiting is not None and waiting.content == intake.content)
         async with self.claim(run):
             await self._settle_down()
-            larger_cache = self._writing.larger_cache()
-            with self._file.in_use(), larger_cache, self._session.transaction():
+            is_import = waiting is not None and waiting.has_judgments
+            cache = self._writing.larger_cache() if is_import else nullcontext()
+            with self._file.in_use(), cache, self._session.transaction():
                 start(self._session, run, name, manifest, waiting, now())
             if waiting is not None:
                 waiting.clear()
