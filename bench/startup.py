@@ -22,6 +22,7 @@ CASES = {
     "evenhand --help": ["-m", "evenhand", "--help"],
     "evenhand run --help": ["-m", "evenhand", "run", "--help"],
     "evenhand run --dry-run": ["-m", "evenhand", "run", "--dry-run"],
+    "and a price looked up": ["-m", "evenhand", "run", "--dry-run", "listed.toml"],
 }
 SUITE = """
 name = "startup"
@@ -29,10 +30,10 @@ protocol = "rubric"
 data = ["samples.jsonl"]
 rubric = "Is the answer polite?"
 [[judges]]
-model = "openai/bench"
+model = "openai/gpt-4.1-mini"
 base_url = "http://127.0.0.1:9/v1"
-price = { input = 0.4, output = 1.6 }
 """
+PRICE = "price = { input = 0.4, output = 1.6 }\n"
 
 
 def cpu_ms(arguments: list[str], folder: Path) -> float:
@@ -55,7 +56,8 @@ def cpu_ms(arguments: list[str], folder: Path) -> float:
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "evenhand.toml").write_text(SUITE)
+        (folder / "evenhand.toml").write_text(SUITE + PRICE)
+        (folder / "listed.toml").write_text(SUITE)
         row = {"id": "1", "question": "How are you?", "model_output": "Thank you, well."}
         (folder / "samples.jsonl").write_text(json.dumps(row) + "\n")
         for case, arguments in CASES.items():

@@ -74,11 +74,12 @@ def environment(folder: Path | None = None) -> Environment:
 
 def _settings(path: Path) -> dict[str, str]:
     """What a `.env` sets and the environment does not; nothing where there is none."""
+    # A folder of that name is somebody's virtual environment.
+    if not path.exists() or path.is_dir():
+        return {}
     from dotenv import dotenv_values
 
-    # A folder of that name is somebody's virtual environment.
-    text = read_text(path, "the file") if path.exists() and not path.is_dir() else ""
-    values = dotenv_values(stream=StringIO(text), interpolate=False)
+    values = dotenv_values(stream=StringIO(read_text(path, "the file")), interpolate=False)
     return {
         name: value
         for name, value in values.items()
