@@ -47,3 +47,10 @@ def call(
         return Said(left.value.code, out, err)
 
     return called
+
+
+@pytest.fixture
+def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine that is no CI."""
+    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)

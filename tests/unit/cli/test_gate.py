@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
 
-from tests.suites import answers, pair_row, write_answers, write_pairs, write_suite
+from tests.suites import answers, write_answers, write_pairs, write_suite
 from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.gates import AGAINST, JUDGE, judged, pairs, samples
 
-JUDGE = """
-import json, re
-
-def reply(messages):
-    text = re.search(r"worth (\\\\d)", messages[-1]["content"])
-    given = {"evidence": [], "rationale": "no evidence found", "score": int(text[1])}
-    said = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
-    return json.dumps(said)
-
-async def good(messages, schema, params):
-    return reply(messages)
-""".replace("\\\\", "\\")
-AGAINST = ("--by", "prompt_variant", "--baseline", "v1")
 CONDITION = {
     "name",
     "clusters",
@@ -41,31 +28,7 @@ CONDITION = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def samples(**variants: str) -> list[dict[str, Any]]:
-    """A row a question and variant; `x` is worth nothing that a judge may give."""
-    return [
-        {
-            "meta": {"prompt_variant": variant, "question_id": f"q{place}"},
-            "question": f"Question {place}?",
-            "model_output": f"An answer worth {worth}.",
-        }
-        for variant, worths in variants.items()
-        for place, worth in enumerate(worths)
-    ]
-
-
-def judged(call: CallCommand, folder: Path, rest: dict[str, Any] | None = None, **v: str) -> None:
-    write_suite(folder, samples(**v), judge=JUDGE, **rest or {})
-    said = call("run", "--json")
-    assert said.code == 0, said.err
-
-
+pytestmark = pytest.mark.usefixtures("no_ci")
 FAIR, GOOD = "3135331353" * 2, "5355535553" * 2
 
 
@@ -231,13 +194,6 @@ def test_critical_fails_are_counted(call: CallCommand, tmp_path: Path) -> None:
     assert said.json["reasons"] == ["The critical fails are more than 2: there are 3."]
 
 
-def pairs(call: CallCommand, folder: Path, *judges: dict[str, Any]) -> None:
-    worths = [(2, 9)] * 14 + [(9, 2)] * 3 + [(4, 4)] * 3
-    rows = [pair_row(f"p{i}", *one, topic=f"T{i}?") for i, one in enumerate(worths)]
-    write_pairs(folder, rows, *judges)
-    assert call("run").code == 0
-
-
 def test_candidates_are_held_to_their_win_rate(call: CallCommand, tmp_path: Path) -> None:
     pairs(call, tmp_path)
     said = call("gate", "--candidate", "c2", "--min-win-rate", "0.55", "--json")
@@ -369,105 +325,6 @@ def test_one_judge_of_several_can_be_asked(call: CallCommand, tmp_path: Path) ->
     assert call(*asked, "--judge", "python/judge:good").code == 0
     assert call(*asked, "--judge", "python/judge:one").code == 1
     assert call("gate", "--max-failure-rate", "0", "--judge", "python/judge:one").code == 0
-
-
-def test_a_run_that_stopped_early_keeps_its_decision(call: CallCommand, tmp_path: Path) -> None:
-    rest = {
-        "compare": {"by": "prompt_variant", "baseline": "v1"},
-        "gate": {"better": True, "no_worse_than": 0.05},
-        "stop": {"until_decided": True},
-    }
-    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
-    assert call("show", "--json").json["pending"] > 200
-    said = call("gate", "--json")
-    assert said.code == 0, said.json
-    assert all(one["n"] < 100 for one in said.json["conditions"])
-    assert "sequential test" in said.json["notes"][-1]
-    # What the sequential test was not asked is open while so much is missing.
-    assert call("gate", "--dimension", "correct").code == 7
-    mean = call("gate", "--min-mean", "0.6", "--json")
-    assert mean.code == 7
-    assert "evenhand run --to-the-end" in mean.json["reasons"][-1]
-    assert "(evenhand run;" not in mean.out
-
-
-ALPHA = {"until_decided": True, "dimension": "correct", "alpha": 0.4}
-
-
-def test_a_decision_at_a_larger_error_is_not_the_gates_own(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    rest = {"compare": {"by": "prompt_variant", "baseline": "v1"}, "stop": ALPHA}
-    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
-    asked = ("gate", "--better", "--no-worse-than", "0", "--dimension", "correct", "--json")
-    said = call(*asked)
-    assert (said.code, said.json["level"]) == (7, 0.95)
-    for one in said.json["conditions"]:
-        assert (one["outcome"], one["low"], one["high"]) == ("not enough evidence", None, None)
-        assert "error of 0.4 and this gate asks for 0.05" in one["reason"]
-        assert "smaller alpha under [stop], or give --level 0.6" in one["reason"]
-    lower = call(*asked, "--level", "0.6")
-    assert (lower.code, lower.json["level"]) == (0, 0.6)
-    assert "sequential test at level 0.6," in lower.json["notes"][-1]
-    assert call(*asked, "--level", "0.61").code == 7
-    rest["stop"] = ALPHA | {"alpha": 0.05}
-    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
-    smaller = call(*asked)
-    assert smaller.code == 0, smaller.json
-    assert "sequential test at level 0.95," in smaller.json["notes"][-1]
-
-
-def test_what_a_decided_run_leaves_is_no_failure(call: CallCommand, tmp_path: Path) -> None:
-    rest = {
-        "compare": {"by": "prompt_variant", "baseline": "v1"},
-        "gate": {"no_worse_than": 0.05, "max_failure_rate": 0.02},
-        "stop": {"until_decided": True},
-    }
-    judged(call, tmp_path, rest, v1="1" * 200, v2="35" * 100)
-    shown = call("show", "--json").json
-    assert shown["pending"] > 200
-    said = call("gate", "--json")
-    assert said.code == 0, said.json
-    assert said.json["conditions"][-1]["n"] == shown["verdicts"]
-    assert call("gate", "--judge", "python/judge:good", "--max-failure-rate", "0").code == 7
-    only = ("--max-failure-rate", "0", "--json")
-    (judge,) = call("gate", "--judge", "python/judge:good", *only).json["conditions"][1:]
-    assert (judge["outcome"], judge["n"]) == ("better", shown["verdicts"])
-
-
-def test_what_an_undecided_run_has_not_judged_can_still_fail(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    rows = samples(v1="1" * 40, v2="1" * 40)
-    given = {"evidence": [], "rationale": "no evidence found", "score": 3}
-    reply = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
-    rest = {
-        "compare": {"by": "prompt_variant", "baseline": "v1"},
-        "gate": {"max_failure_rate": 0.02},
-        "stop": {"until_decided": True},
-    }
-    write_suite(tmp_path, rows, {"model": "replay/replies.jsonl"}, **rest)
-    ids = [f"{v}/q{q}" for v in ("v1", "v2") for q in range(30)]
-    replies = [{"unit": name, "reply": json.dumps(reply)} for name in ids]
-    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(one) + "\n" for one in replies))
-    assert call("run", "--json").json["pending"] > 0
-    said = call("gate", "--json")
-    assert said.code == 7
-    assert "pending: evenhand run" in said.json["reasons"][0]
-
-
-def test_a_stopped_run_of_pairs_passes_its_gate(call: CallCommand, tmp_path: Path) -> None:
-    rows = [pair_row(f"p{i}", 2, 9, topic=f"T{i}?") for i in range(80)]
-    write_pairs(tmp_path, rows, compare={"baseline": "c1"}, stop={"until_decided": True})
-    assert call("run").code == 0
-    asked = ("gate", "--better", "--max-failure-rate", "0", "--json")
-    assert call(*asked).code == 0
-    named = call(*asked, "--by", "candidate")
-    assert (named.code, "sequential test at level 0.95" in named.json["notes"][-1]) == (0, True)
-    other = call("gate", "--candidate", "c2", "--judge", "python/judge:content", *asked[1:])
-    assert other.code == 7
-    assert "evenhand run --to-the-end" in other.json["reasons"][0]
-    assert call("gate", "--candidate", "nobody", "--max-failure-rate", "0").code == 2
 
 
 def test_judgments_made_elsewhere_are_held_to_the_same(call: CallCommand, tmp_path: Path) -> None:
