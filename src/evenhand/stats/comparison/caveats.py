@@ -14,6 +14,7 @@ from evenhand.stats.comparison.variants import Layout, unshared
 from evenhand.stats.tables import Bools, Scores, Votes
 
 SHOWN = 5
+SENTINEL = -1.0
 UNKNOWN_SCALE = (
     "The scale is not known: the least and the greatest score observed are taken as its ends."
 )
@@ -23,7 +24,7 @@ def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: in
     """The notes of a comparison of scores, laid out so."""
     notes = [*_left_out(places), *_unpaired(scores, places, base), *_reason_notes(comparison)]
     if not scores.given_scale:
-        notes.append(UNKNOWN_SCALE)
+        notes += [UNKNOWN_SCALE, *sentinel_notes(scores)]
     if any(row.n for row in comparison.rows) and not any(_is_whole(row) for row in comparison.rows):
         notes.append("No judgment has a score on every dimension, so there is no overall figure.")
     notes += _mixed(comparison, scores)
@@ -34,6 +35,24 @@ def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: in
         *_hidden(comparison),
         *_sure(comparison, is_scale_known=scores.given_scale),
     ]
+
+
+def sentinel_notes(scores: Scores) -> Iterator[str]:
+    """Where -1 stands below all other scores of a scale that nobody states: it often means that a
+    reply could not be read, and would be averaged in."""
+    if scores.given_scale:
+        return
+    for name, values in zip(scores.dimensions, scores.values.T, strict=True):
+        others = values[~np.isnan(values) & (values != SENTINEL)]
+        number = int((values == SENTINEL).sum())
+        # From -1 to 1 is a scale of its own.
+        if number and others.size and others.min() >= 0 and others.max() > 1:
+            stands = "score is" if number == 1 else "scores are"
+            yield (
+                f"{number:,} {stands} {SENTINEL:g} on {quoted(name)}, and no other lies below"
+                f" {others.min():g}: if that stands for none, import the table with"
+                f" --missing {SENTINEL:g}."
+            )
 
 
 def _mixed(comparison: Comparison, scores: Scores) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.stats.comparison.caveats import UNKNOWN_SCALE
+from evenhand.stats.comparison.caveats import UNKNOWN_SCALE, sentinel_notes
 from evenhand.stats.comparison.compare import (
     compare_scores,
     compare_votes,
@@ -157,7 +157,7 @@ def gate_scores(
         )
         conditions = list(_of_units(table, request, whole))
         unscaled = request.min_mean is not None and not table.given_scale
-        notes = (UNKNOWN_SCALE,) if unscaled else ()
+        notes = (*((UNKNOWN_SCALE,) if unscaled else ()), *sentinel_notes(table))
         return _gate([*conditions, *_failures(counts, request)], request, notes)
     compared = compare_scores(
         table,
