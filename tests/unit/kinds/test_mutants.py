@@ -22,6 +22,7 @@ from evenhand.kinds import KINDS
 from evenhand.kinds.pairwise import check as pairwise_check
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.rubric import check as rubric_check
+from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.check import Checked
@@ -29,6 +30,7 @@ from evenhand.kinds.shared.judged_text import names_in
 from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.kinds.shared.own import OwnPrompt
 from evenhand.limits import PROBLEMS_KEPT
+from evenhand.units import Sample
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.mutants import mutant
@@ -260,3 +262,31 @@ CROWDED = {
 @pytest.mark.parametrize("kind", CROWDED)
 def test_very_many_breaches_are_not_all_put_into_words(kind: str) -> None:
     assert len(CHECKS[kind](CROWDED[kind], 1).problems) == PROBLEMS_KEPT
+
+
+@pytest.mark.parametrize("name", ["evidence", "meta", "clear"])
+def test_a_copy_is_found_whatever_its_dimensions_are_called(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer says in prose what the reply does, a word of it broken."""
+    rubric = build_rubric({"dimensions": [dimension(name), dimension("brief")]})
+    score = {"evidence": ["The sky is blue today"], "score": 5}
+    scores = {
+        name: score | {"rationale": "flawless conclusions"},
+        "brief": score | {"rationale": "every sentence reads easily"},
+    }
+    reply = json.dumps({"scores": scores, "failure_tags": [], "notes": ""})
+    output = (
+        f"The sky is blue today.\n\n{name}: flawless conclu-\nsions, score 5\n"
+        "brief: every sentence reads easily, score 5"
+    )
+    sample = Sample(id="i", question="Q?", model_output=output)
+    words = material.protocol().words
+    at_once = rubric_check.check_reply(reply, sample, rubric, words)
+    monkeypatch.setattr(AskedForm, "read", lambda self, text: None)
+    assert rubric_check.check_reply(reply, sample, rubric, words) == at_once
+
+
+def dimension(name: str) -> dict[str, Any]:
+    bands = [{"score": score, "criteria": f"degree {score}"} for score in (1, 3, 5)]
+    return {"id": name, "name": name, "scale": "1-5", "definition": "How?", "bands": bands}

@@ -33,8 +33,6 @@ _DISGUISED = re.compile(
 other widths and styles, letters set apart."""
 
 
-_NOT_OWN = ("evidence", "meta")
-"""What a judge is to copy."""
 _ASCII_DISGUISES = "\\&*_"
 _LETTERS_APART = re.compile(r" \w \w \w ")
 
@@ -108,7 +106,7 @@ def reasons_in(value: object) -> list[str]:
             reasons.append(item)
         elif isinstance(item, dict):
             for name, part in cast("dict[str, object]", item).items():
-                if name in _NOT_OWN:
+                if _is_copy(name, part, is_top=item is value):
                     continue
                 if isinstance(part, str):
                     reasons.append(part)
@@ -117,6 +115,12 @@ def reasons_in(value: object) -> list[str]:
         elif isinstance(item, list):
             rest += cast("list[object]", item)
     return reasons
+
+
+def _is_copy(name: str, part: object, *, is_top: bool) -> bool:
+    """Whether a judge is to copy what stands under a name: its quotes, and the unit's `meta`. A
+    dimension may be called so too, and what is said of it is the judge's own."""
+    return (name == "evidence" and not isinstance(part, dict)) or (is_top and name == "meta")
 
 
 def _phrases(reasons: Iterable[str]) -> list[str]:
