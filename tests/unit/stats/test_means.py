@@ -229,3 +229,14 @@ def test_what_no_number_of_units_decides_and_what_few_can() -> None:
     # Six equal signs are the least that a sign-flip test can decide on at 5 %.
     assert units_needed(0.3, 0.0, 3, 3, 0.05) == 3
     assert units_needed(0.3, 0.0, 9, 3, 0.05) == 9
+
+
+@pytest.mark.parametrize(
+    "values", [(0.3, 0.1 + 0.2), (0.7, 0.7000000000000001), (1 / 3, 1 - 2 / 3), (1e16, 1e16 + 2)]
+)
+def test_values_that_differ_by_rounding_alone_have_an_interval(
+    values: tuple[float, float],
+) -> None:
+    estimate = mean(np.array([*values] * 6), np.arange(12), (min(values), max(values)))
+    assert estimate.low is not None and estimate.high is not None
+    assert min(values) <= estimate.low <= estimate.high <= max(values)

@@ -131,6 +131,8 @@ def _bound(
     middle = float((sums.sum() + weight * end) / (sizes.sum() + weight))
     variance = _variance(sums, sizes, middle, extra, end) / span**2
     rate = (middle - low) / span
+    if not 0 < rate < 1:  # the values differ by rounding alone
+        return middle
     # Wilson's interval for rate * (1 - rate) / variance trials.
     per_trial = quantile**2 * variance / (rate * (1 - rate))
     reach = quantile * sqrt(variance * (1 + per_trial / (4 * rate * (1 - rate))))
