@@ -97,4 +97,5 @@ class DataFiles:
             self._tell(remark)
 
 
-_encode = msgspec.json.Encoder(order="sorted").encode
+_encode = msgspec.json.encode
+"""Not with sorted keys: the order of columns and constants is that of `meta` in a unit."""

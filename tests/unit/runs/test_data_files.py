@@ -80,6 +80,24 @@ async def test_other_columns_of_the_same_file_are_read(tmp_path: Path) -> None:
     assert (await started(tmp_path))[0] != first
 
 
+async def test_columns_and_constants_in_another_order_are_read(tmp_path: Path) -> None:
+    """Their order is that of `meta`, which is part of a unit."""
+    rows = [row | {"x": "1", "y": "2"} for row in samples(2)]
+    orders = {"meta.p": "x", "meta.q": "y"}, {"meta.q": "y", "meta.p": "x"}
+    runs = []
+    for columns in orders:
+        write_suite(tmp_path, rows, columns=columns)
+        runs.append((await started(tmp_path))[0])
+    write_suite(tmp_path, rows)
+    suite = (tmp_path / "evenhand.toml").read_text()
+    for constants in ('a = "1", b = "2"', 'b = "2", a = "1"'):
+        entry = f'[{{ file = "samples.jsonl", {constants} }}]'
+        assert '["samples.jsonl"]' in suite
+        (tmp_path / "evenhand.toml").write_text(suite.replace('["samples.jsonl"]', entry))
+        runs.append((await started(tmp_path))[0])
+    assert len(set(runs)) == len(runs)
+
+
 async def test_a_rubric_file_that_a_row_names_is_read_each_time(tmp_path: Path) -> None:
     write_answers(tmp_path, [row | {"rubric": "own.md"} for row in answers(2)])
     (tmp_path / "own.md").write_text(TASK)
