@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pydantic_core import from_json
 
 from evenhand.data.foreign.rows import begin
+from evenhand.errors import DataError
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.pairwise.verdict import PairVerdict
+from evenhand.regexp import regexp
 
+NUMBER = regexp(r"-?[0-9]{1,9}")
 VALUES_COUNTED, VALUE_SHOWN = 1000, 30
 """Of values that cannot be read: how many different ones are counted, and how long they may be."""
 
@@ -64,6 +67,19 @@ class Tally:
         value = begin(value, VALUE_SHOWN)
         if value and (value in self.unreadable or len(self.unreadable) < VALUES_COUNTED):
             self.unreadable[value] += 1
+
+    def require_one_coding(self) -> None:
+        """Refuse winners that are numbers of which some are none of 1, 2 and 3: 1 is the second
+        where counting begins with 0, and the better of two where it begins with -1."""
+        usual = {spelled for spelled, _ in self.spelled if NUMBER.fullmatch(spelled)}
+        others = {value for value in self.unreadable if NUMBER.fullmatch(value)}
+        if usual and others:
+            numbers = sorted(usual | others, key=int)
+            raise DataError(
+                f"winners are numbers that may mean several things: {', '.join(numbers)}",
+                advice="Say what they mean, for instance: --value winner:0=first,1=second,2=tie;"
+                " or which of them stands for none: --missing NUMBER",
+            )
 
     def compare(self, meta: str, first: str, key: Collection[str], rows: int = 1) -> None:
         """Note where the meta of rows, as JSON, is not that of the first row of their unit, which

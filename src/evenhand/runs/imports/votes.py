@@ -171,6 +171,8 @@ class VoteRows:
             in_turn(self._take, chunk)
             self.tally.rows += chunk.size
         self._write()
+        if self._known is None:
+            self.tally.require_one_coding()
         self._columns.require(self.key)
         self.tally.repeats = [0] * len(self.judges)
         self.tally.candidates = sorted(self._candidates)
