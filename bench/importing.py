@@ -1,11 +1,13 @@
 """How long an import takes, and how much memory: votes and scores, each in a process of its own.
 
 The rows are made up: a judge in two votes each pair in both orders; a judge scores each answer of
-four models on five dimensions. Time and memory are those of `evenhand import` from the CSV file to
-the durable run, the store's file included.
+four models on five dimensions. Time and memory are those of `evenhand import` from the file to the
+durable run, the store's file included. The floor is what SQLite alone takes for the units and
+judgments of the same run, written into a store of their own as they are.
 
-    python bench/importing.py                    100,000 rows of each
+    python bench/importing.py                    100,000 rows of each, as CSV
     python bench/importing.py --rows 1000000
+    python bench/importing.py --format jsonl     or parquet
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import csv
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -73,23 +77,66 @@ def measured(kind: str, file: Path, folder: Path) -> dict[str, Any]:
     }
 
 
+def write(file: Path, rows: Iterator[tuple[object, ...]]) -> None:
+    """A header and rows as a file of the format that its name ends with."""
+    if file.suffix == ".csv":
+        with file.open("w", newline="") as opened:
+            csv.writer(opened).writerows(rows)
+        return
+    names = [str(name) for name in next(rows)]
+    objects = ({n: None if c == "" else c for n, c in zip(names, row, strict=True)} for row in rows)
+    if file.suffix == ".jsonl":
+        with file.open("w") as opened:
+            opened.writelines(json.dumps(row) + "\n" for row in objects)
+        return
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(list(objects)), file)
+
+
+def floor(store: Path) -> float:
+    """The processor's seconds that writing the units and judgments of a store again takes."""
+    from evenhand.ledger.sqlite.schema import MIGRATIONS
+
+    with closing(sqlite3.connect(store.with_suffix(".floor"), isolation_level=None)) as target:
+        target.execute("PRAGMA journal_mode = WAL")
+        for _, script in MIGRATIONS:
+            target.executescript(script)
+        target.execute("ATTACH ? AS source", (str(store),))
+        seconds = 0.0
+        target.execute("BEGIN")
+        for name in ("units", "run_units", "judgments"):
+            source = target.execute(f"SELECT * FROM source.{name}")
+            marks = ",".join("?" * len(source.description))
+            while batch := source.fetchmany(512):
+                began = time.process_time()
+                target.executemany(f"INSERT INTO main.{name} VALUES ({marks})", batch)
+                seconds += time.process_time() - began
+        began = time.process_time()
+        target.execute("COMMIT")
+        return seconds + time.process_time() - began
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
-    rows: int = parser.parse_args().rows
+    parser.add_argument("--format", choices=("csv", "jsonl", "parquet"), default="csv")
+    options = parser.parse_args()
+    rows: int = options.rows
     print(f"{'kind':8}{'rows':>10}{'units':>10}{'judgments':>11}{'file MB':>9}", end="")
-    print(f"{'store MB':>10}{'seconds':>9}{'CPU s':>7}{'peak MB':>9}", flush=True)
+    print(f"{'store MB':>10}{'seconds':>9}{'CPU s':>7}{'floor s':>9}{'peak MB':>9}", flush=True)
     for kind, made in (("votes", votes), ("scores", scores)):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            file = folder / f"{kind}.csv"
-            with file.open("w", newline="") as opened:
-                csv.writer(opened).writerows(made(rows))
+            file = folder / f"{kind}.{options.format}"
+            write(file, made(rows))
             said = measured(kind, file, folder)
             print(
                 f"{kind:8}{said['rows']:>10}{said['units']:>10}{said['planned']:>11}"
                 f"{file.stat().st_size / 1e6:>9.1f}{said['store']:>10.1f}{said['seconds']:>9.1f}"
-                f"{said['processor']:>7.1f}{said['peak']:>9.0f}",
+                f"{said['processor']:>7.1f}{floor(folder / f'{kind}.db'):>9.1f}"
+                f"{said['peak']:>9.0f}",
                 flush=True,
             )
 

@@ -18,6 +18,7 @@ All of it takes time linear in the text, whatever the text. What comes from outs
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -100,7 +101,38 @@ def parse(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> 
 def parse_lenient(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
     """As `parse`, with NaN and Infinity as null: other tools write them for a missing number."""
     require_bounds(text, depth, elements)
-    return _parsed(_lenient, text, depth)
+    value = _swiftly_parsed(text)
+    return _parsed(_lenient, text, depth) if value is None else value
+
+
+def _swiftly_parsed(text: str) -> dict[str, Any] | None:
+    """The object of a plain text in a fraction of the time; None where a closer look is needed.
+
+    Each colon is one of a key or of a string: where there are as many as keys, no key stands twice.
+    """
+    # A number that is spelled otherwise than its value, or half of a character.
+    if "-0" in text or "\\ud" in text or "\\uD" in text:
+        return None
+    try:
+        value = _swift_decoder.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if type(value) is not dict:
+        return None
+    row = cast("dict[str, Any]", value)
+    if text.count("{") == 1 and len(text) <= DIGITS_MOST:
+        return row if text.count(":") == len(row) else None
+    return row if text.count(":") == _keys(row) else None
+
+
+def _keys(value: Any) -> float:
+    """How many keys all objects in a value have; no number where it holds one that is too long."""
+    kind = type(value)
+    if kind is dict:
+        return len(value) + sum(map(_keys, value.values()))
+    if kind is list:
+        return sum(map(_keys, value))
+    return math.nan if kind is int and abs(value) >= _TOO_LONG else 0
 
 
 def restored(text: str) -> Any:
@@ -317,6 +349,8 @@ def _number(text: str) -> float | Spelled:
 
 DIGITS_MOST = 300
 """Digits of a whole number that is read as one: each such number is finite as a float too."""
+_TOO_LONG = 10 ** (DIGITS_MOST - 1)
+"""Nearly, so that a sign counts as well."""
 
 
 def _integer(text: str) -> int | Spelled:
@@ -339,6 +373,7 @@ _decoder = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_float=_number, parse_int=_integer, parse_constant=_refuse
 )
 _fast = Decoder(float_hook=_number)
+_swift_decoder = Decoder(float_hook=_number)
 _lenient = json.JSONDecoder(
     object_pairs_hook=_pairs,
     parse_float=_number,

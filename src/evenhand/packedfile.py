@@ -41,8 +41,16 @@ class PackedFile:
         return start
 
     def __iter__(self) -> Iterator[Any]:
-        """All values; where others are read meanwhile, it goes on where it stood."""
-        start = 0
+        return self.since(0)
+
+    @property
+    def end(self) -> int:
+        """Where the next value will begin."""
+        return self._end
+
+    def since(self, start: int) -> Iterator[Any]:
+        """All values from the one that begins there on; where others are read meanwhile, it goes
+        on where it stood."""
         while self._file is not None and start < self._end:
             with kept_on_the_way():
                 self._file.seek(start)

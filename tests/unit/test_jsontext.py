@@ -333,3 +333,32 @@ def test_what_is_written_at_once_is_the_text_of_the_other_writer(
 
 def test_a_lone_surrogate_is_written_as_its_escape() -> None:
     assert jsontext.encoded(["\ud83d"]) == b'["\\ud83d"]'
+
+
+SCRAPS = (
+    *('"', ":", "{", "}", "-0", "1.50", "1e5", ",", "\\", "\x01", "\x00", "\\u00e9", "\\ud800"),
+    *("\ud800", "NaN", '"a":1,"a":2', " ", "\n", "\ufeff", "\x85", "-", "9" * 300, "9" * 301),
+)
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), VALUES, max_size=3),
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from(SCRAPS)), max_size=2),
+    st.booleans(),
+)
+def test_a_row_is_read_swiftly_to_what_a_closer_look_makes_of_it(value, scraps, is_ascii):
+    text = json.dumps(value, ensure_ascii=is_ascii)
+    for at, scrap in scraps:
+        text = text[:at] + scrap + text[at:]
+    outcomes = []
+    for is_swift in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            if not is_swift:
+                patch.setattr(jsontext, "_swiftly_parsed", lambda text: None)
+            try:
+                row = jsontext.parse_lenient(text)
+            except ValueError as error:
+                outcomes.append((type(error), str(error)))
+            else:
+                outcomes.append((repr(row), jsontext.dump(row)))
+    assert outcomes[0] == outcomes[1]

@@ -748,6 +748,16 @@ def test_of_several_rows_that_are_wrong_the_first_is_told(
             asyncio.run(import_files(imported.store, [path], "votes"))
 
 
+def test_a_later_row_without_a_needed_column_is_told(tmp_path: Path, imported: Importer) -> None:
+    rows = [vote("a", "b", "a") for _ in range(300)]
+    write(
+        tmp_path / "rows.jsonl", [*rows, {"unit": "q", "judge": "j", "first": "a", "winner": "a"}]
+    )
+    with pytest.raises(DataError, match='there is no column "second"') as raised:
+        asyncio.run(import_files(imported.store, [tmp_path / "rows.jsonl"], "votes"))
+    assert raised.value.where == f"{tmp_path / 'rows.jsonl'}:301"
+
+
 def test_a_second_file_without_rows_is_told(tmp_path: Path, imported: Importer) -> None:
     header = "unit,judge,first,second,winner\n"
     (tmp_path / "a.csv").write_text(header + "q,j,a,b,a\n")

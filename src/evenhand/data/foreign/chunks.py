@@ -3,17 +3,19 @@ is made of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.columns import parts_of
+from evenhand.data.columns import parts_of, remove
 from evenhand.data.files import read_format_of
-from evenhand.data.foreign.rows import Shape, TidyRow
+from evenhand.data.foreign.rows import Shape, TidyRow, missing
 from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.read import cells, no_rows
+from evenhand.data.read import cells, no_rows, rows
 from evenhand.errors import EvenhandError
+from evenhand.jsontext import parse_lenient
 from evenhand.limits import CHUNK_CHARS, CHUNK_ROWS
 
 _OTHER = 256
@@ -46,13 +48,13 @@ class Chunk:
         return Chunk(self.shape, columns, 1, lambda _: self.where(place), self.flag)
 
 
-def chunked(rows: Iterable[TidyRow]) -> Iterator[Chunk]:
+def chunked(tidy_rows: Iterable[TidyRow]) -> Iterator[Chunk]:
     """Rows as chunks. Where one cannot be read, those before it come first."""
     waiting: list[TidyRow] = []
     columns: tuple[str, ...] = ()
     chars, problem = 0, None
     try:
-        for row in rows:
+        for row in tidy_rows:
             names = (*row.value, row.shape, row.flag)
             is_full = len(waiting) >= CHUNK_ROWS or chars >= CHUNK_CHARS
             if waiting and (is_full or names != columns):
@@ -70,44 +72,74 @@ def chunked(rows: Iterable[TidyRow]) -> Iterator[Chunk]:
         raise problem
 
 
-def _chunk(rows: Sequence[TidyRow]) -> Chunk:
-    first = rows[0]
+def _chunk(tidy_rows: Sequence[TidyRow]) -> Chunk:
+    first = tidy_rows[0]
     columns = {
         name: list(map(itemgetter(name), values))
-        for values in ([row.value for row in rows],)
+        for values in ([row.value for row in tidy_rows],)
         for name in first.value
     }
-    wheres = [row.where for row in rows]
-    return Chunk(first.shape, columns, len(rows), wheres.__getitem__, first.flag)
+    wheres = [row.where for row in tidy_rows]
+    return Chunk(first.shape, columns, len(tidy_rows), wheres.__getitem__, first.flag)
 
 
-def has_plain_cells(
-    path: Path, shaping: Shaping, needed: Iterable[str], any_of: Iterable[str]
-) -> bool:
-    """Whether a file is a text table whose cells mean what they say: one that is not
-    brought into another form, but that columns may be renamed. It must have the columns `needed`,
-    and one of `any_of`."""
-    if not shaping.is_plain or read_format_of(path) not in ("csv", "tsv"):
+def is_plain(path: Path, shaping: Shaping, needed: Iterable[str], any_of: Iterable[str]) -> bool:
+    """Whether the rows of a file mean what they say: they are not brought into another form, but
+    that columns may be renamed. The first must have the columns `needed`, and one of `any_of`."""
+    if not shaping.is_plain:
         return False
-    with cells(path) as table:
-        names = (*table.header, *shaping.columns)
-        is_flat = all(len(parts_of(name)) == 1 for name in names)
-        columns = {*table.header, *shaping.columns} - _moved(shaping)
-        has_columns = set(needed) <= columns and not columns.isdisjoint(any_of)
-        return is_flat and has_columns and set(shaping.columns.values()) <= set(table.header)
+    names = _cell_places(path, shaping) or _first_row(path, shaping)
+    return set(needed) <= names.keys() and not names.keys().isdisjoint(any_of)
 
 
-def plain_chunks(path: Path, shaping: Shaping, shape: Shape) -> Iterator[Chunk]:
-    """The records of such a file, under the names that its columns get; raises DataError."""
-    has_rows = False
+def plain_chunks(
+    path: Path, shaping: Shaping, shape: Shape, needed: Iterable[str] = ()
+) -> Iterator[Chunk]:
+    """The rows of such a file, under the names that its columns get; raises DataError."""
+    if places := _cell_places(path, shaping):
+        yield from _cell_chunks(path, places, shape)
+        return
+    for chunk in chunked(_plain_rows(path, shaping, shape)):
+        for name in needed:
+            if name not in chunk.columns:
+                raise missing(name, chunk.columns, chunk.where(0), shape)
+        yield chunk
+
+
+def _first_row(path: Path, shaping: Shaping) -> Mapping[str, Any]:
+    with closing(_plain_rows(path, shaping, "votes")) as source:
+        return next(source).value
+
+
+def _plain_rows(path: Path, shaping: Shaping, shape: Shape) -> Generator[TidyRow]:
+    moved = _moved(shaping)
+    for value, where in rows(path, shaping.columns, parse_lenient):
+        for name in moved:
+            remove(value, name)
+        yield TidyRow(shape, value, where)
+
+
+def _cell_places(path: Path, shaping: Shaping) -> dict[str, int]:
+    """Where each column of a text table stands under the name that it gets; nothing of another
+    file, or where names are dotted."""
+    if read_format_of(path) not in ("csv", "tsv"):
+        return {}
     with cells(path) as table:
         places = {name: place for place, name in enumerate(table.header)}
-        places |= {name: places[source] for name, source in shaping.columns.items()}
-        names = {name: at for name, at in places.items() if name not in _moved(shaping)}
+    is_flat = all(len(parts_of(name)) == 1 for name in (*places, *shaping.columns))
+    if not is_flat or not set(shaping.columns.values()) <= places.keys():
+        return {}
+    places |= {name: places[source] for name, source in shaping.columns.items()}
+    return {name: at for name, at in places.items() if name not in _moved(shaping)}
+
+
+def _cell_chunks(path: Path, places: Mapping[str, int], shape: Shape) -> Iterator[Chunk]:
+    has_rows = False
+    with cells(path) as table:
         for records, lines in table.chunks():
             has_rows = True
             whole = list(zip(*records, strict=True))
-            columns = {name: whole[at] for name, at in names.items()}
+            columns = {name: whole[at] for name, at in places.items()}
             yield Chunk(shape, columns, len(records), _place_in(str(path), lines))
     if not has_rows:
         raise no_rows(str(path))

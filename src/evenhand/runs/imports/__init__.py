@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
-from evenhand.data.foreign.chunks import Chunk, chunked, has_plain_cells, plain_chunks
+from evenhand.data.foreign.chunks import Chunk, chunked, is_plain, plain_chunks
 from evenhand.data.foreign.rows import Join, Shape, join_of
 from evenhand.data.foreign.shaping import Shaping, Wide
 from evenhand.data.foreign.tidy import SCORE_COLUMNS, text_of
@@ -302,19 +302,18 @@ def _is_plain(path: Path, kind: str, options: Options) -> bool:
     scores may be spelled with a decimal comma where nothing else is a comma."""
     if kind not in _PLAIN or options.known is not None:
         return False
-    if kind == "scores" and separator(path) != ",":
+    if kind == "scores" and separator(path) not in (",", ""):
         return False
-    return has_plain_cells(path, options.shaping, *_PLAIN[kind])
+    return is_plain(path, options.shaping, *_PLAIN[kind])
 
 
 def _plain_chunks(paths: Sequence[Path], shape: Shape, options: Options) -> Iterator[Chunk]:
     number = 0
     for path in paths:
-        for chunk in plain_chunks(path, options.shaping, shape):
-            for count in range(number + 1, number + chunk.size + 1):
-                if count % ROWS_A_NOTICE == 0:
-                    options.notice(f"{count:,} rows read")
-            number += chunk.size
+        for chunk in plain_chunks(path, options.shaping, shape, _PLAIN[shape][0]):
+            begun, number = number // ROWS_A_NOTICE, number + chunk.size
+            for told in range(begun + 1, number // ROWS_A_NOTICE + 1):
+                options.notice(f"{told * ROWS_A_NOTICE:,} rows read")
             yield chunk
 
 

@@ -30,23 +30,18 @@ from evenhand.data.foreign.tidy import (
 )
 from evenhand.errors import DataError
 from evenhand.judgment import (
-    Evidence,
-    Failure,
-    Judgment,
     JudgmentText,
-    Reason,
-    Verdict,
     write_judgment,
 )
 from evenhand.kinds.rubric.unit import sample_text
-from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.evidence import SearchText
 from evenhand.ledger.ports import IncomingUnit
-from evenhand.limits import BATCH_ROWS, NOTES_CHARS
+from evenhand.limits import BATCH_ROWS
 from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values
 from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, in_turn
+from evenhand.runs.imports.scored import JudgedAnswer, ScoreRow, judgments_of
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, Numbers, WaitingRows
@@ -79,41 +74,16 @@ _DIFFERING = (
 )
 """The meta of places that do not have that of the first one of their unit."""
 
-_TELLING: tuple[Reason, ...] = ("schema", "out_of_range", "empty")
-"""Of several reasons the first one of these is given."""
-
-
-class _Row(NamedTuple):
-    """A score as it is read again."""
-
-    dimension: str | None
-    score: float | None
-    failed: str
-    detail: str
-    repeat: str
-    tags: str
-    quotes: str = ""
-    """A list as JSON; nothing where there are none."""
-    rationale: str = ""
-
-
-class _Judged(NamedTuple):
-    """What the judgments of one unit share."""
-
-    meta: Raw
-    output: SearchText
-
-
 _BLANKS = (f'"{BLANK}"',)
 """What a judgment says of its unit: its meta."""
-_BLANK_UNIT = _Judged(Raw(f'"{BLANK}"'), SearchText(""))
+_BLANK_UNIT = JudgedAnswer(Raw(f'"{BLANK}"'), SearchText(""))
 
 
 class _Reading(NamedTuple):
     """What cells say of a score beside its unit, its judge and its meta."""
 
     said: int | str
-    """The words of the score, see `Vocabulary`: `_Row` to its tags, but whether the score is a
+    """The words of the score, see `Vocabulary`: `ScoreRow` to its tags, but whether the score is a
     whole number in the place of it."""
     score: float | None
     spelled: tuple[str, str] | None
@@ -136,15 +106,6 @@ class _Memos(NamedTuple):
 
     reading: Memo[_Reading]
     meta: Memo[_Meta]
-
-
-class _Scored(NamedTuple):
-    """The score on one dimension, and where its quotes stand."""
-
-    dimension: str
-    score: DimensionScore
-    evidence: Sequence[Evidence]
-    flags: Sequence[str]
 
 
 class ScoreRows:
@@ -414,82 +375,28 @@ class ScoreRows:
         if rows.further is None and self._failing.isdisjoint(rows.said):
             words = (tuple(rows.said), tuple(rows.numbers))
             texts = forms.filled(
-                rows.judge, words, (meta,), lambda: self._judgments(_BLANK_UNIT, self._read(rows))
+                rows.judge,
+                words,
+                (meta,),
+                lambda: judgments_of(self.tally, _BLANK_UNIT, self._read(rows)),
             )
             if texts is not None:
                 return texts
-        judgments = self._judgments(_Judged(Raw(meta), SearchText(answer)), self._read(rows))
+        judged = JudgedAnswer(Raw(meta), SearchText(answer))
+        judgments = judgments_of(self.tally, judged, self._read(rows))
         self.tally.count(rows.judge, judgments)
         return [write_judgment(judgment) for judgment in judgments]
 
-    def _read(self, rows: JudgedRows) -> list[_Row]:
+    def _read(self, rows: JudgedRows) -> list[ScoreRow]:
         """Scores as they were read."""
-        read: list[_Row] = []
+        read: list[ScoreRow] = []
         further = rows.further or [NOTHING] * len(rows.said)
         for said, number, start in zip(rows.said, rows.numbers, further, strict=True):
             spelled, quotes, rationale = (None, "", "") if start < 0 else self._further.at(start)
             dimension, is_whole, *words = self._vocabulary.words(spelled or said)
             score = int(number) if is_whole and number is not None else number
-            read.append(_Row._make((dimension, score, *words, quotes, rationale)))
+            read.append(ScoreRow._make((dimension, score, *words, quotes, rationale)))
         return read
-
-    def _judgments(self, judged: _Judged, rows: Sequence[_Row]) -> list[Judgment]:
-        return [self._judgment(judged, scores) for scores in repeats(rows)]
-
-    def _judgment(self, judged: _Judged, rows: Sequence[_Row]) -> Judgment:
-        failed = [row for row in rows if row.failed]
-        if len(failed) == len(rows):
-            detail = "; ".join(dict.fromkeys(row.detail for row in failed))
-            reasons = {row.failed for row in failed}
-            reason = next(reason for reason in _TELLING if reason in reasons)
-            return Failure(reason=reason, detail=detail)
-        self.tally.missing.update(row.dimension for row in failed if row.dimension is not None)
-        tags = dict.fromkeys(tag for row in rows for tag in row.tags.split(",") if tag)
-        notes = "; ".join(f"{row.dimension or 'all'}: {row.detail}" for row in failed)
-        scored = [self._scored(judged.output, row) for row in rows if row.score is not None]
-        verdict = RubricVerdict(
-            meta_json=judged.meta,
-            scores={scores.dimension: scores.score for scores in scored if scores.dimension},
-            failure_tags=tuple(tags),
-            notes=notes[:NOTES_CHARS],
-        )
-        flags = ["scores_missing"] if failed else []
-        flags += dict.fromkeys(flag for scores in scored for flag in scores.flags)
-        evidence = tuple(place for scores in scored for place in scores.evidence)
-        return Verdict(value=verdict, flags=tuple(flags), evidence=evidence)
-
-    def _scored(self, output: SearchText, row: _Row) -> _Scored:
-        """A score with the quotes of its row that stand in what was judged. The others are counted,
-        and what they quote is no evidence."""
-        dimension, fragments, places = row.dimension or "", list[str](), list[Evidence]()
-        quotes: list[str] = from_json(row.quotes) if row.quotes else []
-        for quote in quotes:
-            if span := output.locate(quote):
-                fragments.append(output.text[span.start : span.end])
-                places.append(Evidence(dimension, span.start, span.end, span.match))
-        self.tally.quotes += len(quotes)
-        self.tally.quotes_found += len(places)
-        assert row.score is not None
-        return _Scored(
-            dimension,
-            DimensionScore(row.score, tuple(fragments), row.rationale),
-            places,
-            [f"quote_missing:{dimension}"] if len(places) < len(quotes) else [],
-        )
-
-
-def repeats(rows: Iterable[_Row]) -> list[list[_Row]]:
-    """The rows of each judgment: by the repeat that they name, and where a dimension stands twice
-    in one, by the order in which they come."""
-    judgments_of: dict[str, list[list[_Row]]] = {}
-    counts: dict[tuple[str, str | None], int] = {}
-    for row in rows:
-        judgments, place = judgments_of.setdefault(row.repeat, []), (row.repeat, row.dimension)
-        number = counts[place] = counts.get(place, -1) + 1
-        if number == len(judgments):
-            judgments.append([])
-        judgments[number].append(row)
-    return [judgment for judgments in judgments_of.values() for judgment in judgments]
 
 
 def _number(said: int | str) -> int:

@@ -45,7 +45,8 @@ from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, WaitingRows
 
 _TABLES = {"units": ("no INTEGER PRIMARY KEY", "key", "low", "high", "first", "meta")}
-"""By which units are found that are not at hand; all that is known of them waits in a file."""
+"""By which units are found that are not at hand, filled only where some may have to be; all that is
+known of them waits in a file."""
 _UNIT = "SELECT no, first, meta FROM units WHERE key=? AND low=? AND high=?"
 _BY_KEY = "CREATE INDEX IF NOT EXISTS units_by_key ON units (key, low, high)"
 _SEVERAL = "SELECT count(*) > count(DISTINCT key) FROM units"
@@ -139,14 +140,19 @@ class VoteRows:
         self.tally, self._spool = Tally(), Spool(_TABLES)
         self._columns = Columns()
         self._seen = Seen(kind, judge, self._columns)
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {"units": []}
-        self._openings_waiting: list[tuple[Any, ...]] = []
+        self._waiting: list[tuple[Any, ...]] = []
+        """What is known of units that are not in the file yet."""
+        self._indexed, self._indexed_end, self._put_away = 0, 0, 0
+        """How many units are in the database, how far that is in the file, and how far those reach
+        that are not at hand."""
+        self._may_be_several = False
+        """Whether there may be units with several pairs."""
         self._votes, self._openings, self._further = WaitingRows(), PackedFile(), PackedFile()
         """The votes, what is known of their units, and what votes say beyond a number."""
         self._memos: dict[tuple[str, ...], _Memos] = {}
         self._places: dict[tuple[str, tuple[str, str]], _Place] = {}
         """Units that are at hand; those that are not may wait on the disk."""
-        self._chars, self._has_more, self._met = 0, False, Met()
+        self._chars, self._met = 0, Met()
         self._vocabulary = Vocabulary()
         self._criteria: dict[str, None] = {}
         self._candidates: set[str] = set()
@@ -315,11 +321,11 @@ class VoteRows:
         """The unit of a row that is not at hand: a new one, or one that waits on the disk."""
         if len(self._places) >= MEMO_ENTRIES or self._chars >= PLACES_CHARS:
             self._places.clear()
-            self._chars, self._has_more = 0, True
             self._write()
+            self._chars, self._put_away = 0, self._openings.end
         stored, ident = None, key[0]
-        if self._met.add(key) and self._has_more:
-            self._spool.run(_BY_KEY)
+        if self._met.add(key) and self._put_away:
+            self._index(self._put_away)
             stored = self._spool.row(_UNIT, (ident, *key[1]))
         place = (
             _Place._make(stored) if stored else self._new_place(key, first, unit, meta, chunk, at)
@@ -343,22 +349,36 @@ class VoteRows:
             first = self._known.pairs[ident].first
         place = _Place(self.tally.units, first, meta)
         shown = self._memos_of(chunk).shown.at(chunk, at)
-        self._waiting["units"].append((place.no, ident, low, high, first, meta))
-        self._openings_waiting.append(
+        self._may_be_several = self._met.add(ident) or self._may_be_several
+        self._waiting.append(
             (
                 *(ident, unit or ident, low, high, first, *shown.lengths, meta),
                 *(chunk.where(at), shown.question, *shown.answers),
             )
         )
-        if len(self._openings_waiting) >= BATCH_ROWS:
+        if len(self._waiting) >= BATCH_ROWS:
             self._write()
         return place
 
     def _write(self) -> None:
         """Have what is known of units wait on the disk."""
-        self._spool.write(self._waiting)
-        self._openings.add(self._openings_waiting)
-        self._openings_waiting.clear()
+        self._openings.add(self._waiting)
+        self._waiting.clear()
+
+    def _index(self, end: int) -> None:
+        """Have the units as far as there in the database, by which they are found."""
+        if self._indexed_end >= end:
+            return
+        for openings in self._openings.since(self._indexed_end):
+            numbers = range(self._indexed + 1, self._indexed + len(openings) + 1)
+            units = [
+                (number, *opening[:1], *opening[2:5], opening[_META])
+                for number, opening in zip(numbers, openings, strict=True)
+            ]
+            self._indexed += len(units)
+            self._spool.write({"units": units})
+        self._indexed_end = self._openings.end
+        self._spool.run(_BY_KEY)
 
     def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
@@ -425,8 +445,9 @@ class VoteRows:
         """What is known of every pair, with the places of its candidates where there are units with
         several pairs."""
         openings = chain.from_iterable(self._openings)
-        (several,) = self._spool.names(_SEVERAL)
-        if not several:
+        if self._may_be_several:
+            self._index(self._openings.end)
+        if not (self._may_be_several and self._spool.names(_SEVERAL)[0]):
             return ((opening, None) for opening in openings)
         self._spool.run(_TOPICS)
         self._spool.run("CREATE INDEX topics_by_name ON topics (key, name)")
