@@ -42,3 +42,13 @@ def test_what_is_no_share_and_no_grade_is_not_guessed_at(
     (tmp_path / "t.csv").write_text(f"unit,judge,score\n1,ann,3\n2,ann,{cell}\n")
     told = call("import", "t.csv", "--kind", "scores")
     assert "1 verdict + 1 failure" in told.out and f'"{cell}" 1' in told.out
+
+
+def test_how_much_better_one_is_says_who_won(call: CallCommand, tmp_path: Path) -> None:
+    words = ("A much better", "B is slightly better", "Model A better", "second is better", "tie")
+    rows = "".join(f"q{place},ann,x,y,{word}\n" for place, word in enumerate(words))
+    (tmp_path / "t.csv").write_text(f"unit,judge,first,second,winner\n{rows}")
+    told = call("import", "t.csv", "--kind", "votes")
+    assert told.code == 0 and "5 verdicts + 0 failures" in told.out
+    (row,) = [row for row in call("leaderboard", "--json").json["rows"] if row["candidate"] == "x"]
+    assert (row["wins"], row["losses"], row["ties"]) == (2, 2, 1)

@@ -36,6 +36,13 @@ SIDES: dict[str, Side] = {
     for gap in ("_", " ", "")
     for name, side in (("a", FIRST), ("1", FIRST), ("b", SECOND), ("2", SECOND))
 }
+SIDES |= {
+    f"{name}{verb}{degree} better": side
+    for name, side in [*SIDES.items(), ("first", FIRST), ("second", SECOND)]
+    if name.isascii() and name.replace("_", "").replace(" ", "").isalnum() and side != "tie"
+    for verb in ("", " is")
+    for degree in ("", " much", " slightly", " significantly", " clearly")
+}
 """Who won, by a text in lower case with single blanks."""
 _GRADES = {
     letter + sign: 5 - place + more
