@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
+from evenhand.runs.imports import VERSION
 from tests.unit.cli.conftest import CallCommand
 
 
@@ -52,3 +54,67 @@ def test_how_much_better_one_is_says_who_won(call: CallCommand, tmp_path: Path) 
     assert told.code == 0 and "5 verdicts + 0 failures" in told.out
     (row,) = [row for row in call("leaderboard", "--json").json["rows"] if row["candidate"] == "x"]
     assert (row["wins"], row["losses"], row["ties"]) == (2, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "pair"),
+    [(("4/5", "5/5", "2", "3"), '"4/5" and "2"'), (("85%", "85"), '"85%" and "85"')],
+    ids=["fractions", "percent"],
+)
+def test_shares_beside_numbers_that_are_none_are_asked_about(
+    call: CallCommand, tmp_path: Path, cells: tuple[str, ...], pair: str
+) -> None:
+    rows = "".join(f"{place},ann,{cell}\n" for place, cell in enumerate(cells))
+    (tmp_path / "t.csv").write_text(f"unit,judge,score\n{rows}")
+    refused = call("import", "t.csv", "--kind", "scores")
+    assert refused.code == 3 and pair in refused.err and "--value" in refused.err
+    said = ",".join(f"{cell}={cell.rstrip('%')[0]}" for cell in cells if not cell.isdigit())
+    assert call("import", "t.csv", "--kind", "scores", "--value", f"score:{said}").code == 0
+
+
+def test_shares_beside_shares_and_on_another_dimension_are_taken(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = "1,ann,a,85%\n2,ann,a,0.9\n3,ann,a,1\n1,ann,b,4\n2,ann,b,5\n3,ann,b,3\n"
+    (tmp_path / "t.csv").write_text(f"unit,judge,dimension,score\n{rows}")
+    assert call("import", "t.csv", "--kind", "scores").code == 0
+
+
+READINGS = {5: "c4b5b4a0c2243644"}
+"""By version what becomes of the table below."""
+
+
+def test_what_is_read_otherwise_has_a_version_of_its_own(call: CallCommand, tmp_path: Path) -> None:
+    """Where readings change and the version does not, a file that was imported before keeps its
+    run and what was read then: raise VERSION, and write the new hash beside it."""
+    cells = (
+        "3",
+        "-1",
+        "2.50",
+        "1e3",
+        "",
+        "n/a",
+        "yes",
+        "B+",
+        "x",
+        "★★",
+        "1,5",
+        "٣",
+        "true",
+        "None",
+    )
+    scores = "".join(f'{place},ann,"{cell}"\n' for place, cell in enumerate(cells))
+    (tmp_path / "scores.csv").write_text(f"unit,judge,score\n{scores}", encoding="utf-8")
+    sides = ("A", "model_b", "left", "tie", "both bad", "", "1", "A>B", "左", "x", "второй", "m")
+    votes = "".join(f'{place},ann,m,n,"{side}"\n' for place, side in enumerate(sides))
+    (tmp_path / "votes.csv").write_text(
+        f"unit,judge,first,second,winner\n{votes}", encoding="utf-8"
+    )
+    outcomes: list[object] = []
+    for kind in ("scores", "votes"):
+        assert call("import", f"{kind}.csv", "--kind", kind).code == 0
+        call("export", "latest", "--full", "-o", f"{kind}.jsonl")
+        rows = map(json.loads, (tmp_path / f"{kind}.jsonl").read_text().splitlines())
+        outcomes += [[row["unit"], row["status"], row["output"], row["detail"]] for row in rows]
+    digest = blake2b(json.dumps(outcomes, sort_keys=True).encode(), digest_size=8).hexdigest()
+    assert READINGS[VERSION] == digest

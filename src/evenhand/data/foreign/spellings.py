@@ -71,7 +71,7 @@ def spelled_side(text: str) -> Side:
 def spelled_score(text: str) -> float | None:
     """The score that a text usually means: that of a word or a grade, a percentage or a fraction as
     a share of 1, or how many stars it has."""
-    words = unicodedata.normalize("NFKC", text).lower().replace(_AS_PICTURE, "")
+    words = _plain(text)
     if words in NUMBERS:
         return NUMBERS[words]
     if share := _SHARE.fullmatch(words):
@@ -79,3 +79,12 @@ def spelled_score(text: str) -> float | None:
         return part / whole if part <= whole and whole else None
     stars = _STARS.fullmatch(words) if words else None
     return len(stars[1]) if stars else None
+
+
+def is_share(text: str) -> bool:
+    """Whether a text is a percentage or a fraction."""
+    return _SHARE.fullmatch(_plain(text)) is not None
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).lower().replace(_AS_PICTURE, "")

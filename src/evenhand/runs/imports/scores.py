@@ -28,7 +28,6 @@ from evenhand.data.foreign.tidy import (
     text_of,
     whole_text_of,
 )
-from evenhand.errors import DataError
 from evenhand.judgment import (
     JudgmentText,
     write_judgment,
@@ -42,6 +41,7 @@ from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values
 from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, in_turn
 from evenhand.runs.imports.scored import JudgedAnswer, ScoreRow, judgments_of
+from evenhand.runs.imports.spellings import Spellings
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, Numbers, WaitingRows
@@ -88,8 +88,6 @@ class _Reading(NamedTuple):
     score: float | None
     spelled: tuple[str, str] | None
     unreadable: str
-    letter: str
-    """A letter that is no grade."""
     is_noted: bool
     """Whether there is something to count in every row that says this."""
 
@@ -127,8 +125,7 @@ class ScoreRows:
         self._counts = Counter[str]()
         """How many metas and places there are."""
         self.criteria: list[str] = []
-        self._letters: set[str] = set()
-        """Letters that are no grade."""
+        self._spellings = Spellings()
         self._vocabulary = Vocabulary()
         self._scores, self._further = WaitingRows(), PackedFile()
         """The scores, and what they say beyond numbers."""
@@ -155,7 +152,7 @@ class ScoreRows:
             if len(self._waiting["places"]) >= BATCH_ROWS:
                 spool.write(self._waiting)
         spool.write(self._waiting)
-        self._refuse_letters()
+        self._spellings.require_alike()
         if not self.key:
             counts = (self._distinct, self._doubles, self._spread)
             self.key = tuple(find_key(self._columns, *counts, self._opening))
@@ -167,16 +164,6 @@ class ScoreRows:
         numbers = np.bincount(self._scores.rows()["unit"])
         for place, meta, first in spool.rows(_DIFFERING):
             tally.compare(meta, first, self.key, int(numbers[place]))
-
-    def _refuse_letters(self) -> None:
-        """Letters of which some are no grades are none: C and I may be correct and incorrect."""
-        grades = sorted(spelled for spelled, _ in self.tally.spelled if len(spelled) == 1)
-        if grades and self._letters:
-            letters = ", ".join([*grades, *sorted(self._letters)])
-            raise DataError(
-                f"scores are letters that are not all grades: {letters}",
-                advice="Say what they mean: --value score:C=1,I=0",
-            )
 
     def _take(self, chunk: Chunk) -> None:
         """Have the scores of some rows wait."""
@@ -215,8 +202,6 @@ class ScoreRows:
 
     def _note(self, reading: _Reading) -> None:
         """Count what is told of the words of a row."""
-        if reading.letter:
-            self._letters.add(reading.letter)
         if reading.spelled:
             self.tally.spelled[reading.spelled] += 1
         if reading.unreadable:
@@ -248,14 +233,13 @@ class ScoreRows:
             self._failing.add(_number(said))
         if score.dimension is not None:
             self._dimensions.setdefault(score.dimension)
-        letter = text if score.failed and len(text) == 1 and text.isalpha() else ""
+        self._spellings.note(score, text)
         return _Reading(
             said=said,
             score=score.score,
             spelled=(score.spelled, f"{score.score:g}") if score.spelled else None,
             unreadable=score.unreadable,
-            letter=letter,
-            is_noted=bool(score.spelled or score.unreadable or letter),
+            is_noted=bool(score.spelled or score.unreadable),
         )
 
     def _meta(self, row: Mapping[str, Any], where: str) -> _Meta:
