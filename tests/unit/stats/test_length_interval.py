@@ -163,3 +163,17 @@ def test_intervals_hold_what_many_votes_come_to(name, topics):
         hits += low <= truth <= high
     print(f"{name}, {topics} topics: {100 * hits / rounds:.1f} %")
     assert hits / rounds >= least - 3 * (least * (1 - least) / rounds) ** 0.5
+
+
+@pytest.mark.parametrize("topics", LEAST if LONG else [20])
+@pytest.mark.parametrize("liking", [10.0, 20.0, 1000.0])
+@pytest.mark.parametrize("rate", [0.5, 0.7])
+def test_intervals_hold_where_a_judge_goes_by_lengths_alone(rate, liking, topics):
+    rounds, least = 2000 if LONG else 100, LEAST[topics]
+    hits = 0
+    for seed in range(rounds):
+        votes = drawn([seed, topics], topics, rate, liking=liking)
+        low, high = equal_length_interval(votes, 0.95)
+        hits += low <= rate <= high
+    print(f"liking {liking:g}, {rate:.0%}, {topics} topics: {100 * hits / rounds:.1f} %")
+    assert hits / rounds >= least - 3 * (least * (1 - least) / rounds) ** 0.5

@@ -122,3 +122,16 @@ def test_intervals_hold_what_many_topics_come_to(law, topics):
         ]
     print(f"{law}, {topics} topics: {(100 * hits / rounds).round(1).tolist()}")
     assert (hits / rounds).min() >= least - 3 * (least * (1 - least) / rounds) ** 0.5
+
+
+def test_a_peer_alone_has_all_weight_and_two_share_it():
+    votes = [(topic, "a", "b", topic % 3 / 2) for topic in range(20)]
+    (share,) = peer_rank(ballots(votes, judges=["a"] * 20)).weights.values()
+    assert (share.value, share.low, share.high) == (1, 1, 1)
+    lost = [(topic, "a", "b", 0.0) for topic in range(20)]
+    (share,) = peer_rank(ballots(lost, judges=["b"] * 20)).weights.values()
+    assert (share.value, share.low, share.high) == (1, 1, 1)
+    both = peer_rank(ballots(votes * 2, judges=["a"] * 20 + ["b"] * 20)).weights
+    assert both["a"].value + both["b"].value == pytest.approx(1)
+    assert both["a"].low + both["b"].high == pytest.approx(1)
+    assert both["a"].high + both["b"].low == pytest.approx(1)

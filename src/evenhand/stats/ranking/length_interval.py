@@ -24,6 +24,8 @@ Found by simulation: with a half, 20 votes of which all are won leave out 98 %."
 STEPS, CLOSE, LONGEST = 200, 1e-8, 2.0
 """Of Newton's method: the most steps, the last one, and the longest."""
 EDGE = 1e-9
+STEEP = 8.0
+"""With a coefficient of the length beyond this, votes say next to nothing of equal lengths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,8 @@ class _Fit:
 
 def equal_length_interval(regression: Regression, level: float) -> tuple[float, float]:
     """Where the win rate at equal lengths lies, if groups of votes were drawn anew. One group
-    leaves what one observation does."""
+    leaves what one observation does; so do votes that go by the length and hardly by anything
+    else."""
     fit, voted = _fit(regression), regression.group >= 0
     place = np.unique(regression.group[voted], return_inverse=True)[1]
     sizes = np.bincount(place).astype(np.float64)
@@ -59,7 +62,7 @@ def equal_length_interval(regression: Regression, level: float) -> tuple[float, 
     chances = expit(even @ fit.coefficients)
     rate = float(np.clip(chances.mean(), EDGE, 1 - EDGE))
     least, most = bounds_of_one(rate, level)
-    if len(sizes) < 2:
+    if len(sizes) < 2 or abs(fit.coefficients[0]) > STEEP:
         return least, most
     gradient = (even * (chances * (1 - chances))[:, None]).mean(axis=0)
     # Without a group the coefficients are others, and so are the rows that the rate is the mean of.

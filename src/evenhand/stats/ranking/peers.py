@@ -61,12 +61,23 @@ def peer_rank(votes: Votes, level: float = 0.95) -> PeerRank:
             name: _share(rates[place], sizes[place], 1.0, level)
             for place, name in enumerate(votes.candidates)
         },
-        {
-            name: _share(weights[place], sizes[standing[place]], scale, level)
-            for place, name in enumerate(peers)
-        },
+        _weights(peers, weights, sizes[standing], scale, level),
         tuple(name for name in judges if name not in peers),
     )
+
+
+def _weights(
+    peers: list[str], weights: Floats, sizes: Floats, scale: float, level: float
+) -> dict[str, Share]:
+    """The weight of each peer. They sum to one: a peer alone has all, and of two the second has
+    what the first leaves."""
+    if len(peers) == 1:
+        return {peers[0]: Share(1.0, 0.0, 1.0, 1.0)}
+    shares = [_share(*part, scale, level) for part in zip(weights, sizes, strict=True)]
+    if len(peers) == 2:
+        first = shares[0]
+        shares[1] = Share(1 - first.value, first.error, 1 - first.high, 1 - first.low)
+    return dict(zip(peers, shares, strict=True))
 
 
 def _by_part(votes: Votes, peers: list[str]) -> tuple[Floats, Floats]:
