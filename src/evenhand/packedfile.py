@@ -24,7 +24,7 @@ class PackedFile:
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
-        self._end = 0
+        self._end, self._is_at_end = 0, True
 
     def __bool__(self) -> bool:
         return self._file is not None
@@ -36,6 +36,9 @@ class PackedFile:
             finalize(self, self._file.close)
         packed, start = _pack(value), self._end
         with kept_on_the_way():
+            if not self._is_at_end:
+                self._file.seek(start)
+                self._is_at_end = True
             self._file.write(len(packed).to_bytes(_LENGTH, "big") + packed)
         self._end += _LENGTH + len(packed)
         return start
@@ -53,6 +56,7 @@ class PackedFile:
         on where it stood."""
         while self._file is not None and start < self._end:
             with kept_on_the_way():
+                self._is_at_end = False
                 self._file.seek(start)
                 length = int.from_bytes(self._file.read(_LENGTH), "big")
                 packed = self._file.read(length)
@@ -63,6 +67,7 @@ class PackedFile:
         """The value that begins there."""
         assert self._file is not None
         with kept_on_the_way():
+            self._is_at_end = False
             self._file.seek(start)
             return _unpack(self._file.read(int.from_bytes(self._file.read(_LENGTH), "big")))
 
@@ -70,7 +75,7 @@ class PackedFile:
         """Drop all values."""
         if self._file is not None:
             self._file.close()
-            self._file, self._end = None, 0
+            self._file, self._end, self._is_at_end = None, 0, True
 
 
 def unnamed_file() -> IO[bytes]:

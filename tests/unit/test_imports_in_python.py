@@ -12,6 +12,7 @@ import pyarrow
 import pytest
 
 import evenhand
+from evenhand.errors import DataError
 
 VOTES = """unit,judge,first,second,winner
 q1,ann,old,new,B
@@ -165,5 +166,22 @@ def test_what_is_no_table_is_refused_by_what_it_is() -> None:
         evenhand.import_({"unit": [1]}, "votes")
     with pytest.raises(evenhand.EvenhandError, match="there are no rows"):
         evenhand.import_([], "votes")
-    with pytest.raises(evenhand.EvenhandError, match=r"rows\.jsonl:1: there is no column"):
+    with pytest.raises(evenhand.EvenhandError, match=r"^rows:1: there is no column"):
         evenhand.import_([{"first": "a"}], "votes", judge="j")
+
+
+def test_errors_about_rows_in_memory_name_the_row() -> None:
+    row = {"unit": "q1", "judge": "ann", "first": "old", "second": "new", "winner": "B"}
+    with pytest.raises(DataError, match=r"^rows:2: half of a surrogate pair"):
+        evenhand.import_([row, row | {"unit": "q2\ud83d"}], "votes")
+    with pytest.raises(DataError, match=r"^rows:2: half of a surrogate pair"):
+        evenhand.import_([row, row | {"meta": {"tag": ["\ud83d"]}}], "votes")
+    with pytest.raises(DataError, match=r"^rows\b") as raised:
+        evenhand.import_([row, row | {"unit": ""}], "votes")
+    assert "jsonl" not in str(raised.value)
+
+
+def test_files_are_taken_from_whatever_yields_them(folder: Path) -> None:
+    run = evenhand.import_(folder.glob("*.csv"), "votes")
+    assert evenhand.import_({"votes.csv"}, "votes").id == run.id
+    assert evenhand.import_({"votes.csv": 1}.keys(), "votes").id == run.id

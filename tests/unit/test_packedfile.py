@@ -18,6 +18,8 @@ def test_values_come_back_in_their_order_and_from_where_they_begin() -> None:
     assert file and list(file) == values
     # Whoever reads one in between does not disturb who reads all.
     assert [(value, file.at(starts[0])) for value in file] == [(v, values[0]) for v in values]
+    starts.append(file.add("more"))
+    assert list(file) == [*values, "more"] and file.at(starts[-1]) == "more"
     file.clear()
     assert not file and list(file) == []
 

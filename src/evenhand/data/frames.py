@@ -3,10 +3,12 @@ imported: what a value can do says what it is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from evenhand.data.columns import parts_of, require_columns
+from evenhand.data.jsonrows import refuse_surrogate
 from evenhand.data.parquet import flat_row, json_value
 from evenhand.errors import DataError, UsageError
 
@@ -26,9 +28,21 @@ def memory_rows(table: object) -> list[dict[str, Any]]:
         require_columns(names, where)
         values = [json_value(_plain(value), where, lenient=True) for value in row.values()]
         rows.append(flat_row([parts_of(name) for name in names], values, where))
+        if not all(map(_has_utf8, (*names, *row.values()))):
+            refuse_surrogate(rows[-1], where)
     if not rows:
         raise DataError("there are no rows", where=NAME)
     return rows
+
+
+def _has_utf8(value: object) -> bool:
+    """Whether a cell is surely free of halves of characters: what holds others is looked into."""
+    if isinstance(value, str):
+        return value.isascii() or _SURROGATE.search(value) is None
+    return not isinstance(value, Mapping | list | tuple)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _records(table: object) -> Iterable[Any]:

@@ -61,7 +61,7 @@ def checked(value: Any, raw: bytes, where: str, advice: str) -> dict[str, Any]:
     row = cast("dict[str, Any]", value)
     # It is rare and costs a walk through the row: first the bytes are asked whether it can be.
     if b"\\" in raw and b"\\u" in raw:
-        _refuse_surrogate(row, where)
+        refuse_surrogate(row, where)
     return row
 
 
@@ -111,7 +111,8 @@ def _text(raw: bytes) -> str:
     return raw[:1000].decode(errors="replace").strip()
 
 
-def _refuse_surrogate(row: dict[str, Any], where: str) -> None:
+def refuse_surrogate(row: dict[str, Any], where: str) -> None:
+    """Raise DataError for a row that has no UTF-8."""
     surrogate = _SURROGATE.search(dump(row))
     if surrogate:
         raise DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from evenhand.data.files import is_data_file
 from evenhand.data.frames import NAME, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, Source
+from evenhand.errors import EvenhandError
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
@@ -38,14 +39,22 @@ def table_files(tables: object) -> Iterator[Sequence[str | Path]]:
     Raises UsageError for what is no table, DataError for a row that is none."""
     if isinstance(tables, str | Path):
         yield (tables,)
-    elif isinstance(tables, list | tuple) and tables and _are_paths(tables):
+        return
+    if isinstance(tables, Iterator | Set):
+        tables = list(tables)
+    if isinstance(tables, list | tuple) and tables and _are_paths(tables):
         yield tables
-    else:
-        lines = "".join(f"{dump(row)}\n" for row in memory_rows(tables))
-        with TemporaryDirectory() as folder:
-            path = Path(folder, f"{NAME}.jsonl")
-            path.write_text(lines, encoding="utf-8")
+        return
+    lines = "".join(f"{dump(row)}\n" for row in memory_rows(tables))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"{NAME}.jsonl")
+        path.write_text(lines, encoding="utf-8")
+        try:
             yield (path,)
+        except EvenhandError as error:
+            # The file is nobody's: a line of it is a row.
+            error.where = error.where.replace(str(path), NAME)
+            raise
 
 
 def _are_paths(values: Sequence[object]) -> bool:
