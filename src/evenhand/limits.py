@@ -134,8 +134,8 @@ CHUNK_CHARS = 1 << 20
 ROWS_A_NOTICE = 100_000
 # What the database of an import may hold in memory.
 SPOOL_KILOBYTES = 64 * 1024
-# What a store in a file may hold in memory while the units of a run join it: their digests go into
-# an index in no order, each page of which would be read and written again and again.
+# What a store in a file may hold in memory while the units of an import join it: their digests go
+# into an index in no order, each page of which would be read and written again and again.
 JOIN_KILOBYTES = 24 * 1024
 
 # A batch of questions, whatever its provider would take: requests, and bytes of their bodies, which

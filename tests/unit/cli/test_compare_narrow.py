@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.unit.cli.conftest import CallCommand
 
-OWN, SURE = "a rare bad answer that is not among them", "whatever the answers are"
+OWN, SURE = "a rare bad answer that is not among them", "however scores are spread"
 
 
 def test_text_json_and_report_say_it(call: CallCommand, tmp_path: Path) -> None:

@@ -206,11 +206,11 @@ def test_a_narrow_interval_has_one_beside_it_that_assumes_nothing() -> None:
     assert shown.sure_low is not None and shown.sure_high is not None
     assert shown.low is not None and shown.sure_low < 2 * shown.low < 0 < 0.1 < shown.sure_high
     assert found.json()["rows"][0]["sure_low"] == shown.sure_low
-    (note,) = [note for note in found.notes if "whatever the answers are" in note]
+    (note,) = [note for note in found.notes if "however scores are spread" in note]
     assert note.endswith(f'"v2" on d {shown.sure_low:+.2g} to {shown.sure_high:+.2g}.')
     wide = compared(np.array([0.8, -0.7, 0.1, -0.3] * 10))
     assert all(row.sure_low is None for row in wide.rows)
-    assert not any("whatever the answers are" in note for note in wide.notes)
+    assert not any("however scores are spread" in note for note in wide.notes)
 
 
 def test_of_many_variants_a_few_have_one_and_an_unknown_scale_is_told() -> None:
@@ -228,7 +228,7 @@ def test_of_many_variants_a_few_have_one_and_an_unknown_scale_is_told() -> None:
     assert sum(row.sure_low is not None for row in many.rows) == SURE
     unknown = compare_scores(replace(table, given_scale=False), "prompt_variant")
     for found, scale in ((many, ""), (unknown, " within the scores that were seen")):
-        assert any(f"whatever the answers are{scale}, as" in note for note in found.notes)
+        assert any(f"however scores are spread{scale}, as" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

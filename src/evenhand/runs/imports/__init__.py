@@ -1,8 +1,8 @@
 """Judgments made elsewhere become a run like any other.
 
-Rows go through a database of their own on the disk, which brings those of one unit together: memory
-holds the rows of one judge on one unit, however large the file is. The run is kept whole or not at
-all, and the same files with the same settings are the same run.
+Rows wait as numbers in files without a name until those of one unit are together: memory holds some
+thousand rows, and a few bytes of each row where rows of a unit lie apart. The run is kept whole or
+not at all, and the same files with the same settings are the same run.
 """
 
 from __future__ import annotations

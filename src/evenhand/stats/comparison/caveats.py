@@ -264,7 +264,9 @@ def _sure(comparison: Comparison, *, is_scale_known: bool = True) -> Iterator[st
     ]
     if sure:
         scale = "" if is_scale_known else " within the scores that were seen"
+        rest = len(sure) - SHOWN
+        more = f"; and {rest} more" if rest > 0 else ""
         yield (
-            f"Differences that hold whatever the answers are{scale}, as a gate takes them:"
-            f" {'; '.join(sure[:SHOWN])}."
+            f"Intervals that hold at {comparison.level:.0%} however scores are spread{scale}, as a"
+            f" gate takes them: {'; '.join(sure[:SHOWN])}{more}."
         )
