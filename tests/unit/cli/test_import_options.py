@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from evenhand.data.write import write
+from evenhand.runs.imports import VERSION
 from tests.unit.cli.conftest import CallCommand
 
 
 def test_a_table_without_further_options_is_the_run_that_it_always_was(
-    call: CallCommand, tmp_path: Path
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ids were computed before there were `--where`, `--failed`, `--join`, `--voters` and
-    `--votes-from-scores`: a store made then is not called altered."""
+    `--votes-from-scores`: a store made then is not called altered. Its runs say by which version
+    their rows were read."""
+    monkeypatch.setattr("evenhand.runs.imports.VERSION", 4)
     lines = ("unit,judge,first,second,winner", "q1,a,old,new,new", "q2,a,new,old,tie", "")
     (tmp_path / "votes.csv").write_text("\n".join(lines))
     command = ("import", "votes.csv", "--kind", "votes", "--json")
@@ -24,6 +27,9 @@ def test_a_table_without_further_options_is_the_run_that_it_always_was(
     others = ("--where", "unit=q1"), ("--voters", "v")
     runs = {call(*command, *other).json["run"] for other in others}
     assert len(runs) == 2 and not runs & {"4bdbbf772f3e", "a7149d0be134"}
+    monkeypatch.setattr("evenhand.runs.imports.VERSION", VERSION)
+    assert call(*command).json["run"] != "4bdbbf772f3e"
+    assert call("store", "verify").code == 0
 
 
 def test_scores_become_votes_within_what_tells_units_apart(
