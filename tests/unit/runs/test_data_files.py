@@ -5,17 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
 from evenhand.ledger.ports import IncomingUnit
+from evenhand.runs.data_files import READING
 from evenhand.runs.judge import Summary, judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.stores import open_store
 from evenhand.suite import load_suite
-from tests.suites import TASK, answers, samples, write_answers, write_rows, write_suite
+from tests.suites import (
+    TASK,
+    answers,
+    samples,
+    write_answers,
+    write_pairs,
+    write_rows,
+    write_suite,
+)
 
 
 def _never(judging: Any) -> NoReturn:
@@ -122,3 +132,33 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path
     with pytest.raises(AssertionError, match="were read"):
         write_rows(tmp_path, samples(2))
         await started(tmp_path, reads=False)
+
+
+UNITS = {1: "7b6e3511a6c98a8d"}
+"""By the number of how rows become units, a hash of what becomes of the rows below."""
+
+
+def test_rows_that_become_other_units_have_a_number_of_their_own(tmp_path: Path) -> None:
+    """Where reading changes and the number does not, files that were read before keep their units:
+    raise READING, and write the new hash beside it."""
+    text = {
+        "question": " Что?\n",
+        "model_output": "a\u0301 \t《b》",
+        "reference": ["x", {"y": 1.50}],
+    }
+    rows: list[dict[str, Any]] = [
+        text | {"meta": {"model": "m/1%", "n": 2, "f": 1e-7, "deep": {"b": 1, "a": None}}},
+        text | {"id": 7, "language": "ru", "unknown": "spare", "Prompt_Variant": "v1"},
+        {"Question": "Q?", "Answer": "", "model": "m", "tag": True, "note": "n" * 300},
+        {"Question": "Q?", "Answer": "b", "model": "m", "tag": False},
+    ]
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    long = [{"question": "Q", "model": name, "answer": name * 3} for name in "abc"]
+    tables = {"a": rows[:2], "b": rows[2:], "c": [{"messages": chat, "model": "m"}], "d": long}
+    units: list[tuple[str, str]] = []
+    for name, table in tables.items():
+        write = write_pairs if name == "d" else write_suite
+        folder = write(tmp_path / name, table)
+        plan = prepare(load_suite(folder, {}), {}, lambda line: None)
+        units += [(unit.id, unit.body) for unit in plan.units(plan.judging)]
+    assert UNITS[READING] == blake2b(repr(units).encode(), digest_size=8).hexdigest(), units
