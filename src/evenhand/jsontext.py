@@ -26,7 +26,6 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NoReturn, cast
 
-from msgspec import MsgspecError
 from msgspec.json import Decoder, Encoder, encode
 
 from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
@@ -114,7 +113,7 @@ def _swiftly_parsed(text: str) -> dict[str, Any] | None:
     if "-0" in text or "\\ud" in text or "\\uD" in text:
         return None
     try:
-        value = _swift_decoder.decode(text)
+        value = _fast.decode(text)
     except (ValueError, RecursionError):
         return None
     if type(value) is not dict:
@@ -141,7 +140,7 @@ def restored(text: str) -> Any:
     # The fast reader tells neither how a whole number is spelled nor a key that stands twice, of
     # which `dump` writes none.
     if not _has_odd_number(text):
-        with suppress(MsgspecError, ValueError, RecursionError):
+        with suppress(ValueError, RecursionError):
             return _fast.decode(text)
     return _parsed(_decoder, text, STORED_DEPTH)
 
@@ -373,7 +372,6 @@ _decoder = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_float=_number, parse_int=_integer, parse_constant=_refuse
 )
 _fast = Decoder(float_hook=_number)
-_swift_decoder = Decoder(float_hook=_number)
 _lenient = json.JSONDecoder(
     object_pairs_hook=_pairs,
     parse_float=_number,

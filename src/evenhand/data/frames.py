@@ -3,12 +3,11 @@ imported: what a value can do says what it is."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from evenhand.data.columns import parts_of, require_columns
-from evenhand.data.jsonrows import refuse_surrogate
+from evenhand.data.jsonrows import SURROGATE, refuse_surrogate
 from evenhand.data.parquet import flat_row, json_value
 from evenhand.errors import DataError, UsageError
 
@@ -38,11 +37,8 @@ def memory_rows(table: object) -> list[dict[str, Any]]:
 def _has_utf8(value: object) -> bool:
     """Whether a cell is surely free of halves of characters: what holds others is looked into."""
     if isinstance(value, str):
-        return value.isascii() or _SURROGATE.search(value) is None
+        return value.isascii() or SURROGATE.search(value) is None
     return not isinstance(value, Mapping | list | tuple)
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _records(table: object) -> Iterable[Any]:

@@ -27,7 +27,7 @@ Keys = tuple[str, ...]
 _CUT = "the file looks cut off: copy or export it again"
 _NOT_A_LINE = 'a .jsonl file holds one {"...": ...} on each line; an array goes into a .json file'
 _NOT_AN_ARRAY = "a .json file holds an array of objects, or one object; one a line is .jsonl"
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_lines(file: BufferedReader, name: str, read: Parse = parse) -> Iterator[Numbered]:
@@ -113,7 +113,7 @@ def _text(raw: bytes) -> str:
 
 def refuse_surrogate(row: dict[str, Any], where: str) -> None:
     """Raise DataError for a row that has no UTF-8."""
-    surrogate = _SURROGATE.search(dump(row))
+    surrogate = SURROGATE.search(dump(row))
     if surrogate:
         raise DataError(
             f"half of a surrogate pair, \\u{ord(surrogate[0]):04x}, which no UTF-8 text can hold",

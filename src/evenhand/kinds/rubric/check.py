@@ -134,7 +134,7 @@ class _Check(Inspection):
                 return None
             scores[dimension.id] = score
         tags, rationales = reply.failure_tags, self.reasons
-        if len(reply.scores) > len(scores) or not self._are_in_order(tags):
+        if len(reply.scores) > len(scores) or tags != self._ordered(tags):
             return None
         if judged.may_give([*rationales, *tags, reply.notes], chain(_NAMES, scores)):
             return None
@@ -159,8 +159,9 @@ class _Check(Inspection):
         self.reasons.append(part.rationale)
         return DimensionScore(score, part.evidence, part.rationale)
 
-    def _are_in_order(self, tags: list[str]) -> bool:
-        return not tags or tags == [tag for tag in self.allowed_tags if tag in tags]
+    def _ordered(self, tags: list[Any]) -> list[str]:
+        """The tags that are allowed, each once, in the order of the contract."""
+        return [tag for tag in self.allowed_tags if tag in tags]
 
     def reply(self, value: dict[str, Any]) -> RubricVerdict:
         """The verdict that the reply's object gives, every part of it there."""
@@ -326,7 +327,7 @@ class _Check(Inspection):
         for tag in unknown:
             written, allowed = jsontext.as_text(tag), ", ".join(self.allowed_tags)
             self.breach("tag_unknown", "schema", "failure_tags", value=written, allowed=allowed)
-        ordered = [tag for tag in self.allowed_tags if tag in tags]
+        ordered = self._ordered(tags)
         if not unknown and ordered != tags:
             self.fix("tags", "failure_tags")
         return tuple(ordered)
