@@ -72,6 +72,11 @@ class Forms:
         judged.times += 1
         return [form.filled(values) for form in judged.forms]
 
+    def written(self, judge: int, judgments: list[Judgment]) -> list[JudgmentText]:
+        """The texts of judgments that cannot be filled in, counted."""
+        self._tally.count(judge, judgments)
+        return [write_judgment(judgment) for judgment in judgments]
+
     def _judged(self, judge: int, judgments: list[Judgment]) -> _Judged | None:
         forms = [self._form(write_judgment(judgment)) for judgment in judgments]
         whole = [form for form in forms if form is not None]

@@ -28,10 +28,7 @@ from evenhand.data.foreign.tidy import (
     text_of,
     whole_text_of,
 )
-from evenhand.judgment import (
-    JudgmentText,
-    write_judgment,
-)
+from evenhand.judgment import JudgmentText
 from evenhand.kinds.rubric.unit import sample_text
 from evenhand.kinds.shared.evidence import SearchText
 from evenhand.ledger.ports import IncomingUnit
@@ -367,9 +364,7 @@ class ScoreRows:
             if texts is not None:
                 return texts
         judged = JudgedAnswer(Raw(meta), SearchText(answer))
-        judgments = judgments_of(self.tally, judged, self._read(rows))
-        self.tally.count(rows.judge, judgments)
-        return [write_judgment(judgment) for judgment in judgments]
+        return forms.written(rows.judge, judgments_of(self.tally, judged, self._read(rows)))
 
     def _read(self, rows: JudgedRows) -> list[ScoreRow]:
         """Scores as they were read."""

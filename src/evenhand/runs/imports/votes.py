@@ -29,7 +29,7 @@ from evenhand.data.foreign.tidy import (
     read_vote,
     text_of,
 )
-from evenhand.judgment import Judgment, JudgmentText, write_judgment
+from evenhand.judgment import Judgment, JudgmentText
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import BATCH_ROWS
 from evenhand.measures import Unreadable
@@ -423,9 +423,7 @@ class VoteRows:
             )
             if texts is not None:
                 return texts
-        judgments = self._settled(pair, rows, words, explanations)
-        self.tally.count(rows.judge, judgments)
-        return [write_judgment(judgment) for judgment in judgments]
+        return forms.written(rows.judge, self._settled(pair, rows, words, explanations))
 
     def _settled(
         self,
