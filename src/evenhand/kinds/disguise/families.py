@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, starmap
@@ -40,7 +40,6 @@ _NO_MODEL = frozenset({"human", "replay", "python"})
 _ANY_MODEL = frozenset({"openai", "azure", "ollama", "openrouter", "embedded"})
 # What these are asked for is always a model's own name.
 _MODELS_OWN = frozenset({"ollama", "openrouter", "embedded"})
-_TUNED = frozenset(each.key for each in FAMILIES if each.is_tuned)
 
 
 @lru_cache(maxsize=4096)
@@ -53,40 +52,42 @@ def family(name: str) -> str | None:
     # What these serve is anyone's model, so their name says nothing about it.
     names = rest if rest and provider in _ANY_MODEL else parts
     is_model = bool(rest) and provider in _MODELS_OWN
-    owners, words = _owners(), _id_words()
-    counted = {key: words[key] for key in words if is_model or owners[key].search(low)}
-    families = (_family_of(part, (_ids(), counted)) for part in reversed(names))
+    families = (_family_of(part, low, is_model=is_model) for part in reversed(names))
     return next(filter(None, families), None)
 
 
-@cache
-def _ids() -> dict[str, re.Pattern[str]]:
-    return {each.key: _whole(each.ids) for each in FAMILIES}
+def _family_of(part: str, name: str, *, is_model: bool) -> str | None:
+    """The base named last, else the fine-tune named last. A word that may be anything else counts
+    in a model's own name, or where the whole name has one of its owners too."""
+    places = [
+        (not each.is_tuned, place, each.key)
+        for each in FAMILIES
+        for words in (each.ids, each.id_words)
+        for place in _places(words, part)
+        if words is each.ids or is_model or _stands(each.owners, name)
+    ]
+    return max(places)[2] if places else None
+
+
+def _places(words: str, part: str) -> Iterator[int]:
+    """Where one of some words stands whole. Most stand nowhere: of those no pattern is made."""
+    if words and any(stem in part for stem in _stems(words)):
+        yield from (match.start() for match in _whole(words).finditer(part))
+
+
+def _stands(words: str, name: str) -> bool:
+    return next(_places(words, name), None) is not None
 
 
 @cache
-def _id_words() -> dict[str, re.Pattern[str]]:
-    return {each.key: _whole(each.id_words) for each in FAMILIES if each.id_words}
-
-
-@cache
-def _owners() -> dict[str, re.Pattern[str]]:
-    return {each.key: _whole(each.owners or r"(?!)") for each in FAMILIES if each.id_words}
-
-
 def _whole(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![a-zа-яё])(?:{words})(?![a-zа-яё])")
 
 
-def _family_of(part: str, patterns: Sequence[Mapping[str, re.Pattern[str]]]) -> str | None:
-    """The base named last, else the fine-tune named last."""
-    places = [
-        (key not in _TUNED, name.start(), key)
-        for by_family in patterns
-        for key, pattern in by_family.items()
-        for name in pattern.finditer(part)
-    ]
-    return max(places)[2] if places else None
+@cache
+def _stems(words: str) -> tuple[str, ...]:
+    """The letters that each of some words begins with, as far as they are certain."""
+    return tuple(re.split(r"[\W\d_]|.(?=[?*{])", word)[0] for word in _alternatives(words))
 
 
 def masked(text: str, *, but: str = "") -> str:
@@ -114,6 +115,8 @@ def _masked_once(text: str, topic: frozenset[str]) -> str:
 
 def gives_itself_away(text: str) -> bool:
     """Whether the text says which model, or whose, its author is."""
+    if text.isascii() and not introductions.may_stand_in(text.lower()):
+        return False
     naming = _naming(text)
     return any(map(naming.is_self, naming.mentions))
 

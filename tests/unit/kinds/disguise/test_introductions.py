@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from evenhand.kinds.disguise import introductions
 from evenhand.kinds.disguise.families import MASK, gives_itself_away, masked
 
 CALLED = {
@@ -126,3 +129,60 @@ NOT_CALLED = {
 @pytest.mark.parametrize(("language", "text"), [(k, t) for k, v in NOT_CALLED.items() for t in v])
 def test_an_answer_that_speaks_of_another_does_not(language, text):
     assert not gives_itself_away(text)
+
+
+PIECES = (
+    *(
+        "I am",
+        "i'm",
+        "I was",
+        "I, as",
+        "I run on",
+        "If I am",
+        "My name is",
+        "my",
+        "call me",
+        "As",
+        "as a",
+    ),
+    *(
+        "being",
+        "This is",
+        "Hello, this is",
+        "Hi there!",
+        "here",
+        "there",
+        "--",
+        "\n-- ",
+        "was",
+        "is",
+    ),
+    *(
+        "GPT-4",
+        "Claude",
+        "OpenAI",
+        "Anthropic",
+        "Gemini",
+        "Copilot",
+        "made by",
+        "trained by",
+        "called",
+    ),
+    *("a large language model", "assistant", "speaking", "and as", "but as", "the model", "*", '"'),
+)
+
+
+def test_a_text_passed_over_for_want_of_a_word_says_nothing_of_itself(monkeypatch):
+    draw = random.Random(11)
+    texts = {
+        "".join(
+            draw.choice(PIECES) + draw.choice((" ", " ", "", "\n", "  ", ", ", ". "))
+            for _ in range(n)
+        )
+        for n in range(1, 9)
+        for _ in range(1500)
+    }
+    quick = {text: gives_itself_away(text) for text in texts}
+    monkeypatch.setattr(introductions, "may_stand_in", lambda low: True)
+    assert quick == {text: gives_itself_away(text) for text in texts}
+    assert 100 < sum(quick.values()) < len(texts) / 2
