@@ -6,7 +6,6 @@ retry, not around it: every attempt is a request that counts against the minute 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ from evenhand.engine.recent import Recent, account_name
 from evenhand.engine.record import recorded
 from evenhand.engine.retry import Patience, retried
 from evenhand.engine.send import sending
+from evenhand.engine.slots import Slots
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.exchange import Judge, Question
@@ -95,13 +95,14 @@ def routed(endpoints: Sequence[Endpoint]) -> Endpoint:
 
 def in_slots(endpoint: Endpoint, slots: int) -> Endpoint:
     """The endpoint with so many questions at once: a unit may ask several."""
-    free = asyncio.Semaphore(slots)
+    free = Slots(slots)
 
     async def ask(question: Question) -> Call:
-        await free.acquire()
+        if not free.take_at_once():
+            await free.take()
         try:
             return await endpoint(question)
         finally:
-            free.release()
+            free.give_back()
 
     return ask

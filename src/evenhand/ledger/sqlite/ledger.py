@@ -24,6 +24,7 @@ from evenhand.ledger.sql.intake import SETTLE, WaitingUnits, batches
 from evenhand.ledger.sql.start import start
 from evenhand.ledger.sql.work import FORGET, judging_number, open_units, set_aside
 from evenhand.ledger.sqlite.connection import StoreFile, now, transaction
+from evenhand.ledger.sqlite.recorded_keys import RecordedKeys
 from evenhand.ledger.sqlite.session import SqliteSession
 from evenhand.ledger.sqlite.upkeep import Upkeep
 from evenhand.ledger.sqlite.writer import GroupWriter
@@ -52,6 +53,7 @@ class SqliteLedger:
         self._file = file
         self._writer: GroupWriter | None = None
         self._looking: AbstractEventLoop | None = None
+        self._keys: RecordedKeys | None = None
         self._looks, self._log = 0, Path(f"{file.place}-wal")
         self._judging_of: dict[str, int] = {}
         self._waiting: WaitingUnits | None = None
@@ -146,7 +148,9 @@ class SqliteLedger:
         if self._writer is not None and self._writer.is_held_up:
             await self._writer.flush()  # what cannot be recorded must not be asked
         try:
-            self._look()
+            keys = self._look()
+            if keys.are_known and not keys.may_have(key):
+                return None
             rows = self._reading.execute(_FIND, (key,)).fetchall()
         except sqlite3.Error as error:
             raise self._file.unusable(error) from None
@@ -156,20 +160,26 @@ class SqliteLedger:
                 return call.call
         return None
 
-    def _look(self) -> None:
+    def _look(self) -> RecordedKeys:
         """See the store as it is now for the rest of this turn of the event loop.
 
-        All lookups of one turn share one snapshot, which saves most of their cost. A call that is
-        committed meanwhile is still under way to whoever asks in this turn: its future is done in a
-        later one, when there is a new snapshot.
+        All lookups of one turn share one look, or one snapshot, which saves most of their cost. A
+        call that is committed meanwhile is still under way to whoever asks in this turn: its future
+        is done in a later one, when there is a new look.
         """
         loop = get_running_loop()
+        if self._keys is None:
+            self._keys = RecordedKeys(self._reading)
         if loop is not self._looking:
             self._look_away()
             self._looking = loop
             loop.call_soon(self._look_away)
             self._shorten_log()
-            self._reading.execute("BEGIN")
+            if self._keys.are_known:
+                self._keys.look()
+            else:
+                self._reading.execute("BEGIN")
+        return self._keys
 
     def _shorten_log(self) -> None:
         """Let a write-ahead log that has become long begin anew.

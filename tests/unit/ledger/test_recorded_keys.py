@@ -1,0 +1,85 @@
+"""What a store cannot have answered yet is known without asking it, and never wrongly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.ledger.sqlite import recorded_keys
+from evenhand.ledger.sqlite.connection import StoreFile
+from evenhand.ledger.sqlite.ledger import SqliteLedger
+from tests.contract.ledger_rows import call
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+async def ledger(path: Path) -> AsyncIterator[SqliteLedger]:
+    opened = SqliteLedger(StoreFile(path))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+async def other(path: Path, ledger: SqliteLedger) -> AsyncIterator[SqliteLedger]:
+    """Another process's ledger in the same file."""
+    opened = SqliteLedger(StoreFile(path))
+    yield opened
+    opened.close()
+
+
+def statements(ledger: SqliteLedger) -> list[str]:
+    """The statements that lookups take from now on."""
+    traced: list[str] = []
+    ledger._reading.set_trace_callback(traced.append)
+    return traced
+
+
+async def test_new_questions_are_not_looked_up_one_by_one(ledger: SqliteLedger) -> None:
+    await ledger.record(call(0))
+    assert await ledger.find(call(1).key) is None
+    traced = statements(ledger)
+    assert [await ledger.find(call(i).key) for i in range(1, 100)] == [None] * 99
+    assert len(traced) <= 1
+
+
+async def test_what_anybody_recorded_is_found_in_the_next_turn(
+    ledger: SqliteLedger, other: SqliteLedger
+) -> None:
+    for number in range(20):
+        assert await ledger.find(call(number).key) is None
+        await (other if number % 2 else ledger).record(call(number))
+        await asyncio.sleep(0)
+        assert await ledger.find(call(number).key) == call(number)
+
+
+async def test_what_shares_its_bit_with_another_key_is_looked_up(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_keys, "BITS", 8)
+    await asyncio.gather(*(ledger.record(call(number)) for number in range(0, 60, 2)))
+    assert await ledger.find(call(0).key) == call(0)
+    found = [await ledger.find(call(number).key) for number in range(60)]
+    assert found == [None if number % 2 else call(number) for number in range(60)]
+
+
+async def test_the_calls_of_a_large_store_are_found_where_they_are(
+    ledger: SqliteLedger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_keys, "CALLS_READ", 5)
+    await asyncio.gather(*(ledger.record(call(number)) for number in range(6)))
+    later = SqliteLedger(StoreFile(path))
+    try:
+        found = [await later.find(call(number).key) for number in range(8)]
+        await asyncio.sleep(0)
+        await ledger.record(call(7))
+        assert await later.find(call(7).key) == call(7)
+    finally:
+        later.close()
+    assert found == [*map(call, range(6)), None, None]
