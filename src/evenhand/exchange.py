@@ -7,7 +7,7 @@ Question with a Reply or raises one of the call errors of `evenhand.errors`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -23,14 +23,22 @@ Finish = Literal["stop", "length", "filtered", "refused"]
 Style = Literal["full", "compact"]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True, eq=False):
     """One turn of the conversation with a judge. So many characters at its beginning are `fixed`:
-    the suite's own, alike for all its units, and worth a provider's cache."""
+    the suite's own, alike for all its units, and worth a provider's cache. Equal are those that say
+    the same."""
 
     role: Role
     content: str
-    fixed: int = field(default=0, compare=False, repr=False)
+    fixed: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return self.role == other.role and self.content == other.content
+
+    def __hash__(self) -> int:
+        return hash((self.role, self.content))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.storedtext import stored_object
@@ -57,8 +59,7 @@ class JsonObject(Mapping[str, Any]):
         return f"JsonObject({self.text!r})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True):
     """One output to score on a rubric."""
 
     id: str
@@ -115,8 +116,7 @@ def question_hash(text: object) -> str:
     return blake2b(data, digest_size=5, person=b"evenhand-asked").hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """One answer of a pair. `id` and `model` are never shown to a judge."""
 
     id: str
@@ -124,8 +124,7 @@ class Candidate:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """Two answers to one topic. `A` is `first`, as the row of the input file has them."""
 
     id: str
@@ -158,8 +157,7 @@ class Pair:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """One answer to grade out of 100."""
 
     id: str

@@ -6,10 +6,10 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evenhand.engine.aside import one_aside
 from evenhand.exchange import Ask, Question, Reply

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.weighted.check import Task

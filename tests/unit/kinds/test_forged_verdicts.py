@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evenhand.kinds.pairwise.verdict import PairReply
 from evenhand.kinds.shared.check import Checked

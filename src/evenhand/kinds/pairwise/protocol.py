@@ -222,7 +222,7 @@ class PairwiseProtocol:
         if is_one_text(masked_pair):
             return pair
         extras = {name: _masked(value, pair.topic) for name, value in pair.extras.items()}
-        return replace(masked_pair, extras=extras)
+        return changed(masked_pair, extras=extras)
 
     def questions(
         self, pair: Pair, asking: Asking, *, time: int = 1, seat: int = 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from evenhand.exchange import Question, Reply
 from evenhand.kinds.shared.asking import Asking

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as changed
 
 from evenhand import jsontext
 from evenhand.exchange import Message
@@ -100,15 +101,15 @@ def test_what_is_inserted_is_never_read_again(topic: str, odd: str) -> None:
 @pytest.mark.parametrize("unsafe", UNSAFE)
 def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -> None:
     own = OwnPrompt.parse("{{topic}}{{question}}{{prompt}}")
-    pair = replace(pairing.PAIR, topic=unsafe)
+    pair = changed(pairing.PAIR, topic=unsafe)
     judged = replace(pairing.protocol(), own=own)
     for asked in judged.questions(pair, Asking(ask=Scripted([]))):
         assert unsafe in asked.messages[0].content
-    sample = replace(material.SAMPLE, question=unsafe, model_output=unsafe)
+    sample = changed(material.SAMPLE, question=unsafe, model_output=unsafe)
     asked = material.protocol(own=own).question(sample, material.RUBRIC, "full")
     assert unsafe in asked.messages[0].content
     assert jsontext.parse(asked.messages[1].content)["model_output"] == unsafe
-    answer = replace(grading.ANSWER, prompt=unsafe, answer=unsafe, rubric=f"- {unsafe}\n")
+    answer = changed(grading.ANSWER, prompt=unsafe, answer=unsafe, rubric=f"- {unsafe}\n")
     asked = grading.protocol(own=own).question(answer, "full")
     assert unsafe in asked.messages[0].content
     followed = jsontext.parse(asked.messages[1].content)
@@ -322,7 +323,7 @@ def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
 
 
 def test_what_the_suite_uses_follows_or_is_inserted() -> None:
-    answer = replace(grading.ANSWER, extras={"reference": "R", "messages": [{"role": "user"}]})
+    answer = changed(grading.ANSWER, extras={"reference": "R", "messages": [{"role": "user"}]})
     own = OwnPrompt.parse("{{ reference }}")
     judged = grading.protocol(own=own, use=("reference", "messages"))
     system, user = judged.question(answer, "full").messages
