@@ -208,31 +208,39 @@ class SqlArchive:
                 yield from ((row, judgment) for judgment in self.of_unit(scope.run, row))
             return
         sql = _JUDGED.format(f"{UNIT}, {JUDGMENT}") + " CROSS JOIN units u ON u.no=m.unit"
-        for columns in self._windows(sql, scope):
-            yield StoredUnit._make(columns[:4]), row_judgment(tuple(columns[4:]))
+        for rows in self._windows(sql, scope):
+            for columns in rows:
+                yield StoredUnit._make(columns[:4]), row_judgment(tuple(columns[4:]))
 
     def judged(self, scope: Scope) -> Iterator[tuple[int, int, int, JudgmentText]]:
         sql = _JUDGED.format("j.unit, j.judge, j.repeat, j.status, j.reason, j.body")
-        for unit, judge, repeat, *text in self._windows(sql, scope):
-            yield unit, judge, repeat, JudgmentText._make(text)
+        for rows in self._windows(sql, scope):
+            for unit, judge, repeat, status, reason, body in rows:
+                yield unit, judge, repeat, JudgmentText(status, reason, body)
 
     def judged_units(self, scope: Scope) -> Iterator[tuple[str, JudgmentText]]:
         sql = _JUDGED.format("u.body, j.status, j.reason, j.body")
-        for body, *text in self._windows(f"{sql} CROSS JOIN units u ON u.no=m.unit", scope):
-            yield body, JudgmentText._make(text)
+        for rows in self._windows(f"{sql} CROSS JOIN units u ON u.no=m.unit", scope):
+            for unit, status, reason, body in rows:
+                yield unit, JudgmentText(status, reason, body)
 
-    def _windows(self, sql: str, scope: Scope) -> Iterator[Row]:
-        """The rows of a statement over `m` and `j`, in their order, so many units at a time."""
+    def _windows(self, sql: str, scope: Scope) -> Iterator[Sequence[Row]]:
+        """The rows of a statement over `m` and `j`, in their order, those of so many units at a
+        time."""
         condition = in_scope(self._session, scope)
-        window = f"{sql} WHERE {condition} AND m.position>:low AND m.position<=:high{_IN_ORDER}"
         bounds = f"SELECT MIN(m.position), MAX(m.position) FROM run_units m WHERE {condition}"
+        # The last position says how far it goes: a limit beside it would be the one that SQLite
+        # searches by, to the end of the scope in every window.
+        within = in_scope(self._session, replace(scope, limit=None))
+        window = f"{sql} WHERE {within} AND m.position>:low AND m.position<=:high{_IN_ORDER}"
         for part in _parts(scope):
             [(first, last)] = self._scoped(bounds, part)
             if first is None:
                 continue
+            rest = replace(part, limit=None)
             step = PAGE_ROWS if part.positions is None else last - first + 1
             for low in range(first - 1, last, step):
-                yield from self._scoped(window, part, low=low, high=min(low + step, last))
+                yield self._scoped(window, rest, low=low, high=min(low + step, last))
 
     def of_unit(self, run: str, unit: StoredUnit) -> list[StoredJudgment]:
         sql = (
