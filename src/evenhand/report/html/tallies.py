@@ -119,17 +119,17 @@ def _variants(scores: Scores, by: Sequence[str]) -> tuple[list[str], Ints]:
     """The variants in the order in which they first come, and of each judgment the number of its
     own."""
     parts = [scores.fields[n if n in scores.fields else n.removeprefix("meta.")] for n in by]
-    codes = zip(*(part.codes.tolist() for part in parts), strict=True)
-    keys = list(codes) if parts else [()] * len(scores.units)
-    texts = {
-        key: " / ".join(
-            part.levels[code] if code >= 0 else "" for part, code in zip(parts, key, strict=True)
-        )
-        for key in dict.fromkeys(keys)
-    }
-    names = list(dict.fromkeys(texts.values()))
-    numbers = {key: names.index(text) for key, text in texts.items()}
-    return names, np.array([numbers[key] for key in keys], np.int64)[scores.unit]
+    codes = np.zeros(len(scores.units), np.int64)
+    for part in parts:
+        codes = codes * (len(part.levels) + 1) + part.codes + 1
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    texts = [
+        " / ".join(part.levels[code] if (code := part.codes[unit]) >= 0 else "" for part in parts)
+        for unit in first.tolist()
+    ]
+    names = list(dict.fromkeys(texts[number] for number in np.argsort(first).tolist()))
+    numbers = np.array([names.index(text) for text in texts], np.int64)
+    return names, numbers[place][scores.unit]
 
 
 def distribution(scores: Scores, by: Sequence[str]) -> list[Bar]:

@@ -177,6 +177,12 @@ def measures_of(variants: VariantScores) -> list[Measure]:
     return [_measure(scores, places, *dimension) for dimension in _dimensions(scores)]
 
 
+def measure_of(variants: VariantScores, place: int) -> Measure:
+    """The one of them at a place."""
+    dimension = list(_dimensions(variants.scores))[place]
+    return _measure(variants.scores, variants.places, *dimension)
+
+
 def _measure(
     scores: Scores, places: Layout, name: str, values: Floats, ends: tuple[float, float]
 ) -> Measure:
