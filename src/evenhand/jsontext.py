@@ -24,8 +24,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any, NoReturn, cast
+from typing import Annotated, Any, NoReturn, cast
 
+from msgspec import Meta
 from msgspec.json import Decoder, Encoder, encode
 
 from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
@@ -136,13 +137,23 @@ def _keys(value: Any) -> float:
 
 def restored(text: str) -> Any:
     """The value that `dump` wrote as this text."""
-    require_bounds(text, STORED_DEPTH, len(text))
+    # A short text cannot nest too deep, and none can hold more values than it is long.
+    if len(text) > STORED_DEPTH:
+        require_bounds(text, STORED_DEPTH, len(text))
     # The fast reader tells neither how a whole number is spelled nor a key that stands twice, of
     # which `dump` writes none.
-    if not _has_odd_number(text):
+    if "-0" not in text and not _has_long_number(text):
         with suppress(ValueError, RecursionError):
             return _fast.decode(text)
     return _parsed(_decoder, text, STORED_DEPTH)
+
+
+def restored_row(text: str) -> Any:
+    """The same of a text that mostly is an object of texts and counts, in less time for those."""
+    try:
+        return _row.decode(text)
+    except ValueError:
+        return restored(text)
 
 
 def require_bounds(text: str, depth: int, elements: int) -> None:
@@ -169,7 +180,7 @@ def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
     return value
 
 
-_has_odd_number = re.compile(r"-0|[0-9]{19}").search
+_has_long_number = re.compile(r"[0-9]{19}").search
 _blanks = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[ \t\n\r]*+").match)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NO_BRACKET = re.compile(r"[^\[\]{}]++")
@@ -372,6 +383,8 @@ _decoder = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_float=_number, parse_int=_integer, parse_constant=_refuse
 )
 _fast = Decoder(float_hook=_number)
+_row = Decoder(dict[str, str | Annotated[int, Meta(gt=0, lt=10**18)] | bool | None])
+"""Reads objects in which nothing nests and no number could be spelled otherwise."""
 _lenient = json.JSONDecoder(
     object_pairs_hook=_pairs,
     parse_float=_number,

@@ -3,6 +3,7 @@ becomes a StoreError, whichever door it is read through."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from msgspec.json import Decoder
@@ -28,18 +29,27 @@ class StoredText(Generic[T]):
         except _UNREADABLE as error:
             raise damaged(self._noun, error) from None
 
+    def read_all(self, texts: Iterable[str]) -> list[T]:
+        """The values of many texts, in less time than one by one."""
+        try:
+            return list(map(self._decoder.decode, texts))
+        except _UNREADABLE as error:
+            raise damaged(self._noun, error) from None
 
-def stored_value(text: str, noun: str) -> Any:
+
+def stored_value(text: str, noun: str, read: Callable[[str], Any] = jsontext.restored) -> Any:
     """The value that `jsontext.dump` wrote as a text of a store; raises StoreError."""
     try:
-        return jsontext.restored(text)
+        return read(text)
     except (*_UNREADABLE, AttributeError) as error:
         raise damaged(noun, error) from None
 
 
-def stored_object(text: str, noun: str) -> dict[str, Any]:
+def stored_object(
+    text: str, noun: str, read: Callable[[str], Any] = jsontext.restored
+) -> dict[str, Any]:
     """The same for a text that is an object."""
-    value = stored_value(text, noun)
+    value = stored_value(text, noun, read)
     if not isinstance(value, dict):
         raise damaged(noun, TypeError("it is not an object"))
     return value

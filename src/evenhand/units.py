@@ -33,7 +33,8 @@ class JsonObject(Mapping[str, Any]):
     def _values(self) -> dict[str, Any]:
         if self._parsed is None:
             is_empty = self.text == "{}"  # as most are where much is imported
-            self._parsed = {} if is_empty else stored_object(self.text, "a part of a unit")
+            read = jsontext.restored_row
+            self._parsed = {} if is_empty else stored_object(self.text, "a part of a unit", read)
         return self._parsed
 
     def __getitem__(self, name: str) -> Any:

@@ -118,13 +118,22 @@ def test_a_number_of_any_size_is_kept_as_it_was_spelled(number):
         '{"a":1e999,"b":[1E5,0.1,-0.0]}',
         '["\\ud800","\\ud83d\\ude00"]',
         '{"n":9223372036854775807,"m":-9223372036854775808}',
+        '{"model":"m-01","n":7,"is_new":true,"note":null}',
+        '{"n":0}',
+        '{"n":-5}',
+        '{"n":1000000000000000000}',
+        '{"n":999999999999999999999}',
+        '{"n":1e3}',
+        '{"meta":{"n":[-0]}}',
     ],
 )
-def test_what_was_written_is_restored_as_the_strict_reader_reads_it(text):
-    assert repr(jsontext.restored(text)) == repr(jsontext.parse(text))
-    assert jsontext.dump(jsontext.restored(text)) == jsontext.dump(jsontext.parse(text))
+@pytest.mark.parametrize("read", [jsontext.restored, jsontext.restored_row])
+def test_what_was_written_is_restored_as_the_strict_reader_reads_it(read, text):
+    assert repr(read(text)) == repr(jsontext.parse(text))
+    assert jsontext.dump(read(text)) == jsontext.dump(jsontext.parse(text))
 
 
+READERS = [jsontext.parse, jsontext.parse_lenient, jsontext.restored, jsontext.restored_row]
 NESTED = {"lists": ("[", "]"), "objects": ('{"a":', "}"), "both": ('[{"a":[[],', "]}]")}
 
 
@@ -140,7 +149,7 @@ def test_what_nests_as_deep_as_may_be_is_read_and_written(kind, core):
     assert jsontext.dump(jsontext.restored(text)) == text
 
 
-@pytest.mark.parametrize("read", [jsontext.parse, jsontext.parse_lenient, jsontext.restored])
+@pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("kind", NESTED)
 @pytest.mark.parametrize("depth", [STORED_DEPTH + 1, 10**5])
 def test_what_nests_deeper_is_refused_before_it_is_read(read, kind, depth):

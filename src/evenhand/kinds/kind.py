@@ -20,7 +20,7 @@ from evenhand.kinds.shared.load import ProtocolForm
 from evenhand.kinds.shared.rubric_form import RubricForm
 from evenhand.kinds.shared.summary import Summary
 from evenhand.kinds.shared.table_form import TableForm
-from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
+from evenhand.measures import Ends, Scored, ScoredPage, ScoredUnit, Voted, VotedUnit
 
 
 class UnitText(NamedTuple):
@@ -156,9 +156,11 @@ class Scoring:
     has_critical_fails: bool = False
     has_confidence: bool = False
     has_notes: bool = False
-    stored: Callable[[JudgmentText], Scored | None] | None = None
-    """What `judgment` says, of a judgment's stored text, of which no more is read than statistics
-    take; None where judgments are read whole."""
+    units: Callable[[Sequence[str]], Sequence[ScoredUnit]] | None = None
+    """What `unit` says of many stored texts at once; None where they are read one by one."""
+    stored: Callable[[Sequence[JudgmentText]], ScoredPage] | None = None
+    """What `judgment` says of the stored texts of judgments that need no more than scores and tags,
+    of which no more is read than statistics take; None where judgments are read whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice, repeat
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from evenhand import jsontext
 from evenhand.judgment import JudgmentText
-from evenhand.kinds.kind import Scoring, Voting
-from evenhand.ledger.ports import Archive
-from evenhand.measures import Ends, Rule, Scored, Voted, VotedUnit
+from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.ledger.ports import Archive, StoredUnit
+from evenhand.limits import PAGE_ROWS
+from evenhand.measures import Ends, Rule, Scored, ScoredPage, ScoredUnit, Voted, VotedUnit
 from evenhand.results.pairs import row_sizes, widen
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
@@ -35,40 +37,48 @@ from evenhand.stats.tables import (
     Votes,
 )
 
+T = TypeVar("T")
 _MARKS = {"A+": FIRST, "B+": SECOND, "tie": TIE}
 _NO_GROUP: tuple[int | None, Iterator[tuple[int, int, int, JudgmentText]]] = (None, iter(()))
 _WINNERS = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN, None: NONE}
 
 
+class ScoreReading(NamedTuple):
+    """The scores of a run, and how many judgments have none."""
+
+    scores: Scores
+    failures: Mapping[str, int]
+    """By reason."""
+    left_out: int
+
+
 def score_table(store: Archive, recorded: Recorded) -> Scores:
     """The scores of a run of samples or answers, with every unit of the run."""
-    kind, scope, columns = recorded.kind, recorded.scope, Columns()
-    measure, lengths = kind.measure, array("d")
-    assert isinstance(measure, Scoring), f"the kind {kind.name} has no scores"
-    ends = {} if recorded.imported else dict(recorded.judging.ends)
-    places: dict[int, int] = {}
-    units: list[str] = []
-    for stored in store.units(scope):
-        unit = measure.unit(stored.body)
-        places[stored.no] = len(units)
-        units.append(stored.id)
-        columns.add({"unit": stored.id} | dict(unit.fields.items()))
-        lengths.append(unit.length)
-        if unit.ends:
-            widen_ends(ends, unit.ends)
+    return read_scores(store, recorded).scores
+
+
+def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
+    """The same, with what the judgments without a score are."""
+    measure, scope = recorded.kind.measure, recorded.scope
+    assert isinstance(measure, Scoring), f"the kind {recorded.kind_name} has no scores"
+    units = _ScoredUnits({} if recorded.imported else dict(recorded.judging.ends))
+    for page in _pages(store.units(scope)):
+        units.extend(page, _scored_units(measure, [unit.body for unit in page]))
     tag_names = tuple(recorded.tag_names())
-    rows = _ScoreRows(tag_names)
-    scores_in = measure.stored or (lambda text: measure.judgment(kind.read_judgment(text)))
-    for no, judge, repeat, text in store.judged(scope):
-        if text.status != "left_out":
-            rows.add((places[no], judge, repeat), scores_in(text))
-    low, high, is_given = rows.ends(ends)
+    rows, failures, left_out = _ScoreRows(tag_names), Counter[str](), 0
+    for judged in _pages(store.judged(scope)):
+        kept = [row for row in judged if row[3].status != "left_out"]
+        left_out += len(judged) - len(kept)
+        failures.update(row[3].reason for row in kept if row[3].reason is not None)
+        places = [(units.places[no], judge, repeat) for no, judge, repeat, _ in kept]
+        rows.extend(places, _scored_page(recorded.kind, measure, [row[3] for row in kept]))
+    low, high, is_given = rows.ends(units.ends)
     tags = rows.tags()
     if recorded.imported and not tags.any():
         # Nobody says whether those who gave these scores were asked for tags.
         tags, tag_names = tags[:, :0], ()
-    fields = columns.fields()
-    return Scores(
+    fields = units.columns.fields()
+    scores = Scores(
         dimensions=tuple(rows.columns),
         low=np.array(low),
         high=np.array(high),
@@ -82,14 +92,56 @@ def score_table(store: Archive, recorded: Recorded) -> Scores:
         tag_names=tag_names,
         critical=np.array(rows.critical, dtype=np.bool_),
         tells_critical=not recorded.imported,
-        units=units,
-        lengths=np.array(lengths),
+        units=units.ids,
+        lengths=np.array(units.lengths),
         fields=fields,
         id_fields=_id_fields(recorded, fields),
         judges=tuple(recorded.names),
         planned=0 if recorded.imported else recorded.judgments_per_unit,
         given_scale=is_given,
     )
+    return ScoreReading(scores, failures, left_out)
+
+
+def _pages(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Rows some at a time."""
+    rest = iter(rows)
+    while page := list(islice(rest, PAGE_ROWS)):
+        yield page
+
+
+def _scored_units(measure: Scoring, bodies: Sequence[str]) -> Sequence[ScoredUnit]:
+    return measure.units(bodies) if measure.units else list(map(measure.unit, bodies))
+
+
+def _scored_page(
+    kind: Kind, measure: Scoring, texts: Sequence[JudgmentText]
+) -> ScoredPage | list[Scored | None]:
+    if measure.stored:
+        return measure.stored(texts)
+    return [measure.judgment(kind.read_judgment(text)) for text in texts]
+
+
+class _ScoredUnits:
+    """The units of a run, gathered page by page."""
+
+    def __init__(self, ends: dict[str, tuple[float, float]]) -> None:
+        self.ends = ends
+        """Of each dimension, as far as they are given."""
+        self.ids: list[str] = []
+        self.places: dict[int, int] = {}
+        """By the number of a unit, which of them it is."""
+        self.columns, self.lengths = Columns(), array("d")
+
+    def extend(self, stored: Sequence[StoredUnit], scored: Sequence[ScoredUnit]) -> None:
+        start = len(self.ids)
+        self.ids += [unit.id for unit in stored]
+        self.places.update({unit.no: place for place, unit in enumerate(stored, start)})
+        self.lengths.extend([unit.length for unit in scored])
+        for ident, (fields, ends, _) in zip(self.ids[start:], scored, strict=True):
+            self.columns.add({"unit": ident, **fields})
+            if ends:
+                widen_ends(self.ends, ends)
 
 
 def _id_fields(recorded: Recorded, fields: Fields) -> tuple[str, ...]:
@@ -121,7 +173,7 @@ class _Cells:
 
 
 class _ScoreRows:
-    """Judgments with scores, gathered one by one."""
+    """Judgments with scores, gathered page by page."""
 
     def __init__(self, tag_names: Sequence[str]) -> None:
         self.columns: dict[str, _Cells] = {}
@@ -130,25 +182,45 @@ class _ScoreRows:
         self._tag_names, self._tags = tag_names, list[tuple[int, int]]()
         self._totals = array("d")
 
-    def add(self, place: tuple[int, int, int], scored: Scored | None) -> None:
-        row = len(self.critical)
-        self._places.extend(place)
+    def extend(
+        self, places: Sequence[tuple[int, int, int]], scored: ScoredPage | Sequence[Scored | None]
+    ) -> None:
+        """The next judgments: their unit, judge and repeat, and what they say."""
+        start, number = len(self.critical), len(places)
+        self._places.extend(chain.from_iterable(places))
+        if not isinstance(scored, ScoredPage):
+            for row, judgment in enumerate(scored, start):
+                self._add(row, judgment)
+            return
+        self.critical += [False] * number
+        self._totals.extend(repeat(np.nan, number))
+        for name, (rows, scores) in scored.scores.items():
+            cells = self._cells(name)
+            cells.rows.extend([start + row for row in rows])
+            cells.scores.extend(scores)
+        self._tag([(start + row, tag) for row, tag in scored.tags])
+
+    def _add(self, row: int, scored: Scored | None) -> None:
         self.critical.append(scored is not None and scored.is_critical)
         self._totals.append(scored.total if scored and scored.total is not None else np.nan)
         if scored is None:
             return
-        most = scored.most
         for name, score in scored.scores.items():
-            cells = self.columns.get(name)
-            if cells is None:
-                cells = self.columns[name] = _Cells()
+            cells = self._cells(name)
             cells.rows.append(row)
             cells.scores.append(score)
-            if most:
-                cells.reach(most.get(name))
-        if scored.tags:
-            names = self._tag_names
-            self._tags += [(row, names.index(tag)) for tag in scored.tags if tag in names]
+            cells.reach(scored.most.get(name))
+        self._tag([(row, tag) for tag in scored.tags])
+
+    def _cells(self, name: str) -> _Cells:
+        cells = self.columns.get(name)
+        if cells is None:
+            cells = self.columns[name] = _Cells()
+        return cells
+
+    def _tag(self, tagged: Sequence[tuple[int, str]]) -> None:
+        names = self._tag_names
+        self._tags += [(row, names.index(tag)) for row, tag in tagged if tag in names]
 
     def ends(self, protocol_ends: Ends) -> tuple[list[float], list[float], bool]:
         """Of each dimension, and whether they are given; else they are those of the scores seen.

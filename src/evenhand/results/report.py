@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from evenhand.report.html.tallies import (
 )
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.results.changed_units import Sides, changed_units
-from evenhand.results.columns import score_table, vote_table
+from evenhand.results.columns import ScoreReading, read_scores, vote_table
 from evenhand.results.compare import with_decision
 from evenhand.results.names import names_of
 from evenhand.results.pairs import figures_of_pairs
@@ -130,6 +130,16 @@ def _spoken(recorded: Recorded) -> str:
     return run_language if run_language in LANGUAGES else "en"
 
 
+class _Outcomes(NamedTuple):
+    """What came out of the judgments of so many units."""
+
+    units: int
+    planned: int
+    verdicts: int
+    failures: Mapping[str, int]
+    left_out: int
+
+
 class _Of:
     """What reports of every kind share."""
 
@@ -149,16 +159,16 @@ class _Of:
         recorded = self.recorded
         return changed_units(Sides(self.store, recorded, recorded, baseline), changes)
 
-    def coverage(self, units: int) -> Coverage:
-        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit)
+    def coverage(self, outcomes: _Outcomes) -> Coverage:
         spent = self.store.spent(self.recorded.row.id)
+        failures = sorted(outcomes.failures.items(), key=lambda item: (-item[1], item[0]))
         return Coverage(
-            units=units,
-            planned=counts.planned,
-            verdicts=counts.verdicts,
-            failures=dict(sorted(counts.failures.items(), key=lambda item: (-item[1], item[0]))),
-            pending=counts.pending,
-            left_out=counts.left_out,
+            units=outcomes.units,
+            planned=outcomes.planned,
+            verdicts=outcomes.verdicts,
+            failures=dict(failures),
+            pending=outcomes.planned - outcomes.verdicts - sum(outcomes.failures.values()),
+            left_out=outcomes.left_out,
             calls=spent.calls,
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
@@ -204,7 +214,7 @@ class _Of:
             return None
         return Selected(selection.condition, len(selection.positions), selection.of)
 
-    def facts(self, units: int) -> dict[str, Any]:
+    def facts(self, outcomes: _Outcomes) -> dict[str, Any]:
         row = self.recorded.row
         return {
             "run": row.id,
@@ -213,7 +223,7 @@ class _Of:
             "language": self.language,
             "created": row.created,
             "started": row.started,
-            "coverage": self.coverage(units),
+            "coverage": self.coverage(outcomes),
             "selected": self._selected(),
             "sequential": self.recorded.manifest.is_sequential,
             "tag_names": self.recorded.tag_names(self.language),
@@ -231,7 +241,8 @@ class _OfScores(_Of):
     """A report of samples or answers."""
 
     def report(self) -> Report:
-        scores = score_table(self.store, self.recorded)
+        reading = read_scores(self.store, self.recorded)
+        scores = reading.scores
         by = self._by(scores)
         comparison = changed = None
         if by:
@@ -250,7 +261,7 @@ class _OfScores(_Of):
             differences(comparison),
         )
         return Report(
-            **self.facts(len(scores.units)),
+            **self.facts(self._outcomes(reading)),
             method=self.method(comparison),
             variants=list(dict.fromkeys(mean.variant for mean in comparison.means))
             if comparison
@@ -266,6 +277,17 @@ class _OfScores(_Of):
                 *(comparison.notes if comparison else self._not_compared(scores)),
                 *self._missing(),
             ],
+        )
+
+    def _outcomes(self, reading: ScoreReading) -> _Outcomes:
+        scores, failures, left_out = reading
+        units = len(scores.units)
+        return _Outcomes(
+            units=units,
+            planned=units * self.recorded.judgments_per_unit - left_out,
+            verdicts=scores.unit.size - sum(failures.values()),
+            failures=failures,
+            left_out=left_out,
         )
 
     def _by(self, scores: Scores) -> Sequence[str]:
@@ -325,7 +347,7 @@ class _OfPairs(_Of):
         comparison = self._comparison(votes)
         board = leaderboard(votes, Options(seed=self.seed)).board
         report = Report(
-            **self.facts(self._number(votes)),
+            **self.facts(self._outcomes(votes)),
             method=self.method(comparison, votes.rule),
             variants=list(votes.candidates),
             differences=differences(comparison),
@@ -349,12 +371,18 @@ class _OfPairs(_Of):
             changed=self._changed(votes, comparison),
         )
 
-    def _number(self, votes: Votes) -> int:
-        """Of the units, those without a judgment too."""
-        if self.recorded.imported:
-            return len(votes.pairs)
-        counts = self.store.counts(self.scope, self.recorded.judgments_per_unit)
-        return (counts.planned + counts.left_out) // max(1, self.recorded.judgments_per_unit)
+    def _outcomes(self, votes: Votes) -> _Outcomes:
+        per_unit = self.recorded.judgments_per_unit
+        counts = self.store.counts(self.scope, per_unit)
+        units = (counts.planned + counts.left_out) // max(1, per_unit)
+        return _Outcomes(
+            # Those without a judgment too.
+            units=len(votes.pairs) if self.recorded.imported else units,
+            planned=counts.planned,
+            verdicts=counts.verdicts,
+            failures=counts.failures,
+            left_out=counts.left_out,
+        )
 
     def _changed(self, votes: Votes, comparison: Comparison | None) -> ChangedUnits | None:
         if comparison is None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import count, repeat
+from operator import itemgetter
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,16 +16,35 @@ from evenhand.measures import Ends
 from evenhand.stats.tables import NONE, Field, Fields
 from evenhand.units import META_FIELDS
 
+_BLOCK = 1024
+"""Rows that are numbered together, column by column."""
+
 
 class Codes:
     """Values numbered in the order in which they first come."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.codes: list[int] = []
+        self.numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self.codes = array("q")
 
     def of(self, value: str) -> int:
-        return self.numbers.setdefault(value, len(self.numbers))
+        return self.numbers[value]
+
+    def append(self, value: object) -> None:
+        """The value of the next row; None where it has none."""
+        self.codes.append(NONE if value is None else self.numbers[jsontext.as_text(value)])
+
+    def extend(self, values: Sequence[object]) -> None:
+        """The values of the next rows."""
+        if set(map(type, values)) == {str}:
+            self.codes.extend(map(self.numbers.__getitem__, cast("Sequence[str]", values)))
+        else:
+            for value in values:
+                self.append(value)
+
+    def pad(self, rows: int) -> None:
+        """Let all rows before this one have a code."""
+        self.codes.extend(repeat(NONE, rows - len(self.codes)))
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -34,29 +57,58 @@ class Columns:
     def __init__(self) -> None:
         self._fields: dict[str, Codes] = {}
         self._rows = 0
+        self._block: list[dict[str, Any]] = []
 
     def add(self, values: Mapping[str, Any]) -> None:
-        fields, rows = self._fields, self._rows
-        for name, value in values.items():
-            if value is None:
-                continue
-            column = fields.get(name)
-            if column is None:
-                column = fields[name] = Codes()
-            codes, numbers = column.codes, column.numbers
-            if len(codes) < rows:
-                codes += [NONE] * (rows - len(codes))
-            text = value if type(value) is str else jsontext.as_text(value)
-            codes.append(numbers.setdefault(text, len(numbers)))
-        self._rows = rows + 1
+        """The fields of the next row; one that is None it has not."""
+        self._block.append(
+            cast("dict[str, Any]", values) if type(values) is dict else dict(values.items())
+        )
+        if len(self._block) == _BLOCK:
+            self._number()
+
+    def _number(self) -> None:
+        """Number the rows that were added last: column by column where all have the fields of the
+        first."""
+        block, self._block = self._block, []
+        columns = _columns(block)
+        if columns is None:
+            for row in block:
+                self._extend({name: (value,) for name, value in row.items() if value is not None})
+                self._rows += 1
+        else:
+            self._extend(columns)
+            self._rows += len(block)
+
+    def _extend(self, columns: Mapping[str, Sequence[object]]) -> None:
+        """The values of some fields in the next rows."""
+        for name, values in columns.items():
+            codes = self._fields.get(name)
+            if codes is None:
+                codes = self._fields[name] = Codes()
+            codes.pad(self._rows)
+            codes.extend(values)
 
     def fields(self) -> dict[str, Field]:
         """Every field with a code for each row."""
+        self._number()
         fields: dict[str, Field] = {}
         for name, column in self._fields.items():
-            codes = column.codes + [NONE] * (self._rows - len(column.codes))
-            fields[name] = Field(np.array(codes, dtype=np.int64), column.levels)
+            column.pad(self._rows)
+            fields[name] = Field(np.array(column.codes, dtype=np.int64), column.levels)
         return fields
+
+
+def _columns(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]] | None:
+    """The values of each field, where all rows have the same fields and the first has all of
+    them."""
+    names = rows[0] if rows else {}
+    if None in names.values() or any(len(row) != len(names) for row in rows):
+        return None
+    try:
+        return {name: list(map(itemgetter(name), rows)) for name in names}
+    except KeyError:
+        return None
 
 
 def id_fields(fields: Fields) -> tuple[str, ...]:

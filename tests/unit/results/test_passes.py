@@ -45,14 +45,32 @@ CASES = {
 
 
 class Counted:
-    """A reader that counts the texts it reads."""
+    """A reader that counts the texts it reads, together with others."""
 
-    def __init__(self, reader: Any) -> None:
-        self.reader, self.texts = reader, list[str]()
+    def __init__(self, reader: Any, texts: list[str]) -> None:
+        self.reader, self.texts = reader, texts
 
     def read(self, text: str) -> Any:
         self.texts.append(text)
         return self.reader.read(text)
+
+    def read_all(self, texts: list[str]) -> Any:
+        self.texts += texts
+        return self.reader.read_all(texts)
+
+
+READERS = ("_body", "_measured")
+"""Whatever a kind reads the texts of its units by."""
+
+
+def counting(module: Any, patch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that a module will read from now on."""
+    texts: list[str] = []
+    for name in READERS:
+        if reader := getattr(module, name, None):
+            plain = reader.reader if isinstance(reader, Counted) else reader
+            patch.setattr(module, name, Counted(plain, texts))
+    return texts
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -62,16 +80,14 @@ def test_a_pass_over_a_run_parses_each_unit_once(
     case, runner = CASES[kind], CliRunner()
     case.write(tmp_path, UNITS)
     monkeypatch.chdir(tmp_path)
-    judging = Counted(case.module._body)
-    monkeypatch.setattr(case.module, "_body", judging)
+    counting(case.module, monkeypatch)
     assert runner.invoke(cli, ["run", "."], standalone_mode=False).return_value == 0
     counts: dict[str, Counter[str]] = {}
     for command in case.passes:
-        reading = Counted(judging.reader)
-        monkeypatch.setattr(case.module, "_body", reading)
+        texts = counting(case.module, monkeypatch)
         result = runner.invoke(cli, ["run", "."] if command == "run" else [command, "latest"])
         assert result.exit_code == 0, result.output
-        counts[command] = Counter(reading.texts)
+        counts[command] = Counter(texts)
     assert {name: sum(count.values()) for name, count in counts.items()} == {
         name: UNITS * passes + case.alone.get(name, 0) for name, passes in case.passes.items()
     }

@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
 from evenhand.kinds.rubric.judging import RubricJudging
-from evenhand.kinds.rubric.measure import scored, scored_unit, stored_scores
+from evenhand.kinds.rubric.measure import scored, scored_unit, scored_units, stored_scores
 from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.rubric.rubric_form import BandsForm
@@ -39,7 +39,15 @@ class RubricKind:
     name = "rubric"
     noun, question_noun = "sample", "question"
     settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
-    measure = Scoring(scored_unit, scored, summary, tag_names, has_notes=True, stored=stored_scores)
+    measure = Scoring(
+        scored_unit,
+        scored,
+        summary,
+        tag_names,
+        has_notes=True,
+        units=scored_units,
+        stored=stored_scores,
+    )
     form = ProtocolForm(
         keys=("no_evidence", "tags"),
         tables=("tags",),

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import UNSET, Struct
 
+from evenhand.jsontext import restored_row
 from evenhand.judgment import Judgment, JudgmentText, Verdict
 from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
-from evenhand.kinds.rubric.unit import read_body
+from evenhand.kinds.rubric.unit import read_measured
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.raw import object_text, raw_object
-from evenhand.measures import Ends, Scored, ScoredUnit
-from evenhand.storedtext import StoredText
+from evenhand.kinds.shared.raw import object_text
+from evenhand.measures import Ends, Scored, ScoredPage, ScoredUnit
+from evenhand.storedtext import StoredText, stored_object
 from evenhand.units import Sample
 
 
 def scored_unit(body: str) -> ScoredUnit:
     """A sample in its stored text, of which no more is read than statistics take."""
-    stored = read_body(body)
-    ends: Ends = {} if stored.rubric is UNSET else _ends_of_text(bytes(stored.rubric).decode())
-    return ScoredUnit(raw_object(stored.meta), ends, len(stored.model_output))
+    return scored_units([body])[0]
+
+
+def scored_units(bodies: Sequence[str]) -> list[ScoredUnit]:
+    """Many of them at once."""
+    return [
+        ScoredUnit(
+            stored_object(bytes(sample.meta).decode(), "the meta of a unit", restored_row),
+            {} if sample.rubric is UNSET else _ends_of_text(bytes(sample.rubric).decode()),
+            len(sample.model_output),
+        )
+        for sample in read_measured(bodies)
+    ]
 
 
 def measured(sample: Sample) -> ScoredUnit:
@@ -39,17 +51,16 @@ def scored(judgment: Judgment) -> Scored | None:
     return Scored(scores, tags=verdict.failure_tags, notes=verdict.notes)
 
 
-class _Score(Struct, frozen=True):
+class _Score(Struct, frozen=True, gc=False):
     score: float
 
 
-class _Scores(Struct, frozen=True):
+class _Scores(Struct, frozen=True, gc=False):
     scores: dict[str, _Score]
     failure_tags: tuple[str, ...]
-    notes: str
 
 
-class _ScoresBody(Struct, frozen=True):
+class _ScoresBody(Struct, frozen=True, gc=False):
     """A judgment as it is stored, but for evidence, reasons and passes."""
 
     output: _Scores | None
@@ -58,13 +69,22 @@ class _ScoresBody(Struct, frozen=True):
 _bodies: StoredText[_ScoresBody] = StoredText(_ScoresBody, "a judgment")
 
 
-def stored_scores(text: JudgmentText) -> Scored | None:
-    """The scores in the stored text of a verdict; None where there is none."""
-    output = _bodies.read(text.body).output
-    if output is None:
-        return None
-    scores = {name: score.score for name, score in output.scores.items()}
-    return Scored(scores, tags=output.failure_tags, notes=output.notes)
+def stored_scores(texts: Sequence[JudgmentText]) -> ScoredPage:
+    """The scores and tags in the stored texts of judgments."""
+    columns: dict[str, tuple[list[int], list[float]]] = {}
+    tags: list[tuple[int, str]] = []
+    for row, body in enumerate(_bodies.read_all([text.body for text in texts])):
+        if (output := body.output) is None:
+            continue
+        for name, score in output.scores.items():
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = ([], [])
+            column[0].append(row)
+            column[1].append(score.score)
+        if output.failure_tags:
+            tags += [(row, tag) for tag in output.failure_tags]
+    return ScoredPage(columns, tags)
 
 
 def ends_of(rubric: Rubric) -> Ends:

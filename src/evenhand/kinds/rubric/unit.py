@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from evenhand import jsontext
 from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
@@ -79,6 +79,22 @@ _body: StoredText[SampleBody] = StoredText(SampleBody, "a sample")
 def read_body(text: str) -> SampleBody:
     """What stands in a line that `sample_text` wrote."""
     return _body.read(text)
+
+
+class MeasuredBody(Struct, frozen=True, gc=False):
+    """What statistics take of a sample as it is stored."""
+
+    model_output: str
+    meta: Raw
+    rubric: Raw | UnsetType = UNSET
+
+
+_measured: StoredText[MeasuredBody] = StoredText(MeasuredBody, "a sample")
+
+
+def read_measured(texts: Sequence[str]) -> list[MeasuredBody]:
+    """The same of many lines, and no more than statistics take."""
+    return _measured.read_all(texts)
 
 
 def load_sample(text: str) -> Sample:
