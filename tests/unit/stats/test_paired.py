@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.fft import next_fast_len
 
 from evenhand.stats.comparison import paired
 from evenhand.stats.comparison.holm import holm
-from evenhand.stats.comparison.paired import sign_flip, sign_flip_bound
+from evenhand.stats.comparison.paired import fast_length, sign_flip, sign_flip_bound
 
 SUMS = st.lists(st.integers(-6, 6).map(lambda n: Fraction(n, 6)), min_size=1, max_size=9)
 
@@ -39,6 +40,11 @@ def naive_counts(steps: list[int]) -> dict[int, int]:
                 grown[moved] = grown.get(moved, 0) + count
         counts = grown
     return counts
+
+
+@given(st.integers(1, 10**8))
+def test_transforms_are_of_the_length_that_scipy_chooses(least: int) -> None:
+    assert fast_length(least) == next_fast_len(least, real=True)
 
 
 @given(SUMS)

@@ -97,11 +97,9 @@ def _divisor(size: float, rest: float, tolerance: float) -> float:
 def _by_spectrum(steps: Ints, observed: int) -> float:
     """The exact p value: the distribution of the total is the inverse Fourier transform of the
     product of cosines."""
-    from scipy.fft import next_fast_len  # slow to import, and small tables need none of it
-
     total, count = int(steps.sum()), steps.size
     sizes, numbers = np.unique(steps, return_counts=True)
-    points = next_fast_len(2 * total + 2, real=True)
+    points = fast_length(2 * total + 2)
     angles = np.arange(points // 2 + 1) * (2 * np.pi / points)
     spectrum = np.ones(angles.size)
     for size, number in zip(sizes, numbers, strict=True):
@@ -112,6 +110,21 @@ def _by_spectrum(steps: Ints, observed: int) -> float:
     tail += float(chances[0]) if observed == 0 else 0.0
     least = 2.0 ** (1 - count) if count < 1000 else 0.0
     return min(1.0, max(tail, least, RESOLUTION if count > 40 else 0.0))
+
+
+def fast_length(least: int) -> int:
+    """The first number from `least` on that has no prime factor above 5: transforms of such lengths
+    are quick. It is that of `scipy.fft.next_fast_len`, which takes long to import."""
+    lengths = [1 << (least - 1).bit_length()]
+    five = 1
+    while five < lengths[0]:
+        odd = five
+        while odd < lengths[0]:
+            # The least power of two that makes it long enough.
+            lengths.append(odd << (-(-least // odd) - 1).bit_length())
+            odd *= 3
+        five *= 5
+    return min(lengths)
 
 
 def _by_enumeration(sizes: Floats, observed: float) -> float:
