@@ -106,8 +106,9 @@ PAGES = {
     "one unit": "/runs/latest/unit?id={unit}",
     "calls": "/runs/latest/calls",
     "one call": "/runs/latest/calls/{middle}",
-    "compared with itself": "/compare?first=latest&second=latest",
 }
+COMPARED = {"compared with itself": "/compare?first=latest&second=latest"}
+"""Asked for last: one long figure is made at a time, and this begins one."""
 
 
 def measure(store: Path, units: int, times: int) -> None:
@@ -124,13 +125,7 @@ def measure(store: Path, units: int, times: int) -> None:
         with httpx.Client(base_url=base, timeout=600) as client:
             print(f"{'page':24} {'first':>9} {'median':>9}  status")
             for name, path in PAGES.items():
-                taken = []
-                for _ in range(times):
-                    begun = time.perf_counter()
-                    status = client.get(path.format(**places)).status_code
-                    taken.append(1000 * (time.perf_counter() - begun))
-                rest = statistics.median(taken[1:])
-                print(f"{name:24} {taken[0]:6.0f} ms {rest:6.0f} ms  {status}")
+                ask(client, name, path.format(**places), times)
             print(f"needle found after {search_on(client)} pages")
             print(f"memory of the server: {process.memory_info().rss / 2**20:.0f} MB")
             begun, worked = time.perf_counter(), cpu_seconds(process)
@@ -139,9 +134,22 @@ def measure(store: Path, units: int, times: int) -> None:
             seconds, busy = time.perf_counter() - begun, cpu_seconds(process) - worked
             print(f"figures, in the background: {seconds:.0f} s, {busy:.1f} s of CPU")
             print(f"memory after them: {process.memory_info().rss / 2**20:.0f} MB")
+            for name, path in COMPARED.items():
+                ask(client, name, path, times)
     finally:
         server.terminate()
         server.wait()
+
+
+def ask(client: httpx.Client, name: str, path: str, times: int) -> None:
+    """Print how long a page takes the first time, and then."""
+    taken = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        status = client.get(path).status_code
+        taken.append(1000 * (time.perf_counter() - begun))
+    rest = statistics.median(taken[1:])
+    print(f"{name:24} {taken[0]:6.0f} ms {rest:6.0f} ms  {status}")
 
 
 def cpu_seconds(process: psutil.Process) -> float:
