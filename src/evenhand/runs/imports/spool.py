@@ -1,14 +1,12 @@
 """A database on the disk in which rows wait until those of one unit are together.
 
-It vanishes when it is closed; nothing in it need survive a crash.
+Its file has no name, so that it is gone with the process, however that ends.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from evenhand.errors import StoreError
@@ -19,11 +17,9 @@ class Spool:
     """Tables by their names and columns, and what is worked out from them."""
 
     def __init__(self, tables: Mapping[str, Sequence[str]]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="evenhand-import-")
-        self._connection = sqlite3.connect(
-            Path(self._folder.name, "rows.db"), isolation_level=None, check_same_thread=False
-        )
+        self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         for name, value in (
+            ("temp_store", "FILE"),
             ("journal_mode", "OFF"),
             ("synchronous", "OFF"),
             ("cache_size", f"-{SPOOL_KILOBYTES}"),
@@ -68,10 +64,8 @@ class Spool:
     def _unusable(self, error: sqlite3.Error) -> StoreError:
         return StoreError(
             f"rows cannot be kept on the way: {error}",
-            where=self._folder.name,
-            advice="Free some space there, or name another folder in TMPDIR.",
+            advice="Free some space in the folder for temporary files, or name another in TMPDIR.",
         )
 
     def close(self) -> None:
         self._connection.close()
-        self._folder.cleanup()
