@@ -673,7 +673,7 @@ def test_what_is_not_at_hand_any_more_comes_back_from_the_disk(
     write(tmp_path / "rows.jsonl", shuffled)
     runs: list[list[Any]] = []
     for name, kept in (("all.db", 1 << 16), ("few.db", 2)):
-        for module in ("memo", "votes", "scores"):
+        for module in ("memo", "register"):
             monkeypatch.setattr(f"evenhand.runs.imports.{module}.MEMO_ENTRIES", kept)
         monkeypatch.setattr("evenhand.runs.imports.forms._FORMS", kept)
         with closing(open_store(f"sqlite:{name}", tmp_path)) as store:
@@ -698,7 +698,7 @@ def test_cells_that_are_read_where_they_stand_come_to_what_rows_come_to(
         row | {"pass": i % 2, "criterion": "C1" if i == 3 else ""} for i, row in enumerate(rows)
     ]
     write(tmp_path / "rows.csv", table)
-    for module in ("memo", "votes"):
+    for module in ("memo", "register"):
         monkeypatch.setattr(f"evenhand.runs.imports.{module}.MEMO_ENTRIES", kept)
     runs: list[list[Any]] = []
     for name, missing in (("cells.db", ()), ("rows.db", ("in no cell",))):

@@ -39,13 +39,16 @@ def test_rows_come_back_by_unit_and_judge(
         waiting.add(*(list(column) for column in zip(*some, strict=True)), len(some))
     owners = [0, 1, 2, 1, 4, 4, 6, 7, 1]
     for of, named in ((list(range(9)), None), (owners, np.array(owners))):
-        judged = list(waiting.judged(named))
+        units = list(waiting.judged(named))
+        assert all(len({group.unit for group in unit}) == 1 for unit in units)
+        judged = [group for unit in units for group in unit]
         expected = by_hand(rows, of)
+        assert len(units) == len({unit for unit, _ in expected})
         assert [(group.unit, group.judge) for group in judged] == list(expected)
         for group, there in zip(judged, expected.values(), strict=True):
-            assert group.said == [row[2] for row in there]
-            assert group.numbers == [row[3] for row in there]
-            further = [row[4] for row in there]
+            assert group.said == tuple(row[2] for row in there)
+            assert group.numbers == tuple(row[3] for row in there)
+            further = tuple(row[4] for row in there)
             assert group.further == (further if 7 in further else None)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evenhand.judgment import Judgment, JudgmentText, write_judgment
+from evenhand.judgment import Judgment, JudgmentText, Reason, Status, write_judgment
 from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.waiting_rows import JudgedRows
 
 BLANK = "\ue000\uf8ff\ue000"
 """Stands where a form is filled in: characters that mean nothing to anybody."""
@@ -16,17 +17,13 @@ _FORMS = 1 << 14
 
 
 class Form(NamedTuple):
-    """A text of a judgment, cut where something is to be filled in."""
+    """A text of a judgment."""
 
-    text: JudgmentText
-    body: str | None
-    """With `%s` where something is; None where nothing is filled in."""
-
-    def filled(self, values: tuple[str, ...]) -> JudgmentText:
-        """The text with these values in it."""
-        if self.body is None:
-            return self.text
-        return JudgmentText(self.text.status, self.text.reason, self.body % values)
+    status: Status
+    reason: Reason | None
+    body: str
+    """With `%s` where something is filled in, if anything is."""
+    has_blanks: bool
 
 
 @dataclass(slots=True)
@@ -50,27 +47,30 @@ class Forms:
 
     def filled(
         self,
-        judge: int,
-        words: Hashable,
+        rows: JudgedRows,
         values: tuple[str, ...],
-        settle: Callable[[], list[Judgment]],
+        settle: Callable[[JudgedRows], list[Judgment]],
     ) -> list[JudgmentText] | None:
-        """The texts of the judgments that `words` come to, about a unit with these values; None
-        where they cannot be filled in. `settle` gives the judgments of a blank unit."""
-        key = (judge, words)
+        """The texts of the judgments that the words and numbers of rows come to, about a unit with
+        these values; None where they cannot be filled in. `settle` gives the judgments of a blank
+        unit."""
+        key = rows[1:4]
         if key not in self._by_words:
             if len(self._by_words) >= _FORMS:
                 self.count()
                 self._by_words.clear()
-            self._by_words[key] = self._judged(judge, settle())
+            self._by_words[key] = self._judged(rows.judge, settle(rows))
         judged = self._by_words[key]
         if judged is None:
             return None
         if judged.times < 0:
             # Counted at once, so that what is told of the first failure is of the first.
-            self._tally.count(judge, judged.judgments)
+            self._tally.count(rows.judge, judged.judgments)
         judged.times += 1
-        return [form.filled(values) for form in judged.forms]
+        return [
+            JudgmentText(status, reason, body % values if has_blanks else body)
+            for status, reason, body, has_blanks in judged.forms
+        ]
 
     def written(self, judge: int, judgments: list[Judgment]) -> list[JudgmentText]:
         """The texts of judgments that cannot be filled in, counted."""
@@ -93,8 +93,10 @@ class Forms:
             return None
         if len(parts) not in (0, len(self._blanks)):
             return None
+        if not parts:
+            return Form(*text, has_blanks=False)
         escaped = [part.replace("%", "%%") for part in (*parts, rest)]
-        return Form(text, "%s".join(escaped) if parts else None)
+        return Form(text.status, text.reason, "%s".join(escaped), has_blanks=True)
 
     def count(self) -> None:
         """Bring the tally up to date."""

@@ -3,7 +3,7 @@ themselves, and most of the time goes into reading the same words again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from pydantic_core import from_json
@@ -39,22 +39,26 @@ class Memo(Generic[T]):
         """By which cells are true or false: 1 and true are the same key."""
         self._size = 0
 
-    def of(self, chunk: Chunk) -> list[T]:
-        """The results for all rows of a chunk."""
-        columns = [chunk.columns[name] for name in self._names]
+    def of(self, chunk: Chunk, places: Sequence[int] | None = None) -> list[T]:
+        """The results for the rows at some places of a chunk, or for all."""
+        columns: list[Sequence[Any]] = [chunk.columns[name] for name in self._names]
+        if places is None:
+            places = range(chunk.size)
+        else:
+            columns = [[column[place] for place in places] for column in columns]
         types = [set(map(type, column)) for column in columns]
         if not columns or not all(any(kinds <= alike for alike in _ALIKE) for kinds in types):
-            return [self.at(chunk, place) for place in range(chunk.size)]
+            return [self._at(chunk, place) for place in places]
         are_bools = tuple([bool in kinds for kinds in types])
         keys = list(zip(*columns, strict=True))
         results: list[Any] = list(map(self._by_cells(are_bools).get, keys))
         if None in results:
-            for place, result in enumerate(results):
+            for at, result in enumerate(results):
                 if result is None:
-                    results[place] = self._result(are_bools, keys[place], chunk, place)
+                    results[at] = self._result(are_bools, keys[at], chunk, places[at])
         return results
 
-    def at(self, chunk: Chunk, place: int) -> T:
+    def _at(self, chunk: Chunk, place: int) -> T:
         """The result for one row of a chunk."""
         cells = tuple([chunk.columns[name][place] for name in self._names])
         types = list(map(type, cells))

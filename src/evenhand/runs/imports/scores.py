@@ -6,11 +6,9 @@ that stand double after all are repeats.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from itertools import compress
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from msgspec import Raw
@@ -28,48 +26,20 @@ from evenhand.data.foreign.tidy import (
     text_of,
     whole_text_of,
 )
-from evenhand.judgment import JudgmentText
+from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.rubric.unit import sample_text
 from evenhand.kinds.shared.evidence import SearchText
 from evenhand.ledger.ports import IncomingUnit
-from evenhand.limits import BATCH_ROWS
 from evenhand.packedfile import PackedFile
+from evenhand.runs.imports.answers import Answers, Opening, PlaceKey
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values
-from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, in_turn
+from evenhand.runs.imports.memo import COLUMN_SETS, Memo, Vocabulary, in_turn
 from evenhand.runs.imports.scored import JudgedAnswer, ScoreRow, judgments_of
 from evenhand.runs.imports.spellings import Spellings
-from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, Numbers, WaitingRows
 from evenhand.units import Sample
-
-_TABLES = {
-    "metas": ("no INTEGER PRIMARY KEY", "text"),
-    "places": ("no INTEGER PRIMARY KEY", "key", "unit", "meta", "origin", "question", "answer"),
-}
-"""A place is a unit with one meta: the key, which may be found out only when all rows are there,
-says which places are one unit."""
-_BY_TEXT = "CREATE INDEX IF NOT EXISTS metas_by_text ON metas (text)"
-_META = "SELECT no FROM metas WHERE text=?"
-_BY_UNIT = "CREATE INDEX IF NOT EXISTS places_by_unit ON places (unit, meta)"
-_PLACE = "SELECT no FROM places WHERE unit=? AND meta=?"
-_OWNERS = (
-    "CREATE TABLE owners AS SELECT no AS place, min(no) OVER (PARTITION BY key) AS owner"
-    " FROM places ORDER BY no"
-)
-_UNITS = (
-    "SELECT p.unit, m.text, p.origin, p.question, p.answer FROM owners o"
-    " JOIN places p ON p.no=o.place JOIN metas m ON m.no=p.meta WHERE o.owner=o.place"
-    " ORDER BY p.no"
-)
-_OWNER_OF = "SELECT owner FROM owners ORDER BY rowid"
-_DIFFERING = (
-    "SELECT o.place, m.text, f.text FROM owners o JOIN places p ON p.no=o.place"
-    " JOIN places u ON u.no=o.owner JOIN metas m ON m.no=p.meta JOIN metas f ON f.no=u.meta"
-    " WHERE o.owner<>o.place AND p.meta<>u.meta ORDER BY o.place"
-)
-"""The meta of places that do not have that of the first one of their unit."""
 
 _BLANKS = (f'"{BLANK}"',)
 """What a judgment says of its unit: its meta."""
@@ -90,9 +60,10 @@ class _Reading(NamedTuple):
 
 
 class _Meta(NamedTuple):
-    """The fields of a row beside its score, and their number among those that wait."""
+    """The fields of a row beside its score, as JSON too, and their number among those that wait."""
 
     fields: dict[str, Any]
+    text: str
     no: int
 
 
@@ -113,14 +84,11 @@ class ScoreRows:
     ) -> None:
         self.kind, self.key, self._opening = kind, key, opening
         """Without a key it is found out, and opens with these columns."""
-        self.tally, self._columns, self._spool = Tally(), Columns(), Spool(_TABLES)
+        self.tally, self._columns, self._answers = Tally(), Columns(), Answers()
         self._seen = Seen(kind, judge, self._columns)
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _TABLES}
         self._memos: dict[tuple[str, ...], _Memos] = {}
-        self._metas: dict[str, int] = {}
-        self._places: dict[tuple[str, int], int] = {}
-        self._counts = Counter[str]()
-        """How many metas and places there are."""
+        self._owners: Numbers = np.zeros(1, dtype=np.uint32)
+        """By the number of each place that of the first one of its unit."""
         self.criteria: list[str] = []
         self._spellings = Spellings()
         self._vocabulary = Vocabulary()
@@ -138,29 +106,28 @@ class ScoreRows:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._spool.close()
+        self._answers.close()
 
     def fill(self, chunks: Iterable[Chunk]) -> None:
         """Take in all rows, and settle what tells units apart; raises DataError."""
-        spool, tally = self._spool, self.tally
+        answers, tally = self._answers, self.tally
         for chunk in chunks:
             in_turn(self._take, chunk)
             tally.rows += chunk.size
-            if len(self._waiting["places"]) >= BATCH_ROWS:
-                spool.write(self._waiting)
-        spool.write(self._waiting)
+        answers.finish()
         self._spellings.require_alike()
-        if not self.key:
+        if self.key:
+            self._owners = answers.owners()
+        else:
             counts = (self._distinct, self._doubles, self._spread)
             self.key = tuple(find_key(self._columns, *counts, self._opening))
-            self._set_keys()
+            self._owners = answers.owners(self.key)
         self._columns.require(self.key)
-        spool.run(_OWNERS)
         tally.repeats = [0] * len(self.judges)
         tally.names = list(self._dimensions)
         numbers = np.bincount(self._scores.rows()["unit"])
-        for place, meta, first in spool.rows(_DIFFERING):
-            tally.compare(meta, first, self.key, int(numbers[place]))
+        for meta, first, rows in answers.differing(self._owners, numbers):
+            tally.compare(meta, first, self.key, rows)
 
     def _take(self, chunk: Chunk) -> None:
         """Have the scores of some rows wait."""
@@ -172,17 +139,20 @@ class ScoreRows:
         # As long as the key is open, the unit stands for it.
         units = self._seen.units_of(chunk, self.key or ("unit",))
         keys = [(unit, meta.no) for unit, meta in zip(units, metas, strict=True)]
-        places: list[Any] = list(map(self._places.get, keys))
+        places = self._answers.places(keys)
         if None in places:
+            new: dict[PlaceKey, int] = {}
             for at, place in enumerate(places):
                 if place is None:
-                    place_no = self._places.get(keys[at])
-                    places[at] = place_no or self._place(units[at], metas[at], chunk, at)
+                    new.setdefault(keys[at], at)
+            opened = self._opened(new, metas, chunk)
+            places = [place or opened[key] for place, key in zip(places, keys, strict=True)]
         judges = self._seen.judges_of(chunk)
         said = [_number(reading.said) for reading in readings]
         scores = [reading.score for reading in readings]
         further = self._further_of(chunk, readings)
-        self._scores.add(places, judges, said, scores, further, chunk.size)
+        units_at = cast("list[int]", places)
+        self._scores.add(units_at, judges, said, scores, further, chunk.size)
 
     def _further_of(self, chunk: Chunk, readings: Sequence[_Reading]) -> list[int]:
         """Where it is kept what scores say beyond numbers."""
@@ -244,63 +214,28 @@ class ScoreRows:
         unit = text_of(row.get("unit"))
         self._columns.see({"unit": unit, **fields} if unit else fields)
         text = jsontext.swift(fields)
-        number = self._metas.get(text)
-        if number is None:
-            before = self._counts["metas"]
-            number = self._number("metas", self._metas, _BY_TEXT, _META, (text,))
-            self._metas[text] = number
-            if number > before:
-                self._waiting["metas"].append((number, text))
-        return _Meta(fields, number)
+        return _Meta(fields, text, self._answers.meta(text))
 
-    def _place(self, unit: str, meta: _Meta, chunk: Chunk, at: int) -> int:
-        """The number of a place that is not at hand."""
-        before = self._counts["places"]
-        number = self._number("places", self._places, _BY_UNIT, _PLACE, (unit, meta.no))
-        self._places[unit, meta.no] = number
-        if number > before:
+    def _opened(
+        self, new: Mapping[PlaceKey, int], metas: Sequence[_Meta], chunk: Chunk
+    ) -> dict[PlaceKey, int]:
+        """The numbers of the answers that begin at places of a chunk."""
+        blank = [""] * chunk.size
+        questions, answers = (chunk.columns.get(name, blank) for name in ("question", "answer"))
+        opened: dict[PlaceKey, tuple[str, Opening]] = {}
+        for key, at in new.items():
+            unit, meta = key[0], metas[at]
             ident, _ = key_values(self.key or ("unit",), unit, meta.fields)
-            row = chunk.row(at)
-            texts = (whole_text_of(row.get(name)) for name in ("question", "answer"))
-            self._waiting["places"].append((number, ident, unit, meta.no, chunk.where(at), *texts))
-        return number
-
-    def _number(
-        self,
-        table: str,
-        at_hand: dict[Any, int],
-        index: str,
-        query: str,
-        values: tuple[Any, ...],
-    ) -> int:
-        """The number of a row of a table that is not at hand: the next, or one that waits on the
-        disk."""
-        if len(at_hand) >= MEMO_ENTRIES:
-            at_hand.clear()
-            self._spool.write(self._waiting)
-            self._spool.run(index)
-        if self._counts[table] >= MEMO_ENTRIES and (stored := self._spool.row(query, values)):
-            return int(stored[0])
-        self._counts[table] += 1
-        return self._counts[table]
+            texts = whole_text_of(questions[at]), whole_text_of(answers[at])
+            opened[key] = ident, Opening(unit, meta.text, chunk.where(at), *texts)
+        return self._answers.add(opened)
 
     def _distinct(self, key: Sequence[str]) -> int:
-        columns = ", ".join(map(_column, key))
-        return int(
-            self._spool.names(
-                f"SELECT count(*) FROM (SELECT DISTINCT {columns}"  # noqa: S608
-                " FROM places JOIN metas ON metas.no=places.meta)"
-            )[0]
-        )
+        return int(self._answers.groups(key).max(initial=-1)) + 1
 
     def _doubles(self, key: Sequence[str]) -> int:
-        columns = ", ".join(map(_column, key))
-        owners = self._spool.names(
-            f"SELECT min(places.no) OVER (PARTITION BY {columns}) FROM places"  # noqa: S608
-            " JOIN metas ON metas.no=places.meta ORDER BY places.no"
-        )
         rows = self._scores.rows()
-        units = np.array([0, *owners], dtype=np.int64)[rows["unit"]]
+        units = self._answers.groups(key)[rows["unit"].astype(np.int64) - 1]
         slots = self._slots(rows)
         distinct = np.unique((units * len(self.judges) + rows["judge"]) * (slots.max() + 1) + slots)
         return int(self.tally.rows - len(distinct))
@@ -316,37 +251,26 @@ class ScoreRows:
         return slot_of
 
     def _spread(self, name: str) -> float:
-        ((number, units, values),) = self._spool.rows(
-            "SELECT count(*), count(DISTINCT unit), count(DISTINCT value)"  # noqa: S608
-            f" FROM (SELECT DISTINCT unit, {_column(name)} AS value"
-            " FROM places JOIN metas ON metas.no=places.meta)"
-        )
-        return float(number / (units * values)) if units and values else 0.0
-
-    def _set_keys(self) -> None:
-        """The key of every place, now that its columns are known: only to group by, the ids are
-        made from the values themselves."""
-        if self.key != ("unit",):
-            values = ", ".join(map(_column, self.key))
-            self._spool.run(
-                f"UPDATE places SET key=(SELECT json_array({values})"  # noqa: S608
-                " FROM metas WHERE metas.no=places.meta)"
-            )
+        units, values = (self._answers.values(column) for column in ("unit", name))
+        number = self._distinct(("unit", name))
+        crossed = len(np.unique(units)) * len(np.unique(values[values > 0]))
+        return number / crossed if crossed else 0.0
 
     def units(self) -> Iterator[IncomingUnit]:
         """Every unit with its judgments."""
         forms = Forms(self.tally, _BLANKS)
-        owners = np.array([0, *self._spool.names(_OWNER_OF)], dtype=np.uint32)
-        by_unit = groupby(self._scores.judged(owners), key=itemgetter(0))
-        for opening, (_, judged) in zip(self._spool.rows(_UNITS), by_unit, strict=True):
+        are_first = (self._owners[1:] == np.arange(1, len(self._owners))).tolist()
+        openings = compress(self._answers.openings(), are_first)
+        for opening, judged in zip(openings, self._scores.judged(self._owners), strict=True):
             unit, text, origin, question, answer = opening
             ident, fields = key_values(self.key, unit, from_json(text))
             sample = Sample(id=ident, question=question, model_output=answer, meta=fields)
             meta = jsontext.swift(fields)
-            texts: list[tuple[int, int, JudgmentText]] = []
-            for rows in judged:
-                judgments = self._texts(forms, meta, answer, rows)
-                texts += [(rows.judge, repeat, text) for repeat, text in enumerate(judgments)]
+            texts = [
+                (rows.judge, repeat, judgment)
+                for rows in judged
+                for repeat, judgment in enumerate(self._texts(forms, meta, answer, rows))
+            ]
             self.tally.units += 1
             yield IncomingUnit(ident, origin, sample_text(sample), texts)
         forms.count()
@@ -354,17 +278,14 @@ class ScoreRows:
     def _texts(self, forms: Forms, meta: str, answer: str, rows: JudgedRows) -> list[JudgmentText]:
         """The judgments of one judge on one unit."""
         if rows.further is None and self._failing.isdisjoint(rows.said):
-            words = (tuple(rows.said), tuple(rows.numbers))
-            texts = forms.filled(
-                rows.judge,
-                words,
-                (meta,),
-                lambda: judgments_of(self.tally, _BLANK_UNIT, self._read(rows)),
-            )
+            texts = forms.filled(rows, (meta,), self._blank)
             if texts is not None:
                 return texts
         judged = JudgedAnswer(Raw(meta), SearchText(answer))
         return forms.written(rows.judge, judgments_of(self.tally, judged, self._read(rows)))
+
+    def _blank(self, rows: JudgedRows) -> list[Judgment]:
+        return judgments_of(self.tally, _BLANK_UNIT, self._read(rows))
 
     def _read(self, rows: JudgedRows) -> list[ScoreRow]:
         """Scores as they were read."""
@@ -387,11 +308,3 @@ def _slot(numbers: dict[tuple[Any, Any], int], words: Sequence[Any]) -> int:
     """The number of the dimension and the repeat among the words of a score."""
     dimension, _, _, _, repeat, _ = words
     return numbers.setdefault((dimension, repeat), len(numbers))
-
-
-def _column(name: str) -> str:
-    """A column of the key as SQL; meta columns stand in one JSON text."""
-    if name == "unit":
-        return "unit"
-    path = f'$."{name}"'.replace("'", "''")
-    return f"CAST(json_extract(metas.text, '{path}') AS TEXT)"

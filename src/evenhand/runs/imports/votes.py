@@ -9,9 +9,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby
-from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from itertools import chain, repeat
+from typing import Any, Literal, NamedTuple, cast
 
 from msgspec.json import encode
 
@@ -37,43 +36,21 @@ from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
-from evenhand.runs.imports.memo import COLUMN_SETS, MEMO_ENTRIES, Memo, Vocabulary, in_turn
+from evenhand.runs.imports.memo import COLUMN_SETS, Memo, Vocabulary, in_turn
 from evenhand.runs.imports.met import Met
+from evenhand.runs.imports.register import Register
 from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
-from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.topics import TopicPair, Topics
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, WaitingRows
 
-_TABLES = {"units": ("no INTEGER PRIMARY KEY", "key", "low", "high", "first", "meta")}
-"""By which units are found that are not at hand, filled only where some may have to be; all that is
-known of them waits in a file."""
-_UNIT = "SELECT no, first, meta FROM units WHERE key=? AND low=? AND high=?"
-_BY_KEY = "CREATE INDEX IF NOT EXISTS units_by_key ON units (key, low, high)"
-_SEVERAL = "SELECT count(*) > count(DISTINCT key) FROM units"
-_TOPICS = """
-    CREATE TABLE topics AS
-    SELECT key, name, row_number() OVER (PARTITION BY key ORDER BY min(shown)) AS place
-    FROM (
-        SELECT key, first AS name, 2 * no AS shown FROM units WHERE low<>high
-        UNION ALL
-        SELECT key, CASE WHEN first=low THEN high ELSE low END, 2 * no + 1
-        FROM units WHERE low<>high
-    )
-    GROUP BY key, name
-"""
-"""The candidates of each unit, numbered in the order in which they are shown first."""
-_PLACES = (
-    "SELECT f.place, s.place FROM units u"
-    " LEFT JOIN topics f ON f.key=u.key AND f.name=u.first LEFT JOIN topics s ON s.key=u.key"
-    " AND s.name=CASE WHEN u.first=u.low THEN u.high ELSE u.low END ORDER BY u.no"
-)
 _BLANKS = (f'"{BLANK}","candidates":["{BLANK}","{BLANK}"]', f'"{BLANK}"')
 """What a judgment says of its pair: its id and its candidates, and its meta."""
 _BLANK_PAIR = VotedPair(BLANK, BLANK, BLANK, f'"{BLANK}"')
-PLACES_CHARS = 1 << 24
-"""Texts of units that are kept at hand."""
-_META = 7
-"""Where the meta stands in what is known of a unit."""
+
+
+Key = tuple[str, tuple[str, str]]
+"""What tells units apart: an id, and the names of the candidates in one order."""
 
 
 class _Pair(NamedTuple):
@@ -108,6 +85,21 @@ class _Place(NamedTuple):
     meta: str
 
 
+class _Opening(NamedTuple):
+    """What the first row of a unit says of it, as it waits."""
+
+    key: str
+    cluster: str
+    low: str
+    high: str
+    first: str
+    lengths: tuple[float | None, float | None]
+    meta: str
+    origin: str
+    question: str
+    answers: tuple[str, str]
+
+
 class _Memos(NamedTuple):
     """What rows with the same columns say."""
 
@@ -137,22 +129,17 @@ class VoteRows:
         self._voters, self._counts = voters, array("I")
         """What voters are called that nobody tells apart, and of each unit how many there are."""
         self._on_unreadable: Unreadable = on_unreadable
-        self.tally, self._spool = Tally(), Spool(_TABLES)
+        self.tally, self._topics = Tally(), Topics()
         self._columns = Columns()
         self._seen = Seen(kind, judge, self._columns)
-        self._waiting: list[tuple[Any, ...]] = []
+        self._waiting: list[_Opening] = []
         """What is known of units that are not in the file yet."""
-        self._indexed, self._indexed_end, self._put_away = 0, 0, 0
-        """How many units are in the database, how far that is in the file, and how far those reach
-        that are not at hand."""
-        self._may_be_several = False
-        """Whether there may be units with several pairs."""
+        self._met, self._may_be_several = Met(), False
+        """The ids that were met, and whether one may have several pairs."""
         self._votes, self._openings, self._further = WaitingRows(), PackedFile(), PackedFile()
         """The votes, what is known of their units, and what votes say beyond a number."""
         self._memos: dict[tuple[str, ...], _Memos] = {}
-        self._places: dict[tuple[str, tuple[str, str]], _Place] = {}
-        """Units that are at hand; those that are not may wait on the disk."""
-        self._chars, self._met = 0, Met()
+        self._places: Register[Key, _Place] = Register(_Place._make)
         self._vocabulary = Vocabulary()
         self._criteria: dict[str, None] = {}
         self._candidates: set[str] = set()
@@ -161,7 +148,8 @@ class VoteRows:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._spool.close()
+        self._places.close()
+        self._topics.close()
 
     @property
     def criteria(self) -> list[str]:
@@ -201,15 +189,16 @@ class VoteRows:
             ]
             idents = [ident for ident, _ in keyed]
             texts = [jsontext.swift(fields) for _, fields in keyed]
-        keys = [(ident, pair.names) for ident, pair in zip(idents, pairs, strict=True)]
-        places: list[Any] = list(map(self._places.get, keys))
+        keys = list(zip(idents, [pair.names for pair in pairs], strict=True))
+        places = self._places.entries(keys)
         if None in places:
-            for at, (place, key) in enumerate(zip(places, keys, strict=True)):
+            new: dict[Key, int] = {}
+            for at, place in enumerate(places):
                 if place is None:
-                    places[at] = self._places.get(key) or self._place(
-                        key, pairs[at].first, units[at], texts[at], chunk, at
-                    )
-        self._wait(chunk, pairs, readings, texts, places)
+                    new.setdefault(keys[at], at)
+            opened = self._opened(new, pairs, units, texts, chunk)
+            places = [place or opened[key] for place, key in zip(places, keys, strict=True)]
+        self._wait(chunk, pairs, readings, texts, cast("list[_Place]", places))
 
     def _wait(
         self,
@@ -219,22 +208,33 @@ class VoteRows:
         metas: Sequence[str],
         places: Sequence[_Place],
     ) -> None:
-        explanations: Sequence[Any] = chunk.columns.get("explanation", ())
-        said, further = list[int](), [NOTHING] * chunk.size
-        rows = zip(pairs, readings, metas, places, strict=True)
-        for at, ((_, shown, is_same), reading, meta, (_, first, unit_meta)) in enumerate(rows):
-            # Where a candidate meets itself, the column `pass` alone tells the orders apart.
-            words = reading.said[2 if is_same else first != shown]
-            explanation = text_of(explanations[at]) if explanations else ""
-            if meta != unit_meta or explanation or type(words) is str:
-                spelled = words if isinstance(words, str) else None
-                own_meta = None if meta == unit_meta else meta
-                further[at] = self._further.add((spelled, explanation, own_meta))
-            said.append(NOTHING if isinstance(words, str) else words)
+        # Where a candidate meets itself, the column `pass` alone tells the orders apart.
+        words = [
+            reading.said[2 if is_same else first != shown]
+            for reading, (_, shown, is_same), (_, first, _) in zip(
+                readings, pairs, places, strict=True
+            )
+        ]
+        own_metas = [
+            None if meta == place.meta else meta for meta, place in zip(metas, places, strict=True)
+        ]
+        said, further = self._split(chunk, words, own_metas)
         judges = self._judges(chunk, places)
         preferences = [reading.preference for reading in readings]
         units = [place.no for place in places]
         self._votes.add(units, judges, said, preferences, further, chunk.size)
+
+    def _split(
+        self, chunk: Chunk, words: Sequence[int | str], metas: Sequence[str | None]
+    ) -> tuple[list[int], list[int]]:
+        """What rows say as numbers, and where it is kept what else they say."""
+        explanations = list(map(text_of, chunk.columns.get("explanation", ()))) or [""] * chunk.size
+        further = [NOTHING] * chunk.size
+        for at, (word, why, meta) in enumerate(zip(words, explanations, metas, strict=True)):
+            spelled = word if isinstance(word, str) else None
+            if why or not (meta is None and spelled is None):
+                further[at] = self._further.add((spelled, why, meta))
+        return [NOTHING if isinstance(word, str) else word for word in words], further
 
     def _note(self, reading: _Reading) -> None:
         """Count what is told of the words of a row."""
@@ -309,91 +309,55 @@ class VoteRows:
         self._columns.see({"unit": unit, **meta} if unit else meta)
         return meta, jsontext.swift(meta)
 
-    def _place(
+    def _opened(
         self,
-        key: tuple[str, tuple[str, str]],
-        first: str,
-        unit: str,
-        meta: str,
+        new: Mapping[Key, int],
+        pairs: Sequence[_Pair],
+        units: Sequence[str],
+        metas: Sequence[str],
         chunk: Chunk,
-        at: int,
-    ) -> _Place:
-        """The unit of a row that is not at hand: a new one, or one that waits on the disk."""
-        if len(self._places) >= MEMO_ENTRIES or self._chars >= PLACES_CHARS:
-            self._places.clear()
-            self._write()
-            self._chars, self._put_away = 0, self._openings.end
-        stored, ident = None, key[0]
-        if self._met.add(key) and self._put_away:
-            self._index(self._put_away)
-            stored = self._spool.row(_UNIT, (ident, *key[1]))
-        place = (
-            _Place._make(stored) if stored else self._new_place(key, first, unit, meta, chunk, at)
-        )
-        self._chars += len(ident) + len(meta)
-        self._places[key] = place
-        return place
-
-    def _new_place(
-        self,
-        key: tuple[str, tuple[str, str]],
-        first: str,
-        unit: str,
-        meta: str,
-        chunk: Chunk,
-        at: int,
-    ) -> _Place:
-        self.tally.units += 1
-        ident, (low, high) = key
-        if self._known:
-            first = self._known.pairs[ident].first
-        place = _Place(self.tally.units, first, meta)
-        shown = self._memos_of(chunk).shown.at(chunk, at)
-        self._may_be_several = self._met.add(ident) or self._may_be_several
-        self._waiting.append(
-            (
-                *(ident, unit or ident, low, high, first, *shown.lengths, meta),
-                *(chunk.where(at), shown.question, *shown.answers),
+    ) -> dict[Key, _Place]:
+        """The units that begin at places of a chunk."""
+        shown = self._memos_of(chunk).shown.of(chunk, list(new.values()))
+        opened: dict[Key, _Place] = {}
+        for (key, at), (lengths, question, answers) in zip(new.items(), shown, strict=True):
+            ident, (low, high) = key
+            first = self._known.pairs[ident].first if self._known else pairs[at].first
+            self.tally.units += 1
+            opened[key] = _Place(self.tally.units, first, metas[at])
+            self._waiting.append(
+                _Opening(
+                    *(ident, units[at] or ident, low, high, first, lengths, metas[at]),
+                    *(chunk.where(at), question, answers),
+                )
             )
-        )
         if len(self._waiting) >= BATCH_ROWS:
             self._write()
-        return place
+        idents = [ident for ident, _ in new]
+        are_met = self._met.add(idents)
+        self._may_be_several |= any(are_met) or len(set(idents)) < len(idents)
+        self._places.add(opened, sum(len(key[0]) + len(p.meta) for key, p in opened.items()))
+        return opened
 
     def _write(self) -> None:
         """Have what is known of units wait on the disk."""
         self._openings.add(self._waiting)
         self._waiting.clear()
 
-    def _index(self, end: int) -> None:
-        """Have the units as far as there in the database, by which they are found."""
-        if self._indexed_end >= end:
-            return
-        for openings in self._openings.since(self._indexed_end):
-            numbers = range(self._indexed + 1, self._indexed + len(openings) + 1)
-            units = [
-                (number, *opening[:1], *opening[2:5], opening[_META])
-                for number, opening in zip(numbers, openings, strict=True)
-            ]
-            self._indexed += len(units)
-            self._spool.write({"units": units})
-        self._indexed_end = self._openings.end
-        self._spool.run(_BY_KEY)
-
     def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
         forms = Forms(self.tally, _BLANKS)
-        by_unit = groupby(self._votes.judged(), key=itemgetter(0))
-        for (opening, places), (_, judged) in zip(self._opened(), by_unit, strict=True):
-            pair, ident, origin, body = _pair(opening, places)
+        for (opening, places), judged in zip(self._placed(), self._votes.judged(), strict=True):
+            pair, ident, body = _pair(opening, places)
             if self._known is not None:
                 pair, body = _as_known(self._known.pairs[ident])
-            about, meta = (_about(pair), pair.meta), opening[_META]
-            texts: list[tuple[int, int, JudgmentText]] = []
-            for rows in judged:
-                judgments = self._texts(forms, pair, about, rows, meta)
-                texts += [(rows.judge, repeat, text) for repeat, text in enumerate(judgments)]
-            yield IncomingUnit(ident, origin, body, texts)
+            about = (_about(pair), pair.meta)
+            texts = [
+                (rows.judge, repeat, text)
+                for rows in judged
+                for repeat, text in enumerate(self._texts(forms, pair, about, rows, opening.meta))
+            ]
+            yield IncomingUnit(ident, opening.origin, body, texts)
         forms.count()
 
     def _texts(
@@ -405,61 +369,62 @@ class VoteRows:
         meta: str,
     ) -> list[JudgmentText]:
         """The judgments of one judge on one pair, whose first row has this meta."""
-        words: list[int | str] = [*rows.said]
-        explanations = [""] * len(words)
-        for at, start in enumerate(rows.further or ()):
+        explanations: Sequence[str] = ()
+        if rows.further is not None:
+            rows, explanations = self._whole(rows, rows.further, meta)
+        texts = None if any(explanations) else forms.filled(rows, about, self._blank)
+        if texts is not None:
+            return texts
+        return forms.written(rows.judge, self._settled(pair, rows, explanations))
+
+    def _whole(
+        self, rows: JudgedRows, further: Sequence[int], meta: str
+    ) -> tuple[JudgedRows, list[str]]:
+        """Rows with the words that waited elsewhere, and their explanations; where their meta is
+        another one, that is noted."""
+        words, explanations = list(rows.said), [""] * len(rows.said)
+        for at, start in enumerate(further):
             if start != NOTHING:
                 spelled, explanations[at], own_meta = self._further.at(start)
                 words[at] = words[at] if spelled is None else spelled
                 if own_meta is not None:
                     self.tally.compare(own_meta, meta, self.key)
-        if rows.further is None or not any(explanations):
-            said = (tuple(words), tuple(rows.numbers))
-            texts = forms.filled(
-                rows.judge,
-                said,
-                about,
-                lambda: self._settled(_BLANK_PAIR, rows, words, explanations),
-            )
-            if texts is not None:
-                return texts
-        return forms.written(rows.judge, self._settled(pair, rows, words, explanations))
+        return rows._replace(said=tuple(words)), explanations
+
+    def _blank(self, rows: JudgedRows) -> list[Judgment]:
+        return self._settled(_BLANK_PAIR, rows)
 
     def _settled(
-        self,
-        pair: VotedPair,
-        judged: JudgedRows,
-        words: Sequence[int | str],
-        explanations: Sequence[str],
+        self, pair: VotedPair, judged: JudgedRows, explanations: Sequence[str] = ()
     ) -> list[Judgment]:
         rows: list[VoteRow] = []
-        for said, number, explanation in zip(words, judged.numbers, explanations, strict=True):
+        whys = explanations or [""] * len(judged.said)
+        for said, number, explanation in zip(judged.said, judged.numbers, whys, strict=True):
             is_turned, side, is_whole, *more = self._vocabulary.words(said)
             preference = int(number) if is_whole and number is not None else number
             rows.append(VoteRow._make((is_turned, side, preference, *more, explanation)))
         return settled(pair, rows, self.judges[judged.judge], self._on_unreadable)
 
-    def _opened(self) -> Iterator[tuple[Sequence[Any], Sequence[Any] | None]]:
+    def _placed(self) -> Iterator[tuple[_Opening, Sequence[int | None] | None]]:
         """What is known of every pair, with the places of its candidates where there are units with
         several pairs."""
-        openings = chain.from_iterable(self._openings)
+        places = None
         if self._may_be_several:
-            self._index(self._openings.end)
-        if not (self._may_be_several and self._spool.names(_SEVERAL)[0]):
-            return ((opening, None) for opening in openings)
-        self._spool.run(_TOPICS)
-        self._spool.run("CREATE INDEX topics_by_name ON topics (key, name)")
-        return zip(openings, self._spool.rows(_PLACES), strict=True)
+            for openings in self._openings:
+                pairs = map(_Opening._make, openings)
+                self._topics.add(TopicPair(o.key, o.low, o.high, o.first) for o in pairs)
+            places = self._topics.places()
+        whole = map(_Opening._make, chain.from_iterable(self._openings))
+        return zip(whole, repeat(None)) if places is None else zip(whole, places, strict=True)
 
 
-def _pair(row: Sequence[Any], several: Sequence[Any] | None) -> tuple[VotedPair, str, str, str]:
-    """The pair of its first row, its id, where it stands, and its text as `load_pair` reads it.
+def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[VotedPair, str, str]:
+    """The pair of its first row, its id, and its text as `load_pair` reads it.
 
     Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
     was shown first: so runs about the same pairs have the same ids and can be joined.
     """
-    key, cluster, low, high, first, first_length, second_length, meta, origin, *more = row
-    question, first_answer, second_answer = more
+    key, cluster, low, high, first, lengths, meta, _, question, answers = opening
     places = [1, 2] if several is None else several
     if low == high or cluster != key:
         # No front has a candidate that meets itself, nor one made of several units of a topic.
@@ -470,18 +435,18 @@ def _pair(row: Sequence[Any], several: Sequence[Any] | None) -> tuple[VotedPair,
         "id": ident,
         "topic": question,
         "candidates": (
-            {"id": first, "text": first_answer},
-            {"id": second, "text": second_answer},
+            {"id": first, "text": answers[0]},
+            {"id": second, "text": answers[1]},
         ),
         "row": cluster,
         "places": places,
     }
-    lengths = (
-        first_length if first_length is not None else len(first_answer) or None,
-        second_length if second_length is not None else len(second_answer) or None,
-    )
-    body = f'{jsontext.swift(about)[:-1]},"meta":{meta},"lengths":{jsontext.swift(lengths)}}}'
-    return VotedPair(ident, first, second, meta), ident, origin, body
+    told = [
+        length if length is not None else len(answer) or None
+        for length, answer in zip(lengths, answers, strict=True)
+    ]
+    body = f'{jsontext.swift(about)[:-1]},"meta":{meta},"lengths":{jsontext.swift(told)}}}'
+    return VotedPair(ident, first, second, meta), ident, body
 
 
 def _as_known(known: KnownPair) -> tuple[VotedPair, str]:

@@ -4,7 +4,8 @@ they came. Where rows of a unit lie apart, memory holds some 20 bytes of each ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import IO, Any, NamedTuple
 from weakref import finalize
 
@@ -30,9 +31,9 @@ class JudgedRows(NamedTuple):
 
     unit: int
     judge: int
-    said: list[int]
-    numbers: list[float | None]
-    further: list[int] | None
+    said: tuple[int | str, ...]
+    numbers: tuple[float | None, ...]
+    further: tuple[int, ...] | None
 
 
 class WaitingRows:
@@ -53,9 +54,10 @@ class WaitingRows:
     ) -> None:
         """Have so many rows wait."""
         rows = np.empty(size, dtype=_ROW)
-        columns = (units, judges, said, numbers, further)
-        for name, column in zip(_ROW.names or (), columns, strict=True):
-            rows[name] = column
+        rows["unit"], rows["judge"], rows["said"] = units, judges, said
+        is_number = numbers.count(None) < size
+        rows["number"] = numbers if is_number else np.nan
+        rows["further"] = further
         with kept_on_the_way():
             self._file.write(rows.tobytes())
 
@@ -66,8 +68,9 @@ class WaitingRows:
             return np.empty(0, dtype=_ROW)
         return np.memmap(self._file, dtype=_ROW, mode="r")
 
-    def judged(self, owners: Numbers | None = None) -> Iterator[JudgedRows]:
-        """The rows by unit and judge; with `owners`, by the unit that the one they name is of."""
+    def judged(self, owners: Numbers | None = None) -> Iterator[list[JudgedRows]]:
+        """The rows of one unit after the other, by judge; with `owners`, of the units that those
+        they name are of."""
         rows = self.rows()
         units = rows["unit"].copy() if owners is None else owners[rows["unit"]]
         order = None
@@ -83,24 +86,41 @@ class WaitingRows:
             start = end
 
 
-def _judged(units: Numbers, block: NDArray[Any]) -> Iterator[JudgedRows]:
+def _judged(units: Numbers, block: NDArray[Any]) -> Iterator[list[JudgedRows]]:
     """The same of rows of whole units, which stand together."""
     keys = units.astype(np.int64) << 32 | block["judge"]
     if np.any(keys[1:] < keys[:-1]):
         order = np.argsort(keys, kind="stable")
         keys, block = keys[order], block[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    said, further = block["said"].tolist(), block["further"].tolist()
-    numbers: list[float | None] = [None] * len(keys)
+    numbers: tuple[float | None, ...] = (None,) * len(keys)
     if not np.all(np.isnan(block["number"])):
-        numbers = [None if number != number else number for number in block["number"].tolist()]  # noqa: PLR0124
-    has_further = np.logical_or.reduceat(block["further"] != NOTHING, starts).tolist()
-    ends = [*starts[1:].tolist(), len(keys)]
-    opening = (keys[starts] >> 32).tolist(), block["judge"][starts].tolist()
-    for unit, judge, start, end, is_more in zip(
-        *opening, starts.tolist(), ends, has_further, strict=True
-    ):
-        yield JudgedRows(
-            *(unit, judge, said[start:end], numbers[start:end]),
-            further[start:end] if is_more else None,
+        numbers = tuple([None if n != n else n for n in block["number"].tolist()])  # noqa: PLR0124
+    unit_of = keys[starts] >> 32
+    stretches = list(map(slice, starts.tolist(), [*starts[1:].tolist(), len(keys)]))
+    judged = list(
+        map(
+            JudgedRows,
+            unit_of.tolist(),
+            block["judge"][starts].tolist(),
+            map(tuple(block["said"].tolist()).__getitem__, stretches),
+            map(numbers.__getitem__, stretches),
+            _further(block["further"], starts, stretches),
         )
+    )
+    opening = np.flatnonzero(np.diff(unit_of, prepend=-1)).tolist()
+    return map(judged.__getitem__, map(slice, opening, [*opening[1:], len(judged)]))
+
+
+def _further(
+    column: Numbers, starts: Numbers, stretches: Sequence[slice]
+) -> Iterable[tuple[int, ...] | None]:
+    """Where it is kept what else is said in stretches of rows; None where nothing is."""
+    are_more = np.logical_or.reduceat(column != NOTHING, starts)
+    if not np.any(are_more):
+        return repeat(None, len(stretches))
+    further = tuple(column.tolist())
+    return [
+        further[stretch] if is_more else None
+        for stretch, is_more in zip(stretches, are_more.tolist(), strict=True)
+    ]
