@@ -7,7 +7,7 @@ Flat columns become nested objects and nested objects flat columns; a name with 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from evenhand import limits
@@ -16,6 +16,8 @@ from evenhand.errors import DataError, quoted
 from evenhand.jsontext import TooDeep, is_deeper
 
 Parts = tuple[str, ...]
+ColumnChunk = tuple[Sequence[Sequence[Any]], Sequence[int]]
+"""The cells of some rows, column by column, and the line or number of each row."""
 
 _ABSENT = object()
 _NAMES_KEPT = 1000

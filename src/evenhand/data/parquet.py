@@ -10,14 +10,22 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import BufferedReader
 from itertools import islice
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from evenhand import limits
-from evenhand.data.columns import Parts, nested, parts_of, require_columns, too_deep
+from evenhand.data.columns import (
+    ColumnChunk,
+    Parts,
+    nested,
+    parts_of,
+    require_columns,
+    too_deep,
+)
 from evenhand.data.files import seekable
 from evenhand.data.jsonrows import Numbered
 from evenhand.errors import DataError, UsageError, quoted
@@ -33,6 +41,8 @@ _JOINED: dict[frozenset[Kind], Kind] = {
     frozenset(("int", "float")): "float",
 }
 _GROUP_ROWS = 2048
+_JSON: frozenset[type] = frozenset({str, int, bool, type(None)})
+"""Types of cells that are JSON values as they are."""
 
 
 def require_pyarrow() -> tuple[Any, Any]:
@@ -46,31 +56,91 @@ def require_pyarrow() -> tuple[Any, Any]:
         ) from None
 
 
-def read_parquet(file: BufferedReader, name: str, *, lenient: bool = False) -> Iterator[Numbered]:
-    """The rows of a Parquet file, numbered from 1; dotted columns are nested. `lenient` reads NaN
-    and infinity as null: other tools write them for a missing number."""
-    arrow, parquet = require_pyarrow()
-    with seekable(file) as whole:
+class ParquetTable:
+    """The columns of a Parquet file as JSON values. `lenient` reads NaN and infinity as null: other
+    tools write them for a missing number."""
+
+    def __init__(self, file: IO[bytes], name: str, *, lenient: bool = False) -> None:
+        arrow, parquet = require_pyarrow()
+        self._name, self._is_lenient = name, lenient
+        self._errors = (arrow.ArrowException, OSError, ValueError, OverflowError)
+        with self._sound():
+            self._table = parquet.ParquetFile(file)
+            self.header: list[str] = self._table.schema_arrow.names
+        require_columns(self.header, name)
+        self._depths = [limits.JSON_DEPTH - len(parts_of(column)) for column in self.header]
+
+    def columns(self) -> Iterator[ColumnChunk]:
+        """Some rows at a time, with their numbers, from 1. Where one cannot be read, those before
+        it come first."""
+        start = 1
+        with self._sound():
+            for batch in self._table.iter_batches(limits.BATCH_ROWS, use_threads=False):
+                cells = [column.to_pylist() for column in batch.columns]
+                yield from self._values(cells, range(start, start + batch.num_rows))
+                start += batch.num_rows
+
+    def _values(self, cells: list[list[Any]], numbers: range) -> Iterator[ColumnChunk]:
+        wheres = _Places(self._name, numbers)
         try:
-            table = parquet.ParquetFile(whole)
-            columns: list[str] = table.schema_arrow.names
-            require_columns(columns, name)
-            paths, number = [parts_of(column) for column in columns], 0
-            for batch in table.iter_batches(batch_size=limits.BATCH_ROWS):
-                for cells in _records(batch):
-                    number += 1
-                    where = f"{name}:{number}"
-                    yield flat_row(paths, _values(cells, where, lenient), where), number
-        except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
+            values = [
+                _values(column, wheres, depth, self._is_lenient)
+                for column, depth in zip(cells, self._depths, strict=True)
+            ]
+        except DataError:
+            if len(numbers) == 1:
+                raise
+            for at, number in enumerate(numbers):
+                yield from self._values(
+                    [[column[at]] for column in cells], range(number, number + 1)
+                )
+        else:
+            yield values, numbers
+
+    @contextmanager
+    def _sound(self) -> Generator[None]:
+        try:
+            yield
+        except self._errors as error:
             raise DataError(
                 f"not a sound Parquet file: {quoted(error)[1:-1]}",
-                where=name,
+                where=self._name,
                 advice="the file looks cut off or damaged: copy or export it again",
             ) from None
 
 
-def _records(batch: Any) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+class _Places(NamedTuple):
+    """Where rows stand."""
+
+    name: str
+    numbers: range
+
+    def of(self, at: int) -> str:
+        return f"{self.name}:{self.numbers[at]}"
+
+
+def _values(column: list[Any], places: _Places, depth: int, lenient: bool) -> list[Any]:
+    """The cells of a column as JSON values, which may nest so deep."""
+    if _JSON.issuperset(map(type, column)):
+        return column
+    values = [
+        cell if type(cell) is str else json_value(cell, places.of(at), lenient)
+        for at, cell in enumerate(column)
+    ]
+    for at, value in enumerate(values):
+        if type(value) in (dict, list) and is_deeper(value, depth):
+            raise too_deep(places.of(at))
+    return values
+
+
+def read_parquet(file: BufferedReader, name: str, *, lenient: bool = False) -> Iterator[Numbered]:
+    """The rows of a Parquet file, numbered from 1; dotted columns are nested."""
+    with seekable(file) as whole:
+        table = ParquetTable(whole, name, lenient=lenient)
+        paths = [parts_of(column) for column in table.header]
+        for columns, numbers in table.columns():
+            for cells, number in zip(zip(*columns, strict=True), numbers, strict=True):
+                yield nested(paths, cells), number
 
 
 def flat_row(paths: list[Parts], values: Sequence[Any], where: str) -> dict[str, Any]:
@@ -80,10 +150,6 @@ def flat_row(paths: list[Parts], values: Sequence[Any], where: str) -> dict[str,
         if type(value) in (dict, list) and is_deeper(value, limits.JSON_DEPTH - len(path)):
             raise too_deep(where)
     return nested(paths, values)
-
-
-def _values(cells: Iterable[Any], where: str, lenient: bool) -> list[Any]:
-    return [cell if type(cell) is str else json_value(cell, where, lenient) for cell in cells]
 
 
 def json_value(value: Any, where: str, lenient: bool) -> Any:

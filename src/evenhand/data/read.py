@@ -16,13 +16,13 @@ from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from evenhand.data.columns import Copies
+from evenhand.data.columns import ColumnChunk, Copies
 from evenhand.data.encoding import Recoded
-from evenhand.data.files import ReadFormat, opened, read_format_of, require_file
+from evenhand.data.files import ReadFormat, opened, read_format_of, require_file, seekable
 from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines, read_members
-from evenhand.data.parquet import read_parquet, require_pyarrow
+from evenhand.data.parquet import ParquetTable, read_parquet, require_pyarrow
 from evenhand.data.table import CellTable, read_table, separator_in
 from evenhand.data.workbook import read_workbook, require_calamine
 from evenhand.errors import DataError, NoRows, UsageError, quoted
@@ -102,12 +102,32 @@ def members(
             yield keys, Row(value, f"{path}:{line}")
 
 
+class ColumnTable(Protocol):
+    """A table whose rows all have the columns of its header."""
+
+    header: list[str]
+
+    def columns(self) -> Iterator[ColumnChunk]:
+        """Some rows at a time; raises DataError."""
+        ...
+
+
+def has_columns(path: Path) -> bool:
+    """Whether a file can be read by `column_table`."""
+    return read_format_of(path) in ("csv", "tsv", "parquet")
+
+
 @contextmanager
-def cells(path: Path) -> Generator[CellTable]:
-    """The cells of a text table, for whoever reads so many records that an object for each would
-    take too long."""
+def column_table(path: Path, read: Parse = parse) -> Generator[ColumnTable]:
+    """The columns of such a file, for whoever reads so many rows that an object for each would take
+    too long."""
+    file_format = read_format_of(path)
     with _readable(path) as file:
-        yield CellTable(file, str(path), "\t" if read_format_of(path) == "tsv" else None)
+        if file_format == "parquet":
+            with seekable(file) as whole:
+                yield ParquetTable(whole, str(path), lenient=read is parse_lenient)
+        else:
+            yield CellTable(file, str(path), "\t" if file_format == "tsv" else None)
 
 
 def separator(path: Path) -> str:

@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol
 
 from evenhand import limits
 from evenhand.data import encoding
-from evenhand.data.columns import nested, parts_of, require_columns
+from evenhand.data.columns import ColumnChunk, nested, parts_of, require_columns
 from evenhand.data.jsonrows import Numbered, only_blank, too_long
 from evenhand.errors import DataError
 from evenhand.jsontext import dump
@@ -229,6 +229,11 @@ class CellTable:
                     yield from self._split(block[at : at + size], start + at)
             else:
                 has_more = yield from self._several()
+
+    def columns(self) -> Iterator[ColumnChunk]:
+        """The same column by column."""
+        for records, lines in self.chunks():
+            yield list(zip(*records, strict=True)), lines[: len(records)]
 
     def _split(self, block: list[str], start: int) -> Iterator[Chunk]:
         """The records that lines are, from a line on."""

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.columns import parts_of, remove
-from evenhand.data.files import read_format_of
 from evenhand.data.foreign.rows import Shape, TidyRow, missing
 from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.read import cells, no_rows, rows
+from evenhand.data.read import column_table, has_columns, no_rows, rows
 from evenhand.errors import EvenhandError
 from evenhand.jsontext import parse_lenient
 from evenhand.limits import CHUNK_CHARS, CHUNK_ROWS
@@ -62,8 +61,7 @@ def chunked(tidy_rows: Iterable[TidyRow]) -> Iterator[Chunk]:
                 waiting, chars = [], 0
             columns = names
             waiting.append(row)
-            for cell in row.value.values():
-                chars += len(cell) if type(cell) is str else _OTHER
+            chars += sum([len(c) if type(c) is str else _OTHER for c in row.value.values()])
     except EvenhandError as error:
         problem = error
     if waiting:
@@ -88,7 +86,7 @@ def is_plain(path: Path, shaping: Shaping, needed: Iterable[str], any_of: Iterab
     that columns may be renamed. The first must have the columns `needed`, and one of `any_of`."""
     if not shaping.is_plain:
         return False
-    names = _cell_places(path, shaping) or _first_row(path, shaping)
+    names = _column_places(path, shaping) or _first_row(path, shaping)
     return set(needed) <= names.keys() and not names.keys().isdisjoint(any_of)
 
 
@@ -96,8 +94,8 @@ def plain_chunks(
     path: Path, shaping: Shaping, shape: Shape, needed: Iterable[str] = ()
 ) -> Iterator[Chunk]:
     """The rows of such a file, under the names that its columns get; raises DataError."""
-    if places := _cell_places(path, shaping):
-        yield from _cell_chunks(path, places, shape)
+    if places := _column_places(path, shaping):
+        yield from _column_chunks(path, places, shape)
         return
     for chunk in chunked(_plain_rows(path, shaping, shape)):
         for name in needed:
@@ -119,12 +117,12 @@ def _plain_rows(path: Path, shaping: Shaping, shape: Shape) -> Generator[TidyRow
         yield TidyRow(shape, value, where)
 
 
-def _cell_places(path: Path, shaping: Shaping) -> dict[str, int]:
-    """Where each column of a text table stands under the name that it gets; nothing of another
-    file, or where names are dotted."""
-    if read_format_of(path) not in ("csv", "tsv"):
+def _column_places(path: Path, shaping: Shaping) -> dict[str, int]:
+    """Where each column of a table stands under the name that it gets; nothing of a file whose rows
+    may have columns of their own, or where names are dotted."""
+    if not has_columns(path):
         return {}
-    with cells(path) as table:
+    with column_table(path) as table:
         places = {name: place for place, name in enumerate(table.header)}
     is_flat = all(len(parts_of(name)) == 1 for name in (*places, *shaping.columns))
     if not is_flat or not set(shaping.columns.values()) <= places.keys():
@@ -133,14 +131,13 @@ def _cell_places(path: Path, shaping: Shaping) -> dict[str, int]:
     return {name: at for name, at in places.items() if name not in _moved(shaping)}
 
 
-def _cell_chunks(path: Path, places: Mapping[str, int], shape: Shape) -> Iterator[Chunk]:
+def _column_chunks(path: Path, places: Mapping[str, int], shape: Shape) -> Iterator[Chunk]:
     has_rows = False
-    with cells(path) as table:
-        for records, lines in table.chunks():
+    with column_table(path, parse_lenient) as table:
+        for whole, lines in table.columns():
             has_rows = True
-            whole = list(zip(*records, strict=True))
             columns = {name: whole[at] for name, at in places.items()}
-            yield Chunk(shape, columns, len(records), _place_in(str(path), lines))
+            yield Chunk(shape, columns, len(lines), _place_in(str(path), lines))
     if not has_rows:
         raise no_rows(str(path))
 

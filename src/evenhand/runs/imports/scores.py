@@ -235,10 +235,12 @@ class ScoreRows:
 
     def _doubles(self, key: Sequence[str]) -> int:
         rows = self._scores.rows()
-        units = self._answers.groups(key)[rows["unit"].astype(np.int64) - 1]
-        slots = self._slots(rows)
-        distinct = np.unique((units * len(self.judges) + rows["judge"]) * (slots.max() + 1) + slots)
-        return int(self.tally.rows - len(distinct))
+        slots, units = self._slots(rows), self._answers.groups(key)
+        keys = units[rows["unit"].astype(np.int64) - 1] * len(self.judges) + rows["judge"]
+        keys *= slots.max() + 1
+        keys += slots
+        keys.sort()
+        return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
     def _slots(self, rows: NDArray[Any]) -> Numbers:
         """The dimension and repeat of each row, as a number."""
