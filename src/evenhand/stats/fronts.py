@@ -7,6 +7,7 @@ pairs that were judged, on whole rows of bits, so that hundreds of candidates ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 
 def schwartz(size: int, beats: Iterable[tuple[int, int]]) -> tuple[int, ...]:
@@ -24,9 +25,9 @@ def schwartz(size: int, beats: Iterable[tuple[int, int]]) -> tuple[int, ...]:
 
 def _reached(size: int, beats: Sequence[tuple[int, int]]) -> list[int]:
     """For each candidate, as bits, whom it reaches by a chain of beats."""
+    _require_inside(size, chain.from_iterable(beats))
     reached = [0] * size
     for winner, loser in beats:
-        _inside(size, winner, loser)
         reached[winner] |= 1 << loser
     is_growing = True
     while is_growing:
@@ -44,9 +45,9 @@ def pareto(size: int, marks: Mapping[tuple[int, int], Sequence[str]]) -> tuple[i
     `marks[i, j]` with i < j are the settled marks of that pair: `A+` if i is better, `B+` if j is,
     or `tie`. A pair that is absent, or without marks, dominates nothing.
     """
+    _require_inside(size, chain.from_iterable(marks))
     dominated: set[int] = set()
     for (first, second), pair_marks in marks.items():
-        _inside(size, first, second)
         kinds = set(pair_marks)
         if not first < second or not kinds <= {"A+", "B+", "tie"}:
             raise ValueError(f"pair ({first}, {second}) with marks {sorted(kinds)}: expected i < j")
@@ -57,6 +58,7 @@ def pareto(size: int, marks: Mapping[tuple[int, int], Sequence[str]]) -> tuple[i
     return tuple(candidate for candidate in range(size) if candidate not in dominated)
 
 
-def _inside(size: int, *candidates: int) -> None:
-    if any(not 0 <= candidate < size for candidate in candidates):
-        raise ValueError(f"candidates {candidates} of a topic that has {size}")
+def _require_inside(size: int, candidates: Iterable[int]) -> None:
+    outside = set(candidates).difference(range(size))
+    if outside:
+        raise ValueError(f"candidates {sorted(outside)} of a topic that has {size}")
