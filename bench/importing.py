@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,12 @@ def write(file: Path, rows: Iterator[tuple[object, ...]]) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    parquet.write_table(pyarrow.Table.from_pylist(list(objects)), file)
+    # Some at a time: a process begins with the peak memory of the one that starts it.
+    first = pyarrow.Table.from_pylist(list(islice(objects, 10_000)))
+    with parquet.ParquetWriter(file, first.schema) as writer:
+        writer.write_table(first)
+        while some := list(islice(objects, 10_000)):
+            writer.write_table(pyarrow.Table.from_pylist(some, schema=first.schema))
 
 
 def floor(store: Path) -> float:

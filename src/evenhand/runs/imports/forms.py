@@ -55,12 +55,12 @@ class Forms:
         these values; None where they cannot be filled in. `settle` gives the judgments of a blank
         unit."""
         key = rows[1:4]
-        if key not in self._by_words:
+        judged = self._by_words.get(key)
+        if judged is None and key not in self._by_words:
             if len(self._by_words) >= _FORMS:
                 self.count()
                 self._by_words.clear()
-            self._by_words[key] = self._judged(rows.judge, settle(rows))
-        judged = self._by_words[key]
+            judged = self._by_words[key] = self._judged(rows.judge, settle(rows))
         if judged is None:
             return None
         if judged.times < 0:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, repeat
 from typing import Any, Literal, NamedTuple, cast
-
-from msgspec.json import encode
 
 from evenhand import jsontext
 from evenhand.data.foreign.chunks import Chunk
@@ -48,6 +46,9 @@ _BLANKS = (f'"{BLANK}","candidates":["{BLANK}","{BLANK}"]', f'"{BLANK}"')
 """What a judgment says of its pair: its id and its candidates, and its meta."""
 _BLANK_PAIR = VotedPair(BLANK, BLANK, BLANK, f'"{BLANK}"')
 
+
+NAMES = 1 << 10
+"""Names of candidates that are kept as JSON."""
 
 Key = tuple[str, tuple[str, str]]
 """What tells units apart: an id, and the names of the candidates in one order."""
@@ -348,16 +349,16 @@ class VoteRows:
         """Every pair with its judgments."""
         forms = Forms(self.tally, _BLANKS)
         for (opening, places), judged in zip(self._placed(), self._votes.judged(), strict=True):
-            pair, ident, body = _pair(opening, places)
+            pair, body = _pair(opening, places)
             if self._known is not None:
-                pair, body = _as_known(self._known.pairs[ident])
+                pair, body = _as_known(self._known.pairs[pair.id])
             about = (_about(pair), pair.meta)
             texts = [
                 (rows.judge, repeat, text)
                 for rows in judged
                 for repeat, text in enumerate(self._texts(forms, pair, about, rows, opening.meta))
             ]
-            yield IncomingUnit(ident, opening.origin, body, texts)
+            yield IncomingUnit(pair.id, opening.origin, body, texts)
         forms.count()
 
     def _texts(
@@ -418,8 +419,9 @@ class VoteRows:
         return zip(whole, repeat(None)) if places is None else zip(whole, places, strict=True)
 
 
-def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[VotedPair, str, str]:
-    """The pair of its first row, its id, and its text as `load_pair` reads it.
+def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[VotedPair, str]:
+    """The pair of its first row, and its text as `load_pair` reads it, written piece by piece: an
+    object for each would take longer.
 
     Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
     was shown first: so runs about the same pairs have the same ids and can be joined.
@@ -431,22 +433,29 @@ def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[Vote
         places = [1, 1 if low == high else 2]
     second = high if first == low else low
     ident = f"{key}#{low}-{high}" if several is not None else key
-    about = {
-        "id": ident,
-        "topic": question,
-        "candidates": (
-            {"id": first, "text": answers[0]},
-            {"id": second, "text": answers[1]},
-        ),
-        "row": cluster,
-        "places": places,
-    }
     told = [
         length if length is not None else len(answer) or None
         for length, answer in zip(lengths, answers, strict=True)
     ]
-    body = f'{jsontext.swift(about)[:-1]},"meta":{meta},"lengths":{jsontext.swift(told)}}}'
-    return VotedPair(ident, first, second, meta), ident, body
+    topic, answer, other = map(_text, (question, *answers))
+    body = (
+        f'{{"id":{jsontext.swift(ident)},"topic":{topic},"candidates":['
+        f'{{"id":{_name(first)},"text":{answer}}},{{"id":{_name(second)},"text":{other}}}],'
+        f'"row":{jsontext.swift(cluster)},"places":{jsontext.swift(places)},'
+        f'"meta":{meta},"lengths":{jsontext.swift(told)}}}'
+    )
+    return VotedPair(ident, first, second, meta), body
+
+
+def _text(text: str) -> str:
+    """A text as JSON."""
+    return jsontext.swift(text) if text else '""'
+
+
+@lru_cache(maxsize=NAMES)
+def _name(name: str) -> str:
+    """The same of a name, which comes again and again."""
+    return jsontext.swift(name)
 
 
 def _as_known(known: KnownPair) -> tuple[VotedPair, str]:
@@ -456,5 +465,5 @@ def _as_known(known: KnownPair) -> tuple[VotedPair, str]:
 
 def _about(pair: VotedPair) -> str:
     """What a judgment says of its pair, as the first of `_BLANKS`."""
-    ident, candidates = encode(pair.id).decode(), encode((pair.first, pair.second)).decode()
-    return f'{ident},"candidates":{candidates}'
+    candidates = f"[{_name(pair.first)},{_name(pair.second)}]"
+    return f'{jsontext.swift(pair.id)},"candidates":{candidates}'
