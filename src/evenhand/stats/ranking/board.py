@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
 from evenhand.stats.ranking.bootstrap import LEAST, Rated, rate
 from evenhand.stats.ranking.bradley_terry import NO_TIES
+from evenhand.stats.ranking.difficulty import difficulties, without_difficulty
 from evenhand.stats.ranking.duels import Duels, Ties, pass_duels, sample_of
 from evenhand.stats.ranking.elo import elo
 from evenhand.stats.ranking.length import Anchored, length_controlled
@@ -31,8 +31,6 @@ Scale = Literal["log", "elo"]
 ELO = 400 / log(10)
 NAMED = 5
 """How many names a note gives."""
-INDEX = "index"
-"""The field that says the place of an instruction, by which AlpacaEval joins difficulties."""
 EXCHANGED = 0.25
 """The least share of passes with a counterpart in the other order for a position term. Orders that
 are drawn by chance give half or more."""
@@ -425,9 +423,9 @@ def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
     votes = ballot.votes
     ahead = votes.second_length - votes.first_length
     usable = (votes.first != votes.second) & ~np.isnan(ahead)
-    difficulty = None if options.difficulty is None else _difficulties(votes, options.difficulty)
+    difficulty = None if options.difficulty is None else difficulties(votes, options.difficulty)
     if difficulty is not None:
-        board.notes += _without_difficulty(usable & np.isnan(difficulty))
+        board.notes += without_difficulty(usable & np.isnan(difficulty))
         usable &= ~np.isnan(difficulty)
     none: list[str] = []
     for place, row in _placed(board, ballot):
@@ -460,36 +458,6 @@ def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
             f"Win rates at equal lengths are without the {lacking} that AlpacaEval uses, and are no"
             " figures of AlpacaEval: there they are up to 23 points apart."
         )
-
-
-def _difficulties(votes: Votes, difficulty: Mapping[str, float]) -> Floats:
-    """Of each vote, by its unit, its row of the data or its topic, else by the index of its
-    instruction; nan where there is none."""
-    names_of = zip(votes.pairs, votes.rows, strict=True)
-    by_pair = [difficulty.get(pair, difficulty.get(row, np.nan)) for pair, row in names_of]
-    by_topic = np.array([difficulty.get(topic, np.nan) for topic in votes.topics], np.float64)
-    values = np.array(by_pair, np.float64)[votes.pair]
-    values = np.where(np.isnan(values), by_topic[votes.topic], values)
-    if np.isnan(values).all() and (index := votes.fields.get(INDEX)):
-        levels = [difficulty.get(level, np.nan) for level in index.levels]
-        values = np.array([*levels, np.nan], np.float64)[index.codes]
-    if values.size and np.isnan(values).all():
-        known, here = (
-            ", ".join(map(quoted, sorted(some)[:3])) for some in (difficulty, votes.rows)
-        )
-        raise UsageError(
-            f"no vote has one of the difficulties that were given, of {known}",
-            advice=f"Name the units as the run does: {here}.",
-        )
-    return values
-
-
-def _without_difficulty(missing: Bools) -> list[str]:
-    number = int(missing.sum())
-    if not number:
-        return []
-    noun = "vote has" if number == 1 else "votes have"
-    return [f"{number} {noun} no difficulty, and no part in win rates at equal lengths."]
 
 
 def _matrix_json(board: Board, ballot: Ballot, met: Matrix) -> dict[str, Any]:
