@@ -14,10 +14,10 @@ from typing import Any
 from evenhand.errors import DataError, quoted
 from evenhand.ledger.codec import JUDGMENT_COLUMNS
 from evenhand.ledger.keys import content_of, row_digest, unit_digest
+from evenhand.ledger.packedfile import PackedFile
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.ledger.sql.session import Session, bindings, bound
 from evenhand.limits import BATCH_ROWS
-from evenhand.packedfile import PackedFile
 
 _CLEAR = "DROP TABLE IF EXISTS incoming"
 _OPEN = (

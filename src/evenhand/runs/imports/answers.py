@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.ledger.packedfile import PackedFile
 from evenhand.limits import BATCH_ROWS
-from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.register import Register
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.waiting_rows import Numbers

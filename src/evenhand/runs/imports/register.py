@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.msgpack import Decoder, Encoder
 
+from evenhand.ledger.packedfile import PackedFile
 from evenhand.limits import BATCH_ROWS
-from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.memo import MEMO_ENTRIES
 from evenhand.runs.imports.met import Met
 from evenhand.runs.imports.spool import Spool

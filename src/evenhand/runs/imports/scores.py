@@ -29,8 +29,8 @@ from evenhand.data.foreign.tidy import (
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.rubric.unit import sample_text
 from evenhand.kinds.shared.evidence import SearchText
+from evenhand.ledger.packedfile import PackedFile
 from evenhand.ledger.ports import IncomingUnit
-from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.answers import Answers, Opening, PlaceKey
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values

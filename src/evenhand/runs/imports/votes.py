@@ -27,10 +27,10 @@ from evenhand.data.foreign.tidy import (
     text_of,
 )
 from evenhand.judgment import Judgment, JudgmentText
+from evenhand.ledger.packedfile import PackedFile
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import BATCH_ROWS
 from evenhand.measures import Unreadable
-from evenhand.packedfile import PackedFile
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
