@@ -36,6 +36,14 @@ class Chunk:
         self.shape, self.columns, self.size = shape, columns, size
         self.where, self.flag = where, flag
         """Where the row at a place of the chunk stands in its file."""
+        self._types: dict[str, set[type]] = {}
+
+    def types(self, name: str) -> set[type]:
+        """The types of the cells in a column; several readers ask for them."""
+        types = self._types.get(name)
+        if types is None:
+            types = self._types[name] = set(map(type, self.columns[name]))
+        return types
 
     def row(self, place: int) -> dict[str, Any]:
         """The row at a place."""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from evenhand.data.foreign.chunks import Chunk
 from evenhand.data.foreign.decimals import DecimalCommas
 from evenhand.data.foreign.rows import TidyRow, missing, object_of, require, table
 from evenhand.data.foreign.shaping import Shaping
@@ -124,15 +125,16 @@ def read_candidates(row: Mapping[str, Any], where: str) -> tuple[str, str]:
     return _candidate(row, "first", where), _candidate(row, "second", where)
 
 
-def are_winners_words(columns: Mapping[str, Sequence[Any]]) -> bool:
+def are_winners_words(chunk: Chunk) -> bool:
     """Whether no winner of some votes is called like a candidate of any, in whatever case: then
     what they say does not depend on whom they compare."""
     cells = [set[str | None](), set[str | None]()]
     for place, name in ((0, "winner"), (1, "first"), (1, "second")):
-        column = columns.get(name, ())
-        if not set(map(type, column)) <= {str, type(None)}:
+        if name not in chunk.columns:
+            continue
+        if not chunk.types(name) <= {str, type(None)}:
             return False
-        cells[place].update(column)
+        cells[place].update(chunk.columns[name])
     winners, names = ({text_of(cell).lower() for cell in each} for each in cells)
     return winners.isdisjoint(names)
 

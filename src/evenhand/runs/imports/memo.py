@@ -42,11 +42,11 @@ class Memo(Generic[T]):
     def of(self, chunk: Chunk, places: Sequence[int] | None = None) -> list[T]:
         """The results for the rows at some places of a chunk, or for all."""
         columns: list[Sequence[Any]] = [chunk.columns[name] for name in self._names]
+        types = list(map(chunk.types, self._names))
         if places is None:
             places = range(chunk.size)
         else:
             columns = [[column[place] for place in places] for column in columns]
-        types = [set(map(type, column)) for column in columns]
         if not columns or not all(any(kinds <= alike for alike in _ALIKE) for kinds in types):
             return [self._at(chunk, place) for place in places]
         are_bools = tuple([bool in kinds for kinds in types])

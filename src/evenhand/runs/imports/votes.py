@@ -48,7 +48,7 @@ _BLANK_PAIR = VotedPair(BLANK, BLANK, BLANK, f'"{BLANK}"')
 
 
 NAMES = 1 << 10
-"""Names of candidates that are kept as JSON."""
+"""Names of candidates, and lists of numbers, that are kept as JSON."""
 
 Key = tuple[str, tuple[str, str]]
 """What tells units apart: an id, and the names of the candidates in one order."""
@@ -133,8 +133,8 @@ class VoteRows:
         self.tally, self._topics = Tally(), Topics()
         self._columns = Columns()
         self._seen = Seen(kind, judge, self._columns)
-        self._waiting: list[_Opening] = []
-        """What is known of units that are not in the file yet."""
+        self._waiting: list[tuple[Any, ...]] = []
+        """Openings of units that are not in the file yet."""
         self._met, self._may_be_several = Met(), False
         """The ids that were met, and whether one may have several pairs."""
         self._votes, self._openings, self._further = WaitingRows(), PackedFile(), PackedFile()
@@ -177,7 +177,7 @@ class VoteRows:
         """Have the votes of some rows wait."""
         memos = self._memos_of(chunk)
         pairs, metas = memos.pair.of(chunk), memos.meta.of(chunk)
-        readings = (memos.word if are_winners_words(chunk.columns) else memos.reading).of(chunk)
+        readings = (memos.word if are_winners_words(chunk) else memos.reading).of(chunk)
         for reading in readings:
             if reading.is_noted:
                 self._note(reading)
@@ -326,12 +326,8 @@ class VoteRows:
             first = self._known.pairs[ident].first if self._known else pairs[at].first
             self.tally.units += 1
             opened[key] = _Place(self.tally.units, first, metas[at])
-            self._waiting.append(
-                _Opening(
-                    *(ident, units[at] or ident, low, high, first, lengths, metas[at]),
-                    *(chunk.where(at), question, answers),
-                )
-            )
+            row = (ident, units[at] or ident, low, high, first, lengths, metas[at])
+            self._waiting.append((*row, chunk.where(at), question, answers))
         if len(self._waiting) >= BATCH_ROWS:
             self._write()
         idents = [ident for ident, _ in new]
@@ -349,14 +345,14 @@ class VoteRows:
         """Every pair with its judgments."""
         forms = Forms(self.tally, _BLANKS)
         for (opening, places), judged in zip(self._placed(), self._votes.judged(), strict=True):
-            pair, body = _pair(opening, places)
+            pair, body, about = _pair(opening, places)
             if self._known is not None:
-                pair, body = _as_known(self._known.pairs[pair.id])
-            about = (_about(pair), pair.meta)
+                pair, body, about = _as_known(self._known.pairs[pair.id])
+            values = (about, pair.meta)
             texts = [
                 (rows.judge, repeat, text)
                 for rows in judged
-                for repeat, text in enumerate(self._texts(forms, pair, about, rows, opening.meta))
+                for repeat, text in enumerate(self._texts(forms, pair, values, rows, opening.meta))
             ]
             yield IncomingUnit(pair.id, opening.origin, body, texts)
         forms.count()
@@ -419,32 +415,32 @@ class VoteRows:
         return zip(whole, repeat(None)) if places is None else zip(whole, places, strict=True)
 
 
-def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[VotedPair, str]:
-    """The pair of its first row, and its text as `load_pair` reads it, written piece by piece: an
-    object for each would take longer.
+def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[VotedPair, str, str]:
+    """The pair of its first row, its text as `load_pair` reads it, and what a judgment says of it,
+    both written piece by piece: an object for each would take longer.
 
     Where a unit has several pairs, the ids of all name their candidates, and in one order whoever
     was shown first: so runs about the same pairs have the same ids and can be joined.
     """
     key, cluster, low, high, first, lengths, meta, _, question, answers = opening
-    places = [1, 2] if several is None else several
+    places = (1, 2) if several is None else tuple(several)
     if low == high or cluster != key:
         # No front has a candidate that meets itself, nor one made of several units of a topic.
-        places = [1, 1 if low == high else 2]
+        places = (1, 1 if low == high else 2)
     second = high if first == low else low
     ident = f"{key}#{low}-{high}" if several is not None else key
-    told = [
-        length if length is not None else len(answer) or None
-        for length, answer in zip(lengths, answers, strict=True)
-    ]
-    topic, answer, other = map(_text, (question, *answers))
+    pair = VotedPair(ident, first, second, meta)
+    name, (told, other_told), (answer, other) = jsontext.swift(ident), lengths, answers
+    told = told if told is not None else len(answer) or None
+    other_told = other_told if other_told is not None else len(other) or None
     body = (
-        f'{{"id":{jsontext.swift(ident)},"topic":{topic},"candidates":['
-        f'{{"id":{_name(first)},"text":{answer}}},{{"id":{_name(second)},"text":{other}}}],'
-        f'"row":{jsontext.swift(cluster)},"places":{jsontext.swift(places)},'
-        f'"meta":{meta},"lengths":{jsontext.swift(told)}}}'
+        f'{{"id":{name},"topic":{_text(question)},"candidates":['
+        f'{{"id":{_name(first)},"text":{_text(answer)}}},'
+        f'{{"id":{_name(second)},"text":{_text(other)}}}],'
+        f'"row":{name if cluster == ident else jsontext.swift(cluster)},'
+        f'"places":{_numbers(*places)},"meta":{meta},"lengths":{_lengths(told, other_told)}}}'
     )
-    return VotedPair(ident, first, second, meta), body
+    return pair, body, _about(pair, name)
 
 
 def _text(text: str) -> str:
@@ -458,12 +454,25 @@ def _name(name: str) -> str:
     return jsontext.swift(name)
 
 
-def _as_known(known: KnownPair) -> tuple[VotedPair, str]:
-    """A pair of votes and its text as the run has them that knew it before."""
-    return VotedPair(known.id, known.first, known.second, known.meta), known.body
+@lru_cache(maxsize=NAMES)
+def _numbers(*numbers: int | None) -> str:
+    """A list of whole numbers, which come again too."""
+    return jsontext.swift(numbers)
 
 
-def _about(pair: VotedPair) -> str:
-    """What a judgment says of its pair, as the first of `_BLANKS`."""
-    candidates = f"[{_name(pair.first)},{_name(pair.second)}]"
-    return f'{jsontext.swift(pair.id)},"candidates":{candidates}'
+def _lengths(first: float | None, second: float | None) -> str:
+    if isinstance(first, float) or isinstance(second, float):
+        return jsontext.swift((first, second))  # 1 and 1.0, and 0.0 and -0.0, are the same key
+    return _numbers(first, second)
+
+
+def _as_known(known: KnownPair) -> tuple[VotedPair, str, str]:
+    """A pair of votes, its text, and what a judgment says of it, as the run has them that knew it
+    before."""
+    pair = VotedPair(known.id, known.first, known.second, known.meta)
+    return pair, known.body, _about(pair, jsontext.swift(pair.id))
+
+
+def _about(pair: VotedPair, name: str) -> str:
+    """What a judgment says of a pair whose id is this name as JSON: the first of `_BLANKS`."""
+    return f'{name},"candidates":[{_name(pair.first)},{_name(pair.second)}]'
