@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -303,6 +304,21 @@ def test_scores_meet_on_unit_and_dimension(scores):
     figures = row.figures
     assert (figures["mse"].value, figures["mae"].value, figures["bias"].value) == (2.0, 1.0, -1.0)
     assert any("tone" in note for note in found.notes)
+
+
+def test_intervals_that_one_gross_error_more_would_undo_are_told(scores):
+    rng = np.random.default_rng(3)
+    true = rng.uniform(1, 5, 20)
+    judge = scores(*((f"u{i}", "j", "fit", value) for i, value in enumerate(true)))
+
+    def labels(spread: float):
+        noisy = true + rng.normal(0, spread, 20)
+        return scores(*((f"u{i}", "h", "fit", value) for i, value in enumerate(noisy)))
+
+    close, loose = (agreement_of_scores(judge, labels(spread)) for spread in (0.1, 1.5))
+    assert close.rows[0].is_fragile and not loose.rows[0].is_fragile
+    assert any("fit: one unit more" in note for note in close.json()["notes"])
+    assert not any("one unit more" in note for note in loose.notes)
 
 
 def test_dimensions_that_never_meet_are_an_error(scores):

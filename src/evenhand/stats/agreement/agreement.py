@@ -139,6 +139,7 @@ def _agreement(request: _Request, notes: list[str]) -> Agreement:
         notes += _side_notes(run, against, request.majority, matched.size)
         notes += label_notes(corrected)
     notes += _row_notes(rows)
+    notes += _fragile_notes(rows)
     return Agreement(
         matched=matched.size,
         only_run=only_run,
@@ -247,12 +248,14 @@ def _as_they_are(column: Column) -> Column:
 
 def _compared(request: _Request, name: str, pairs: Pairs, *, labelled: bool = True) -> Row:
     cluster = request.joined.cluster
+    figures = request.kind.compared(pairs, cluster, labelled)
     return Row(
         dimension=name,
         units=pairs.units,
         clusters=int(np.unique(cluster[pairs.unit]).size),
-        figures=request.kind.compared(pairs, cluster, labelled),
+        figures=figures,
         confusion=request.kind.confusion(pairs),
+        is_fragile=request.kind.is_fragile(pairs, figures),
     )
 
 
@@ -338,3 +341,15 @@ def _row_notes(rows: Sequence[Row]) -> Iterator[str]:
     for (why, missing), places in reasons.items():
         where = "" if len(places) == len(summary_rows) else f"{'; '.join(places)}: "
         yield f"{where}{missing}: {why}"
+
+
+def _fragile_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """Of which dimensions the intervals may be too narrow."""
+    names = dict.fromkeys(row.dimension for row in rows if row.is_fragile and row.variant is None)
+    if names:
+        yield (
+            f"{', '.join(names)}: one unit more with ratings as far apart as any here would take a"
+            " coefficient out of its interval; if a judge errs so, rarely, and these units do not"
+            " show it, the intervals of correlations, weighted coefficients and errors are too"
+            " narrow"
+        )

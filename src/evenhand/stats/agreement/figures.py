@@ -59,6 +59,11 @@ class Kind(Protocol):
         """Of one side against another, which may be labels."""
         ...
 
+    def is_fragile(self, pairs: Pairs, figures: Figures) -> bool:
+        """Whether one unit more, rated as far apart as any two ratings here, would take a figure of
+        one side against another out of its interval."""
+        ...
+
     def panel(self, column: Column, cluster: Ints) -> Figures:
         """Of any number of judges among themselves, one rating each a unit."""
         ...
@@ -107,6 +112,9 @@ class VoteKind:
             judged, meant = (votes.astype(np.int64) for votes in (pairs.a, pairs.b))
             figures |= macro(judged, meant, len(self.labels), among, level)
         return figures
+
+    def is_fragile(self, pairs: Pairs, figures: Figures) -> bool:
+        return False
 
     def panel(self, column: Column, cluster: Ints) -> Figures:
         pairs = self.pairs(pairing.among(column))
@@ -182,6 +190,18 @@ class ScoreKind:
         figures |= _errors(a - b, among, level)
         figures["bias"] = average(a - b, among, level)
         return {name: figures[name] for name in SCORE_FIGURES}
+
+    def is_fragile(self, pairs: Pairs, figures: Figures) -> bool:
+        figure = figures["kappa_quadratic"]
+        if figure.low is None or figure.high is None:
+            return False
+        ratings = np.concatenate((pairs.a, pairs.b))
+        ends = (float(ratings.min()), float(ratings.max()))
+        swayed = [
+            kappa(np.append(pairs.a, a), np.append(pairs.b, b), weights="quadratic").value
+            for a, b in (ends, ends[::-1])
+        ]
+        return any(value is None or not figure.low <= value <= figure.high for value in swayed)
 
     def _categories(self, item: Ints, value: Floats, pairs: Pairs, cluster: Ints) -> Figures:
         among, level = cluster[pairs.unit], self.level

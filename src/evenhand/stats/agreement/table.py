@@ -35,6 +35,9 @@ class Row:
     clusters: int
     figures: Mapping[str, Coefficient]
     confusion: Confusion | None = None
+    is_fragile: bool = False
+    """Whether one unit more, rated as far apart as any two ratings here, would take a figure out of
+    its interval: an error that is rare and gross may not have shown yet."""
 
     @property
     def n(self) -> int:
