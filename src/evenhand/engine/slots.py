@@ -29,8 +29,8 @@ class Slots:
         self._waiting.append(slot)
         try:
             await slot
-        except asyncio.CancelledError:
-            if not slot.cancelled():  # it was there already
+        except BaseException:
+            if not slot.cancel() and not slot.cancelled():  # it was there already
                 self.give_back()
             raise
 

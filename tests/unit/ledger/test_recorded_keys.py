@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from evenhand.errors import StoreError
 from evenhand.ledger.sqlite import recorded_keys
 from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
@@ -83,3 +85,47 @@ async def test_the_calls_of_a_large_store_are_found_where_they_are(
     finally:
         later.close()
     assert found == [*map(call, range(6)), None, None]
+
+
+async def test_a_look_that_fails_hides_nothing_from_whoever_asks_next(
+    ledger: SqliteLedger, other: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await ledger.find(call(0).key) is None
+    await other.record(call(0))
+    await asyncio.sleep(0)
+    look, failures = recorded_keys.RecordedKeys.look, [sqlite3.OperationalError("disk I/O error")]
+
+    def failing(keys: recorded_keys.RecordedKeys) -> None:
+        if failures:
+            raise failures.pop()
+        look(keys)
+
+    monkeypatch.setattr(recorded_keys.RecordedKeys, "look", failing)
+    key = call(0).key
+    failed, found = await asyncio.gather(ledger.find(key), ledger.find(key), return_exceptions=True)
+    assert isinstance(failed, StoreError) and found == call(0)
+
+
+async def test_a_damaged_key_hides_no_other(ledger: SqliteLedger, path: Path) -> None:
+    await asyncio.gather(ledger.record(call(0)), ledger.record(call(1)))
+    with sqlite3.connect(path) as beside:
+        beside.execute("UPDATE calls SET key=CAST(x'ff41' AS TEXT) WHERE no=1")
+    beside.close()
+    found = [await ledger.find(call(number).key) for number in range(3)]
+    assert sorted(map(bool, found)) == [False, False, True]
+
+
+async def test_many_calls_at_once_from_elsewhere_are_looked_up(
+    ledger: SqliteLedger, other: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_keys, "CALLS_READ", 5)
+    assert await ledger.find(call(0).key) is None
+    await asyncio.gather(*(other.record(call(number)) for number in range(6)))
+    await asyncio.sleep(0)
+    found = [await ledger.find(call(number).key) for number in range(7)]
+    assert found == [*map(call, range(6)), None]
+
+
+def test_no_statement_deletes_calls() -> None:
+    sources = Path(recorded_keys.__file__).parents[2].rglob("*.py")
+    assert not [path for path in sources if "DELETE FROM calls" in path.read_text()]

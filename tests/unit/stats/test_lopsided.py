@@ -68,6 +68,7 @@ def test_a_share_undoes_a_difference_that_so_many_questions_need_not_show(
     assert (1 - expected) * difference + expected * end == pytest.approx(0)
     assert share == (pytest.approx(expected) if (1 - expected) ** questions > 0.05 else None)
     assert undoing_share(0.0, 1.0, questions, 0.95) is None
+    assert undoing_share(0.0, 0.0, questions, 0.95) is None
 
 
 def compared(gaps: Floats, **rest: Any) -> Comparison:

@@ -168,17 +168,18 @@ class SqliteLedger:
         is done in a later one, when there is a new look.
         """
         loop = get_running_loop()
-        if self._keys is None:
-            self._keys = RecordedKeys(self._reading)
         if loop is not self._looking:
             self._look_away()
+            self._shorten_log()
+            self._keys = keys = self._keys or RecordedKeys(self._reading)
+            if keys.are_known:
+                keys.look()
+            if not keys.are_known:
+                self._reading.execute("BEGIN")
+            # Not before the store was really seen: whoever asks next in this turn goes by it.
             self._looking = loop
             loop.call_soon(self._look_away)
-            self._shorten_log()
-            if self._keys.are_known:
-                self._keys.look()
-            else:
-                self._reading.execute("BEGIN")
+        assert self._keys is not None
         return self._keys
 
     def _shorten_log(self) -> None:

@@ -12,33 +12,42 @@ import sqlite3
 BITS = 1 << 23
 """A megabyte: of a hundred new questions one is looked up in vain beside 80,000 calls."""
 CALLS_READ = 20_000
-"""Of a store with more calls when it is first looked at they are not all read for this."""
-_ALL = "SELECT COALESCE(MAX(no), 0) FROM calls"
-_LATER = "SELECT no, key FROM calls WHERE no > ? ORDER BY no"
+"""So many calls are read for this at the most when it is first looked, and so many more at a later
+look: beyond that every question is looked up in the file."""
+_LAST = "SELECT COALESCE(MAX(no), 0) FROM calls"
+# As bytes: one damaged key must not keep the others from being found. The index holds both columns,
+# and is much smaller than the table, of which the last rows alone are read.
+_ALL = "SELECT no, CAST(key AS BLOB) FROM calls INDEXED BY calls_by_key WHERE no <= ?"
+_LATER = "SELECT no, CAST(key AS BLOB) FROM calls WHERE no > ? ORDER BY no LIMIT ?"
 
 
 class RecordedKeys:
-    """The keys of all calls that a connection can see; those of others too, once it has looked."""
+    """The keys of all calls that a connection can see; those of others too, once it has looked.
+    Calls are never deleted, so that what is new has a higher number than all before."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection, self._last = connection, 0
-        [(calls,)] = connection.execute(_ALL)
-        self.are_known = calls <= CALLS_READ
+        self._connection = connection
+        [(self._last,)] = connection.execute(_LAST)
+        self.are_known = self._last <= CALLS_READ
         """Whether they are kept here."""
         self._bits = bytearray(BITS // 8 if self.are_known else 0)
+        if self.are_known:
+            for _, key in connection.execute(_ALL, (self._last,)):
+                self._mark(key)
 
     def look(self) -> None:
         """Learn of the calls that were recorded since the last look, whoever recorded them."""
-        for number, key in self._connection.execute(_LATER, (self._last,)):
-            place = _place(key)
-            self._bits[place >> 3] |= 1 << (place & 7)
+        calls = self._connection.execute(_LATER, (self._last, CALLS_READ + 1)).fetchall()
+        self.are_known = len(calls) <= CALLS_READ
+        for number, key in calls:
+            self._mark(key)
             self._last = number
 
     def may_have(self, key: str) -> bool:
         """Whether a call of this key may have been there at the last look."""
-        place = _place(key)
+        place = hash(key.encode()) % BITS
         return bool(self._bits[place >> 3] & (1 << (place & 7)))
 
-
-def _place(key: str) -> int:
-    return hash(key) % BITS
+    def _mark(self, key: bytes) -> None:
+        place = hash(key) % BITS
+        self._bits[place >> 3] |= 1 << (place & 7)

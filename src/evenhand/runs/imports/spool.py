@@ -64,7 +64,8 @@ class Spool:
     def _unusable(self, error: sqlite3.Error) -> StoreError:
         return StoreError(
             f"rows cannot be kept on the way: {error}",
-            advice="Free some space in the folder for temporary files, or name another in TMPDIR.",
+            advice="Free some space in the folder for temporary files (/var/tmp, else /tmp), or"
+            " name another in TMPDIR.",
         )
 
     def close(self) -> None:

@@ -348,8 +348,7 @@ def _fragile_notes(rows: Sequence[Row]) -> Iterator[str]:
     names = dict.fromkeys(row.dimension for row in rows if row.is_fragile and row.variant is None)
     if names:
         yield (
-            f"{', '.join(names)}: one unit more with ratings as far apart as any here would take a"
-            " coefficient out of its interval; if a judge errs so, rarely, and these units do not"
-            " show it, the intervals of correlations, weighted coefficients and errors are too"
-            " narrow"
+            f"{', '.join(names)}: one unit more with ratings as far apart as any here would take"
+            " the quadratic kappa out of its interval; if a judge errs so, rarely, and these units"
+            " do not show it, the intervals of weighted coefficients and errors are too narrow"
         )

@@ -193,7 +193,7 @@ class ScoreKind:
 
     def is_fragile(self, pairs: Pairs, figures: Figures) -> bool:
         figure = figures["kappa_quadratic"]
-        if figure.low is None or figure.high is None:
+        if figure.low is None or figure.high is None or np.ptp(pairs.a) * np.ptp(pairs.b) == 0:
             return False
         ratings = np.concatenate((pairs.a, pairs.b))
         ends = (float(ratings.min()), float(ratings.max()))

@@ -56,8 +56,10 @@ def _is_skewed(sums: Floats) -> bool:
 def undoing_share(difference: float, span: float, questions: int, level: float) -> float | None:
     """The share of questions at the end of the scale that would make up for a difference, if so
     many show none of it more often than 1 - level; None if they would have shown it."""
+    if not difference:
+        return None
     share = abs(difference) / (abs(difference) + span)
-    return share if difference and share < unseen_share(questions, level) else None
+    return share if share < unseen_share(questions, level) else None
 
 
 def unseen_share(questions: int, level: float) -> float:
