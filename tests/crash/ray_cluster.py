@@ -38,11 +38,13 @@ class RayCluster:
 def ray_cluster(environ: Mapping[str, str]) -> Generator[RayCluster]:
     """The cluster, whose nodes have this environment."""
     folder = Path(tempfile.mkdtemp(prefix="eh-ray-", dir="/tmp"))
+    # Ray notes the address of a cluster in a folder that it does not make itself.
+    (folder / "ray").mkdir()
     with (
         (folder / "stderr").open("w") as stderr,
         subprocess.Popen(
             [sys.executable, "-m", "tests.crash.ray_cluster", str(folder)],
-            env={**os.environ, **QUIET, **environ},
+            env={**os.environ, **QUIET, **environ, "RAY_TMPDIR": str(folder)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
