@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import StoreError
+from evenhand.ledger.sqlite import ledger as ledgers
 from evenhand.ledger.sqlite import recorded_keys
 from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
@@ -17,7 +18,8 @@ from tests.contract.ledger_rows import call
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(ledgers, "FINDS_BEFORE", 0)
     return tmp_path / "store.db"
 
 
@@ -49,6 +51,19 @@ async def test_new_questions_are_not_looked_up_one_by_one(ledger: SqliteLedger) 
     traced = statements(ledger)
     assert [await ledger.find(call(i).key) for i in range(1, 100)] == [None] * 99
     assert len(traced) <= 1
+
+
+async def test_few_questions_read_no_keys(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers, "FINDS_BEFORE", 3)
+    await ledger.record(call(0))
+    for number in range(3):
+        assert (await ledger.find(call(number).key) is None) == (number > 0)
+        await asyncio.sleep(0)
+    assert ledger._keys is None
+    assert await ledger.find(call(0).key) == call(0) and ledger._keys is not None
+    assert await ledger.find(call(4).key) is None
 
 
 async def test_what_anybody_recorded_is_found_in_the_next_turn(

@@ -24,7 +24,7 @@ from evenhand.ledger.sql.intake import SETTLE, WaitingUnits, batches
 from evenhand.ledger.sql.start import start
 from evenhand.ledger.sql.work import FORGET, judging_number, open_units, set_aside
 from evenhand.ledger.sqlite.connection import StoreFile, now, transaction
-from evenhand.ledger.sqlite.recorded_keys import RecordedKeys
+from evenhand.ledger.sqlite.recorded_keys import FINDS_BEFORE, RecordedKeys
 from evenhand.ledger.sqlite.session import SqliteSession
 from evenhand.ledger.sqlite.upkeep import Upkeep
 from evenhand.ledger.sqlite.writer import GroupWriter
@@ -54,6 +54,7 @@ class SqliteLedger:
         self._writer: GroupWriter | None = None
         self._looking: AbstractEventLoop | None = None
         self._keys: RecordedKeys | None = None
+        self._finds = 0
         self._looks, self._log = 0, Path(f"{file.place}-wal")
         self._judging_of: dict[str, int] = {}
         self._waiting: WaitingUnits | None = None
@@ -149,7 +150,7 @@ class SqliteLedger:
             await self._writer.flush()  # what cannot be recorded must not be asked
         try:
             keys = self._look()
-            if keys.are_known and not keys.may_have(key):
+            if keys is not None and not keys.may_have(key):
                 return None
             rows = self._reading.execute(_FIND, (key,)).fetchall()
         except sqlite3.Error as error:
@@ -160,27 +161,29 @@ class SqliteLedger:
                 return call.call
         return None
 
-    def _look(self) -> RecordedKeys:
-        """See the store as it is now for the rest of this turn of the event loop.
+    def _look(self) -> RecordedKeys | None:
+        """See the store as it is now for the rest of this turn of the event loop; the keys that it
+        has, where they are known.
 
         All lookups of one turn share one look, or one snapshot, which saves most of their cost. A
         call that is committed meanwhile is still under way to whoever asks in this turn: its future
         is done in a later one, when there is a new look.
         """
         loop = get_running_loop()
+        self._finds += 1
         if loop is not self._looking:
             self._look_away()
             self._shorten_log()
-            self._keys = keys = self._keys or RecordedKeys(self._reading)
-            if keys.are_known:
-                keys.look()
-            if not keys.are_known:
+            if self._keys is None and self._finds > FINDS_BEFORE:
+                self._keys = RecordedKeys(self._reading)
+            if self._keys is not None and self._keys.are_known:
+                self._keys.look()
+            if self._keys is None or not self._keys.are_known:
                 self._reading.execute("BEGIN")
             # Not before the store was really seen: whoever asks next in this turn goes by it.
             self._looking = loop
             loop.call_soon(self._look_away)
-        assert self._keys is not None
-        return self._keys
+        return self._keys if self._keys is not None and self._keys.are_known else None
 
     def _shorten_log(self) -> None:
         """Let a write-ahead log that has become long begin anew.

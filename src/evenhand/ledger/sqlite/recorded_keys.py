@@ -14,6 +14,9 @@ BITS = 1 << 23
 CALLS_READ = 20_000
 """So many calls are read for this at the most when it is first looked, and so many more at a later
 look: beyond that every question is looked up in the file."""
+FINDS_BEFORE = 256
+"""Whoever asks less than that is not worth reading all keys: a single question must cost the same
+however many went before."""
 _LAST = "SELECT COALESCE(MAX(no), 0) FROM calls"
 # As bytes: one damaged key must not keep the others from being found. The index holds both columns,
 # and is much smaller than the table, of which the last rows alone are read.
