@@ -18,9 +18,9 @@ FINDS_BEFORE = 256
 """Whoever asks less than that is not worth reading all keys: a single question must cost the same
 however many went before."""
 _LAST = "SELECT COALESCE(MAX(no), 0) FROM calls"
-# As bytes: one damaged key must not keep the others from being found. The index holds both columns,
+# As bytes: one damaged key must not keep the others from being found. The index has all of them,
 # and is much smaller than the table, of which the last rows alone are read.
-_ALL = "SELECT no, CAST(key AS BLOB) FROM calls INDEXED BY calls_by_key WHERE no <= ?"
+_ALL = "SELECT CAST(key AS BLOB) FROM calls INDEXED BY calls_by_key WHERE no <= ?"
 _LATER = "SELECT no, CAST(key AS BLOB) FROM calls WHERE no > ? ORDER BY no LIMIT ?"
 
 
@@ -35,7 +35,7 @@ class RecordedKeys:
         """Whether they are kept here."""
         self._bits = bytearray(BITS // 8 if self.are_known else 0)
         if self.are_known:
-            for _, key in connection.execute(_ALL, (self._last,)):
+            for (key,) in connection.execute(_ALL, (self._last,)):
                 self._mark(key)
 
     def look(self) -> None:
