@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 from rich.text import Text
@@ -148,23 +148,9 @@ def import_command(
     kind: str | None,
     labelled: str | None,
     batch_file: Path | None,
-    moves: tuple[str, ...],
-    values: tuple[str, ...],
-    fixed: tuple[str, ...],
-    missing: tuple[str, ...],
-    wide: str | None,
-    only: tuple[str, ...],
-    failed: str | None,
-    second_table: Path | None,
-    votes_from_scores: str,
-    voters: str,
-    name: str | None,
-    judge: str | None,
-    key: str | None,
-    on_conflict: Rule,
-    on_unreadable: Unreadable,
     store: str | None,
     as_json: bool,
+    **flags: Any,
 ) -> None:
     """Take in judgments made by other tools as a run like any other.
 
@@ -182,22 +168,40 @@ def import_command(
             raise click.UsageError("--batch-file FILE goes with --for RUN, and with no other file")
         _take_answers(labelled, batch_file, store, as_json=as_json)
         return
+    _check_tables(files, kind, labelled, flags["key"])
+    imported, known = _take_tables(files, kind, labelled, _options(**flags), store)
+    _warn(imported, known)
+    if as_json:
+        print_json(imported.json())
+    else:
+        _print(imported, store, known)
+
+
+def _check_tables(
+    files: tuple[Path, ...], kind: str | None, labelled: str | None, key: str | None
+) -> None:
+    """Whether it is said what to read and what it holds; raises click.UsageError."""
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
     if (kind is None) == (labelled is None):
         raise click.UsageError("say either --kind or --for RUN")
     if labelled and key:
         raise click.UsageError("--key does not go with --for: the pairs are those of the run")
-    options = Options(
-        shaping=Shaping(
-            columns=mapped_columns(moves),
-            values=_meanings(read_values(values), read_fixed(fixed)),
-            missing=missing,
-            wide=read_wide(wide),
-            only=read_only(only),
-            failed=failed,
-            second_table=second_table,
-        ),
+
+
+def _options(
+    key: str | None,
+    votes_from_scores: str,
+    voters: str,
+    name: str | None,
+    judge: str | None,
+    on_conflict: Rule,
+    on_unreadable: Unreadable,
+    **shaping: Any,
+) -> Options:
+    """What the flags say beyond the files; raises UsageError."""
+    return Options(
+        shaping=_shaping(**shaping),
         name=name,
         judge=judge,
         key=[part.strip() for part in (key or "").split(",") if part.strip()],
@@ -207,19 +211,53 @@ def import_command(
         voters=voters.strip(),
         notice=notice,
     )
-    opened = store_at(store, must_exist=labelled is not None)
+
+
+def _shaping(
+    moves: tuple[str, ...],
+    values: tuple[str, ...],
+    fixed: tuple[str, ...],
+    missing: tuple[str, ...],
+    wide: str | None,
+    only: tuple[str, ...],
+    failed: str | None,
+    second_table: Path | None,
+) -> Shaping:
+    """How the flags bring a table into our words; raises UsageError."""
+    return Shaping(
+        columns=mapped_columns(moves),
+        values=_meanings(read_values(values), read_fixed(fixed)),
+        missing=missing,
+        wide=read_wide(wide),
+        only=read_only(only),
+        failed=failed,
+        second_table=second_table,
+    )
+
+
+def _meanings(
+    values: dict[str, dict[str, str]], fixed: dict[str, dict[str, str]]
+) -> dict[str, dict[str, str]]:
+    """What the values of each column mean, empty ones too."""
+    return {name: values.get(name, {}) | fixed.get(name, {}) for name in (*values, *fixed)}
+
+
+def _take_tables(
+    files: tuple[Path, ...],
+    kind: str | None,
+    labelled: str | None,
+    options: Options,
+    url: str | None,
+) -> tuple[Imported, KnownPairs | None]:
+    """Take in the files; with it the pairs that they label, where they hold labels of a run."""
+    store = store_at(url, must_exist=labelled is not None)
     try:
         if labelled is not None:
-            run = find_run(opened.archive, labelled)
-            options = replace(options, known=KnownPairs(opened.archive, run))
-        imported = wait(import_files(opened, files, kind or LABELS, options))
+            run = find_run(store.archive, labelled)
+            options = replace(options, known=KnownPairs(store.archive, run))
+        return wait(import_files(store, files, kind or LABELS, options)), options.known
     finally:
-        opened.close()
-    _warn(imported, options.known)
-    if as_json:
-        print_json(imported.json())
-    else:
-        _print(imported, store, options.known)
+        store.close()
 
 
 def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> None:
@@ -250,13 +288,6 @@ def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> N
         )
     else:
         click.echo(f"no question is left: evenhand show {run.id}{flag}")
-
-
-def _meanings(
-    values: dict[str, dict[str, str]], fixed: dict[str, dict[str, str]]
-) -> dict[str, dict[str, str]]:
-    """What the values of each column mean, empty ones too."""
-    return {name: values.get(name, {}) | fixed.get(name, {}) for name in (*values, *fixed)}
 
 
 def _warn(imported: Imported, known: KnownPairs | None) -> None:
