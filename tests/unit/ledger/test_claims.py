@@ -32,11 +32,6 @@ connection.close()
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.db"
-
-
 def holder(path: Path, cwd: Path | None = None) -> subprocess.Popen[str]:
     """A process that holds the run until it is told to end, or says why it cannot."""
     return subprocess.Popen(

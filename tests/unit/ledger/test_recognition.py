@@ -20,11 +20,6 @@ from evenhand.ledger.sqlite.schema import APPLICATION, MIGRATIONS
 from tests.contract.stores import begun_in
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.db"
-
-
 def incoming(number: int) -> list[IncomingUnit]:
     return [IncomingUnit(f"u{i}", f"a:{i + 1}", "{}") for i in range(number)]
 

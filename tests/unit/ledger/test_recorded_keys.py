@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,25 +18,17 @@ from evenhand.ledger.sqlite.ledger import SqliteLedger
 from tests.contract.ledger_rows import call
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def keys_from_the_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys are read for whoever asks at all."""
     monkeypatch.setattr(ledgers, "FINDS_BEFORE", 0)
-    return tmp_path / "store.db"
-
-
-@pytest.fixture
-async def ledger(path: Path) -> AsyncIterator[SqliteLedger]:
-    opened = SqliteLedger(StoreFile(path))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
 async def other(path: Path, ledger: SqliteLedger) -> AsyncIterator[SqliteLedger]:
     """Another process's ledger in the same file."""
-    opened = SqliteLedger(StoreFile(path))
-    yield opened
-    opened.close()
+    with closing(SqliteLedger(StoreFile(path))) as opened:
+        yield opened
 
 
 def statements(ledger: SqliteLedger) -> list[str]:

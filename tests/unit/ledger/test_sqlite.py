@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +31,6 @@ from evenhand.limits import BUSY_MILLISECONDS
 from evenhand.manifest import JudgingRecord, Manifest
 from tests.contract.stores import begun, begun_in
 from tests.suites import judged, write_suite
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.db"
-
-
-@pytest.fixture
-async def ledger(path: Path) -> AsyncIterator[SqliteLedger]:
-    opened = SqliteLedger(StoreFile(path))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

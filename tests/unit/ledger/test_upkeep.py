@@ -23,11 +23,6 @@ from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.db"
-
-
 def call(number: int, text: str = "reply") -> Call:
     return Call(f"{CALL_TAG}{number}", "run", "judge", Reply(text=text), 1)
 
