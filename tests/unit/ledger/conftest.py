@@ -1,4 +1,4 @@
-"""A store in a file, and a ledger in it."""
+"""A store in a file with a ledger, and one on a server that workers share."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
+from tests.unit.ledger.workers import Place, shared_run
 
 
 @pytest.fixture
@@ -20,4 +21,10 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def ledger(path: Path) -> AsyncIterator[SqliteLedger]:
     with closing(SqliteLedger(StoreFile(path))) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Place]:
+    async with shared_run() as opened:
         yield opened
