@@ -1,0 +1,50 @@
+"""Rows to import, and what the store made of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from evenhand.data.write import write
+from evenhand.judgment import Judgment
+from evenhand.ledger.ports import Store
+from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.recorded import Recorded, find_run
+
+Judgments = dict[tuple[str, str, int], Judgment]
+
+
+class Importer:
+    """Imports rows, and reads back what the store made of them."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.store, self.folder = store, folder
+
+    def __call__(self, kind: str, rows: list[dict[str, Any]], **options: Any) -> Imported:
+        write(self.folder / "rows.jsonl", rows)
+        files = [self.folder / "rows.jsonl"]
+        return asyncio.run(import_files(self.store, files, kind, Options(**options)))
+
+    @property
+    def recorded(self) -> Recorded:
+        return find_run(self.store.archive, "latest")
+
+    @property
+    def judgments(self) -> Judgments:
+        run = self.recorded
+        found = self.store.archive.judgments(run.scope)
+        return {(u.id, run.names[one.judge], one.repeat): run.judgment(one) for u, one in found}
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(unit.body) for unit in self.store.archive.units(self.recorded.scope)]
+
+
+def vote(first: str, second: str, winner: str, **more: Any) -> dict[str, Any]:
+    return {"unit": "q", "judge": "j", "first": first, "second": second, "winner": winner, **more}
+
+
+def score(unit: str, value: Any, dimension: str = "d", **more: Any) -> dict[str, Any]:
+    return {"unit": unit, "judge": "j", "dimension": dimension, "score": value, **more}
