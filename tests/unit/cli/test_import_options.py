@@ -1,8 +1,9 @@
-"""What options of `evenhand import` do together, and what they leave as it was."""
+"""What options of `evenhand import` do, alone and together, and what they leave as it was."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,135 @@ def test_columns_that_an_option_names_are_no_judges(call: CallCommand, tmp_path:
     (tmp_path / "t.csv").write_text("unit,part,ann,cy\nq2,1,3,4\n")
     said = call("import", "s.csv", "t.csv", "--kind", "scores", "--key", "unit,part").err
     assert 'there is no column "bob", which the first file has as a judge' in said
+
+
+def test_what_a_table_does_not_say_is_set(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("winner\n1\n2\n3\n")
+    sides = ("--set", "first=old", "--set", "second=new", "--set", "unit={row}")
+    told = call("import", "t.csv", "--kind", "votes", *sides, "--judge", "j", "--json").json
+    assert (told["units"], told["verdicts"], told["candidates"]) == (3, 3, ["new", "old"])
+    assert told["read_as"] == {"1": "first", "2": "second", "3": "tie"}
+
+
+def test_only_some_rows_are_read_and_a_second_table_says_more_of_them(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = "unit,score,by,error\nq1,3,ann,\nq1,0,bob,timeout\nq2,4,ann,false\nq2,2,bob,\n"
+    (tmp_path / "s.csv").write_text(rows)
+    (tmp_path / "areas.csv").write_text("unit,area\nq1,code\nq2,prose\nq9,law\n")
+    judge = ("--map", "judge=by")
+    command = ("import", "s.csv", "--kind", "scores", *judge, "--join", "areas.csv", "--json")
+    found = call(*command, "--failed", "error").json
+    assert (found["verdicts"], found["failures"]) == (3, {"empty": 1})
+    assert call("show", "--where", "area=prose", "--json").json["verdicts"] == 2
+    only = call(*command, "--where", "by=bob", "--where", "by=cy", "--where", "error=").json
+    assert (only["rows"], only["judges"]) == (1, 1)
+    for wrong, what in (
+        (("--where", "by=cy"), "no row has by=cy"),
+        (("--where", "by"), "is not of the form COLUMN=VALUE"),
+        (("--map", "id=unit", "--map", "unit=by"), "no row has a counterpart"),
+    ):
+        said = call(
+            *command[:4],
+            *judge[: 0 if "--map" in wrong else 2],
+            *wrong,
+            "--judge",
+            "j",
+            "--join",
+            "areas.csv",
+        )
+        assert said.code != 0 and what in said.err
+    (tmp_path / "areas.csv").write_text("unit,area\nq1,code\nq1,prose\n")
+    assert "two rows have the same unit: q1" in call(*command).err
+    (tmp_path / "areas.csv").write_text("id,area\nq1,code\n")
+    assert "no column in common" in call(*command).err
+
+
+def test_voters_that_nobody_tells_apart_are_numbered_on_each_pair(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = ["unit,judge,first,second,winner", "q1,ann,a,b,a", "q1,ann,b,a,b", "q1,bob,a,b,a"]
+    (tmp_path / "v.csv").write_text("\n".join([*rows, "q2,bob,a,b,a"]))
+    call("import", "v.csv", "--kind", "votes", "--voters", "voter")
+    shown = call("show", "--json").json
+    assert shown["judges"] == ["voter 1", "voter 2", "voter 3"] and shown["verdicts"] == 4
+    assert shown["pairwise"]["settled"] == {"one_order": 4}
+    (tmp_path / "s.csv").write_text("unit,judge,score\nq,j,1\n")
+    assert (
+        "--voters is for votes" in call("import", "s.csv", "--kind", "scores", "--voters", "v").err
+    )
+
+
+def test_scores_become_votes_between_those_who_were_scored(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    header = "unit,judge,model,dimension,score"
+    q1 = ["q1,j,new,clear,4", "q1,j,old,clear,4", "q1,j,new,true,5", "q1,j,old,true,3"]
+    q2 = ["q2,j,old,clear,2", "q2,j,new,clear,", "q2,k,new,clear,1", "q3,k,old,clear,1"]
+    (tmp_path / "s.csv").write_text("\n".join([header, *q1, *q2]))
+    command = ("import", "s.csv", "--kind", "scores", "--votes-from-scores")
+    found = call(*command, "model", "--json").json
+    assert (found["verdicts"], found["failures"], found["units"]) == (1, {"empty": 1}, 2)
+    assert found["candidates"] == ["new", "old"] and found["criteria"] == ["clear", "true"]
+    board = call("leaderboard", "--json").json
+    assert {row["candidate"]: row["wins"] for row in board["rows"]} == {"new": 1, "old": 0}
+    assert board["first_rounds"] == 0
+    assert 'there is no "system"' in call(*command, "system").err
+    assert "no judge scored two" in call(*command, "judge").err
+    votes = ("import", "v.csv", "--kind", "votes", "--votes-from-scores", "model")
+    (tmp_path / "v.csv").write_text("unit,judge,first,second,winner\nq,j,a,b,a\n")
+    assert "these are votes already" in call(*votes).err
+
+
+def test_vicunas_reviews_become_votes_as_their_scores_say(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    reviews = [
+        {"question_id": i, "answer1_id": "a", "answer2_id": "b", "reviewer_id": 1, "score": score}
+        for i, score in enumerate(([8, 9], [7, 7], [9.5, 3], [-1, -1]))
+    ]
+    write(tmp_path / "r.jsonl", reviews)
+    found = call(
+        "import", "r.jsonl", "--kind", "fastchat", "--votes-from-scores", "model", "--json"
+    ).json
+    assert (found["verdicts"], found["failures"]) == (3, {"empty": 1})
+    rows = call("leaderboard", "--json").json["rows"]
+    assert [(row["wins"], row["ties"]) for row in rows] == [(1, 1), (1, 1)]
+
+
+def test_a_file_per_judge_names_its_judge_and_judges_may_be_peers(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    for name, winner in (("a", "a"), ("b", "tie"), ("c", "b")):
+        (tmp_path / f"{name}.csv").write_text(f"unit,first,second,winner\nq,a,b,{winner}\n")
+    files = [f"{name}.csv" for name in "abc"]
+    call("import", *files, "--kind", "votes", "--set", "judge={file}")
+    board = call("leaderboard", "--peer-weights", "--outright", "--json").json
+    assert list(board["judge_weights"]) == ["a", "b"]
+    for low, high in board["judge_weight_intervals"].values():
+        assert 0 <= low < 0.1 and 0.9 < high <= 1
+    assert any("no weight among peers: c" in note for note in board["notes"])
+    won = {row["candidate"]: row["outright"] for row in board["rows"]}
+    assert won == pytest.approx({"a": 1 / 3, "b": 1 / 3})
+    shown = call("leaderboard", "--peer-weights", "--outright").out
+    assert "won outright, %" in shown and "by peers, %" in shown
+    assert re.search(r"weights +a 1\.00 \[0\.02, 1\.00\], b 0\.00", shown)
+    of_one = call("leaderboard", "--peer-weights", "--judge", "c")
+    assert of_one.code == 2 and "The judges are c, the candidates a, b" in of_one.err
+    call("import", "c.csv", "--kind", "votes", "--judge", "people")
+    assert "no judge is a candidate" in call("leaderboard", "--peer-weights").err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--set", "first"), "not of the form COLUMN=VALUE"),
+        (("--wide", "expected=low,high"), "end with the score"),
+    ],
+)
+def test_what_is_set_or_expected_wrongly_is_told(
+    call: CallCommand, tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "t.csv").write_text("unit,judge,score\na,j,1\n")
+    refused = call("import", "t.csv", "--kind", "scores", *options)
+    assert refused.code == 2 and says in refused.err
