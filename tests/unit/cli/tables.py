@@ -1,0 +1,48 @@
+"""A table of answers, suites on tables, and the units that they come to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC
+from tests.unit.cli.conftest import CallCommand
+
+LONG = """\
+question,model,answer,area
+Why is the sky blue?,m1,worth 5 of scattering,physics
+Why is the sky blue?,m2,worth 3 of paint,physics
+How much is 2+2?,m1,worth 1,sums
+How much is 2+2?,m2,worth 9,sums
+"""
+SKY, SUM = "ba6ba125e6", "a687b20742"
+JUDGES = {
+    "rubric": "python/judge:good",
+    "pairwise": "python/pair_judge:content",
+    "weighted": "python/grade_judge:good",
+}
+
+
+def suite(folder: Path, protocol: str, data: str, more: str = "") -> None:
+    """A suite on these data, with a judge of Python that needs no key."""
+    for name, text in (("judge", JUDGE), ("pair_judge", PAIR_JUDGE), ("grade_judge", GRADE_JUDGE)):
+        (folder / f"{name}.py").write_text(text)
+    (folder / "rubric.json").write_text(json.dumps(RUBRIC))
+    (folder / "task.md").write_text("The answer is right.\n")
+    rubric = {"rubric": "rubric.json", "weighted": "task.md"}.get(protocol)
+    (folder / "evenhand.toml").write_text(
+        f'name = "tables"\nprotocol = "{protocol}"\ndata = {data}\n'
+        + (f'rubric = "{rubric}"\n' if rubric else "")
+        + f'judges = [{{ model = "{JUDGES[protocol]}" }}]\n{more}',
+        encoding="utf-8",
+    )
+
+
+def units(call: CallCommand) -> dict[str, Any]:
+    """The units of the run by id, as `show` has them."""
+    ran = call("run", "--json")
+    assert ran.code == 0, ran.err
+    call("export", "latest", "--full", "-o", "full.jsonl")
+    rows = [json.loads(line) for line in Path("full.jsonl").read_text("utf-8").splitlines()]
+    return {row["unit"]: call("show", "latest", row["unit"], "--json").json["unit"] for row in rows}
