@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from math import log
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.protocol import settled
 from evenhand.kinds.pairwise.verdict import PairPass
 from evenhand.kinds.shared.load import LANGUAGES
-from evenhand.units import Candidate
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
     PAIR,
@@ -353,123 +351,6 @@ async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> N
     ]
     compact = ["x-versus" in json.dumps(one.schema.value) for one in judge.asked]
     assert compact == [False, False, True, True, False, False, False, False]
-
-
-def family_pair(first: str, second: str) -> Any:
-    one, other = (
-        Candidate(id=name, text=text)
-        for name, text in zip((first, second), PAIR.texts, strict=True)
-    )
-    return replace(PAIR, first=one, second=other)
-
-
-@pytest.mark.parametrize(
-    ("judge", "flags"),
-    [
-        ("openai/gpt-4.1-mini", ["shares_family:A"]),
-        ("anthropic/claude-sonnet-4-5", ["shares_family:B"]),
-        ("google/gemini-2.5-pro", []),
-        ("python/judge:content", []),
-    ],
-)
-async def test_a_judge_of_a_candidate_s_family_is_flagged_or_left_out(
-    judge: str, flags: list[str]
-) -> None:
-    pair = family_pair("gpt-4o", "claude-3-opus")
-    flagged = await protocol().judge(pair, asking(Judge(by_worth), judges=(judge,)))
-    assert (flagged.status, list(flagged.flags)) == ("verdict", flags)
-    asked = Judge(by_worth)
-    strict = await protocol(no_self_judging=True).judge(pair, asking(asked, judges=(judge,)))
-    assert strict.status == ("left_out" if flags else "verdict")
-    assert len(asked.asked) == (0 if flags else 2)
-
-
-async def test_the_model_of_a_candidate_counts_before_its_id() -> None:
-    pair = replace(PAIR, first=replace(PAIR.first, model="gpt-4o"))
-    judged = await protocol().judge(pair, asking(Judge(by_worth), judges=("openai/gpt-4.1",)))
-    assert judged.flags == ("shares_family:A",)
-
-
-async def test_a_relay_leaves_out_only_the_judge_that_shares_a_family() -> None:
-    pair, names = family_pair("gpt-4o", "mine"), ("openai/gpt-4.1", "anthropic/claude-sonnet-4-5")
-    judge = Judge(lambda question: pair_reply("A+"))
-    seats = asking(judge, judges=names, styles=("full", "full"))
-    judgment = await protocol(no_self_judging=True).judge(pair, seats)
-    assert {one.seat for one in judge.asked} == {1}
-    assert judgment.flags == ()
-
-
-async def test_a_candidate_that_names_its_model_is_flagged_or_masked() -> None:
-    pair = PAIR.with_texts("As GPT-4, I say 9.", "It is 2.")
-    for blind, is_shown in (("flag", True), ("mask", False)):
-        judge = Judge(by_worth)
-        judgment = await protocol(blind=blind).judge(pair, asking(judge))
-        flags = ["gives_itself_away:A"] if is_shown else ["masked:A", "gives_itself_away:A"]
-        assert list(judgment.flags) == flags
-        for question in judge.asked:
-            sent = "".join(message.content for message in question.messages)
-            assert ("GPT-4" in sent) is is_shown
-        assert judgment.output is not None
-        assert judgment.output["winner"] == "A"
-
-
-async def test_texts_that_differ_only_by_their_model_s_name_are_equal_when_masked() -> None:
-    pair = PAIR.with_texts("I am GPT-4. It is 9.", "I am Claude. It is 9.")
-    masked = Judge(steadily("A+"))
-    judgment = await protocol(blind="mask").judge(pair, asking(masked))
-    if masked.asked:
-        texts = [blocks(question)["candidate_1"] for question in masked.asked]
-        assert texts[0] != texts[1]
-    else:
-        assert "equal_text" in judgment.flags
-
-
-def with_odds(question: Question, mark: str, odds: dict[str, float]) -> Reply:
-    told = {f'"{name}"': log(value) for name, value in odds.items()}
-    return Reply(text=pair_reply(of_candidates(question, mark)), odds={"winner": told})
-
-
-async def test_odds_are_mapped_back_and_their_mean_is_kept() -> None:
-    def reply(question: Question) -> Reply:
-        straight = question.order == "12"
-        odds = {"A": 0.7, "B": 0.2, "tie": 0.1} if straight else {"A": 0.3, "B": 0.6, "tie": 0.1}
-        return with_odds(question, "A+", odds)
-
-    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
-    assert judgment.output is not None
-    assert judgment.output["odds"] == pytest.approx({"A": 0.65, "B": 0.25, "tie": 0.1})
-    assert judgment.flags == ()
-    turned = judgment.passes[1].odds["winner"]
-    assert turned == pytest.approx({"A": log(0.6), "B": log(0.3), "tie": log(0.1)})
-
-
-async def test_odds_that_hardly_decide_are_flagged() -> None:
-    judge = Judge(lambda question: with_odds(question, "A+", {"A": 0.4, "B": 0.38, "tie": 0.22}))
-    judgment = await protocol().judge(PAIR, asking(judge))
-    assert "low_margin" in judgment.flags
-
-
-async def test_a_judge_that_tells_odds_in_one_order_only_gets_no_mean() -> None:
-    def reply(question: Question) -> Reply | str:
-        if question.order == "12":
-            return with_odds(question, "A+", {"A": 0.9, "B": 0.05, "tie": 0.05})
-        return by_worth(question)
-
-    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
-    assert judgment.output is not None
-    assert "odds" not in judgment.output
-
-
-async def test_what_was_really_drawn_is_recorded_with_the_pass() -> None:
-    def reply(question: Question) -> Reply:
-        drawn = {"temperature": 0.7, "seed": 8.0} if question.round > 1 else {}
-        return Reply(text=pair_reply("A+"), sampling=drawn)
-
-    judgment = await protocol(max_rounds=2).judge(PAIR, asking(Judge(reply)))
-    assert [one.sampling for one in judgment.passes] == [
-        *({}, {}),
-        *({"temperature": 0.7, "seed": 8.0},) * 2,
-    ]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
