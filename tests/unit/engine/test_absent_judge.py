@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from evenhand.errors import StoppedEarly
 from tests import provider as p
@@ -57,7 +58,7 @@ async def test_what_comes_back_within_the_tries_of_a_call_is_survived(tmp_path: 
     await before.start()
     port = int(before.url.split(":")[2].split("/")[0])
 
-    async def leaving(call: p.Call) -> p.web.StreamResponse:
+    async def leaving(call: p.Call) -> web.StreamResponse:
         assert before._runner is not None
         if call.number == 2:
             await next(iter(before._runner.sites)).stop()
