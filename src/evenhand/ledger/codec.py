@@ -55,9 +55,21 @@ def call_row(call: Call, at: str) -> CallRow:
     odds = jsontext.compact(reply.odds) if reply.odds else ""
     sampling = _sampling_text(reply.sampling)
     columns = (
-        *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model, odds, sampling),
-        *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
-        *(most.input_tokens, most.output_tokens, usage.claimed or None),
+        call.key,
+        call.run,
+        call.judge,
+        reply.text,
+        reply.finish,
+        reply.model,
+        odds,
+        sampling,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        call.cost,
+        most.input_tokens,
+        most.output_tokens,
+        usage.claimed or None,
         usage.stored_tokens or None,
     )
     return CallRow(*columns, _call_digest(columns, at), at)
@@ -90,8 +102,8 @@ def _writable(value: object) -> object:
 def _call_digest(columns: Sequence[Any], at: str) -> str:
     """The digest of a call; that of one without stored tokens is as it was before they were
     counted."""
-    *others, stored = columns
-    return row_digest(*others, *([] if stored is None else [stored]), at)
+    counted = columns if columns[-1] is not None else columns[:-1]
+    return row_digest(*counted, at)
 
 
 def is_altered(columns: Sequence[Any], stored: object, at: str) -> bool:
