@@ -204,6 +204,22 @@ async def test_whatever_cannot_be_written_is_told_and_nobody_waits_for_ever(
         await asyncio.wait_for(ledger.reserve("run", "k", "a", 10**30), 30)
 
 
+async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(
+    ledger: SqliteLedger, archive: SqliteArchive
+) -> None:
+    await ledger.reserve("run", "k", "a", 9)
+    nameless: Any = None
+    replies = [call(number) for number in range(40)]
+    replies[35] = replies[35]._replace(judge=nameless)
+    records = [ledger.record(reply, attempt="a") for reply in replies]
+    await ledger.release("k", "a")
+    told = await asyncio.gather(*records, return_exceptions=True)
+    assert all("NOT NULL" in str(error) for error in told)
+    assert not ledger._writing.in_transaction
+    assert archive.spent("run").reserved == 9
+    assert not any([await ledger.find(reply.key) for reply in replies])
+
+
 async def test_what_can_be_kept_nowhere_is_told_and_nobody_waits_for_ever(
     ledger: SqliteLedger,
 ) -> None:

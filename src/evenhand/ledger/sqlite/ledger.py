@@ -32,7 +32,9 @@ from evenhand.limits import BUSY_MILLISECONDS, LOG_BYTES, LOOKS_PER_CHECK
 from evenhand.manifest import Manifest
 
 MARKS = ",".join("?" * (CALL_COLUMNS.count(",") + 3))
-_RECORD = f"INSERT INTO calls ({CALL_COLUMNS}, digest, at) VALUES ({MARKS})"
+# A row that is refused ends its whole group anyway. Said so here, SQLite need not be ready to undo
+# the rows of one statement, for which it would copy pages to a file of its own.
+_RECORD = f"INSERT OR ROLLBACK INTO calls ({CALL_COLUMNS}, digest, at) VALUES ({MARKS})"
 _FIND = f"SELECT {LEDGER_CALL} FROM calls WHERE key=? AND aside IS NULL ORDER BY no"
 _RESERVE = "INSERT OR REPLACE INTO reservations VALUES (?,?,?,?)"
 _NOTE_SENDING = "INSERT INTO sendings VALUES (?,?,?,?)"

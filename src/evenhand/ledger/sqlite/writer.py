@@ -79,8 +79,10 @@ class GroupWriter:
         done = loop.create_future()
         if not self._turn:
             loop.call_soon(self._hand_over)
-        self._turn += [Write(*row, None) for row in rows[:-1]]
-        self._turn.append(Write(*rows[-1], done))
+        *others, (sql, row) = rows
+        for other, values in others:
+            self._turn.append(Write(other, values, None))
+        self._turn.append(Write(sql, row, done))
         return done
 
     def put_lazily(self, sql: str, row: Row) -> None:
