@@ -94,45 +94,64 @@ class Spelled(float):
 def parse(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
     """The value of a JSON text that nests no deeper than `depth` and holds no more values than
     `elements`; raises the errors above."""
-    require_bounds(text, depth, elements)
-    return _parsed(_decoder, text, depth)
+    return _read(_decoder, text, depth, elements)
 
 
 def parse_lenient(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
     """As `parse`, with NaN and Infinity as null: other tools write them for a missing number."""
+    return _read(_lenient, text, depth, elements)
+
+
+def _read(decoder: json.JSONDecoder, text: str, depth: int, elements: int) -> Any:
+    # None can hold more values than it is long.
+    row = _swiftly_parsed(text, depth) if len(text) <= elements else None
+    if row is not None:
+        return row
     require_bounds(text, depth, elements)
-    value = _swiftly_parsed(text)
-    return _parsed(_lenient, text, depth) if value is None else value
+    return _parsed(decoder, text, depth)
 
 
-def _swiftly_parsed(text: str) -> dict[str, Any] | None:
+def _swiftly_parsed(text: str, depth: int) -> dict[str, Any] | None:
     """The object of a plain text in a fraction of the time; None where a closer look is needed.
 
-    Each colon is one of a key or of a string: where there are as many as keys, no key stands twice.
+    Each key and each text of the object stands between two quotes: where there are no more, no key
+    stands twice.
     """
-    # A number that is spelled otherwise than its value, or half of a character.
-    if "-0" in text or "\\ud" in text or "\\uD" in text:
-        return None
+    quotes = text.count('"')
+    if "\\" in text:
+        # Half of a character; and a backslash at the end of a text, or before a quote in it.
+        if "\\ud" in text or "\\uD" in text or '\\\\"' in text:
+            return None
+        quotes -= text.count('\\"')
     try:
         value = _fast.decode(text)
     except (ValueError, RecursionError):
         return None
-    if type(value) is not dict:
-        return None
-    row = cast("dict[str, Any]", value)
-    if text.count("{") == 1 and len(text) <= DIGITS_MOST:
-        return row if text.count(":") == len(row) else None
-    return row if text.count(":") == _keys(row) else None
+    is_row = type(value) is dict and quotes == 2 * _texts(value, depth, text)
+    return cast("dict[str, Any]", value) if is_row else None
 
 
-def _keys(value: Any) -> float:
-    """How many keys all objects in a value have; no number where it holds one that is too long."""
-    kind = type(value)
-    if kind is dict:
-        return len(value) + sum(map(_keys, value.values()))
-    if kind is list:
-        return sum(map(_keys, value))
-    return math.nan if kind is int and abs(value) >= _TOO_LONG else 0
+def _texts(value: Any, depth: int, text: str) -> float:
+    """How many keys and texts a value holds; no number where it nests deeper than `depth`, or holds
+    a whole number that may be spelled otherwise in its text, or is too long."""
+    items, texts, holders, has_zero = [value], 0, 0, False
+    for item in items:
+        kind = type(item)
+        if kind is str:
+            texts += 1
+        elif kind is dict:
+            texts += len(item)
+            holders += 1
+            items.extend(item.values())
+        elif kind is list:
+            holders += 1
+            items.extend(item)
+        elif kind is int:
+            has_zero = has_zero or item == 0
+            if abs(item) >= _TOO_LONG:
+                return math.nan
+    is_odd = (has_zero and "-0" in text) or (holders > depth and is_deeper(value, depth))
+    return math.nan if is_odd else texts
 
 
 def restored(text: str) -> Any:
@@ -281,9 +300,8 @@ def _inner(holder: Any) -> Collection[Any]:
     return holder.values() if isinstance(holder, Mapping) else holder
 
 
-_SAME = frozenset({str, bool, type(None)})
-"""What both fast writers write to the letter alike."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
+"""The whole numbers that both fast writers write alike."""
 
 
 def _writer_of(value: Any) -> Callable[[Any], str]:
@@ -295,29 +313,27 @@ def _writer_of(value: Any) -> Callable[[Any], str]:
         is_nested = False
         for item in level:
             kind = type(item)
-            if kind in _SAME:
+            if kind is str:
                 continue
-            if kind is int:
+            if kind is dict:
+                is_nested = True
+                inner.extend(item.values())
+                for key in item:
+                    is_same = is_same and type(key) is str
+            elif kind is list or kind is tuple:
+                is_nested = True
+                inner.extend(item)
+            elif kind is int:
                 is_same = is_same and _LEAST <= item <= _MOST
             elif kind is float:
                 is_same = False
-            else:
-                is_nested = True
-                if kind is dict:
-                    is_same = is_same and set(map(type, item)) <= _KEYS
-                    inner.extend(item.values())
-                elif kind is list or kind is tuple:
-                    inner.extend(item)
-                else:
-                    return _whole
+            elif kind is not bool and item is not None:
+                return _whole
         depth += is_nested
         if depth > STORED_DEPTH:
             raise TooDeep(STORED_DEPTH)
         level = inner
     return _fastest if is_same else compact
-
-
-_KEYS = frozenset({str})
 
 
 def _fastest(value: Any) -> str:
