@@ -49,7 +49,10 @@ def read_lines(file: BufferedReader, name: str, read: Parse = parse) -> Iterator
             value = read(line.decode(), limits.JSON_DEPTH)
         except ValueError as error:
             raise _line_error(line, f"{name}:{number}", error) from None
-        yield checked(value, line, f"{name}:{number}", _NOT_A_LINE), number
+        # As a rule there is nothing to look for.
+        if type(value) is not dict or b"\\" in line:
+            value = checked(value, line, f"{name}:{number}", _NOT_A_LINE)
+        yield value, number
 
 
 def checked(value: Any, raw: bytes, where: str, advice: str) -> dict[str, Any]:

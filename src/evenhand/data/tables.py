@@ -124,10 +124,13 @@ class Table:
 def _is_filled(value: Mapping[str, Any]) -> bool:
     """Whether a row, or an object in it, holds anything: as a rule its first cell does."""
     for cell in value.values():
-        if isinstance(cell, (dict, Mapping)):  # dict first: the abstract test is slow
+        if isinstance(cell, str):
+            if cell:
+                return True
+        elif isinstance(cell, (dict, Mapping)):  # dict first: the abstract test is slow
             if _is_filled(cast("Mapping[str, Any]", cell)):
                 return True
-        elif cell is not None and cell != "":
+        elif cell is not None:
             return True
     return False
 

@@ -78,11 +78,20 @@ def first_order(seed: int, pair: Pair) -> str:
 
 def pair_text(pair: Pair) -> str:
     """A pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
-    body: dict[str, Any] = {"id": pair.id, "topic": pair.topic}
-    body["candidates"] = [_candidate_value(candidate) for candidate in (pair.first, pair.second)]
-    body |= {"row": pair.row, "places": pair.places}
-    body |= {"meta": pair.meta, "language": pair.language, **pair.extras}
-    return jsontext.dump({key: value for key, value in body.items() if value is not None})
+    body: dict[str, Any] = {
+        "id": pair.id,
+        "topic": pair.topic,
+        "candidates": [_candidate_value(pair.first), _candidate_value(pair.second)],
+        "row": pair.row,
+        "places": pair.places,
+        "meta": pair.meta,
+    }
+    if pair.language is not None:
+        body["language"] = pair.language
+    for name, value in pair.extras.items():
+        if value is not None:
+            body[name] = value
+    return jsontext.dump(body)
 
 
 class PairBody(ExtrasBody, frozen=True):
@@ -125,8 +134,10 @@ def load_pair(text: str) -> Pair:
 
 
 def _candidate_value(candidate: Candidate) -> dict[str, str]:
-    value = {"id": candidate.id, "text": candidate.text, "model": candidate.model}
-    return value if candidate.model else {"id": candidate.id, "text": candidate.text}
+    value = {"id": candidate.id, "text": candidate.text}
+    if candidate.model:
+        value["model"] = candidate.model
+    return value
 
 
 def _id(row: Mapping[str, Any]) -> str:
@@ -144,7 +155,7 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
             raise RowError(f'"candidates" is a text that is not JSON: {error}') from None
     if value is None:
         raise RowError('"candidates" is missing')
-    if isinstance(value, Mapping):
+    if not isinstance(value, list) and isinstance(value, Mapping):
         value = _numbered(cast("Mapping[str, Any]", value))
     if not isinstance(value, list):
         raise RowError(f'"candidates" must be a list, and is {named(value)}')
@@ -152,10 +163,11 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
     if len(rows) < 2:
         raise RowError(f'"candidates" must hold two or more answers, and holds {len(rows)}')
     candidates = [_candidate(candidate, i) for i, candidate in enumerate(rows)]
-    ids = [candidate.id for candidate in candidates]
-    for i, ident in enumerate(ids):
-        if ident in ids[:i]:
-            raise RowError(f"candidates[{i}].id: two candidates are called {ident!r}")
+    ids: set[str] = set()
+    for i, candidate in enumerate(candidates):
+        if candidate.id in ids:
+            raise RowError(f"candidates[{i}].id: two candidates are called {candidate.id!r}")
+        ids.add(candidate.id)
     return candidates
 
 
@@ -168,7 +180,7 @@ def _numbered(columns: Mapping[str, Any]) -> object:
 
 def _candidate(value: object, index: int) -> Candidate:
     path = f"candidates[{index}]"
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):  # dict first: the abstract test is slow
         raise RowError(f'"{path}" must be an object with "id" and "text", and is {named(value)}')
     fields = cast("Mapping[str, Any]", value)
     ident, text = fields.get("id"), fields.get("text")
@@ -186,8 +198,7 @@ def _candidate(value: object, index: int) -> Candidate:
 
 def _model(fields: Mapping[str, Any]) -> str:
     """The model behind a candidate, where the row names it apart from the id."""
-    meta: object = fields.get("meta")
-    model = fields.get("model") or (
-        cast("Mapping[str, Any]", meta).get("model") if isinstance(meta, Mapping) else None
-    )
+    model, meta = fields.get("model"), fields.get("meta")
+    if not model and meta is not None and isinstance(meta, Mapping):
+        model = cast("Mapping[str, Any]", meta).get("model")
     return model if isinstance(model, str) else ""
