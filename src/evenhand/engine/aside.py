@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from types import coroutine
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from evenhand.kinds.shared.asking import Aside
 from evenhand.limits import ASIDE_CHARS
@@ -26,17 +26,16 @@ def one_aside() -> Aside:
     next turn of the loop, with that of the others who have come so far."""
     turn = asyncio.Semaphore(1)
 
-    async def aside(work: Callable[[], T], size: int) -> T:
+    # A generator that is awaited: whoever waits for the next turn has no coroutine more to pass.
+    @coroutine
+    def aside(work: Callable[[], T], size: int) -> Generator[Any, Any, T]:
         if size <= ASIDE_CHARS:
-            await _next_turn()
+            yield  # let everybody else take a step
             return work()
+        return (yield from in_thread(work).__await__())
+
+    async def in_thread(work: Callable[[], T]) -> T:
         async with turn:
             return await asyncio.to_thread(work)
 
     return aside
-
-
-@coroutine
-def _next_turn() -> Generator[None]:
-    """Let everybody else take a step."""
-    yield

@@ -106,7 +106,7 @@ class Aside(Protocol):
     """Does work that goes through `size` characters where it keeps no other judgment waiting, and
     returns what comes of it."""
 
-    async def __call__(self, work: Callable[[], T], size: int) -> T: ...
+    def __call__(self, work: Callable[[], T], size: int) -> Awaitable[T]: ...
 
 
 async def at_once(work: Callable[[], T], size: int) -> T:
