@@ -51,8 +51,7 @@ class LeasedWork:
         pause = LOOK_AGAIN_FIRST
         while not self._stop.thrown:
             if leases := await self._page(group):
-                for lease in leases:
-                    yield lease.repeat, lease.unit
+                yield leases[0].repeat, [lease.unit for lease in leases]
                 pause = LOOK_AGAIN_FIRST
             elif self._waits and await self._worker.leased_elsewhere(self._run, group.index):
                 await self._stop.sleep(pause)

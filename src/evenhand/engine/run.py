@@ -7,7 +7,7 @@ question was not sent stays pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -93,7 +93,7 @@ class Engine:
 
     async def _worker(self, group: JudgeGroup, units: _Queue, endpoint: Endpoint) -> None:
         try:
-            while (due := await units.next()) is not None:
+            while (due := units.at_hand() or await units.next()) is not None:
                 await self._judge(group, *due, endpoint)
         except Stopped:
             return
@@ -123,9 +123,10 @@ class Engine:
 
     async def _keep(self, settled: Settled) -> None:
         stored, judgment = settled
-        self.tally.verdicts += judgment.status == "verdict"
-        self.tally.failures += judgment.status == "failure"
-        self.tally.left_out += judgment.status == "left_out"
+        status = judgment.status
+        self.tally.verdicts += status == "verdict"
+        self.tally.failures += status == "failure"
+        self.tally.left_out += status == "left_out"
         await self.judgments.settle(self.run_id, stored)
         self._note(stored.unit, stored.judge, stored.repeat, judgment)
 
@@ -140,8 +141,20 @@ class _Queue:
 
     def __init__(self, work: Work) -> None:
         self._work, self._turn = work, asyncio.Lock()
+        self._repeat = 0
+        self._page: Iterator[StoredUnit] = iter(())
+
+    def at_hand(self) -> tuple[int, StoredUnit] | None:
+        """Repeat and unit that are due next; None at the end of a page."""
+        unit = next(self._page, None)
+        return None if unit is None else (self._repeat, unit)
 
     async def next(self) -> tuple[int, StoredUnit] | None:
-        """Repeat and unit that are due next; None at the end."""
+        """The same, of the next page too; None at the end of all."""
         async with self._turn:
-            return await anext(self._work, None)
+            while (due := self.at_hand()) is None:
+                page = await anext(self._work, None)
+                if page is None:
+                    return None
+                self._repeat, self._page = page[0], iter(page[1])
+            return due

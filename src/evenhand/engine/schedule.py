@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,8 +10,8 @@ from evenhand.engine.group import JudgeGroup
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.ledger.ports import Ledger, Scope, StoredUnit
 
-Work = AsyncGenerator[tuple[int, StoredUnit], None]
-"""What a group has to judge: repeat and unit."""
+Work = AsyncGenerator[tuple[int, Sequence[StoredUnit]], None]
+"""What a group has to judge, page by page: a repeat, and units of it."""
 
 
 class Schedule(Protocol):
@@ -48,8 +48,7 @@ class Everything:
             while units := await self.ledger.open_work(
                 self.scope, group.index, repeat, again, after
             ):
-                for unit in units:
-                    yield repeat, unit
+                yield repeat, units
                 after = units[-1].position
 
     def is_early(self, unit: int) -> bool:

@@ -30,7 +30,7 @@ from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside
 from evenhand.ledger.batches import Batches, OpenBatch
 from evenhand.ledger.keys import call_keys
-from evenhand.ledger.ports import Call, Ledger
+from evenhand.ledger.ports import Call, Ledger, StoredUnit
 from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST, BATCH_TRIES
 
 
@@ -186,20 +186,26 @@ class Waves:
             ]
         )
         async with aclosing(self.schedule.work(members.group)) as work:
-            async for repeat, unit in work:
-                self.stop.check()
-                try:
-                    settled = await settle(
-                        *(self.kind, members.group, repeat, unit, endpoint, scratch),
-                        aside=self.aside,
-                    )
-                except (Stopped, NothingRecorded):
-                    self.stop.check()
-                else:
-                    await self._keep(settled)
-                await asyncio.sleep(0)  # Ctrl-C is heard
+            async for repeat, units in work:
+                for unit in units:
+                    await self._settle(members.group, repeat, unit, endpoint, scratch)
         if self._is_first:
             self.tally.cached += scratch.cached
+
+    async def _settle(
+        self, group: JudgeGroup, repeat: int, unit: StoredUnit, endpoint: Endpoint, scratch: Tally
+    ) -> None:
+        """One unit, as far as the ledger answers."""
+        self.stop.check()
+        try:
+            settled = await settle(
+                self.kind, group, repeat, unit, endpoint, scratch, aside=self.aside
+            )
+        except (Stopped, NothingRecorded):
+            self.stop.check()
+        else:
+            await self._keep(settled)
+        await asyncio.sleep(0)  # Ctrl-C is heard
 
     async def _keep(self, settled: Settled) -> None:
         stored, judgment = settled

@@ -153,7 +153,7 @@ class UntilDecided:
                     if (no, group.index, repeat) not in self._ended and self.is_wanted(no):
                         unit = self._archive.unit_named(self._scope.run, self._plan.ids[no])
                         assert unit is not None
-                        yield repeat, unit
+                        yield repeat, [unit]
 
     def is_wanted(self, unit: int) -> bool:
         return any(duel.is_open for duel, _ in self._places.get(unit, ()))

@@ -171,7 +171,7 @@ async def test_what_is_being_handed_over_is_waited_for_at_the_end(place: Place) 
     async with place.workers(1) as [worker]:
         await worker.open_run(run, None, "{}", None)
         leased = LeasedWork(worker, run, Stop(), Tally(), width=1)
-        _, unit = await anext(leased.work(group))
+        _, [unit] = await anext(leased.work(group))
         verdict = JudgmentText("verdict", None, "{}")
         await leased.settle(run, StoredJudgment(unit.no, 0, 0, (), 0, verdict))
         leased.note(unit.no, 0, 0, None)
