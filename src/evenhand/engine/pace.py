@@ -63,6 +63,11 @@ class Pace:
         """Whether requests or tokens are counted here."""
         return self._interval > 0 or self._tokens_most is not None
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether anything hangs on how many tokens a request did take."""
+        return self._tokens_most is not None or self._meter is not None
+
     def remember(self, ages: Iterable[tuple[float, int]]) -> None:
         """Begin with requests that were sent before: how long ago, in seconds, and their tokens."""
         now = self._clock()
@@ -179,11 +184,13 @@ class Pace:
 def paced(inner: Layer, pace: Pace, max_tokens: int, recent: Recent | None = None) -> Layer:
     """Wait for a turn. Its tokens are corrected by the reply; one that was not used takes none.
     What is sent is noted in `recent`, where rates are to hold across starts."""
+    is_corrected = pace.is_corrected or recent is not None
 
     async def in_turn(attempt: Attempt) -> Reply:
         tokens = attempt.prompt_tokens + max_tokens
         turn = pace.admit_at_once(tokens) or await pace.admit(tokens)
-        attempt.hold(partial(unused, attempt, turn))
+        if is_corrected:
+            attempt.hold(partial(unused, attempt, turn))
         try:
             if recent is not None:
                 turn.name = await recent.note(turn.tokens)
@@ -195,7 +202,7 @@ def paced(inner: Layer, pace: Pace, max_tokens: int, recent: Recent | None = Non
             pace.end()
         pace.answered(turn)
         usage = reply.usage
-        if usage.input_tokens is not None:
+        if is_corrected and usage.input_tokens is not None:
             tokens = usage.input_tokens + (usage.output_tokens or 0)
             pace.correct(turn, tokens)
             if recent is not None:

@@ -114,6 +114,8 @@ def retried(
 class _CallClock:
     """The tries of one call, and what is left of its time."""
 
+    __slots__ = ("_patience", "_tries", "left")
+
     def __init__(self, patience: Patience) -> None:
         self._patience, self._tries = patience, 0
         self.left = patience.call_seconds
