@@ -44,7 +44,16 @@ def recorded(
         # Known to others before the ledger is asked: whoever misses it here finds it there.
         outcome = under_way[key] = asyncio.get_running_loop().create_future()
         try:
-            call = await answered(question, key, bound)
+            call = await ledger.find(key)
+            if call is not None:
+                tally.cached += 1
+                # A run that the ledger answers must still hear Ctrl-C and draw its progress.
+                await asyncio.sleep(0)
+            elif claims is None:
+                call = await sent(question, key, bound)
+            else:
+                async with claims.claimed(key) as recorded_call:
+                    call = recorded_call or await sent(question, key, bound)
             outcome.set_result(call)
             return call
         except BaseException as error:
@@ -60,18 +69,6 @@ def recorded(
 
     def addressed(question: Question) -> tuple[str, int]:
         return key_of(question), token_bound(question)
-
-    async def answered(question: Question, key: str, bound: int) -> Call:
-        call = await ledger.find(key)
-        if call is None and claims is not None:
-            async with claims.claimed(key) as call:
-                return call or await sent(question, key, bound)
-        if call is None:
-            return await sent(question, key, bound)
-        tally.cached += 1
-        # A run that the ledger answers must still hear Ctrl-C and draw its progress.
-        await asyncio.sleep(0)
-        return call
 
     async def sent(question: Question, key: str, bound: int) -> Call:
         attempt = Attempt(question, key, bound)

@@ -16,13 +16,12 @@ from evenhand.exchange import Judge, Reply
 def sending(judge: Judge, stop: Stop, tally: Tally) -> Layer:
     """Ask the judge once, unless the run is stopped."""
 
-    async def send(attempt: Attempt) -> Reply:
+    def send(attempt: Attempt) -> Awaitable[Reply]:
         stop.check()
         tally.sent += 1
         attempt.sent_at = monotonic()
-        if attempt.seconds is None:
-            return await judge.answer(attempt.question)
-        return await _in_time(judge.answer(attempt.question), attempt.seconds)
+        answer = judge.answer(attempt.question)
+        return answer if attempt.seconds is None else _in_time(answer, attempt.seconds)
 
     return send
 
