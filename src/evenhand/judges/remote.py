@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
-from msgspec import MsgspecError
+from msgspec import MsgspecError, Struct, structs
 from msgspec.json import decode
 from yarl import URL
 
@@ -48,7 +48,7 @@ TAILS_KEPT = 64
 SCORED_BODY_BYTES = 4 * limits.BODY_BYTES
 
 
-class Decoded(NamedTuple):
+class Decoded(Struct, frozen=True):
     """An answer as its protocol reads it. `tokens` spell the text, where they were asked for."""
 
     text: str
@@ -143,6 +143,11 @@ class RemoteJudge(ABC):
     @abstractmethod
     def _decode(self, body: Any) -> Decoded:
         """What the JSON of an answer says. Raises one of UNREADABLE where it says nothing."""
+
+    def _decode_usual(self, data: bytes) -> Decoded | None:
+        """What an answer says that is in the form of nearly all, read in one step; None for any
+        other, which is decoded."""
+        return None
 
     async def answer(self, question: Question) -> Reply:
         """Answer once, or raise AskAgain, CallLost, CallRejected or ProviderRefused."""
@@ -239,14 +244,9 @@ class RemoteJudge(ABC):
         scrub = self._client.scrub
         if not 200 <= answered.status < 300:
             return read_complaint(answered, scrub)
-        body = _parsed(answered.body)
-        if isinstance(body, CallLost):
-            return body
-        try:
-            decoded = self._decode(body)
-        except UNREADABLE:
-            error = carried(body, answered.status, scrub)
-            return error or _nonsense(f"JSON without {self.holder}")
+        decoded = self._decode_usual(answered.body) or self._decoded(answered)
+        if not isinstance(decoded, Decoded):
+            return decoded
         text = storable(scrub(decoded.text))
         finished = decoded.tokens and decoded.finish == "stop"
         return Reply(
@@ -257,6 +257,16 @@ class RemoteJudge(ABC):
             odds=odds(text, decoded.tokens, schema.value if schema else None) if finished else {},
             sampling=tail.sampling,
         )
+
+    def _decoded(self, answered: Answered) -> Decoded | Complaint | CallLost:
+        body = _parsed(answered.body)
+        if isinstance(body, CallLost):
+            return body
+        try:
+            return self._decode(body)
+        except UNREADABLE:
+            error = carried(body, answered.status, self._client.scrub)
+            return error or _nonsense(f"JSON without {self.holder}")
 
     def _error(
         self, outcome: Complaint | CallLost, headers: Mapping[str, str]
@@ -276,12 +286,25 @@ FEW_BRACKETS, FEW_VALUES = limits.STORED_DEPTH, limits.BODY_ELEMENTS // 2
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError)
 
 
+def is_surely_bounded(body: bytes) -> bool:
+    """Whether a body cannot nest too deep nor hold too many values, wherever its marks stand."""
+    if _up_to_many(body, b"{") + _up_to_many(body, b"[") > FEW_BRACKETS:
+        return False
+    return len(body) <= FEW_VALUES or body.count(b",") <= FEW_VALUES
+
+
+def _up_to_many(body: bytes, bracket: bytes) -> int:
+    """How often a bracket stands in a body, up to one more than a few: in a third of the time that
+    `count` takes, which looks at each byte, where `replace` looks at many at once."""
+    return len(body) - len(body.replace(bracket, b"", FEW_BRACKETS + 1))
+
+
 def _parsed(body: bytes) -> Any:
     """The decoded body, or the CallLost that it amounts to."""
     if not body:
         return _nonsense("an empty body")
-    if body.count(b"{") + body.count(b"[") <= FEW_BRACKETS and body.count(b",") <= FEW_VALUES:
-        # Within all bounds, as nearly every answer: read fast, unless it is odd in some way.
+    if is_surely_bounded(body):
+        # As nearly every answer: read fast, unless it is odd in some way.
         with suppress(MsgspecError, UnicodeDecodeError):
             return decode(body)
     try:
@@ -306,7 +329,9 @@ def one_reply(choices: Sequence[Decoded]) -> Decoded:
     finish = next((choice.finish for choice in choices if choice.finish != "stop"), first.finish)
     if len(texts) == 1 and finish == first.finish:
         return first
-    return first._replace(text="\n\n".join(reversed(texts.values())), finish=finish, tokens=())
+    return structs.replace(
+        first, text="\n\n".join(reversed(texts.values())), finish=finish, tokens=()
+    )
 
 
 def _meaning(text: str) -> str:

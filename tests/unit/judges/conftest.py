@@ -49,7 +49,9 @@ async def judge() -> AsyncIterator[MakeJudge]:
     """Makes judges, and closes them."""
     made: list[OpenAIJudge] = []
 
-    def make(base_url: str | None = None, **rest: Any) -> OpenAIJudge:
+    def make(
+        base_url: str | None = None, *, of: type[OpenAIJudge] = PatientJudge, **rest: Any
+    ) -> OpenAIJudge:
         settings: dict[str, Any] = {
             "name": "openai/test-model",
             "provider": "openai",
@@ -65,7 +67,7 @@ async def judge() -> AsyncIterator[MakeJudge]:
         settings |= rest
         provider, model = PROVIDERS[settings.pop("provider")], settings.pop("model")
         options = JudgeOptions(base_url=base_url, **settings)
-        made.append(PatientJudge(provider, options, model))
+        made.append(of(provider, options, model))
         return made[-1]
 
     yield make
