@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from msgspec import Struct
 
 HEAD_BYTES = 1 << 16
 """The most that the names and values of an answer's headers may have together."""
@@ -55,7 +56,7 @@ class Headers(Mapping[str, str]):
         return len(self._values())
 
 
-class Response(NamedTuple):
+class Response(Struct, frozen=True):
     """An answer as it came, its body packed as its encoding says."""
 
     status: int

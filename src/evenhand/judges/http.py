@@ -11,8 +11,9 @@ import json
 import re
 import urllib.request
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from yarl import URL
 
 from evenhand import jsontext, limits
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evenhand.judges.session import Session
 
 
-class Answered(NamedTuple):
+class Answered(Struct, frozen=True):
     """A complete HTTP answer, its body decompressed."""
 
     status: int
@@ -33,6 +34,10 @@ class Answered(NamedTuple):
     def __repr__(self) -> str:
         """Without what the provider sent, for that may repeat the key."""
         return f"Answered(status={self.status}, {len(self.body)} bytes)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """The same for `rich`, which may show a traceback."""
+        return [("status", self.status)]
 
 
 class HttpClient:

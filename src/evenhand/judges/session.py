@@ -124,10 +124,10 @@ class Session:
         return response
 
     def _answered(self, response: Response) -> Answered:
-        status, headers, body, encoding = response
-        if encoding:
-            body = _unpacked(body, encoding, self._most_bytes)
-        return Answered(status, headers, body)
+        body = response.body
+        if response.encoding:
+            body = _unpacked(body, response.encoding, self._most_bytes)
+        return Answered(response.status, response.headers, body)
 
     def _kept(self, now: float) -> Connection | None:
         """A connection that can be used again, the one that was used last."""
