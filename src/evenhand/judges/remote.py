@@ -123,6 +123,7 @@ class RemoteJudge(ABC):
         self._batches: BatchEndpoint | None = None
         self._dialect = replace(dialect, logprobs=MOST_LOGPROBS) if scored else dialect
         self._proven = False
+        self._known_model = ""
         # Questions share their schema and their round.
         self._tail = lru_cache(maxsize=TAILS_KEPT)(self._written_tail)
 
@@ -253,10 +254,19 @@ class RemoteJudge(ABC):
             text=text,
             finish=decoded.finish,
             usage=decoded.usage,
-            model=storable(scrub(decoded.model)),
+            model=self._shown_model(decoded.model),
             odds=odds(text, decoded.tokens, schema.value if schema else None) if finished else {},
             sampling=tail.sampling,
         )
+
+    def _shown_model(self, model: str) -> str:
+        """The model as it can be kept; nearly always the one that answered before."""
+        if model == self._known_model:
+            return model
+        shown = storable(self._client.scrub(model))
+        if shown == model:
+            self._known_model = model
+        return shown
 
     def _decoded(self, answered: Answered) -> Decoded | Complaint | CallLost:
         body = _parsed(answered.body)

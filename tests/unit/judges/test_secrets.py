@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenhand.errors import CallError, EvenhandError, UsageError
 from evenhand.judges.secrets import MASK, PLACEHOLDERS, Secret, key_from
+from evenhand.unseen import UNSEEN
 from tests.provider import (
     Behaviour,
     Provider,
@@ -57,6 +58,15 @@ def everything_about(error: BaseException) -> Iterator[str]:
 def leaks(text: str, key: str = KEY) -> bool:
     packed = base64.b64encode(f"Bearer {key}".encode()).decode()
     return any(form in text for form in (key, key[8:24], quote(key, safe=""), packed[12:30]))
+
+
+class ThoroughSecret(Secret):
+    """Reads the escapes of every text, as if a key could be hidden in any."""
+
+    __slots__ = ()
+
+    def _may_be_hidden_in(self, text: str) -> bool:
+        return True
 
 
 # In errors and replies
@@ -325,3 +335,74 @@ def test_an_account_shows_no_key(opened: OpenJudge) -> None:
     assert not leaks(str(judge.account))
     assert not leaks(repr(judge.identity))
     assert str(hash(judge.account)) not in repr(judge.account)
+
+
+PIECES = (
+    *(
+        KEY[:7],
+        KEY[7:12],
+        KEY[12:],
+        "k",
+        "я",
+        "評",
+        "\U0001f600",
+        " ",
+        "\n",
+        "\t",
+        "\r",
+        "\x00",
+        "\x7f",
+    ),
+    *(
+        "\u200b",
+        "\u00ad",
+        "\ue000",
+        "\U000e0041",
+        "\ud83d",
+        "\\",
+        "\\n",
+        "\\u00",
+        "\\u{",
+        "\\U006b",
+    ),
+    *(
+        "\\x6b",
+        "6b",
+        "}",
+        "/",
+        "%",
+        "%6b",
+        "&#",
+        "107;",
+        "&#x6b;",
+        "&#107;",
+        "\\u200b",
+        "%25",
+        "5c",
+    ),
+)
+
+
+@example("\\\u200bu006b")
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_text_that_is_looked_at_in_passing_hides_nothing(text: str) -> None:
+    for around in (text, KEY[:9] + text + KEY[9:], KEY.replace("k", text)):
+        thorough = ThoroughSecret("OPENAI_API_KEY", KEY, ORIGIN)
+        assert secret().scrub(around) == thorough.scrub(around)
+
+
+def test_every_unseen_character_within_the_key_is_seen_through() -> None:
+    unseen = [letter for letter in map(chr, range(0x10000)) if UNSEEN.match(letter)]
+    assert "\x1b" in unseen and "\u200b" in unseen
+    for letter in unseen:
+        assert secret().scrub(f"{KEY[:9]}{letter}{KEY[9:]}") == MASK
+
+
+async def test_a_model_that_is_named_as_before_is_shown_as_before(judge: MakeJudge) -> None:
+    names = ["a", "a", KEY, KEY, "b", "half \ud83d", "b", f"a {KEY}", "a"]
+    bodies = [json.loads(completion("well")) | {"model": name} for name in names]
+    async with Provider([sending(json.dumps(body).encode()) for body in bodies]) as provider:
+        asked = judge(provider.url)
+        models = [(await asked.answer(question())).model for _ in names]
+    assert models == ["a", "a", MASK, MASK, "b", "half \ufffd", "b", f"a {MASK}", "a"]
+    assert not leaks(repr(vars(asked)))
