@@ -9,9 +9,10 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars

@@ -9,8 +9,9 @@ answered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from evenhand.exchange import Question, Reply, Schema
 
@@ -26,8 +27,7 @@ class BatchRequest(NamedTuple):
     sampling: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchState:
+class BatchState(Struct, frozen=True, kw_only=True):
     """How a batch stands: in the provider's word, and what that comes to."""
 
     id: str
@@ -37,7 +37,7 @@ class BatchState:
     failed: int = 0
     complaint: str = ""
     """Why it was refused as a whole."""
-    lines: Mapping[int, str] = field(default_factory=dict[int, str])
+    lines: Mapping[int, str] = {}
     """Why single lines of it were refused, by their number from 1."""
 
 

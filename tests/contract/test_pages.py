@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import asdict
 
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Failure, JudgmentText, write_judgment

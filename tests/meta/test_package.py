@@ -100,17 +100,33 @@ LATE = {
 forecast."""
 
 
-def test_a_forecast_loads_only_what_it_uses(tmp_path: Path) -> None:
-    (tmp_path / "evenhand.toml").write_text(SUITE)
-    (tmp_path / "samples.jsonl").write_text('{"question": "Why?", "model_output": "So."}\n')
+def after_a_forecast(folder: Path, words: str) -> set[str]:
+    """What an expression gives in the process that made the forecast of a rubric run."""
+    (folder / "evenhand.toml").write_text(SUITE)
+    (folder / "samples.jsonl").write_text('{"question": "Why?", "model_output": "So."}\n')
     code = "import sys; from evenhand.cli.main import cli;"
-    code += "cli.main(['run', '--dry-run'], standalone_mode=False); print(*sys.modules)"
+    code += f"cli.main(['run', '--dry-run'], standalone_mode=False); print(*{words})"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder
     )
-    modules = set(done.stdout.splitlines()[-1].split())
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_a_forecast_loads_only_what_it_uses(tmp_path: Path) -> None:
+    modules = after_a_forecast(tmp_path, "sys.modules")
     assert "evenhand.kinds.rubric.kind" in modules
     assert not modules & (LATE | STATISTICS)
+
+
+def test_a_start_makes_few_dataclasses(tmp_path: Path) -> None:
+    """Each takes half a millisecond and more to make, a Struct a fiftieth of that."""
+    ours = "[vars(module) for name, module in sys.modules.items() if name.startswith('evenhand')]"
+    classes = f"[value for names in {ours} for value in names.values() if isinstance(value, type)]"
+    names = after_a_forecast(
+        tmp_path, f"[a.__name__ for a in {classes} if '__dataclass_fields__' in vars(a)]"
+    )
+    assert {"Verdict", "Failure"} <= names
+    assert len(names) <= 20
 
 
 def test_an_expression_is_compiled_when_it_is_used() -> None:

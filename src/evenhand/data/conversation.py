@@ -9,8 +9,9 @@ earlier.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
+
+from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.data import usual
@@ -38,8 +39,7 @@ class Said(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """The columns of a table whose messages, one after the other, are a conversation; the fields
     that they fill."""
 

@@ -11,12 +11,13 @@ import gzip
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from evenhand.data.columns import ColumnChunk, Copies
 from evenhand.data.encoding import Recoded
@@ -38,8 +39,7 @@ class Row(NamedTuple):
     where: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileForm:
+class FileForm(Struct, frozen=True, kw_only=True):
     """What nobody can see from a file's name."""
 
     encoding: str | None = None

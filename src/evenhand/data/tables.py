@@ -7,11 +7,12 @@ called by what identifies them. What was understood is told once; nothing is gue
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
+
+from msgspec import Struct
 
 from evenhand.data.columns import Copies, place
 from evenhand.data.conversation import find_conversation
@@ -30,13 +31,12 @@ ANSWER_CHARS = 100_000
 """A longer answer is warned about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """A data file, what is true of all its rows, and the folder that it must lie in."""
 
     path: Path
     root: Path | None = None
-    constants: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, Any] = {}
     """Field to value; a field that is none of the contract's belongs to `meta`."""
     encoding: str | None = None
     sheet: str | None = None

@@ -7,7 +7,8 @@ retry, not around it: every attempt is a request that counts against the minute 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from evenhand.engine.aside import one_aside
 from evenhand.engine.attempt import Endpoint
@@ -28,8 +29,7 @@ from evenhand.kinds.shared.asking import Aside
 from evenhand.ledger.ports import Call, Ledger
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallPath:
+class CallPath(Struct, frozen=True, kw_only=True):
     """All that a call to one judge passes on its way."""
 
     judge: Judge

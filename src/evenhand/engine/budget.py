@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.prices import Price, usd
@@ -22,8 +23,7 @@ from evenhand.limits import TOKENS_A_MESSAGE
 ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
 
 
-@dataclass(slots=True)
-class Hold:
+class Hold(Struct):
     """An amount that is held for a call, and the allotment that it was taken from."""
 
     amount: int

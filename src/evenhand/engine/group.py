@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evenhand.exchange import Style
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeGroup:
+class JudgeGroup(Struct, frozen=True, kw_only=True):
     """A judge of a run, or the judges of its relay: who they are, and their place in the run."""
 
     index: int

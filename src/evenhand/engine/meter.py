@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic
+
+from msgspec import Struct
 
 from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop, Stopped
@@ -20,8 +21,7 @@ from evenhand.ledger.coordination import Rates, Worker
 from evenhand.limits import LEASED_UNITS, LOOK_AGAIN_MOST, PACE_LATE_SECONDS
 
 
-@dataclass(slots=True, eq=False)
-class _Request:
+class _Request(Struct, eq=False):
     """A request that waits for its moment: the second it is counted in, and since when it may be
     sent, at the earliest and for sure, by the clock here."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+
+from msgspec import Struct
 
 from evenhand.errors import nearest
 from evenhand.exchange import Message, Question, Usage
@@ -16,8 +17,7 @@ PICO = 10**12
 LONG_PROMPT = 128_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """Picodollars a token; `long_*` where the prompt is long, `cached` and `stored` for what is
     read from the provider's cache and written to it."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic
+
+from msgspec import Struct
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.breaker import Breaker
@@ -31,8 +32,7 @@ from evenhand.limits import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(Struct, frozen=True, kw_only=True):
     """How long one call may take, with all its attempts and the pauses between them. Waiting for
     money and for a turn does not count."""
 

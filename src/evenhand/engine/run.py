@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from evenhand.engine.aside import one_aside
 from evenhand.engine.ask import CallPath, in_slots, routed
@@ -41,8 +42,7 @@ class Judgments(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class Pool(Struct, frozen=True, kw_only=True):
     """One group and the workers that ask it."""
 
     group: JudgeGroup
@@ -60,8 +60,7 @@ class Pool:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(Struct, frozen=True, kw_only=True):
     """Everything one command needs to judge a scope of units."""
 
     kind: Judging

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from evenhand.engine.group import JudgeGroup
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
@@ -34,8 +35,7 @@ class Schedule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Everything:
+class Everything(Struct, frozen=True):
     """All that is open, in the order of the file: read page by page, and never held."""
 
     ledger: Ledger

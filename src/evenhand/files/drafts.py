@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from itertools import chain, count, islice, takewhile
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from evenhand.data.conversation import CONTEXT
 from evenhand.data.encoding import sampled_encoding

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeGuard
+
+from msgspec import Struct
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
 from evenhand.judges.http import Answered, loaded
@@ -51,8 +52,7 @@ _ROUTES = frozenset((404, 405, 410))
 PROXY_WANTS_PASSWORD = 407
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(Struct, frozen=True):
     """An error answer: its status, its scrubbed text, the parameter it names and the pause it asks
     for in its body, if any."""
 
@@ -83,8 +83,7 @@ class Complaint:
         return self.status in (401, 403) or _BAD_KEY.search(self.text) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipient:
+class Recipient(Struct, frozen=True, kw_only=True):
     """Who was asked, and for what: the names that an advice needs."""
 
     key_name: str
@@ -185,8 +184,7 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class Wishes(Struct, frozen=True, kw_only=True):
     """What a provider asks for beside its complaint: a pause in seconds, another try or none; and a
     pause that cannot be meant, in its own words."""
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evenhand.judges.complaint import Complaint
 
@@ -38,8 +40,7 @@ _NOT_TAKEN = re.compile(
 _REASONING = re.compile(r"(.*/)?(o\d|gpt-([5-9]|\d\d))")
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """Which of the optional parts are sent, and under what name."""
 
     mode: int = SCHEMA

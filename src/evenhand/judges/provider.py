@@ -4,11 +4,12 @@ record, and nobody asks for it by name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from evenhand.batch import BatchEndpoint
 from evenhand.errors import UsageError
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeOptions:
+class JudgeOptions(Struct, frozen=True, kw_only=True):
     """What a suite says about one judge, and where it runs."""
 
     name: str
@@ -40,8 +40,7 @@ class JudgeOptions:
     """What the user says about keys and hosts; without it, what they allowed before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class Service(Struct, frozen=True, kw_only=True):
     """How a provider is reached over HTTP, and how it is shown the key.
 
     `path` is added to an address that does not end in a version; `surplus` is what one may end in
@@ -51,7 +50,7 @@ class Service:
     needs_key: bool = True
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     path: str = ""
     surplus: str = ""
     version_names: tuple[str, ...] = ()
@@ -59,8 +58,7 @@ class Service:
     """An address as the environment may hold it, as a URL."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batching:
+class Batching(Struct, frozen=True, kw_only=True):
     """That a provider answers by the batch: how, and for what share of its price."""
 
     opener: Callable[[BatchClient], BatchEndpoint]
@@ -69,8 +67,7 @@ class Batching:
     """What a token costs in a batch at the provider's own address, of its price elsewhere."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Struct, frozen=True, kw_only=True):
     """The traits of one provider."""
 
     name: str

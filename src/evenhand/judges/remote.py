@@ -11,12 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 from msgspec import MsgspecError, Struct, structs
 from msgspec.json import decode
+from msgspec.structs import replace
 from yarl import URL
 
 from evenhand import limits

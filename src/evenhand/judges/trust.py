@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
 from yarl import URL
 
 from evenhand.errors import UsageError, quoted
@@ -139,8 +139,7 @@ def _warn(line: str) -> None:
     warnings.warn(line, stacklevel=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Struct, frozen=True):
     """What the user says about keys: hosts allowed before, and how to ask or to tell now. Without
     a question, what was not allowed before is refused."""
 

@@ -7,8 +7,9 @@ is a kind made ready with a protocol and settings: it reads rows and judges unit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
@@ -139,8 +140,7 @@ class ExampleSuite(NamedTuple):
     baseline: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(Struct, frozen=True):
     """A kind whose verdicts are scores on dimensions: what statistics take of it."""
 
     unit: Callable[[str], ScoredUnit]
@@ -163,8 +163,7 @@ class Scoring:
     of which no more is read than statistics take; None where judgments are read whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Voting:
+class Voting(Struct, frozen=True):
     """A kind whose verdicts are votes between two: what statistics take of it."""
 
     unit: Callable[[str], VotedUnit]

@@ -9,8 +9,9 @@ the same commit that closes the item: twice answered is once recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from evenhand.ledger.keys import CALL_TAG
 from evenhand.ledger.ports import Call
@@ -42,8 +43,7 @@ class BatchItem(NamedTuple):
     sampling: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewBatch:
+class NewBatch(Struct, frozen=True, kw_only=True):
     """A batch that is about to be made; its items in their order."""
 
     name: str

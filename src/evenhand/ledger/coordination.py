@@ -10,8 +10,9 @@ booked whoever made it and however late.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from evenhand.ledger.ports import StoredJudgment, StoredUnit
 
@@ -69,8 +70,7 @@ class WorkerState(NamedTuple):
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """How much an account may be sent in a minute; None: as much as one likes."""
 
     requests: int | None

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import JudgmentText
@@ -85,8 +86,7 @@ class RunRow(NamedTuple):
     starts: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The units a command is about: the first so many of a run, or all of it (None); of these, only
     those at some positions, in their order, if they are named."""
 
@@ -109,8 +109,7 @@ class Changes(NamedTuple):
     changed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """How a scope stands. planned = verdicts + failures + pending, by construction; what a judge
     was left out of is not planned."""
 
@@ -120,7 +119,7 @@ class Counts:
     calls: int
     reasks: int
     left_out: int = 0
-    failed_calls: Mapping[str, int] = field(default_factory=dict[str, int])
+    failed_calls: Mapping[str, int] = {}
     """Of the calls, those of failures, by reason."""
 
     @property
@@ -128,8 +127,7 @@ class Counts:
         return self.planned - self.verdicts - sum(self.failures.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """What a run has cost: picodollars of known prices, open reservations, tokens; and the most
     tokens that the calls without a price can have taken. Of the input, some tokens were read from a
     provider's cache, and some stored in it."""
@@ -164,8 +162,7 @@ class Cursor(NamedTuple):
     repeat: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Browsed:
+class Browsed(Struct, frozen=True, kw_only=True):
     """Which judgments pages are to show; what is left empty does not matter. `planned` is how many
     judgments each unit is to have."""
 
@@ -183,8 +180,7 @@ class Browsed:
     planned: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest:
+class PageRequest(Struct, frozen=True, kw_only=True):
     """Which page: so many rows after a place, or before it. A filter that looks into texts looks at
     `reach` rows at most, a `window` of them at a time."""
 
@@ -433,8 +429,7 @@ class Archive(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """The ports of one store. A ledger is opened for the time of the work that writes."""
 
     archive: Archive

@@ -7,10 +7,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Voting

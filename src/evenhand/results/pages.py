@@ -7,12 +7,12 @@ Nothing here holds more than a page, but for `figures` and `agreement`, which pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.engine.loop import run_in_loop

@@ -4,7 +4,8 @@ worker of several; what differs is handed in."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evenhand.engine.ask import CallPath
 from evenhand.engine.budget import Purse
@@ -21,8 +22,7 @@ from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """What a run is judged with, in one process."""
 
     plan: Plan

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from evenhand.engine.prices import Price, token_guess
 from evenhand.engine.settle import asking
@@ -37,8 +38,7 @@ DIMENSIONS_GUESSED = 4
 """Where units bring their own rubrics."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyLength:
+class ReplyLength(Struct, frozen=True):
     """Tokens of a reply: of its JSON, and of English prose, once and per dimension."""
 
     form: int
@@ -72,8 +72,7 @@ _CONTRADICTIONS = 0.2
 questions, about half of that with newer judges."""
 
 
-@dataclass(frozen=True, slots=True)
-class Experience:
+class Experience(Struct, frozen=True):
     """What to expect of the questions that open a judgment, with all that follows from them."""
 
     input_factor: float
@@ -122,8 +121,7 @@ def _calls_per_question(rounds: int) -> float:
     return _REASKS * sum(_CONTRADICTIONS**later for later in range(rounds))
 
 
-@dataclass(slots=True)
-class _Past:
+class _Past(Struct):
     """What calls of a judge took, and what they would have been guessed to take."""
 
     calls: int = 0

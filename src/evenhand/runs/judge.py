@@ -15,12 +15,12 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evenhand.engine.budget import Budget, RunPurse
 from evenhand.engine.pace import Pace
@@ -67,8 +67,7 @@ Crew = Callable[[str, Stop], AbstractAsyncContextManager[None]]
 """Has workers elsewhere judge a run for as long as the context lasts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """How a run stands after a command."""
 
     run: str
@@ -133,8 +132,7 @@ def _quiet(tally: Tally, planned: int, stop: Stop) -> AbstractContextManager[Non
     return nullcontext()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """What a command says beyond the suite."""
 
     limit: int | None = None
@@ -225,7 +223,7 @@ async def _begun(
     _require_decision(plan, options)
     before = archive.last_run(plan.name)
     data = await _taken_in(plan, archive, ledger)
-    manifest = msgspec.structs.replace(_remembering(plan, archive, options), data=data.record)
+    manifest = replace(_remembering(plan, archive, options), data=data.record)
     async with AsyncExitStack() as holding:
         begin = partial(ledger.begin, data.run, plan.name, manifest, data.intake)
         await _held(holding, begin, tries=BEGIN_TRIES if is_shared else 1)
@@ -308,7 +306,7 @@ def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes |
 
 def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
     """The manifest, with what an earlier start that was to stop early leaves to be minded."""
-    manifest = msgspec.structs.replace(plan.manifest, limit=options.limit)
+    manifest = replace(plan.manifest, limit=options.limit)
     before = archive.last_run(plan.name, plan.manifest.judging.id)
     if before is None:
         return manifest
@@ -317,7 +315,7 @@ def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
         return manifest
     from evenhand.runs.early_stop import waves
 
-    return msgspec.structs.replace(manifest, waves=waves(archive, recorded))
+    return replace(manifest, waves=waves(archive, recorded))
 
 
 def run_schedule(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import PICO, Price, similar_model
@@ -36,8 +36,7 @@ from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class Seat(Struct, frozen=True, kw_only=True):
     """A judge in a run: what the suite says of it, and the judge itself."""
 
     spec: JudgeSpec
@@ -64,8 +63,7 @@ class Seat:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True, dict=True):
     """A suite ready to be judged. Making one sends nothing and writes nothing."""
 
     suite: Suite

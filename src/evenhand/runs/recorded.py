@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.errors import StoreError, UsageError, quoted
@@ -29,8 +31,7 @@ _LISTED = 5
 """So many runs are listed where a name finds none, or several."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """The units of a run that a command is about, where it is not about all of them."""
 
     where: Mapping[str, tuple[str, ...]]

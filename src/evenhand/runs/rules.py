@@ -4,11 +4,11 @@ becomes of it."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.data.files import require_file
@@ -22,13 +22,12 @@ _KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}
 """Rules by the keys of a protocol that say them."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewRules:
+class NewRules(Struct, frozen=True):
     """What a run is to be settled under; what is left empty stays as it is."""
 
     protocol: Protocol | None = None
     """One whose rules are to hold, whatever its prompts are."""
-    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    values: Mapping[str, Any] = {}
     """Single rules by name: `priority`, `max_rounds`, `weights`."""
 
 
@@ -99,7 +98,7 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
         if value == own_rules[name]:
             del settings[name]
             settings |= {name: kind.settings[name]} if name in kind.settings else {}
-    return structs.replace(record, settings=settings)
+    return replace(record, settings=settings)
 
 
 def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Hashable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from evenhand.engine.allotment import Allotments
 from evenhand.engine.claims import Claims
@@ -27,8 +28,7 @@ from evenhand.runs.assembly import Parts
 from evenhand.runs.plan import Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Struct, frozen=True, kw_only=True):
     """What one worker does of an open run. `tally` counts what it does itself, `shown` what all do,
     beyond what was there when it began."""
 

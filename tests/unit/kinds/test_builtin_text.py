@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
@@ -209,7 +210,7 @@ def test_a_folder_may_call_the_tags_by_its_own_names():
 def test_a_protocol_with_its_own_phrase_for_no_evidence_is_asked_again_for_that_phrase(language):
     phrases = {**protocol(language).words.phrases, "no_evidence": "keine Belege"}
     judged = protocol(language)
-    judged = replace(judged, words=replace(judged.words, phrases=phrases))
+    judged = replace(judged, words=structs.replace(judged.words, phrases=phrases))
     reply = good()
     reply["scores"]["correct"]["evidence"] = ["nowhere to be found", " "]
     problems = judged.check(json.dumps(reply), SAMPLE).problems

@@ -6,12 +6,12 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evenhand.errors import UsageError
 from evenhand.kinds.rubric.kind import RubricKind

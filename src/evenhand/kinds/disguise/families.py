@@ -13,11 +13,12 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, starmap
 from operator import attrgetter
 from typing import Literal, NamedTuple, cast
+
+from msgspec import Struct
 
 from evenhand.kinds.disguise import introductions
 from evenhand.kinds.disguise.family_table import FAMILIES
@@ -121,8 +122,7 @@ def gives_itself_away(text: str) -> bool:
     return any(map(naming.is_self, naming.mentions))
 
 
-@dataclass(frozen=True, slots=True)
-class _Mention:
+class _Mention(Struct, frozen=True):
     """A name in a folded text, half-open."""
 
     start: int

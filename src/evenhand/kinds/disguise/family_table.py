@@ -8,7 +8,7 @@ little else; `firms` make many things.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 _VERSION = r"[- ]?v?\d{1,2}(?:\.\d{1,2})?(?:o|b|k)?(?![a-z\d])"
 _SIZE = (
@@ -17,8 +17,7 @@ _SIZE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     """One family. Each field but the first two is a pattern over lower-case text."""
 
     key: str

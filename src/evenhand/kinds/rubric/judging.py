@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Question
@@ -22,8 +23,7 @@ from evenhand.measures import Ends
 from evenhand.units import Sample, sample_id
 
 
-@dataclass(frozen=True, slots=True)
-class RubricJudging:
+class RubricJudging(Struct, frozen=True):
     """Rubric judging in as many languages as the units have."""
 
     kind: ClassVar[str] = "rubric"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms

@@ -12,6 +12,8 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, cast
 
+from msgspec import Struct
+
 from evenhand import jsontext
 from evenhand.errors import nearest, quoted
 
@@ -26,16 +28,14 @@ class RubricError(ValueError):
         self.path = path
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """One score and what earns it."""
 
     score: int | float
     criteria: str
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(Struct, frozen=True):
     """One thing a rubric asks about an output."""
 
     id: str

@@ -8,8 +8,9 @@ worded in the reader's language stands as a `Label` or a `Gloss`, and is looked 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Union
+
+from msgspec import Struct, field
 
 from evenhand import jsontext
 from evenhand.kinds.shared.rows import EXTRAS
@@ -72,8 +73,7 @@ class Mark(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True):
     """A text of the unit or of a verdict."""
 
     label: Piece = ""
@@ -85,8 +85,7 @@ class Text:
     """The label where there is no room: a letter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """Rows under a head; columns that say nothing may be left out."""
 
     label: Piece = ""
@@ -96,8 +95,7 @@ class Table:
     """Columns of numbers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Items:
+class Items(Struct, frozen=True, kw_only=True):
     """Small texts in a row."""
 
     label: Piece = ""
@@ -105,31 +103,27 @@ class Items:
     tone: Tone = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One sentence that must not be missed."""
 
     piece: Piece
     tone: Tone = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """Blocks side by side, below each other where there is no room."""
 
     columns: Sequence[Sequence[Block]]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Blocks under a heading."""
 
     label: Piece
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Blocks that are folded until they are asked for."""
 
     label: Piece
@@ -149,8 +143,7 @@ class Reason(NamedTuple):
     quotes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownJudgment:
+class ShownJudgment(Struct, frozen=True, kw_only=True):
     """What came out: on a line, in the room of a terminal, and in full. A failure is worded by
     whoever shows it; its passes are told here."""
 
@@ -160,8 +153,7 @@ class ShownJudgment:
     reasons: Sequence[Reason] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownUnit:
+class ShownUnit(Struct, frozen=True, kw_only=True):
     """A unit: what was judged, what is known about it, and each of its judgments."""
 
     unit: Sequence[Block]

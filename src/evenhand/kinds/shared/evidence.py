@@ -15,10 +15,11 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from evenhand.judgment import Match
 from evenhand.kinds.shared.scan import chunks, matches
@@ -36,8 +37,7 @@ CUTS_MOST = 1000
 """Places looked at that would cut a cluster. Only endless rows of ellipses have more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A stretch of the original text."""
 
     start: int

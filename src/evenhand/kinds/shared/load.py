@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
+
+from msgspec import Struct
 
 from evenhand.errors import nearest
 from evenhand.exchange import Style
@@ -46,8 +48,7 @@ class ProtocolError(ValueError):
         self.file = file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolForm:
+class ProtocolForm(Struct, frozen=True, kw_only=True):
     """What the protocols of one kind have in common."""
 
     keys: tuple[str, ...] = ()
@@ -62,8 +63,7 @@ class ProtocolForm:
     """What a prompt of the user's own may insert instead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
+class Protocol(Struct, frozen=True, kw_only=True):
     """The texts of one protocol, parsed as far as they do not depend on a language."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Message
@@ -28,17 +29,16 @@ class Unit(NamedTuple):
     """Which part of the blind form a placeholder covers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnForm:
+class OwnForm(Struct, frozen=True, kw_only=True):
     """What a prompt of the user's own may insert under one kind, and how it is told from others."""
 
     parts: tuple[str, ...]
     """The blind form of a unit: what follows where no placeholder inserts it."""
-    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    aliases: Mapping[str, str] = {}
     """Other names of parts."""
     offered: tuple[str, ...] = ()
     """What else may be inserted."""
-    by_setting: Mapping[str, str] = field(default_factory=dict[str, str])
+    by_setting: Mapping[str, str] = {}
     """Parts that are sent only where a setting says so, each with that setting."""
     marks: tuple[str, ...] = ()
     """Words of the contract that a prompt of another kind does not use."""
@@ -54,8 +54,7 @@ _LABEL = re.compile(
 _DECOR = " \t*_`#-•>"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPrompt:
+class OwnPrompt(Struct, frozen=True):
     """The text, cut at whatever looks like a placeholder: literal, placeholder, literal, ..."""
 
     parts: tuple[str, ...]

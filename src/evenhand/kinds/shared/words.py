@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from dataclasses import replace as with_fields
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evenhand.errors import quoted
@@ -14,8 +13,7 @@ from evenhand.judgment import Problem, Reason
 FIELDS = ("path", "value", "allowed", "quote", "phrase")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Struct, frozen=True, kw_only=True):
     """The phrases of one language. A problem is worded in English for people and logs, and in the
     protocol's language for the judge."""
 
@@ -25,7 +23,7 @@ class Words:
     """A unit that nobody can judge."""
     english: Mapping[str, str]
     english_types: Mapping[str, str]
-    phrases: Mapping[str, str] = field(default_factory=dict)
+    phrases: Mapping[str, str] = {}
     """What else a kind says, by name."""
     language: str = ""
     """The language that the prompt speaks; empty where that cannot be told."""
@@ -48,7 +46,7 @@ class Words:
         """The same words with other names for what a prompt shows, where it calls it otherwise."""
         changed = {name: label for name, label in names.items() if name != label}
         problems = {kind: _renamed(text, changed) for kind, text in self.problems.items()}
-        return with_fields(self, problems=problems) if changed else self
+        return replace(self, problems=problems) if changed else self
 
     def problem(self, kind: str, code: Reason, path: str = "", **about: object) -> Problem:
         """One breach, worded twice. What the judge quoted stands in quotation marks, what it wrote

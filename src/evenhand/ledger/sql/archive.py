@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from evenhand.errors import StoreError
 from evenhand.judgment import JudgmentText
@@ -172,7 +171,7 @@ class SqlArchive:
         sql = f"SELECT digest, text FROM texts WHERE digest IN ({bound('text', digests)})"
         texts = dict(self._rows(sql, **bindings("text", digests)))
         files = {name: texts[digest] for name, digest in judging.texts.items() if digest in texts}
-        return msgspec.structs.replace(judging, texts=files)
+        return replace(judging, texts=files)
 
     def changes(self, run: str, before: str) -> Changes:
         [(new, changed)] = self._rows(_NEW, run=run, beside=before)

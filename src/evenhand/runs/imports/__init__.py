@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
@@ -71,19 +71,18 @@ class Options:
     """Told now and then how far it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
+class ImportRequest(Struct, frozen=True, kw_only=True):
     """What to take in, in plain values."""
 
     files: Sequence[str | Path]
     kind: str | None = None
     labels_for: str | None = None
     """The run whose pairs the files label, in place of a kind."""
-    columns: Mapping[str, str] = field(default_factory=dict[str, str])
-    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    columns: Mapping[str, str] = {}
+    values: Mapping[str, Mapping[str, str]] = {}
     missing: Sequence[str] = ()
-    wide: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    wide: Mapping[str, Sequence[str]] = {}
+    options: Mapping[str, Any] = {}
     """Further fields of `Options`; and `where`, `failed` and `join`."""
 
 

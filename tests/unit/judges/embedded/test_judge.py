@@ -4,11 +4,10 @@ import asyncio
 import contextlib
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from evenhand import limits
 from evenhand.errors import CallRejected, JudgeCrashed, ModelMissing, ProviderRefused, UsageError
@@ -75,7 +74,7 @@ async def test_a_question_goes_to_the_child_and_its_reply_comes_back(judge_of):
 
 async def test_a_later_round_is_drawn_warmer_and_with_another_seed(judge_of):
     judge = judge_of(ECHO, seed=5)
-    reply = await judge.answer(structs.replace(QUESTION, round=3))
+    reply = await judge.answer(replace(QUESTION, round=3))
     asked = module.json.loads(reply.text)[1]
     await judge.close()
     assert (asked["drawn"], asked["temperature"], asked["seed"]) == (True, 0.7, 7)
