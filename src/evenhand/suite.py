@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -233,6 +232,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _no_table(variable: str, top: str, rest: list[str]) -> None:
     """A variable that is no key of a suite may be anyone's, but not if it is one mistyped."""
+    from difflib import get_close_matches  # spares every start without such a variable
+
     close = get_close_matches(top, list(PARTS), n=1, cutoff=0.75)
     if rest and close:
         meant = "__".join(["EVENHAND_" + close[0], *rest]).upper()

@@ -95,8 +95,9 @@ LATE = {
     *("aiohappyeyeballs", "aiohttp", "genai_prices", "httptools", "pydantic", "pydantic_core"),
     *("rich.console", "rich.table", "regex", "evenhand.kinds.pairwise", "evenhand.kinds.weighted"),
     *("evenhand.report.html", "evenhand.results.rows", "evenhand.web", "evenhand.stats"),
+    *("difflib", "urllib.request"),
 }
-"""What a forecast of a rubric run has no use for. Each of these takes longer to load than the
+"""What a forecast of a rubric run has no use for; to load most of these takes longer than the
 forecast."""
 
 

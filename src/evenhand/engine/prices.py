@@ -123,7 +123,8 @@ def given_price(input_mtok: Decimal, output_mtok: Decimal, storing: Decimal = De
 
 
 def listed_price(provider: str, model: str) -> Price | None:
-    """The price in the kept table; None where the model is not listed."""
+    """The price in the kept table, as of now; None where the model is not listed."""
+    # A tenth of a second: with it come pydantic and an HTTP client, and there is no lighter door.
     import genai_prices
 
     def dollars(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-import urllib.request
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +179,8 @@ def proxy_for(url: URL, environment: Mapping[str, str]) -> str | None:
     proxy = environment.get(name) or environment.get(name.upper())
     if not proxy or is_loopback(url):
         return None
+    import urllib.request  # spares every start without a proxy
+
     spared = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     # Not in the stubs of the standard library.
     bypassed: Any = getattr(urllib.request, "proxy_bypass_environment")  # noqa: B009

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from evenhand.regexp import regexp
 
-_HOST = re.compile(
+_HOST = regexp(
     r"(?P<scheme>(?i:https?)://(?=[^:/]))?(?P<host>\[[^\]]*\]|[^:/]*)(?P<port>:\d+)?(?P<path>/.*)?"
 )
 # Where a server listens on all its addresses, with nothing to call by that name.
-_ANYWHERE = re.compile(r"(?:0\.0\.0\.0|\[[0:]+\])?")
+_ANYWHERE = regexp(r"(?:0\.0\.0\.0|\[[0:]+\])?")
 
 
 def ollama_url(text: str) -> str:

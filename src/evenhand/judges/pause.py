@@ -6,15 +6,16 @@ Total: whatever the headers hold, the result is a sane number of seconds or None
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+from evenhand.regexp import regexp
+
 # A pause beyond a month is a mistake (a time stamp, an overflow), not a wish.
 ABSURD_SECONDS = 31 * 24 * 3600.0
-_SPAN = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|s|m|h|d)")
+_SPAN = regexp(r"(?<!\d)(\d++(?:\.\d++)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

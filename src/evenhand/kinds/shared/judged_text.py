@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from evenhand.kinds.shared import scan
+from evenhand.regexp import regexp
 
 ESCAPED_TIMES = 3
 """So often JSON may stand as a string within JSON and still be recognised."""
@@ -21,11 +22,11 @@ PHRASE_CHARS = 12
 REASONS_CHARS = 24
 """The same for all reasons of a reply together."""
 
-_ESCAPE = re.compile(
+_ESCAPE = regexp(
     r'\\(?:u([0-9a-fA-F]{4})|["\\/bfnrt])|&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|[a-z]{2,6});'
 )
 _WORD = re.compile(r"\w{4,}")
-_DISGUISED = re.compile(
+_DISGUISED = regexp(
     "[\\\\&*_\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]"
     r"|(?:\b\w ){4}"
 )

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Message
+from evenhand.regexp import regexp
 
 _PLACEHOLDER = re.compile(r"(\{\{[ \t]*\w[\w -]*\}\})")
 
@@ -48,7 +49,7 @@ class OwnForm(Struct, frozen=True, kw_only=True):
 
 _NAME_CHARS = 40
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)>$")
-_LABEL = re.compile(
+_LABEL = regexp(
     r"#{1,6}\s+(?P<heading>.+)|[\[【(「]?(?P<label>[^\[\]【】「」]+?)(?:[:：]|[\]】)」])+"
 )
 _DECOR = " \t*_`#-•>"

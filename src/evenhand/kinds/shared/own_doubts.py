@@ -6,15 +6,15 @@ make of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evenhand.errors import nearest
 from evenhand.kinds.shared.own import OwnForm, OwnPrompt
 from evenhand.kinds.shared.rows import EXTRAS
+from evenhand.regexp import regexp
 
-_FENCE_LINE = re.compile(r"[ \t]{0,3}(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
+_FENCE_LINE = regexp(r"[ \t]{0,3}(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
 _WRAPPERS = ("", "markdown", "md", "text", "txt", "plain", "plaintext", "prompt")
 _PROSE_LINES = 6
 _SHARE = 0.6
