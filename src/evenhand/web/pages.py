@@ -17,7 +17,7 @@ from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol
 from evenhand.ledger.ports import Cursor, PageRequest
-from evenhand.report.html.answer import answers
+from evenhand.report.html.answer import answers, brackets_note
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure
 from evenhand.report.html.page import Words
@@ -115,6 +115,7 @@ class Pages:
             behind=behind,
             figures=report,
             answers=answers(report, say) if report else [],
+            brackets=brackets_note(report, say) if report else "",
             ranking=ranking(report, say) if report else None,
             met_pairs=met_pairs(report) if report else [],
             pair_href=lambda met: _href(

@@ -420,3 +420,13 @@ def test_a_field_that_the_data_lack_does_not_fail_a_run(call: CallCommand, tmp_p
     write_suite(tmp_path, [unit(0, "v1", 3)], READ, judge=SCORES, compare={"by": ["colour"]})
     said = call("run")
     assert said.code == 0 and "colour" in said.err and "evenhand show" in said.out
+
+
+def test_scores_that_are_all_the_same_have_a_difference_without_an_interval(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = [f"q{question},{variant},3" for question in range(3) for variant in ("v1", "v2")]
+    (tmp_path / "scores.csv").write_text("\n".join(["unit,variant,score", *rows, ""]))
+    call("import", "scores.csv", "--kind", "scores", "--judge", "j")
+    said = " ".join(call("compare", "--by", "variant").out.split())
+    assert "3.00 -> 3.00 (+0.00); better on 0 questions" in said

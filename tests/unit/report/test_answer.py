@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -295,3 +296,27 @@ def test_a_hostile_name_stays_a_name() -> None:
         "{n}<b> is better than {variant} on \\u202etrue: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
         " better on 70 questions, worse on 30, 120 in all."
     ]
+
+
+@pytest.mark.parametrize("outcome", ["better", "worse", "not enough evidence"])
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+def test_where_there_is_no_interval_nothing_stands_in_its_place(
+    language: str, outcome: str
+) -> None:
+    """As of scores that are all the same on a scale that nobody knows."""
+    without: dict[str, Any] = dict.fromkeys(("low", "high", "mean_low", "mean_high", "scale"))
+    overall = difference("overall", outcome, **without)
+    of_dimension = difference("true", outcome, **without)
+    standings = [
+        replace(standing(name, 0.5, place, place), low=None, high=None)
+        for place, name in enumerate("xy", start=1)
+    ]
+    texts = [
+        *said(language, differences=[overall]),
+        *said(language, differences=[of_dimension]),
+        *said(language, "pairwise", differences=[overall]),
+        *said(language, "pairwise", standings=standings, resampled=True),
+    ]
+    assert len(texts) == 4
+    for text in texts:
+        assert not re.search(r" [ ),.;\u3001\u3002\uff09\uff0c\uff1b]|[(\uff08] ", text), text

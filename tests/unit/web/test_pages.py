@@ -156,6 +156,15 @@ def test_a_run_says_the_level_and_how_ties_count(site: Site) -> None:
     assert "count half a win" not in first
 
 
+def test_a_run_without_intervals_does_not_speak_of_their_level(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("unit,score\nq1,3\n")
+    evenhand("import", "scores.csv", "--kind", "scores", "--judge", "j", cwd=tmp_path)
+    with served(tmp_path / "evenhand.db") as site:
+        page = awaited(lambda: ready(site, "latest"), "the figures")
+    assert "Mean scores over 1" in page
+    assert "intervals at the level of" not in page
+
+
 async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path: Path) -> None:
     rows = [
         one | {"meta": {"model": "m", "prompt_variant": f"v{i % 2}", "question_id": f"q{i // 2}"}}

@@ -38,6 +38,18 @@ def answers(report: Report, say: Words) -> list[Sentence]:
     return list(_answers(report, say)) or [Sentence("", _nothing(report, say))]
 
 
+def brackets_note(report: Report, say: Words) -> str:
+    """What the brackets of the answer hold, and what counts as half a win."""
+    sentences: list[str] = []
+    bounded: list[Difference | Mean | Standing] = [*report.differences, *report.means]
+    bounded += report.standings
+    if any(figure.low is not None or figure.high is not None for figure in bounded):
+        sentences.append(say("answer.level", level=say.percent(report.method.level)))
+    if report.is_pairs and report.standings:
+        sentences.append(say.gloss("half", report.method.rule))
+    return " ".join(sentences)
+
+
 def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
     """Why there is no answer: nothing is judged yet, or all of it failed."""
     coverage = report.coverage

@@ -69,11 +69,13 @@ class Words:
 
     def parts(self, key: str, /, **values: object) -> list[tuple[str, str]]:
         """The same in pieces, each with the name of its place, "" for what stands between them:
-        for emphasis without markup."""
+        for emphasis without markup. A value that is empty takes the blank before it along."""
         parts: list[tuple[str, str]] = []
         for literal, name, _, _ in Formatter().parse(self._text(key)):
-            parts += [(literal, "")] if literal else []
-            parts += [(str(values[name]), name)] if name else []
+            value = str(values[name]) if name else ""
+            between = literal.removesuffix(" ") if name and not value else literal
+            parts += [(between, "")] if between else []
+            parts += [(value, name or "")] if value else []
         return parts
 
     def gloss(self, group: str, code: str) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand import jsontext
-from evenhand.report.html.answer import answers
-from evenhand.report.html.build import Coverage, Difference, Mean, Report, Standing
+from evenhand.report.html.answer import answers, brackets_note
+from evenhand.report.html.build import Coverage, Report
 from evenhand.report.html.charts import figures
 from evenhand.report.html.pack import Facet, PackedUnits
 from evenhand.report.html.page import (
@@ -52,7 +52,7 @@ def render(report: Report) -> str:
         met_pairs=met_pairs(report),
         facts=list(_facts(report, say)),
         bar=_bar(report),
-        brackets=_brackets(report, say),
+        brackets=brackets_note(report, say),
         caveats=list(dict.fromkeys(j.caveat for j in report.method.judges if j.caveat)),
         figures=pictures,
         glosses=_glosses(report.units, say),
@@ -105,18 +105,6 @@ def _variants(report: Report) -> str:
     names = [visible(name) for name in report.variants[:VARIANTS_SHOWN]]
     more = " …" if len(report.variants) > VARIANTS_SHOWN else ""
     return f": {', '.join(names)}{more}" if len(names) > 1 else ""
-
-
-def _brackets(report: Report, say: Words) -> str:
-    """What the brackets of the answer hold, and what counts as half a win."""
-    sentences: list[str] = []
-    bounded: list[Difference | Mean | Standing] = [*report.differences, *report.means]
-    bounded += report.standings
-    if any(figure.low is not None or figure.high is not None for figure in bounded):
-        sentences.append(say("answer.level", level=say.percent(report.method.level)))
-    if report.is_pairs and report.standings:
-        sentences.append(say.gloss("half", report.method.rule))
-    return " ".join(sentences)
 
 
 def _bar(report: Report) -> list[tuple[str, int, int]]:
