@@ -40,6 +40,13 @@ class Message(Struct, frozen=True, eq=False):
     def __hash__(self) -> int:
         return hash((self.role, self.content))
 
+    def __repr__(self) -> str:
+        return f"Message(role={self.role!r}, content={self.content!r})"
+
+    def json(self) -> dict[str, str]:
+        """As chats have it: `role` and `content`, in a dict of the caller's own."""
+        return {"role": self.role, "content": self.content}
+
 
 @dataclass(frozen=True, eq=False)
 class Schema:

@@ -26,6 +26,13 @@ def test_half_of_a_surrogate_pair_in_a_schema_has_a_key_too():
     assert Schema({"enum": ["\ud800"]}).data == b'{"enum":["\xed\xa0\x80"]}'
 
 
+def test_a_message_shows_itself_as_what_it_says():
+    message = Message("user", "Judge this.", fixed=6)
+    assert repr(message) == "Message(role='user', content='Judge this.')"
+    assert repr(message) in repr(Question(messages=(message,)))
+    assert message.json() == {"role": "user", "content": "Judge this."}
+
+
 def test_the_size_of_a_question_is_that_of_its_conversation():
     question = Question(messages=(Message("system", "12"), Message("user", "345")))
     assert question.size == 5

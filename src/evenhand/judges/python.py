@@ -3,7 +3,7 @@
     async def f(messages, schema, params) -> str
 
 `messages` is a list of `{"role", "content"}`, `params` has temperature, max_tokens, seed, round,
-order, repeat and reask. The function may raise the call errors of `evenhand.errors`; whatever else
+repeat and reask. The function may raise the call errors of `evenhand.errors`; whatever else
 it raises or returns, and where it never does, costs one call and never the run: it runs apart. The
 text of its module is part of its identity.
 """
@@ -94,7 +94,7 @@ class PythonJudge:
 
     async def answer(self, question: Question) -> Reply:
         """What the function returns, or JudgeCrashed with where it went wrong."""
-        messages = [{"role": m.role, "content": m.content} for m in question.messages]
+        messages = [message.json() for message in question.messages]
         schema = question.schema.value if question.schema else None
         params = self._params(question)
         sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}

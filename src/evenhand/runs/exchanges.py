@@ -66,10 +66,7 @@ class Exchange:
             "order": self.question.order,
             "reask": self.question.reask,
             "sampling": dict(self.reply.sampling),
-            "messages": [
-                {"role": message.role, "content": message.content}
-                for message in self.question.messages
-            ],
+            "messages": [message.json() for message in self.question.messages],
             "reply": self.reply.text,
             "finish": self.reply.finish,
             "model": self.reply.model,

@@ -43,6 +43,7 @@ async def judge(messages, schema, params):
     assert reply.sampling == {"temperature": 0.7, "seed": 3008}
     [(messages, schema, params)] = sys.modules["mine"].seen
     assert messages[1] == {"role": "user", "content": "Judge."}
+    assert all(type(message) is dict for message in messages)
     assert schema == SCHEMA
     assert params == {
         "temperature": 0.7,

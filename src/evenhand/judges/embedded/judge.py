@@ -83,7 +83,7 @@ def open_embedded(
 
 def _turns(messages: Sequence[Message]) -> list[dict[str, str]]:
     """A conversation as it goes to the child."""
-    return [{"role": message.role, "content": message.content} for message in messages]
+    return [message.json() for message in messages]
 
 
 class EmbeddedJudge:
