@@ -20,13 +20,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from embedded_quality import DATA, HERE, LANGUAGES, Cache, Record, wilson
 from msgspec import convert
+from msgspec.structs import replace
 
 from evenhand.exchange import Message, Question
 from evenhand.files.protocols import find_protocol
