@@ -39,6 +39,14 @@ def test_what_hides_is_named_and_shown(kind: str, letter: str, frame: str) -> No
     assert f"{ord(letter):04x}" in visible(text)
 
 
+@pytest.mark.parametrize("code", range(128))
+def test_of_ascii_only_controls_that_lay_out_no_text_are_hidden(code: int) -> None:
+    letter = chr(code)
+    kinds = [] if letter.isprintable() or letter in "\t\n" else ["control"]
+    for texts in ((letter,), (f"a{letter}b",), ("plain", f"\t{letter}a\n"), (f"{letter}a", "漢字")):
+        assert hidden_characters(*texts) == kinds
+
+
 def test_every_kind_is_tried() -> None:
     assert set(HIDING) == set(KINDS)
 

@@ -157,7 +157,7 @@ def size_of(*values: object) -> int:
 def _size(value: object) -> int:
     if isinstance(value, str):
         return len(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return size_of(*cast("Mapping[str, object]", value).values())
     return size_of(*cast("list[object]", value)) if isinstance(value, list) else 0
 
@@ -198,14 +198,18 @@ def _digest(text: str, size: int) -> str:
 
 def hidden_characters(*texts: str) -> list[str]:
     """The kinds of characters in some texts that could hide words from a reader."""
+    if _is_plain("".join(texts)):
+        return []
     kinds = {
         kind_of(match) for text in texts if not _is_plain(text) for match in matches(UNSEEN, text)
     }
     return [kind for kind in KINDS if kind in kinds] if kinds else []
 
 
+_CONTROLS = bytes((*range(0x09), *range(0x0B, 0x20), 0x7F))
+"""Those of ASCII but for tabs and line breaks, which lay a text out."""
+
+
 def _is_plain(text: str) -> bool:
     """Whether a text is ASCII with no controls but those that lay it out: found at once."""
-    if not text.isascii():
-        return False
-    return text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()
+    return text.isascii() and len(text.encode().translate(None, _CONTROLS)) == len(text)
