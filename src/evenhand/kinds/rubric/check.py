@@ -6,9 +6,9 @@ Deterministic and total: the same text gives the same result, and nothing here r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -57,19 +57,25 @@ def _strings(reply: AskedReply) -> int:
 ASKED_FORM = AskedForm(AskedReply, _strings)
 
 
-class Sources(NamedTuple):
+class Sources:
     """What a judge may quote from: evidence stands in the output, and in nothing else. One for
-    each sample, so that its texts are folded once for all quotes of all replies."""
+    each sample, so that its texts are folded once for all quotes of all replies; most replies quote
+    to the letter and need none of them."""
 
-    output: SearchText
-    question: SearchText
-    rubric: SearchText
+    def __init__(self, sample: Sample, rubric: Rubric) -> None:
+        self._sample, self._rubric = sample, rubric
 
+    @cached_property
+    def output(self) -> SearchText:
+        return SearchText(self._sample.model_output)
 
-def sources_of(sample: Sample, rubric: Rubric) -> Sources:
-    """The sources of a sample under a rubric."""
-    texts = (sample.model_output, sample.question, rubric.text)
-    return Sources(*map(SearchText, texts))
+    @cached_property
+    def question(self) -> SearchText:
+        return SearchText(self._sample.question)
+
+    @cached_property
+    def rubric(self) -> SearchText:
+        return SearchText(self._rubric.text)
 
 
 def check_reply(
@@ -89,7 +95,7 @@ def check_reply(
     `exposed` that the judge was shown it. A judge that fills a compact form need not give
     reasons. `sources` and `tags` follow from the sample and the words, where they are not at hand
     already."""
-    sources = sources or sources_of(sample, rubric)
+    sources = sources or Sources(sample, rubric)
     allowed = tuple(words.tags) if tags is None else tags
     begin = partial(
         _Check, sample, rubric, words, exposed, asked_meta, is_compact, sources, allowed
@@ -267,15 +273,16 @@ class _Check(Inspection):
     def _exact(self, dimension: str, quote: object) -> str:
         """A quote that stands in the output letter for letter and can show something, as nearly all
         do; nothing for any other, of which more is to be said."""
-        output = self.sample.model_output
-        start = output.find(quote) if isinstance(quote, str) else -1
-        if start < 0 or not is_telling(cast("str", quote), output):
+        if not isinstance(quote, str):
             return ""
-        sought = cast("str", quote)
-        if len(sought) > EVIDENCE_CHARS:
+        output = self.sample.model_output
+        start = output.find(quote)
+        if start < 0 or not is_telling(quote, output):
+            return ""
+        if len(quote) > EVIDENCE_CHARS:
             self.flags.append("long_evidence")
-        self.evidence.append(Evidence(dimension, start, start + len(sought), "exact"))
-        return sought
+        self.evidence.append(Evidence(dimension, start, start + len(quote), "exact"))
+        return quote
 
     def _admitted(self, rationale: object, path: str) -> None:
         """Without evidence the rationale must say so."""

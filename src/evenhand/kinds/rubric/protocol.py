@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.rubric.check import Sources, check_reply, sources_of
+from evenhand.kinds.rubric.check import Sources, check_reply
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.shared.asking import Asking, Conversation, converse
@@ -86,7 +86,7 @@ class RubricProtocol:
     async def judge(self, sample: Sample, asking: Asking) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
         rubric, style = self.rubric_of(sample), asking.styles[0]
-        sources = sources_of(sample, rubric)
+        sources = Sources(sample, rubric)
         size = size_of(sample.question, sample.model_output, sample.extras)
         question = await asking.aside(partial(self.question, sample, rubric, style), size)
         conversation = await converse(

@@ -203,6 +203,8 @@ TELLING_LEAST = 4
 def is_telling(quote: str, text: str) -> bool:
     """Whether a quote can show anything: it has a letter or digit, and 2 CJK or 4 other characters,
     unless it is the whole of the text."""
+    if len(quote) >= TELLING_LEAST and quote[:TELLING_LEAST].isalnum():
+        return True  # as most do: they begin with a word
     bare = "".join(quote.split())
     if not any(map(str.isalnum, bare)):
         return False
