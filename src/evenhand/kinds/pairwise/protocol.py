@@ -175,7 +175,7 @@ class PairwiseProtocol:
         rounds: list[Round] = []
         passes: list[PairPass] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            outcome = await self._round(visible, asking, seats, len(rounds), passes)
+            outcome = await self._round(visible, size, asking, seats, len(rounds), passes)
             if isinstance(outcome, Failure):
                 flags = await asking.aside(partial(self._flags, pair, visible, passes), size)
                 return replace(outcome, flags=flags, passes=tuple(passes))
@@ -185,6 +185,7 @@ class PairwiseProtocol:
     async def _round(
         self,
         visible: Pair,
+        size: int,
         asking: Asking,
         seats: Sequence[int],
         before: int,
@@ -195,11 +196,14 @@ class PairwiseProtocol:
         time, place = divmod(before, len(seats))
         questions = await asking.aside(
             partial(self.questions, visible, asking, time=time + 1, seat=seats[place]),
-            size_of(visible.topic, *visible.texts, visible.extras),
+            size,
         )
         judged = JudgedText(*visible.texts)
         conversations = await asking.together(
-            [partial(self._converse, question, asking, visible, judged) for question in questions]
+            [
+                partial(self._converse, question, asking, visible, judged, size)
+                for question in questions
+            ]
         )
         last: list[PairPass] = []
         failures: list[Failure] = []
@@ -318,7 +322,7 @@ class PairwiseProtocol:
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
     async def _converse(
-        self, question: Question, asking: Asking, visible: Pair, judged: JudgedText
+        self, question: Question, asking: Asking, visible: Pair, judged: JudgedText, size: int
     ) -> Conversation[PairReply]:
         style = asking.styles[question.seat]
         return await converse(
@@ -330,7 +334,7 @@ class PairwiseProtocol:
             self.prompts[style],
             self.words,
             self.repairs,
-            size_of(*visible.texts),
+            size,
         )
 
     def _pass(self, attempt: Try[PairReply], number: int, judge: str) -> PairPass:
@@ -352,14 +356,15 @@ class PairwiseProtocol:
 
     def _decided(self, bare: PairPass, reply: PairReply) -> PairPass:
         """A pass with what a reply that keeps the contract says, of the candidates."""
-        order = bare.order
-        marks = {c: _TURNED_MARKS[order][mark] for c, mark in reply.marks.items()}
-        named = _TURNED_WINNERS[order][reply.winner]
+        order, turned = bare.order, _TURNED_MARKS[bare.order]
+        marks = {c: turned[answer.mark] for c, answer in reply.criteria.items()}
+        named, winner = _TURNED_WINNERS[order][reply.winner], derived(marks, self.priority)
         # A judge contradicts itself by the rule that it was told, whichever settles the pair.
-        is_contradiction = named not in (None, derived(marks, self._told))
+        told = winner if self.told_priority is None else derived(marks, self.told_priority)
+        is_contradiction = named not in (None, told)
         return changed(
             bare,
-            winner=derived(marks, self.priority),
+            winner=winner,
             flags=(*("self_contradiction",) * is_contradiction, *bare.flags),
             said=named,
             marks=marks,
@@ -450,8 +455,9 @@ def _equal(criteria: Sequence[Criterion]) -> Round:
 
 def _comment(reply: CriterionReply, order: Order) -> CriterionComment:
     """What a judge said of a criterion beside its mark, said of the candidates."""
-    meets = (reply.first_meets, reply.second_meets)
-    return CriterionComment(*(meets if order == "12" else meets[::-1]), reply.comment)
+    if order == "12":
+        return CriterionComment(reply.first_meets, reply.second_meets, reply.comment)
+    return CriterionComment(reply.second_meets, reply.first_meets, reply.comment)
 
 
 def _turned_odds(reply: Reply, order: Order) -> dict[str, dict[str, float]]:
