@@ -162,9 +162,16 @@ def _spelled(value: object) -> str:
 def _hides_words(text: str) -> bool:
     """Whether words of a text may look otherwise than they are."""
     if text.isascii() and not any(map(text.__contains__, _ASCII_DISGUISES)):
-        # What is left to be found has a blank before it, which is found much faster.
-        return scan.search(_LETTERS_APART, text) is not None and _is_disguised(text)
+        # Letters apart are left to be found, and found much faster by the blanks between them.
+        return _has_blanks_apart(text) and _is_disguised(text)
     return _is_disguised(text)
+
+
+def _has_blanks_apart(text: str) -> bool:
+    """Whether four blanks stand with a letter between each: of every other character, four in a
+    row. Where lines are indented there are such without letters."""
+    has_blanks = "    " in text[::2] or "    " in text[1::2]
+    return has_blanks and scan.search(_LETTERS_APART, text) is not None
 
 
 def _is_disguised(text: str) -> bool:
