@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from evenhand.errors import UsageError
 from evenhand.regexp import regexp
-from evenhand.unseen import UNSEEN
+from evenhand.unseen import ASCII_CONTROLS, UNSEEN
 
 MASK = "[key]"
 
@@ -35,11 +35,15 @@ SHORTEST_SECRET = 6
 class Secret:
     """A key that can be sent and be cut out of texts, but not shown, copied or pickled."""
 
-    __slots__ = ("_forms", "_value", "name", "origin")
+    __slots__ = ("_forms", "_outlines", "_value", "_visible_forms", "name", "origin")
 
     def __init__(self, name: str, value: str, origin: str) -> None:
         self.name, self.origin, self._value = name, origin, value
         self._forms = tuple(dict.fromkeys(_forms(value)))
+        # The password of a proxy may hold any character, also such as are not seen.
+        visible = dict.fromkeys(UNSEEN.sub("", form) for form in self._forms)
+        self._visible_forms = tuple(form for form in visible if len(form) >= SHORTEST_SECRET)
+        self._outlines = tuple(dict.fromkeys(map(_outline, self._visible_forms)))
 
     def __repr__(self) -> str:
         return f"Secret({self.name})"
@@ -85,12 +89,11 @@ class Secret:
     def _may_be_hidden_in(self, text: str) -> bool:
         """Whether a text in which the key does not stand may be read as one in which it does; asked
         of every reply, so it is quick."""
-        # All forms and escapes are plain ASCII: left out is whatever may be unseen, and more.
-        seen = text.encode("ascii", "ignore").translate(None, _CONTROLS).decode()
+        outline = _outline(text)
         for sign, pattern in _SIGNS.items():
-            if sign in seen and pattern.search(seen):
+            if sign in outline and pattern.search(outline):
                 return True
-        return len(seen) < len(text) and any(form in seen for form in self._forms)
+        return len(outline) < len(text) and any(form in outline for form in self._outlines)
 
     def _unescaped(self, text: str) -> str:
         spans: set[tuple[int, int]] = set()
@@ -99,7 +102,7 @@ class Secret:
             layers.append(_decoded(layers[-1].text if layers else text))
             if not layers[-1].places:
                 break
-            for form in self._forms:
+            for form in self._visible_forms:
                 spans.update(
                     _source(layers, at, len(form)) for at in _places(layers[-1].text, form)
                 )
@@ -158,8 +161,11 @@ _SIGNS = {
     "&#": regexp("&#[0-9xX]"),
 }
 """What each kind of escape begins with: a search for one letter costs a tenth of one for all."""
-_CONTROLS = bytes([*range(9), *range(11, 32), 127])
-"""What is unseen of ASCII."""
+
+
+def _outline(text: str) -> str:
+    """A text without whatever may be unseen, and more: what is no ASCII. All escapes are."""
+    return text.encode("ascii", "ignore").translate(None, ASCII_CONTROLS).decode()
 
 
 class _Layer(NamedTuple):

@@ -398,6 +398,21 @@ def test_every_unseen_character_within_the_key_is_seen_through() -> None:
         assert secret().scrub(f"{KEY[:9]}{letter}{KEY[9:]}") == MASK
 
 
+@pytest.mark.parametrize(
+    "password", ["geheim\u00fc\u00f6\u00e41", "geheim\x0112345", "пароль-дом", "ge\u200bheim12"]
+)
+@pytest.mark.parametrize("letter", ["\u200b", "\x02", "\u00ad", ""])
+def test_a_password_of_any_characters_is_seen_through_unseen_ones(
+    password: str, letter: str
+) -> None:
+    """Of a proxy: its password is percent-decoded, and need not be ASCII."""
+    secret = Secret("the password of the proxy", password, "")
+    repeated = f"{password[:3]}{letter}{password[3:]}"
+    assert secret.scrub(f"407 for {repeated}.") == f"407 for {MASK}."
+    escaped = json.dumps(repeated)[1:-1]
+    assert secret.scrub(f"407 for {escaped}.") == f"407 for {MASK}."
+
+
 async def test_a_model_that_is_named_as_before_is_shown_as_before(judge: MakeJudge) -> None:
     names = ["a", "a", KEY, KEY, "b", "half \ud83d", "b", f"a {KEY}", "a"]
     bodies = [json.loads(completion("well")) | {"model": name} for name in names]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Message
 from evenhand.kinds.shared.scan import matches
-from evenhand.unseen import KINDS, UNSEEN, kind_of
+from evenhand.unseen import ASCII_CONTROLS, KINDS, UNSEEN, kind_of
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
 OPENINGS_KEPT = 16
@@ -206,10 +206,6 @@ def hidden_characters(*texts: str) -> list[str]:
     return [kind for kind in KINDS if kind in kinds] if kinds else []
 
 
-_CONTROLS = bytes((*range(0x09), *range(0x0B, 0x20), 0x7F))
-"""Those of ASCII but for tabs and line breaks, which lay a text out."""
-
-
 def _is_plain(text: str) -> bool:
     """Whether a text is ASCII with no controls but those that lay it out: found at once."""
-    return text.isascii() and len(text.encode().translate(None, _CONTROLS)) == len(text)
+    return text.isascii() and len(text.encode().translate(None, ASCII_CONTROLS)) == len(text)
