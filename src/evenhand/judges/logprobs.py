@@ -46,7 +46,10 @@ def token(raw: bytes, logprob: Any, tops: Sequence[tuple[bytes, Any]]) -> Token:
 
 
 def _finite(number: Any) -> float:
-    logprob = float(number)
+    try:
+        logprob = float(number)
+    except OverflowError:
+        raise ValueError(number) from None
     if not math.isfinite(logprob):
         raise ValueError(number)
     return logprob

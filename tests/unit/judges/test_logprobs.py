@@ -169,7 +169,9 @@ def _by_letter(text: str) -> list[tuple[str, dict[str, float]]]:
     return [(letter, {letter: 0.9, "h": 0.05, "?": 0.05}) for letter in text]
 
 
-@pytest.mark.parametrize("number", [None, "x", float("nan"), float("inf"), float("-inf"), []])
+@pytest.mark.parametrize(
+    "number", [None, "x", float("nan"), float("inf"), float("-inf"), [], 10**400, -(10**400)]
+)
 def test_a_log_probability_that_is_none_makes_no_token(number: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         token(b"A", number, [])
