@@ -103,7 +103,7 @@ def parse_lenient(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEME
 
 
 def _read(decoder: json.JSONDecoder, text: str, depth: int, elements: int) -> Any:
-    # None can hold more values than it is long.
+    # No text can hold more values than it has characters.
     row = _swiftly_parsed(text, depth) if len(text) <= elements else None
     if row is not None:
         return row

@@ -6,6 +6,7 @@ little, is read as it stands there; both ways give the same where the first give
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -35,13 +36,13 @@ class _Counts(Struct, frozen=True, gc=False):
     prompt_tokens_details: _InputDetails | None = None
 
 
-class _Said(Struct, frozen=True, gc=False):
+class _ReplyMessage(Struct, frozen=True, gc=False):
     content: str
     refusal: str | None = None
 
 
 class _Choice(Struct, frozen=True, gc=False):
-    message: _Said
+    message: _ReplyMessage
     finish_reason: str | None = None
     logprobs: None = None
 
@@ -57,8 +58,8 @@ class _UsualCompletion(Struct, frozen=True, gc=False):
 
 _read_usual = Decoder(_UsualCompletion).decode
 _DIGITS = frozenset(b"0123456789")
-_LONGEST_NUMBER = 4300
-"""Digits of a whole number that is read; a body that holds a longer one is no JSON."""
+_LONGEST_NUMBER = sys.int_info.default_max_str_digits
+"""Digits of a whole number that Python reads; a body that holds a longer one is no JSON."""
 
 
 def decoded_usual(data: bytes) -> Decoded | None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
-from msgspec import MsgspecError, Struct, structs
+from msgspec import MsgspecError, Struct
 from msgspec.json import decode
 from msgspec.structs import replace
 from yarl import URL
@@ -339,9 +339,7 @@ def one_reply(choices: Sequence[Decoded]) -> Decoded:
     finish = next((choice.finish for choice in choices if choice.finish != "stop"), first.finish)
     if len(texts) == 1 and finish == first.finish:
         return first
-    return structs.replace(
-        first, text="\n\n".join(reversed(texts.values())), finish=finish, tokens=()
-    )
+    return replace(first, text="\n\n".join(reversed(texts.values())), finish=finish, tokens=())
 
 
 def _meaning(text: str) -> str:
