@@ -9,10 +9,11 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
@@ -174,7 +175,9 @@ def _one_unit(file: SuiteFile, row: Mapping[str, Any]) -> Plan:
         (unit,) = plan.judging.read(row)
     except RowError as error:
         raise UsageError(str(error)) from None
-    return replace(plan, units=lambda judging: iter([IncomingUnit(unit.id, "one unit", unit.body)]))
+    return structs.replace(
+        plan, units=lambda judging: iter([IncomingUnit(unit.id, "one unit", unit.body)])
+    )
 
 
 def _nothing_recorded(plan: Plan) -> DataError:
@@ -317,7 +320,7 @@ async def run_async(
         plan = _prepared(Path(str(data)), overrides | more, allow_outside=allow_outside)
         if isinstance(rubric, Mapping):
             value = rubric_value(rubric, plan.protocol, plan.suite.file.language)
-            plan = replace(plan, rubric=value)
+            plan = structs.replace(plan, rubric=value)
     url, folder = plan.suite.store_url, plan.suite.folder
     options = Options(limit=limit, tell_changes=_unheard)
     if _in_notebook() if progress is None else progress:
@@ -415,7 +418,7 @@ async def import_async(
     opened = open_store(url, folder)
     try:
         with table_files(files) as paths:
-            imported = await import_request(opened, replace(request, files=paths))
+            imported = await import_request(opened, structs.replace(request, files=paths))
         return Run(imported.run, url, folder, imported.json())
     finally:
         opened.close()

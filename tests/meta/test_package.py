@@ -1,11 +1,15 @@
 """Promises about the package as a whole."""
 
+import inspect
 import json
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 import evenhand
 from evenhand.suite_file import suite_schema
@@ -128,6 +132,22 @@ def test_a_start_makes_few_dataclasses(tmp_path: Path) -> None:
     )
     assert {"Verdict", "Failure"} <= names
     assert len(names) <= 20
+
+
+def test_every_struct_can_be_looked_at() -> None:
+    """msgspec resolves annotations when it is asked for a signature: a name that only a type
+    checker imports is not there then."""
+    for module in pkgutil.walk_packages(evenhand.__path__, "evenhand."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    ours = [cls for cls in _heirs(Struct) if cls.__module__.startswith("evenhand.")]
+    assert len(ours) > 60
+    for cls in ours:
+        inspect.signature(cls)
+
+
+def _heirs(cls: type) -> set[type]:
+    return {heir for child in cls.__subclasses__() for heir in (child, *_heirs(child))}
 
 
 def test_an_expression_is_compiled_when_it_is_used() -> None:

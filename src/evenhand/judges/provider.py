@@ -4,6 +4,7 @@ record, and nobody asks for it by name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
 
 
-class JudgeOptions(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions:
     """What a suite says about one judge, and where it runs."""
 
     name: str
@@ -58,7 +60,8 @@ class Service(Struct, frozen=True, kw_only=True):
     """An address as the environment may hold it, as a URL."""
 
 
-class Batching(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
     """That a provider answers by the batch: how, and for what share of its price."""
 
     opener: Callable[[BatchClient], BatchEndpoint]

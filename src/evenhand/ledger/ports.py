@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -429,7 +430,8 @@ class Archive(Protocol):
     def close(self) -> None: ...
 
 
-class Store(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Store:
     """The ports of one store. A ledger is opened for the time of the work that writes."""
 
     archive: Archive

@@ -15,12 +15,12 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import structs
 
 from evenhand.engine.budget import Budget, RunPurse
 from evenhand.engine.pace import Pace
@@ -67,7 +67,8 @@ Crew = Callable[[str, Stop], AbstractAsyncContextManager[None]]
 """Has workers elsewhere judge a run for as long as the context lasts."""
 
 
-class Summary(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
     """How a run stands after a command."""
 
     run: str
@@ -132,7 +133,8 @@ def _quiet(tally: Tally, planned: int, stop: Stop) -> AbstractContextManager[Non
     return nullcontext()
 
 
-class Options(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
     """What a command says beyond the suite."""
 
     limit: int | None = None
@@ -223,7 +225,7 @@ async def _begun(
     _require_decision(plan, options)
     before = archive.last_run(plan.name)
     data = await _taken_in(plan, archive, ledger)
-    manifest = replace(_remembering(plan, archive, options), data=data.record)
+    manifest = structs.replace(_remembering(plan, archive, options), data=data.record)
     async with AsyncExitStack() as holding:
         begin = partial(ledger.begin, data.run, plan.name, manifest, data.intake)
         await _held(holding, begin, tries=BEGIN_TRIES if is_shared else 1)
@@ -306,7 +308,7 @@ def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes |
 
 def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
     """The manifest, with what an earlier start that was to stop early leaves to be minded."""
-    manifest = replace(plan.manifest, limit=options.limit)
+    manifest = structs.replace(plan.manifest, limit=options.limit)
     before = archive.last_run(plan.name, plan.manifest.judging.id)
     if before is None:
         return manifest
@@ -315,7 +317,7 @@ def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
         return manifest
     from evenhand.runs.early_stop import waves
 
-    return replace(manifest, waves=waves(archive, recorded))
+    return structs.replace(manifest, waves=waves(archive, recorded))
 
 
 def run_schedule(

@@ -4,10 +4,10 @@ becomes a plan; doors call this, and nobody imports it for a shape."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
-from msgspec.structs import replace
 
 from evenhand.data.tables import Source
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
