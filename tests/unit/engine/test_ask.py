@@ -7,10 +7,10 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from evenhand.errors import CallRejected, StoreError, UsageError
 from evenhand.exchange import Question, Reply
