@@ -28,8 +28,8 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.fast_provider import HEAD, Connection, FastProvider  # noqa: E402
 from tests.provider import USAGE, completion  # noqa: E402
+from tests.provider.process import served_by  # noqa: E402
 from tests.suites import EVENHAND, at, environment, write_suite  # noqa: E402
 
 FAULTS = ("busy", "down", "silent", "slow", "cut", "truncated", "not_json", "other_shape")
@@ -139,20 +140,6 @@ async def provide() -> None:
     await provider.start()
     print(provider.url, flush=True)
     await asyncio.to_thread(sys.stdin.read)
-
-
-@contextmanager
-def provider_process() -> Generator[str]:
-    """The URL of a provider in a process of its own."""
-    command = [sys.executable, __file__, "--provide"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
 
 
 def provider_counts(url: str) -> dict[str, Any]:
@@ -309,7 +296,7 @@ def after_answers(url: str, number: int) -> Callable[[], Callable[[], bool]]:
 
 def soaked(folder: Path, units: int, answers: int = 0) -> dict[str, Any]:
     """The figures of a whole soak in a folder."""
-    with provider_process() as url:
+    with served_by([sys.executable, str(Path(__file__).resolve()), "--provide"]) as url:
         due = after_answers(url, answers) if answers else every_few_seconds(random.Random(7))
         return verdict_on(folder, url, units, soak(folder, url, units, due))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +42,21 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 
 
-@contextlib.contextmanager
-def child(behaviour: str = "fast", *, delay: float = 0.0, certificate: str = "") -> Generator[str]:
+def child(
+    behaviour: str = "fast", *, delay: float = 0.0, certificate: str = ""
+) -> contextlib.AbstractContextManager[str]:
     """The provider in a process of its own; gives its URL, ends with the block or its parent. With
     a certificate, which only `fast` can have, it speaks https."""
     command = [sys.executable, "-m", "tests.provider", "--behaviour", behaviour, "--piped"]
+    options = ["--delay", str(delay), "--certificate", certificate]
+    return served_by([*command, *options])
+
+
+@contextlib.contextmanager
+def served_by(command: Sequence[str]) -> Generator[str]:
+    """The URL that a command prints, which serves until the block ends or its input does."""
     with subprocess.Popen(
-        [*command, "--delay", str(delay), "--certificate", certificate],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
