@@ -178,13 +178,18 @@ class SqliteLedger:
             self._shorten_log()
             if self._keys is None and self._finds > FINDS_BEFORE:
                 self._keys = RecordedKeys(self._reading)
-            if self._keys is not None and self._keys.are_known:
-                self._keys.look()
-            if self._keys is None or not self._keys.are_known:
+            if self._known_keys is not None:
+                self._known_keys.look()
+            if self._known_keys is None:
                 self._reading.execute("BEGIN")
             # Not before the store was really seen: whoever asks next in this turn goes by it.
             self._looking = loop
             loop.call_soon(self._look_away)
+        return self._known_keys
+
+    @property
+    def _known_keys(self) -> RecordedKeys | None:
+        """The keys of the store, where all of them are known here."""
         return self._keys if self._keys is not None and self._keys.are_known else None
 
     def _shorten_log(self) -> None:
