@@ -175,9 +175,8 @@ def _one_unit(file: SuiteFile, row: Mapping[str, Any]) -> Plan:
         (unit,) = plan.judging.read(row)
     except RowError as error:
         raise UsageError(str(error)) from None
-    return structs.replace(
-        plan, units=lambda judging: iter([IncomingUnit(unit.id, "one unit", unit.body)])
-    )
+    incoming = IncomingUnit(unit.id, "one unit", unit.body)
+    return structs.replace(plan, units=lambda judging: iter([incoming]))
 
 
 def _nothing_recorded(plan: Plan) -> DataError:

@@ -60,4 +60,4 @@ def _system(content: str) -> bytes:
 
 
 def _written(message: Message) -> bytes:
-    return encoded({"role": message.role, "content": message.content})
+    return encoded(message.json())

@@ -198,12 +198,9 @@ class PairwiseProtocol:
             partial(self.questions, visible, asking, time=time + 1, seat=seats[place]),
             size,
         )
-        judged = JudgedText(*visible.texts)
+        about = (asking, visible, JudgedText(*visible.texts), size)
         conversations = await asking.together(
-            [
-                partial(self._converse, question, asking, visible, judged, size)
-                for question in questions
-            ]
+            [partial(self._converse, question, *about) for question in questions]
         )
         last: list[PairPass] = []
         failures: list[Failure] = []
