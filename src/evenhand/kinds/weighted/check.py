@@ -264,13 +264,22 @@ class _Check(Inspection):
             return 0
         most, offered = kind.weights[dimension], scale.weights[dimension]
         if not 0 <= score <= offered:
-            written = jsontext.dump(score)
-            self.breach("score_over", "out_of_range", path, value=written, allowed=offered)
+            self._beyond(path, score, offered, most)
             return 0
         if offered == most:
             return plain_number(score)
         self.fix("rescaled", path)
         return rescaled(score, offered, most)
+
+    def _beyond(self, path: str, score: float, offered: float, most: float) -> None:
+        """A score is beyond the scale on which it stands. The next reply need not name that scale
+        again: what the judge is told holds for the task's own. A protocol from before there were
+        words for it says less."""
+        written, code = jsontext.dump(score), "score_over_other"
+        if offered == most or code not in self.words.english:
+            self.breach("score_over", "out_of_range", path, value=written, allowed=offered)
+        else:
+            self.breach(code, "out_of_range", path, value=written, offered=offered, allowed=most)
 
     def _reasoning(self, value: Mapping[str, Any], failed: bool) -> dict[str, str]:
         """The reasons, cut; after a critical fail there need be none."""

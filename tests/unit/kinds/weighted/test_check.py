@@ -267,6 +267,20 @@ def test_a_score_is_held_to_the_scale_on_which_it_stands() -> None:
     assert "from 0 to 30" in checked.problems[0].message
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("other", [{"weights": WEIGHTS["creative"]}, {"task_type": "creative"}])
+def test_what_is_asked_again_holds_for_a_reply_without_weights(
+    other: dict[str, Any], language: str
+) -> None:
+    """The asked form has none: a judge that keeps to the range it is told must not be graded on
+    another scale."""
+    checked = protocol(language).check(said(55, 15, 9, **other), under(FACT))
+    [problem] = checked.problems
+    assert (problem.code, problem.path) == ("out_of_range", f"score.{FIRST}")
+    for text in (problem.message, problem.wording):
+        assert "60" in text and text.index("30") < text.index("60")
+
+
 def test_another_type_under_the_right_weights_is_flagged_and_not_rescaled() -> None:
     checked = check(said(task_type="creative", weights=WEIGHTS["fact"]))
     assert (fixes(checked), checked.flags) == ([("meta", "task_type")], ("other_type",))
