@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from msgspec import structs
 
@@ -27,14 +29,20 @@ _FILES_NAMED = 3
 
 
 def protocol_differences(
-    protocol: Protocol, used: Protocol, record: JudgingRecord | None = None
+    protocol: Protocol,
+    used: Protocol,
+    record: JudgingRecord | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[str]:
     """What is other in a protocol than in one that was used, each as a few words: its rules, the
-    texts that judges are shown. `record` says which rules were set instead of those used."""
+    texts that judges are shown. `record` says which rules were set instead of those used, and
+    `settings` which are set instead of the protocol's own."""
     kind = KINDS[used.kind]
     rules = kind.rules(used, used) if record is None else rules_of(used, record)
     try:
-        words = [str(change) for change in changed_rules(rules, kind.rules(protocol, used))]
+        present = dict(kind.rules(protocol, used))
+        present |= {name: settings[name] for name in present if settings.get(name) is not None}
+        words = [str(change) for change in changed_rules(rules, present)]
     except ProtocolError:
         words = ["what is asked for"]
     names = sorted(
@@ -104,8 +112,9 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
         return
     record = recorded.manifest.judging
     # Who settled a run by other rules knows that the suite has others.
-    rules_set = None if recorded.manifest.settled_from else record
-    if differences := protocol_differences(protocol, used, rules_set):
+    is_settled = recorded.manifest.settled_from is not None
+    rules_set = (None, {}) if is_settled else (record, structs.asdict(file.settings))
+    if differences := protocol_differences(protocol, used, *rules_set):
         yield f"protocol {file.protocol} ({', '.join(differences)})"
     if KINDS[used.kind].rubric_form is not None and file.rubric is not None:
         path, root = suite.located("rubric", file.rubric)

@@ -295,6 +295,21 @@ def test_a_word_wherever_the_folder_differs_from_what_a_run_used(
     assert NOTE in call("show", old).err
 
 
+def test_a_rule_that_the_suite_sets_differs_only_once_it_is_changed(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    suite = write_pairs(
+        tmp_path, pairs_of_two(3), JUDGE, judge=PRIORITY_JUDGE, settings={"max_rounds": 2}
+    )
+    old = call("run", "--json").json["run"]
+    for command in (("show", old), ("leaderboard", old)):
+        assert NOTE not in call(*command).err, command
+    edit(suite / "evenhand.toml", "max_rounds = 2", "max_rounds = 4")
+    assert "max_rounds 4 in place of 2" in " ".join(call("show", old).err.split())
+    edit(suite / "evenhand.toml", "max_rounds = 4", "")
+    assert "max_rounds 3 in place of 2" in " ".join(call("show", old).err.split())
+
+
 def test_no_word_where_rules_were_set_by_settling(call: CallCommand, tmp_path: Path) -> None:
     write_answers(tmp_path, answers(3))
     old = call("run", "--json").json["run"]
