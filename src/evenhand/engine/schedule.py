@@ -36,20 +36,25 @@ class Schedule(Protocol):
 
 
 class Everything(Struct, frozen=True):
-    """All that is open, in the order of the file: read page by page, and never held."""
+    """All that is open, in the order of the file, and last what failed at an earlier start: where
+    the judge fails there again and the run is stopped, the rest has been judged. It is read page by
+    page, and never held."""
 
     ledger: Ledger
     scope: Scope
 
     async def work(self, group: JudgeGroup) -> Work:
-        again = tuple(RETRIED_BY_NEXT_RUN)
-        for repeat in range(group.repeats):
-            after = 0
-            while units := await self.ledger.open_work(
-                self.scope, group.index, repeat, again, after
-            ):
-                yield repeat, units
-                after = units[-1].position
+        begun = [_Positions() for _ in range(group.repeats)]
+        for again in ((), tuple(RETRIED_BY_NEXT_RUN)):
+            for repeat, positions in enumerate(begun):
+                after = 0
+                while page := await self.ledger.open_work(
+                    self.scope, group.index, repeat, again, after
+                ):
+                    after = page[-1].position
+                    # Open is also what is under way, or failed just now.
+                    if units := positions.add_new(page):
+                        yield repeat, units
 
     def is_early(self, unit: int) -> bool:
         return False
@@ -59,3 +64,19 @@ class Everything(Struct, frozen=True):
 
     def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
         """Nothing hangs on it."""
+
+
+class _Positions:
+    """Places of units in a run, a byte for each."""
+
+    def __init__(self) -> None:
+        self._marks = bytearray()
+
+    def add_new(self, units: Sequence[StoredUnit]) -> list[StoredUnit]:
+        """Those of a page that were not added before; they are from now on."""
+        marks = self._marks
+        marks.extend(bytes(max(0, units[-1].position + 1 - len(marks))))
+        new = [unit for unit in units if not marks[unit.position]]
+        for unit in new:
+            marks[unit.position] = 1
+        return new

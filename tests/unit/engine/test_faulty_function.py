@@ -47,3 +47,26 @@ def test_a_command_ends_as_it_should(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     crashed = [row for row in stored(tmp_path) if row["reason"] == "judge_crash"]
     assert len(crashed) == 6
+
+
+FALLING = f"""{JUDGE}
+async def falling(messages, schema, params):
+    text = messages[-1]["content"]
+    number = int(re.search(r"number (\\d+)", text)[1])
+    if number < 20:
+        raise ValueError(number)
+    return reply(messages)
+"""
+
+
+async def test_units_that_fail_at_every_start_keep_no_others_from_being_judged(
+    tmp_path: Path,
+) -> None:
+    write_suite(tmp_path, 60, {"model": "python/judge:falling"}, judge=FALLING)
+    first = await judged(tmp_path, limit=20)
+    assert first.stopped is not None and first.counts.verdicts == 0
+    again = await judged(tmp_path)
+    assert again.counts.verdicts == 40
+    # What failed is tried once in each start, and no more.
+    assert 40 < again.tally.sent <= 60
+    assert (again.counts.verdicts + sum(again.counts.failures.values())) <= again.counts.planned
