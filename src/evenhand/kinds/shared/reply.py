@@ -119,7 +119,17 @@ def without_thinking(text: str) -> str | None:
     is_alone = "\n" in text[start - 1 : start] + text[end : end + 1]
     if opening is None and "{" in text[:start] and not is_alone:
         return text
-    return text[end:]
+    return _without_more(text, end)
+
+
+def _without_more(text: str, at: int) -> str | None:
+    """The text from a place on, after further reasoning, which follows or encloses what was taken
+    off; None if that never ends."""
+    while closing := _THOUGHT.search(text, at):
+        if _THINKING.match(text, at) is None and "{" in text[at : closing.start()]:
+            return text[at:]
+        at = closing.end()
+    return None if _THINKING.match(text, at) else text[at:]
 
 
 def _among(text: str) -> Readable | Unreadable:

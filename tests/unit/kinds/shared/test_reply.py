@@ -81,6 +81,8 @@ WRAPPINGS = {
     "answer tags": "<answer>¤</answer>",
     "thought": '<think>Perhaps {"score": 1}?</think>\n¤',
     "thought, fenced": "<reasoning>\nhm\n</reasoning>\n```json\n¤\n```",
+    "thought twice": '<think>Hm.</think>\n<think>Or {"score": 1}?</think>\n¤',
+    "thought within a thought": "<think>Hm. <think>No.</think> Yes.</think>¤",
     "thought without its opening tag": "I should be strict.\n</think>\n\n¤",
     "draft without its opening tag": 'Perhaps {"score": 1}?\n</think>\n\n¤',
     "bracketed thought without its opening tag": "[1] be strict</think>¤",
