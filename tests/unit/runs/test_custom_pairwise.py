@@ -152,6 +152,10 @@ WRONG = {
         PROTOCOL.replace('["safety", "taste"]', '["safety", "smell"]'),
         "priority names 'smell', which is no criterion; known: taste, safety, cost",
     ),
+    "a criterion twice in priority": (
+        PROTOCOL.replace('["safety", "taste"]', '["safety", "safety"]'),
+        "priority names 'safety' twice",
+    ),
     "priority is no list": (PROTOCOL.replace('["safety", "taste"]', '"safety"'), "must be a list"),
     "no text in the language": (
         PROTOCOL.replace('en = "Is it cheap?"', 'ja = "安いか"'),

@@ -137,7 +137,10 @@ def read_priority(protocol: Protocol) -> tuple[str, ...]:
             raise ProtocolError(
                 _FILE, f"priority names {ident!r}, which is no criterion; known: {', '.join(ids)}"
             )
-    return tuple(cast("list[str]", priority))
+    names = cast("list[str]", priority)
+    if twice := [ident for ident in dict.fromkeys(names) if names.count(ident) > 1]:
+        raise ProtocolError(_FILE, f"priority names {twice[0]!r} twice")
+    return tuple(names)
 
 
 def read_max_rounds(protocol: Protocol) -> int:
