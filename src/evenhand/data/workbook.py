@@ -12,13 +12,14 @@ import zlib
 from collections.abc import Iterator
 from importlib import import_module
 from io import BufferedReader
+from pathlib import Path
 from typing import IO, Any
 
 from evenhand import limits
 from evenhand.data.columns import nested, parts_of, require_columns
 from evenhand.data.files import did_you_mean, seekable
 from evenhand.data.jsonrows import Numbered
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, NoRows, UsageError, quoted
 
 _CHUNK = 1 << 16
 
@@ -41,13 +42,29 @@ def read_workbook(file: BufferedReader, name: str, sheet: str | None = None) -> 
         _require_size(whole, name)
         try:
             with calamine.CalamineWorkbook.from_filelike(whole) as book:
-                yield from _rows(_sheet(book, sheet, name), name)
+                has_rows = False
+                for row in _rows(_sheet(book, sheet, name), name):
+                    has_rows = True
+                    yield row
+                if not has_rows and sheet is None and len(book.sheet_names) > 1:
+                    raise _bare_sheet(book.sheet_names, name)
         except (calamine.CalamineError, OSError, ValueError) as error:
             raise DataError(
                 f"not a sound workbook: {quoted(error)[1:-1]}",
                 where=name,
                 advice="open and save it again, without a password",
             ) from None
+
+
+def _bare_sheet(sheets: list[str], name: str) -> NoRows:
+    """The error for a first sheet without rows, such as a cover."""
+    first, *others = map(quoted, sheets)
+    return NoRows(
+        f"the first sheet, {first}, holds no rows",
+        where=name,
+        advice=f"name another in the suite: data = [{{ file = {quoted(Path(name).name)},"
+        f" sheet = {others[0]} }}]. The other sheets: {', '.join(others)}",
+    )
 
 
 def _rows(sheet: Any, name: str) -> Iterator[Numbered]:

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand import limits
 from evenhand.data.read import FileForm, rows
-from evenhand.errors import DataError
+from evenhand.errors import DataError, NoRows
 from tests.unit.data.workbooks import write_workbook
 
 ROWS = [
@@ -43,6 +43,19 @@ def test_a_sheet_is_named_and_a_wrong_name_lists_them(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         list(rows(path, form=FileForm(sheet="Answer")))
     assert caught.value.advice == 'did you mean "Answers"? The sheets: "Notes", "Answers"'
+
+
+def test_a_cover_before_the_rows_is_told_with_the_other_sheets(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    for cover in ([["Results of May"]], [[None]]):
+        write_workbook(path, {"Cover": cover, "Data": ROWS, "Old": ROWS})
+        with pytest.raises(NoRows, match=r'the first sheet, "Cover", holds no rows') as caught:
+            list(rows(path))
+        assert '{ file = "a.xlsx", sheet = "Data" }' in str(caught.value.advice)
+        assert '"Data", "Old"' in str(caught.value.advice)
+    write_workbook(path, {"Only": [["question"]]})
+    with pytest.raises(NoRows, match="the file holds no rows"):
+        list(rows(path))
 
 
 def test_rows_above_the_header_may_be_empty_and_columns_beside_it_too(tmp_path: Path) -> None:
