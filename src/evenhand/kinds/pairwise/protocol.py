@@ -19,7 +19,7 @@ from msgspec import UNSET
 from msgspec.structs import replace as changed
 
 from evenhand.exchange import Message, Question, Reply, Schema, Style
-from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
+from evenhand.judgment import Failure, Fix, Judgment, LeftOut, Verdict
 from evenhand.kinds.disguise.families import family, gives_itself_away, masked
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
@@ -165,7 +165,7 @@ class PairwiseProtocol:
         size = size_of(pair.topic, *pair.texts, pair.extras)
         if is_one_text(pair):
             equal = [_equal(self.criteria)]
-            return await asking.aside(partial(self._verdict, pair, pair, equal, []), size)
+            return await asking.aside(partial(self._verdict, pair, pair, equal, [], []), size)
         seats = self.seats(pair, asking.judges)
         if not seats:
             return LeftOut(detail="shares its family with a candidate")
@@ -174,13 +174,15 @@ class PairwiseProtocol:
             visible = await asking.aside(partial(self.shown, pair), size)
         rounds: list[Round] = []
         passes: list[PairPass] = []
+        fixes: list[Fix] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            outcome = await self._round(visible, size, asking, seats, len(rounds), passes)
+            outcome = await self._round(visible, size, asking, seats, len(rounds), passes, fixes)
             if isinstance(outcome, Failure):
                 flags = await asking.aside(partial(self._flags, pair, visible, passes), size)
                 return replace(outcome, flags=flags, passes=tuple(passes))
             rounds.append(outcome)
-        return await asking.aside(partial(self._verdict, pair, visible, rounds, passes), size)
+        settle = partial(self._verdict, pair, visible, rounds, passes, fixes)
+        return await asking.aside(settle, size)
 
     async def _round(
         self,
@@ -190,9 +192,11 @@ class PairwiseProtocol:
         seats: Sequence[int],
         before: int,
         passes: list[PairPass],
+        fixes: list[Fix],
     ) -> Round | Failure:
         """Both passes of a round, asked at the same time and noted in `passes` in the order of the
-        questions, whichever was answered first; a failure if one of them cannot be had."""
+        questions, whichever was answered first, with what code mended in the replies that count in
+        `fixes`; a failure if one of them cannot be had."""
         time, place = divmod(before, len(seats))
         questions = await asking.aside(
             partial(self.questions, visible, asking, time=time + 1, seat=seats[place]),
@@ -211,6 +215,7 @@ class PairwiseProtocol:
                 failures.append(failed)
             else:
                 last.append(passes[-1])
+                fixes += conversation.tries[-1].checked.fixes
         return failures[0] if failures else (last[0], last[1])
 
     def shown(self, pair: Pair) -> Pair:
@@ -370,7 +375,12 @@ class PairwiseProtocol:
         )
 
     def _verdict(
-        self, pair: Pair, visible: Pair, rounds: Sequence[Round], passes: Sequence[PairPass]
+        self,
+        pair: Pair,
+        visible: Pair,
+        rounds: Sequence[Round],
+        passes: Sequence[PairPass],
+        fixes: Sequence[Fix],
     ) -> Verdict:
         result, last = settled(rounds), rounds[-1]
         odds = _mean_odds(last)
@@ -390,7 +400,7 @@ class PairwiseProtocol:
         flags += dict.fromkeys(flag for both in rounds for pass_ in both for flag in pass_.flags)
         if odds and _margin(odds) < LOW_MARGIN:
             flags.append("low_margin")
-        return Verdict(value=verdict, flags=tuple(flags), passes=tuple(passes))
+        return Verdict(value=verdict, fixes=tuple(fixes), flags=tuple(flags), passes=tuple(passes))
 
     def _notes(self, result: Settled, last: Round) -> str:
         """The reasons of the settling round in the order in which Candidate 1 is the first of the

@@ -332,6 +332,27 @@ async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repa
     assert all(one.problems[0].code == "not_json" for one in judgment.passes[1:])
 
 
+async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count() -> None:
+    """In the order of the passes; of a reply that was asked again nothing is listed."""
+
+    def reply(question: Question) -> str:
+        said = json.loads(steadily("A+")(question))
+        if question.order == "21":
+            return json.dumps(said | {"pair_id": "x"})
+        said["winner"] = "a" if question.reask else "neither"
+        said["criteria"]["C3"]["mark"] = " A+ " if question.reask else "a+"
+        return f"Here it is:\n```json\n{json.dumps(said)}\n```"
+
+    judgment = await protocol(seed=SEEDS["12"]).judge(PAIR, asking(Judge(reply)))
+    assert judgment.status == "verdict"
+    assert [(fix.code, fix.path) for fix in judgment.fixes] == [
+        ("unwrapped", ""),
+        ("unwrapped", "criteria.C3.mark"),
+        ("unwrapped", "winner"),
+        ("meta", "pair_id"),
+    ]
+
+
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
 async def test_what_the_provider_cut_off_is_no_pass(finish: Any) -> None:
     reply = Reply(text=pair_reply("A+"), finish=finish)
