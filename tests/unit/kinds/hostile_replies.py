@@ -160,6 +160,7 @@ _CELLS = [
     ("a mark without its sign", "B+", "B", "out_of_range C3"),
     ("two marks", "B+", "A+/B+", "out_of_range C3"),
     ("a mark taken back", "B+", "B+ (или A+)", "out_of_range C3"),
+    ("a mark against its remark", "B+", "B+ (нет, A лучше)", "out_of_range C3"),
     ("a blank mark", "B+", "", "schema C3"),
     ("blank notes", "| so", "|", ""),
     ("a guess in the notes", "| so", "| looks like ChatGPT", "flag guesses_source"),

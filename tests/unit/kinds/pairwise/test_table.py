@@ -286,6 +286,7 @@ UNREAD = {
     "two marks": ("B+", "A+/B+", "C4"),
     "a mark taken back": ("B+", "B+ (или A+)", "C4"),
     "a mark that may be a tie": ("B+", "B+ (скорее ничья)", "C4"),
+    "a mark taken back after a character": ("B+", "B+（但A+）", "C4"),
     "a mark and a plus too many": ("B+", "B++", "C4"),
     "a number": ("B+", "1", "C4"),
     "a yes": ("B+", "да", "C4"),
@@ -301,6 +302,66 @@ def test_a_cell_that_cannot_be_read_is_named(name):
     [cell] = broken.cells
     assert (cell.column, cell.text) == (column, new.strip("| "))
     assert list(cell.allowed) == (["A", "B", "tie"] if column == "winner" else ["A+", "B+", "tie"])
+
+
+TAKEN_BACK = [
+    "A+ (нет, B лучше)",
+    "A+（但B更好）",
+    "A+（Bの方が良い）",
+    "A+（Bの方がやや良い）",
+    "A+（B比A更好）",
+    "A+ (but B is better here)",
+    "A+ (but b is slightly better)",
+    "A+ (B wins on facts)",
+    "A+ (Candidate 2 is better)",
+    "A+ (Кандидат 2 чуть лучше)",
+    "B+ (А чуть лучше)",
+    "B+ (a is much better)",
+    "tie (A чуть лучше)",
+    "tie (B wins)",
+    "A лучше (B лучше)",
+]
+
+
+@pytest.mark.parametrize("cell", TAKEN_BACK)
+def test_a_mark_whose_remark_calls_another_side_better_is_not_read(cell):
+    broken = read_reply(LINE.replace("B+", cell), CRITERIA)
+    assert isinstance(broken, Broken)
+    assert [(unread.column, unread.text) for unread in broken.cells] == [("C4", cell)]
+
+
+@pytest.mark.parametrize("cell", ["A (B лучше)", "B (A is clearly better)", "tie (B чуть лучше)"])
+def test_a_winner_whose_remark_calls_another_side_better_is_not_read(cell):
+    broken = read_reply(LINE.replace("| A |", f"| {cell} |"), CRITERIA)
+    assert isinstance(broken, Broken)
+    assert [(unread.column, unread.text) for unread in broken.cells] == [("winner", cell)]
+
+
+HARMLESS = {
+    "A+": [
+        "A+ (A лучше)",
+        "A+ (more complete)",
+        "A+（A比B更好）",
+        "A+（比B更好）",
+        "A+ (B не лучше)",
+    ],
+    "B+": [
+        "B+ (a better source)",
+        "B+ (не хуже, а лучше)",
+        "B+ (в целом лучше)",
+        "B+（Aより良い）",
+    ],
+    "tie": ["tie (ничья)", "tie (neither A nor B is better)", "tie (A и B не лучше)"],
+}
+
+
+@pytest.mark.parametrize(
+    ("cell", "word"), [(cell, word) for word, cells in HARMLESS.items() for cell in cells]
+)
+def test_a_remark_that_calls_no_other_side_better_is_stepped_over(cell, word):
+    verdict = read_reply(LINE.replace("B+", cell), CRITERIA)
+    assert isinstance(verdict, TableReply)
+    assert list(verdict.marks.values()) == ["A+", "tie", "tie", word, "tie"]
 
 
 NOTHING = {
