@@ -146,7 +146,7 @@ _CELLS = [
     ("a winner in Greek", "| A |", "| Α |", "fix unwrapped winner"),
     ("a winner in full width", "| A |", "| Ａ |", "fix unwrapped winner"),
     ("full-width bars", "|", "｜", ""),
-    ("a blank winner", "| A |", "| |", ""),
+    ("a blank winner", "| A |", "| |", "schema winner"),
     ("a mark with a remark", "B+", "B+ (точнее)", "fix unwrapped C3"),
     ("a mark in Cyrillic", "B+", "В+", "fix unwrapped C3"),
     ("a tie in Russian", "B+", "ничья", "fix unwrapped C3"),

@@ -307,6 +307,9 @@ class _Check(Inspection):
         self.breach("cell_unknown", "out_of_range", cell.column, value=written, allowed=allowed)
 
     def _of_line(self, line: TableReply) -> PairReply:
+        if line.winner is None:
+            allowed = ", ".join(WINNERS)
+            self.breach("winner_unknown", "schema", "winner", value='""', allowed=allowed)
         for name, mark in line.marks.items():
             if mark is None:
                 self.breach("cell_blank", "schema", name, allowed=", ".join(MARKS))

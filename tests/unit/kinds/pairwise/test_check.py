@@ -180,6 +180,15 @@ def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not() ->
     assert JUDGED.check("p | A | A+ | tie | tie | tie | A+ |", tables=True).problems == ()
 
 
+def test_a_blank_winner_of_a_line_is_asked_again() -> None:
+    checked = JUDGED.check("p | | A+ | tie | tie | tie | tie | n", tables=True)
+    [problem] = checked.problems
+    assert (problem.code, problem.path, checked.value) == ("schema", "winner", None)
+    assert "A, B, tie" in problem.message
+    both = JUDGED.check("p | | A+ | | tie | tie | tie | n", tables=True).problems
+    assert [problem.path for problem in both] == ["winner", "C2"]
+
+
 @pytest.mark.parametrize("mark", ["a+", " A+ ", "A+\n"])
 def test_case_and_white_space_of_a_mark_are_a_fix(mark: str) -> None:
     checked = JUDGED.check(changed("criteria", "C3", "mark", to=mark))
