@@ -14,6 +14,7 @@ from msgspec import Struct
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
+from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
@@ -33,7 +34,7 @@ from evenhand.kinds.pairwise.verdict import (
 )
 from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.check import Checked, Inspection
-from evenhand.kinds.shared.judged_text import JudgedText
+from evenhand.kinds.shared.judged_text import JudgedText, names_in, reasons_in
 from evenhand.kinds.shared.refusals import refuses
 from evenhand.kinds.shared.remarks import guesses_source, one_text
 from evenhand.kinds.shared.reply import Unreadable, read
@@ -108,6 +109,11 @@ def check_reply(
         if line is None or not check.is_own(line, text, judged):
             return check.done(None)
         return check.done(check.table(line, tables or elsewhere))
+    if (tables or elsewhere) and reading.in_prose and not _may_tell(reading.value, criteria):
+        quoting = _quoting_line(text, criteria, judged)
+        if quoting is not None:
+            is_own = check.is_own(quoting, text, judged)
+            return check.done(check.table(quoting, True) if is_own else None)
     if check.is_copied(reading, judged):
         return check.done(None)
     if reading.wrapped:
@@ -122,6 +128,25 @@ def _line(
     text: str | bytes, criteria: Sequence[str], judged: JudgedText
 ) -> TableReply | Ambiguous | Broken | None:
     return read_reply(text, criteria, judged) if isinstance(text, str) else None
+
+
+def _quoting_line(
+    text: str | bytes, criteria: Sequence[str], judged: JudgedText
+) -> TableReply | None:
+    """The one line of a reply, every cell of it there, in whose notes all braces stand."""
+    line = _line(text, criteria, judged)
+    if not isinstance(line, TableReply) or None in (line.winner, *line.marks.values()):
+        return None
+    braces = (line.notes or "").count("{")
+    return line if isinstance(text, str) and text.count("{") == braces else None
+
+
+def _may_tell(value: dict[str, Any], criteria: Sequence[str]) -> bool:
+    """Whether an object may be meant as a verdict: it has a name or a word of one, at any depth."""
+    telling = {name.casefold() for name in (*_NAMES, *_SETTLED, *_BESIDE, *criteria)}
+    if any(name.casefold() in telling for name in names_in(value)):
+        return True
+    return any(read_cell(said, WINNERS) or read_cell(said, MARKS) for said in reasons_in(value))
 
 
 def _is_disputed(line: TableReply | Ambiguous | Broken | None, reply: PairReply) -> bool:

@@ -236,6 +236,46 @@ def test_a_line_that_disagrees_beside_an_object_is_ambiguous_under_a_built_in_pr
     assert pairing.protocol().check(agreeing).problems == ()
 
 
+@pytest.mark.parametrize("notes", ['easier ({"ok": true} is right)', '{"a": [1, {"b": "x"}]}'])
+def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
+    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    line = f"x | {LINE.replace('because of C1', notes)}"
+    for text in (line, f"{HEADER}\n{line}", f"So it is:\n```\n{line}\n```"):
+        for checked in (judged.check(text), judged.check_elsewhere(text, pairing.PAIR)):
+            assert checked.problems == ()
+            assert checked.value is not None
+            assert (checked.value.winner, checked.value.marks) == ("A", MARKS)
+            assert checked.value.explanation == notes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'x | {LINE} {{"winner": "B"}}',
+        f'x | {LINE} {{"result": {{"Winner": 1}}}}',
+        f'x | {LINE} {{"better": "B"}}',
+        f'x | {LINE} {{"C1": 2}}',
+        f'x | {LINE}\n{{"ok": true}}',
+        f'x | {LINE.replace("A |", "|", 1)} {{"ok": true}}',
+        f'x | {LINE.replace("B+", "")} {{"ok": true}}',
+        f'x | {LINE.replace("B+", "?")} {{"ok": true}}',
+        f'x | {LINE} {{"ok": true}}\nx | {SWAPPED}',
+        f'x | {LINE} {{"ok": true}} {{"ok": false}}',
+    ],
+)
+def test_an_object_that_may_be_a_verdict_beside_a_line_is_not_stepped_over(text: str) -> None:
+    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    assert judged.check(text).problems
+
+
+def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
+    line = f'x | {LINE} {{"ok": true}}'
+    pair = pairing.PAIR.with_texts(line, "two")
+    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    checked = judged.check_elsewhere(f"Candidate 1 says:\n{line}", pair)
+    assert [problem.code for problem in checked.problems] == ["ambiguous"]
+
+
 def test_a_summary_beside_an_object_is_no_second_verdict() -> None:
     summary = "| mark | A+ | tie | B+ | tie | tie |"
     checked = pairing.protocol().check(f"{summary}\n\n{pair_reply(MARKS, 'A')}")
