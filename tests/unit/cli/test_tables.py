@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.units import question_hash
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.cli.tables import LONG, SKY, SUM, suite, units
 from tests.unit.data.workbooks import write_workbook
@@ -188,6 +189,37 @@ def test_variants_of_one_model_are_candidates(call: CallCommand, tmp_path: Path)
     (unit,) = units(call).values()
     assert [candidate["id"] for candidate in unit["candidates"]] == ["v1", "v2"]
     assert {candidate["model"] for candidate in unit["candidates"]} == {"m"}
+
+
+RUNS = "".join(
+    f"q{question},{model},{run},{model} is worth {worth}\n"
+    for question in (1, 2)
+    for run in range(10)
+    for model, worth in (("old", 1), ("new", 2))
+)
+
+
+def test_runs_of_one_question_are_no_questions_of_their_own(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("question,model,run_id,answer\n" + RUNS)
+    suite(tmp_path, "pairwise", '["a.csv"]')
+    pairs = units(call)
+    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}"
+    questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
+    assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
+    compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
+    assert {(row["n"], row["clusters"]) for row in compared} == {(20, 2)}
+    assert {row["outcome"] for row in compared} == {"not enough evidence"}
+    assert call("leaderboard", "latest", "--json").json["topics"] == 2
+    assert call("gate", "latest", "--candidate", "new", "--baseline", "old", "--better").code == 7
+
+
+def test_runs_of_questions_that_have_ids_keep_them(call: CallCommand, tmp_path: Path) -> None:
+    rows = [f"{line[1]},{line}\n" for line in RUNS.splitlines()]
+    (tmp_path / "a.csv").write_text("question_id,question,model,run_id,answer\n" + "".join(rows))
+    suite(tmp_path, "pairwise", '["a.csv"]')
+    assert {pair["meta"]["question_id"] for pair in units(call).values()} == {"1", "2"}
 
 
 def test_replies_made_elsewhere_are_checked_against_any_table(

@@ -134,7 +134,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path
         await started(tmp_path, reads=False)
 
 
-UNITS = {1: "7b6e3511a6c98a8d"}
+UNITS = {2: "9898bae11c2881ad"}
 """By the number of how rows become units, a hash of what becomes of the rows below."""
 
 
@@ -154,10 +154,12 @@ def test_rows_that_become_other_units_have_a_number_of_their_own(tmp_path: Path)
     ]
     chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     long = [{"question": "Q", "model": name, "answer": name * 3} for name in "abc"]
-    tables = {"a": rows[:2], "b": rows[2:], "c": [{"messages": chat, "model": "m"}], "d": long}
+    runs = [row | {"run_id": run} for run in (0, 1) for row in long[:2]]
+    tables = {"a": rows[:2], "b": rows[2:], "c": [{"messages": chat, "model": "m"}]}
+    tables |= {"d": long, "e": runs}
     units: list[tuple[str, str]] = []
     for name, table in tables.items():
-        write = write_pairs if name == "d" else write_suite
+        write = write_pairs if name in "de" else write_suite
         folder = write(tmp_path / name, table)
         plan = prepare(load_suite(folder, {}), {}, lambda line: None)
         units += [(unit.id, unit.body) for unit in plan.units(plan.judging)]

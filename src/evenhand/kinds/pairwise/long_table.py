@@ -45,7 +45,8 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
             "topic has one answer and makes" if lonely == 1 else "topics have one answer and make"
         )
         remarks.append(f"{lonely:,} {verbs} no pair")
-    return Gathered([_row(group, names) for group in paired], remarks)
+    are_apart = any(apart for apart, _ in topics)
+    return Gathered([_row(group, names, are_apart) for group in paired], remarks)
 
 
 def _meta(row: PlacedRow) -> Mapping[str, Any]:
@@ -84,7 +85,7 @@ def _no_pair(topics: int) -> str:
     )
 
 
-def _row(group: Sequence[PlacedRow], names: Sequence[str]) -> PlacedRow:
+def _row(group: Sequence[PlacedRow], names: Sequence[str], are_apart: bool) -> PlacedRow:
     first = group[0]
     apart, question = _topic_key(first)
     ids = {str(row.value.get("id") or "") for row in group}
@@ -92,7 +93,10 @@ def _row(group: Sequence[PlacedRow], names: Sequence[str]) -> PlacedRow:
     ident = ids.pop() if len(ids) == 1 else ""
     value: dict[str, Any] = {"pair_id": f"{apart}/{ident or question}".lstrip("/")}
     value |= {"topic": first.value["topic"], "candidates": _candidates(group, names)}
-    value["meta"] = _common_meta(group)
+    value["meta"] = meta = _common_meta(group)
+    # Runs of one question are several rows: what they are about must be the same in all of them.
+    if are_apart and meta.get("question_id") in (None, ""):
+        meta["question_id"] = question
     for name in _SHARED:
         filled = [row.value[name] for row in group if row.value.get(name) not in (None, "")]
         if filled:
