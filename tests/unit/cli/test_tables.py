@@ -222,6 +222,28 @@ def test_runs_of_questions_that_have_ids_keep_them(call: CallCommand, tmp_path: 
     assert {pair["meta"]["question_id"] for pair in units(call).values()} == {"1", "2"}
 
 
+def test_a_candidate_is_called_as_its_model_is(call: CallCommand, tmp_path: Path) -> None:
+    rows = "question,model,answer\nq,openai/gpt-4o,worth 1\nq,100% pure,worth 2\nq,a%2Fb,worth 3\n"
+    (tmp_path / "a.csv").write_text(rows)
+    suite(tmp_path, "pairwise", '["a.csv"]')
+    read = units(call).values()
+    names = {candidate["id"] for unit in read for candidate in unit["candidates"]}
+    assert names == {"openai/gpt-4o", "100% pure", "a%2Fb"}
+    board = call("leaderboard", "latest", "--json").json["rows"]
+    assert {row["candidate"] for row in board} == names
+
+
+def test_a_candidate_of_a_model_and_a_variant_keeps_them_apart(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = "question,model,variant,answer\nq,a/b,c,worth 1\nq,a,b/c,worth 2\nq,a/b,,worth 3\n"
+    (tmp_path / "a.csv").write_text(rows)
+    suite(tmp_path, "pairwise", '["a.csv"]')
+    read = units(call).values()
+    names = {candidate["id"] for unit in read for candidate in unit["candidates"]}
+    assert names == {"a%2Fb/c", "a/b%2Fc", "a%2Fb"}
+
+
 def test_replies_made_elsewhere_are_checked_against_any_table(
     call: CallCommand, tmp_path: Path
 ) -> None:

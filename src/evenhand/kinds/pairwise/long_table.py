@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import quoted
+from evenhand.jsontext import as_text
 from evenhand.kinds.shared.rows import EXTRAS, RowError, filled_text_of
 from evenhand.kinds.shared.table_form import Gathered, PlacedRow
 from evenhand.units import joined_id, question_hash
@@ -65,7 +66,7 @@ def _author_fields(rows: Sequence[PlacedRow]) -> tuple[str, ...]:
             ' map one: [columns] meta.model = "COLUMN", or name a file per model:'
             ' data = [{ file = "a.csv", model = "a" }, ...]'
         )
-    return varying or AUTHORS
+    return varying or tuple(name for name in AUTHORS if values[name] - {""})
 
 
 def _topic_key(row: PlacedRow) -> tuple[str, str]:
@@ -109,7 +110,7 @@ def _candidates(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[s
     places: dict[str, str] = {}
     for row in group:
         meta = _meta(row)
-        ident = joined_id(meta[name] for name in names if meta.get(name) not in (None, ""))
+        ident = _author(meta, names)
         if not ident:
             raise RowError(f"nothing says whose answer the row at {row.where} is")
         if ident in places:
@@ -122,6 +123,13 @@ def _candidates(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[s
         model = meta.get("model")
         candidates.append(candidate | ({"model": model} if model and model != ident else {}))
     return candidates
+
+
+def _author(meta: Mapping[str, Any], names: Sequence[str]) -> str:
+    """What a candidate is called; empty where nothing names it."""
+    values = [meta[name] for name in names if meta.get(name) not in (None, "")]
+    # A name in one field is what people call it. Of several, what is joined must stay apart.
+    return as_text(values[0]) if values and len(names) == 1 else joined_id(values)
 
 
 def _common_meta(group: Sequence[PlacedRow]) -> dict[str, Any]:
