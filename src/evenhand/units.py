@@ -185,8 +185,10 @@ def answer_id(row: Mapping[str, Any]) -> str:
 
 def task_name_of(row: Mapping[str, Any]) -> str:
     """What a task is called: its own name, else its question's id, else a hash of its prompt."""
-    name = row.get("task_name") or (row.get("meta") or {}).get("question_id")
-    return str(name) if name not in (None, "") else question_hash(row.get("prompt"))
+    for name in (row.get("task_name"), (row.get("meta") or {}).get("question_id")):
+        if name not in (None, ""):
+            return str(name)
+    return question_hash(row.get("prompt"))
 
 
 def pair_id(row: Mapping[str, Any]) -> str:

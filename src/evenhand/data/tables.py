@@ -429,7 +429,8 @@ def _role_of_ids(table: Table, shared: _SharedIds | None) -> str:
         whole = (ident, *(str(fields.get(name)) for name in META_FIELDS))
         do_repeat |= ident in ids
         do_wholes_repeat |= whole in wholes
-        ids[ident] = shared.hash_of(row.value) if shared and row.value.get("id") else ""
+        has_id = row.value.get("id") not in (None, "")
+        ids[ident] = shared.hash_of(row.value) if shared and has_id else ""
         wholes.add(whole)
     if do_wholes_repeat:
         return "none" if table.are_ids_guessed else "id"

@@ -152,3 +152,31 @@ def test_questions_of_one_id_that_are_worded_differently_are_told(
     suite(tmp_path, "rubric", data)
     ran = call("run", "--dry-run")
     assert ran.code == 0 and "; 1 of 1 have another text there" in ran.err
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), ("0", "1")])
+@pytest.mark.parametrize("name", ["question_id", "id"])
+def test_the_number_0_is_an_id_like_any_other(
+    call: CallCommand, tmp_path: Path, name: str, numbers: tuple[int | str, ...]
+) -> None:
+    rows = [
+        {name: number, "question": f"q {number}", "model": model, "answer": f"worth {worth}"}
+        for number in numbers
+        for worth, model in enumerate(("old", "new"))
+    ]
+    if name == "question_id":  # which says alone that these are one question
+        rows = [row | {"question": f"{row['question']} of {row['model']}"} for row in rows]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    suite(tmp_path, "pairwise", '["a.jsonl"]')
+    assert list(units(call)) == ["0", "1"]
+
+
+def test_the_number_0_may_be_the_id_of_a_question_in_several_files(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    row = {"id": 0, "question": "q", "answer": "worth 1"}
+    for name in ("v1", "v2"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    entries = [f'{{ file = "{name}.jsonl", prompt_variant = "{name}" }}' for name in ("v1", "v2")]
+    suite(tmp_path, "rubric", f"[{', '.join(entries)}]")
+    assert list(units(call)) == ["v1/0", "v2/0"]

@@ -244,6 +244,18 @@ def test_a_candidate_of_a_model_and_a_variant_keeps_them_apart(
     assert names == {"a%2Fb/c", "a/b%2Fc", "a%2Fb"}
 
 
+@pytest.mark.parametrize("answer", [0, 5])
+def test_an_answer_that_is_a_number_is_refused_and_not_taken_for_empty(
+    call: CallCommand, tmp_path: Path, answer: int
+) -> None:
+    answers = {"a": answer, "b": "worth 1", "c": "worth 2"}
+    rows = [{"question": "q", "model": name, "answer": text} for name, text in answers.items()]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    suite(tmp_path, "pairwise", '["a.json"]')
+    ran = call("run")
+    assert ran.code == 3 and '"candidates[0].text" must be a text, and is a number' in ran.err
+
+
 def test_replies_made_elsewhere_are_checked_against_any_table(
     call: CallCommand, tmp_path: Path
 ) -> None:

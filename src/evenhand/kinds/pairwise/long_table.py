@@ -27,7 +27,7 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
     """The topics of a long table, each with its candidates; raises RowError. Topics with a single
     answer, and answers that are empty, are left out, and counted in the remarks."""
     answers = list(rows)
-    filled = [row for row in answers if str(row.value.get("answer") or "").strip()]
+    filled = [row for row in answers if _text(row.value.get("answer")).strip()]
     names = _author_fields(filled)
     topics: dict[tuple[str, str], list[PlacedRow]] = {}
     for row in filled:
@@ -55,10 +55,15 @@ def _meta(row: PlacedRow) -> Mapping[str, Any]:
     return meta if isinstance(meta, Mapping) else {}
 
 
+def _text(value: object) -> str:
+    """A value as a text: empty where it is absent, which the number 0 is not."""
+    return "" if value is None else str(value)
+
+
 def _author_fields(rows: Sequence[PlacedRow]) -> tuple[str, ...]:
     """Those of the fields that take more than one value; raises RowError where nothing says whose
     an answer is."""
-    values = {name: {str(_meta(row).get(name) or "") for row in rows} for name in AUTHORS}
+    values = {name: {_text(_meta(row).get(name)) for row in rows} for name in AUTHORS}
     varying = tuple(name for name in AUTHORS if len(values[name]) > 1)
     if not varying and rows and not any(values[name] - {""} for name in AUTHORS):
         raise RowError(
@@ -76,7 +81,7 @@ def _topic_key(row: PlacedRow) -> tuple[str, str]:
         raise RowError(f"{error} (at {row.where})") from None
     meta = _meta(row)
     apart = joined_id(meta[name] for name in _APART if meta.get(name) not in (None, ""))
-    return apart, str(meta.get("question_id") or question_hash(topic))
+    return apart, _text(meta.get("question_id")) or question_hash(topic)
 
 
 def _no_pair(topics: int) -> str:
@@ -89,7 +94,7 @@ def _no_pair(topics: int) -> str:
 def _row(group: Sequence[PlacedRow], names: Sequence[str], are_apart: bool) -> PlacedRow:
     first = group[0]
     apart, question = _topic_key(first)
-    ids = {str(row.value.get("id") or "") for row in group}
+    ids = {_text(row.value.get("id")) for row in group}
     # An id that is the same in all rows of a topic is the topic's own.
     ident = ids.pop() if len(ids) == 1 else ""
     value: dict[str, Any] = {"pair_id": f"{apart}/{ident or question}".lstrip("/")}
