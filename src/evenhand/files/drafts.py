@@ -22,6 +22,7 @@ from evenhand.errors import DataError, UsageError, quoted
 from evenhand.examples import DataFile, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
+from evenhand.jsontext import as_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.table_form import TableForm
 
@@ -263,7 +264,7 @@ def _variants(tables: Sequence[Table]) -> _Variants:
         for field, levels in values.items():
             value = meta.get(field) if isinstance(meta, Mapping) else None
             if value not in (None, ""):
-                levels[str(value)] = None
+                levels[as_text(value)] = None
     for field, several in values.items():
         if len(several) > 1:
             return _Variants(field, list(several))

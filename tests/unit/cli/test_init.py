@@ -368,6 +368,25 @@ def test_numbers_of_questions_and_longer_names_are_understood_and_the_draft_runs
     assert call("compare", "--json").json["rows"][0]["n"] == 4
 
 
+@pytest.mark.parametrize("variants", [(False, True), (0, 1), (0.5, 1e-7)])
+def test_a_variant_that_is_no_text_is_called_in_the_draft_as_compare_calls_it(
+    call: CallCommand, tmp_path: Path, variants: tuple[float, ...]
+) -> None:
+    rows = [
+        {"question": f"Where is {number}?", "variant": variant, "answer": f"There {variant}."}
+        for number in range(4)
+        for variant in variants
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = call("init", "--data", "a.jsonl", "--protocol", "rubric")
+    assert done.code == 0, done.err
+    judges(tmp_path)
+    assert call("run", "--judge", "python/filler:f").code == 0
+    compared = call("compare", "--json")
+    assert compared.code == 0, compared.err
+    assert compared.json["baseline"] == json.dumps(variants[0])
+
+
 def test_a_column_that_no_name_gives_away_is_named_with_map(
     call: CallCommand, tmp_path: Path
 ) -> None:
