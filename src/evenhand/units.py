@@ -18,6 +18,7 @@ from evenhand import jsontext
 from evenhand.storedtext import stored_object
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
+_BUT_QUESTION = tuple(name for name in META_FIELDS if name != "question_id")
 
 
 class JsonObject(Mapping[str, Any]):
@@ -85,13 +86,13 @@ def _meta_id(row: Mapping[str, Any]) -> str:
     return joined_id(filled_meta(row))
 
 
-def filled_meta(row: Mapping[str, Any]) -> list[object]:
+def filled_meta(row: Mapping[str, Any], fields: Iterable[str] = META_FIELDS) -> list[object]:
     """The values of the meta fields that identify a row, in the order of the contract; those that
     are not there are left out."""
     meta: Any = row.get("meta")
     if not isinstance(meta, (dict, Mapping)):  # what else it is, is told where the row is read
         return []
-    values = map(meta.get, META_FIELDS)
+    values = map(meta.get, fields)
     return [value for value in values if value is not None and value != ""]
 
 
@@ -178,8 +179,9 @@ def answer_id(row: Mapping[str, Any]) -> str:
     if row.get("id") is not None:
         return str(row["id"])
     task = task_name_of(row)
-    # A question that the task is named after need not be named twice.
-    rest = joined_id(value for value in filled_meta(row) if value != task)
+    # A question that the task is named after need not be named twice; a run of that name must.
+    is_question = [task] == [str(value) for value in filled_meta(row, ("question_id",))]
+    rest = joined_id(filled_meta(row, _BUT_QUESTION if is_question else META_FIELDS))
     return f"{task}/{rest}" if rest else task
 
 

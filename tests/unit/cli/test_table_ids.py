@@ -77,6 +77,29 @@ async def test_a_task_is_called_by_its_name_where_that_is_enough(tmp_path: Path)
     assert first.startswith("t/m/") and third.endswith("#3"), "alike: the question and the row"
 
 
+def test_a_run_or_variant_that_is_called_like_its_task_is_part_of_the_id(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    ids = [f"{task}/{run}/{variant}" for task in (1, 2) for run in (1, 2) for variant in (1, 2)]
+    rows = [ident.replace("/", ",") + f",do {ident[0]},worth 1\n" for ident in ids]
+    (tmp_path / "a.csv").write_text("task_name,run_id,variant,prompt,answer\n" + "".join(rows))
+    suite(tmp_path, "weighted", '["a.csv"]')
+    assert list(units(call)) == ids
+
+
+@pytest.mark.parametrize("question", [1, "1"])
+def test_a_question_that_a_task_is_named_after_is_named_once(
+    call: CallCommand, tmp_path: Path, question: int | str
+) -> None:
+    rows = [
+        {"question_id": question, "prompt": "q", "model": model, "answer": "worth 1"}
+        for model in ("1", "m")
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    suite(tmp_path, "weighted", '["a.json"]')
+    assert list(units(call)) == ["1/1", "1/m"]
+
+
 def write_variants(folder: Path, header: str, *tables: str) -> str:
     """A file per variant, v1 first, and the entry `data` for them."""
     for number, rows in enumerate(tables, 1):

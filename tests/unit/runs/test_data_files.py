@@ -134,7 +134,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path
         await started(tmp_path, reads=False)
 
 
-UNITS = {2: "02b8a115bee353d9"}
+UNITS = {2: "748edef9575076fb"}
 """By the number of how rows become units, a hash of what becomes of the rows below."""
 
 
@@ -158,10 +158,12 @@ def test_rows_that_become_other_units_have_a_number_of_their_own(tmp_path: Path)
     runs += [{"question": "Q", "model": "m/1%", "answer": "of m", "run_id": 1}]
     runs += [row | {"question_id": 0, "question": row["answer"]} for row in long[:2]]
     tables = {"a": rows[:2], "b": rows[2:], "c": [{"messages": chat, "model": "m"}]}
-    tables |= {"d": long, "e": runs}
+    tasks = [{"prompt": "P", "answer": "a", "model": "1", "question_id": n} for n in (1, "2")]
+    tasks += [row | {"task_name": "1", "run_id": "r"} for row in tasks]
+    tables |= {"d": long, "e": runs, "f": [row | {"rubric": TASK} for row in tasks]}
     units: list[tuple[str, str]] = []
     for name, table in tables.items():
-        write = write_pairs if name in "de" else write_suite
+        write = {"d": write_pairs, "e": write_pairs, "f": write_answers}.get(name, write_suite)
         folder = write(tmp_path / name, table)
         plan = prepare(load_suite(folder, {}), {}, lambda line: None)
         units += [(unit.id, unit.body) for unit in plan.units(plan.judging)]
