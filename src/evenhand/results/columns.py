@@ -263,30 +263,51 @@ class _ScoreRows:
 
 
 def vote_table(
-    store: Archive, recorded: Recorded, rule: Rule | None = None, *, with_seats: bool = False
+    store: Archive,
+    recorded: Recorded,
+    rule: Rule | None = None,
+    *,
+    with_seats: bool = False,
+    with_pending: bool = False,
 ) -> Votes:
-    """The votes of a run of pairs, with the seats of candidates for whoever wants fronts. Without a
-    rule for conflicts the run's own holds."""
+    """The votes of a run of pairs, with the seats of candidates for whoever wants fronts, and with
+    a row for each judgment that is still to come for whoever counts what is missing. Without a rule
+    for conflicts the run's own holds."""
     kind, scope = recorded.kind, recorded.scope
     measure, rows, sizes = kind.measure, _VoteRows(rule or recorded.rule), dict[str, int]()
     assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
     judged = groupby(store.judged(scope), key=lambda row: row[0])
     no, group = next(judged, _NO_GROUP)
+    # Of a run in which nothing is judged there is nothing to say.
+    planned = _planned(recorded) if with_pending and no is not None else []
     for stored in store.units(scope):
         # Both come in the order of the units; one without a judgment counts for its topic alone.
-        if stored.no != no and not with_seats:
+        if stored.no != no and not with_seats and not planned:
             continue
         unit = measure.unit(stored.body)
         widen(sizes, unit)
-        if stored.no == no:
+        if stored.no == no or planned:
             rows.begin(stored.id, unit)
+        there = set[tuple[int, int]]()
+        if stored.no == no:
             for _, judge, repeat, text in group:
+                there.add((judge, repeat))
                 if text.status != "left_out":
                     rows.add(judge, repeat, measure.judgment(kind.read_judgment(text)))
             no, group = next(judged, _NO_GROUP)
+        for judge, repeat in planned:
+            if (judge, repeat) not in there:
+                rows.add_pending(judge, repeat)
     if with_seats and scope.positions is not None:
         sizes = row_sizes(kind, store, recorded.id)
     return rows.table(tuple(recorded.names), sizes if with_seats else None)
+
+
+def _planned(recorded: Recorded) -> list[tuple[int, int]]:
+    """The judgments that each unit is to have, by judge and repeat; none where they were made
+    elsewhere."""
+    groups = [] if recorded.imported else recorded.judge_groups
+    return [(group.index, repeat) for group in groups for repeat in range(group.repeats)]
 
 
 class _Opening(NamedTuple):
@@ -311,6 +332,7 @@ class _VoteRows:
         self._marks: dict[str, tuple[array[int], array[int]]] = {}
         self._passes, self._preferred = array("q"), array("d")
         self._conflicts = array("b")
+        self._pending = array("q")
         self._seats = array("q")  # first, second, the places of both
 
     def begin(self, ident: str, unit: VotedUnit) -> None:
@@ -342,6 +364,11 @@ class _VoteRows:
                 self._passes.extend((row, judged_pass.order == "21", _WINNERS[judged_pass.winner]))
                 self._preferred.append(_known(preferred(judged_pass)))
 
+    def add_pending(self, judge: int, repeat: int) -> None:
+        """A judgment that is still to come."""
+        self._pending.append(len(self._preferences))
+        self.add(judge, repeat, Voted(winner=None))
+
     def _seated(self, sizes: Mapping[str, int]) -> Seats:
         seats = np.array(self._seats, dtype=np.int64).reshape(-1, 4)
         return Seats(candidates=seats[:, :2], places=seats[:, 2:], sizes=sizes)
@@ -350,6 +377,8 @@ class _VoteRows:
         places = np.array(self._places, dtype=np.int64).reshape(-1, 7)
         lengths = np.array(self._lengths).reshape(-1, 2)
         passes = np.array(self._passes, dtype=np.int64).reshape(-1, 3)
+        pending = np.zeros(len(places), dtype=np.bool_)
+        pending[np.asarray(self._pending)] = True
         marks: dict[str, Ints] = {}
         for name, (rows, values) in self._marks.items():
             marks[name] = np.full(len(places), NONE, dtype=np.int64)
@@ -381,6 +410,7 @@ class _VoteRows:
             ),
             rule=self._rule,
             conflict=np.array(self._conflicts, dtype=np.bool_),
+            pending=pending if self._pending else None,
         )
 
 

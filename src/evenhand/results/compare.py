@@ -153,7 +153,8 @@ def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> A
     _only_candidates(question.by or _own(run).by, question.pair_by)
     if question.spread is not None:
         raise UsageError("--spread is for runs of samples or answers", advice="Leave it out.")
-    votes, base = vote_table(store, run, question.rule), own_baseline(run, question)
+    votes = vote_table(store, run, question.rule, with_pending=question.against is None)
+    base = own_baseline(run, question)
     judge, level = question.judge, question.level
     if question.against is not None:
         tables = votes, vote_table(store, question.against, question.rule)

@@ -163,10 +163,20 @@ class Votes:
     rule: Rule = "uncertain"
     conflict: Bools
     """Of each row, whether no round brought the orders together, so that the rule decided."""
+    pending: Bools | None = None
+    """Of each row, whether its judgment is still to come, so that it has no verdict; None where
+    nobody asks for such rows. `pairs` are then all of the run."""
 
     @property
     def conflicts(self) -> int:
         return int(self.conflict.sum())
+
+    @property
+    def made(self) -> Bools:
+        """Of each row, whether the judgment is there, a verdict or a failure."""
+        if self.pending is None:
+            return np.ones(self.outcome.size, dtype=np.bool_)
+        return ~self.pending
 
     def where(self, rows: Bools) -> Votes:
         """Some of the votes, with their passes."""

@@ -143,7 +143,7 @@ def _with_rates(row: Row) -> Row:
 
 
 def _bounds(pair: Ints, won: Floats) -> tuple[float, float]:
-    """How far votes without a verdict could move the difference."""
+    """How far votes without a verdict, failed or pending, could move the difference."""
     _, at, count = np.unique(pair, return_inverse=True, return_counts=True)
     ends = [np.bincount(at, np.where(np.isnan(won), end, won)) / count for end in (0.0, 1.0)]
     low, high = (2 * float(rates.mean()) - 1 for rates in ends)
@@ -163,17 +163,18 @@ def _rate(row: Row) -> VariantMean:
 
 
 def _counts(votes: Votes, met: _Meetings) -> dict[str, Count]:
-    """Of every candidate that met the baseline. Pairs that were never judged are in no table."""
+    """Of every candidate that met the baseline, or is to. planned = scored + failed + pending."""
     counts: dict[str, Count] = {}
     for place in met.opponents:
         rows = met.rows & (met.opponent == place)
         lost, pairs = np.isnan(votes.preference[rows]), votes.pair[rows]
+        pending = int((~votes.made[rows]).sum())
         counts[votes.candidates[place]] = Count(
             units=np.unique(pairs).size,
             incomplete=np.unique(pairs[lost]).size,
             planned=int(rows.sum()),
             scored=int((~lost).sum()),
-            failed=int(lost.sum()),
-            pending=0,
+            failed=int(lost.sum()) - pending,
+            pending=pending,
         )
     return counts

@@ -93,7 +93,7 @@ def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
             f"{_verdicts(conflicts)} whose orders contradict each other"
             f" {'counts' if conflicts == 1 else 'count'} by the rule {quoted(votes.rule)}."
         )
-    if itself := int((votes.first == votes.second).sum()):
+    if itself := int(((votes.first == votes.second) & votes.made).sum()):
         are = "is" if itself == 1 else "are"
         notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
     return [*notes, *row_notes(comparison)]

@@ -1,0 +1,127 @@
+"""What is missing of pairs in a comparison: judgments that are still to come count, and move the
+bounds; pairs of others do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from evenhand.cli.main import cli
+from evenhand.errors import UsageError
+from tests.suites import pair_row, write_pairs
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def compared(*arguments: str) -> dict[str, Any]:
+    comparison: dict[str, Any] = json.loads(call("compare", *arguments, "--json"))
+    return comparison
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def won(number: int, **meta: str) -> list[dict[str, Any]]:
+    """Pairs that c2 wins, each on a topic of its own."""
+    return [pair_row(f"p{i}", 2, 9, topic=f"Topic {i}?", meta=meta) for i in range(number)]
+
+
+def test_pairs_that_are_not_judged_yet_are_pending_and_move_the_bounds(folder: Path) -> None:
+    write_pairs(folder, won(10))
+    call("run", ".", "--limit", "4")
+    comparison = compared("latest", "--baseline", "c1")
+    count = comparison["missing"]["c2"]
+    assert (count["planned"], count["scored"], count["failed"], count["pending"]) == (10, 4, 0, 6)
+    assert (count["units"], count["incomplete"]) == (10, 6)
+    for row in comparison["rows"]:
+        assert (row["n"], row["difference"]) == (4, 1)
+        assert row["bounds"] == pytest.approx([2 * 4 / 10 - 1, 1])
+    text = call("compare", "latest", "--baseline", "c1")
+    assert "Nothing is missing" not in text and "-0.200 to +1.000" in text
+    call("run", ".")
+    comparison = compared("latest", "--baseline", "c1")
+    assert comparison["missing"]["c2"] | {"missing_scores": {}} == {
+        "units": 10,
+        "incomplete": 0,
+        "planned": 10,
+        "scored": 10,
+        "failed": 0,
+        "pending": 0,
+        "missing_scores": {},
+    }
+    assert {tuple(row["bounds"]) for row in comparison["rows"]} == {(1.0, 1.0)}
+    assert "Nothing is missing: all 10" in call("compare", "latest", "--baseline", "c1")
+
+
+def test_what_one_judge_has_still_to_say_is_pending(folder: Path) -> None:
+    good, again = {"model": "python/judge:content"}, {"model": "python/judge:tie", "repeats": 2}
+    write_pairs(folder, won(3), good, again)
+    call("run", ".", "--limit", "1")
+    (count,) = compared("latest", "--baseline", "c1")["missing"].values()
+    assert (count["planned"], count["scored"], count["pending"]) == (9, 3, 6)
+    (count,) = compared("latest", "--baseline", "c1", "--judge", "python/judge:tie")[
+        "missing"
+    ].values()
+    assert (count["planned"], count["scored"], count["pending"]) == (6, 2, 4)
+
+
+def test_only_pending_pairs_with_the_baseline_count(folder: Path) -> None:
+    write_pairs(folder, [pair_row(f"p{i}", 1, 2, 3, topic=f"Topic {i}?") for i in range(4)])
+    call("run", ".", "--limit", "6")  # of two topics all pairs, of two none
+    missing = compared("latest", "--baseline", "c1")["missing"]
+    assert {name: (count["scored"], count["pending"]) for name, count in missing.items()} == {
+        "c2": (2, 2),
+        "c3": (2, 2),
+    }
+
+
+def test_blocks_within_a_field_have_their_own_pending_pairs(folder: Path) -> None:
+    rows = won(6)
+    for i, row in enumerate(rows):
+        row["meta"] = {"area": "law" if i < 2 else "art"}
+    write_pairs(folder, rows)
+    call("run", ".", "--limit", "3")
+    blocks = compared("latest", "--baseline", "c1", "--within", "area")["within"]["blocks"]
+    assert [block["missing"]["c2"]["pending"] for block in blocks] == [0, 3]
+
+
+def test_where_nothing_is_judged_there_is_nothing_to_compare(folder: Path) -> None:
+    write_pairs(folder, [*won(2, area="law"), pair_row("q", 2, 9, meta={"area": "art"})])
+    call("run", ".", "--limit", "2")
+    result = CliRunner().invoke(cli, ["compare", "latest", "--where", "area=art"])
+    assert isinstance(result.exception, UsageError)
+    assert "there is no candidate to compare" in str(result.exception)
+
+
+def test_a_report_says_what_pending_pairs_could_turn(folder: Path) -> None:
+    write_pairs(folder, won(20))
+    call("run", ".", "--limit", "8")
+    call("report", "latest", "-o", "part.html")
+    could = "missing judgments could make the difference anything from -0.2 to +1"
+    assert could in (folder / "part.html").read_text()
+    call("run", ".")
+    call("report", "latest", "-o", "whole.html")
+    assert "missing judgments could" not in (folder / "whole.html").read_text()
+
+
+def test_a_candidate_that_only_pending_pairs_have_is_in_a_comparison_without_figures(
+    folder: Path,
+) -> None:
+    write_pairs(folder, [*won(2), pair_row("q", 2, 9, 3, topic="Another?")])
+    call("run", ".", "--limit", "2")
+    comparison = compared("latest", "--baseline", "c1")
+    assert comparison["missing"]["c3"]["pending"] == 1
+    assert {row["n"] for row in comparison["rows"] if row["variant"] == "c3"} == {0}
+    call("compare", "latest")
+    call("report", "latest", "-o", "report.html")
