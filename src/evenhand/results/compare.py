@@ -153,11 +153,11 @@ def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> A
     _only_candidates(question.by or _own(run).by, question.pair_by)
     if question.spread is not None:
         raise UsageError("--spread is for runs of samples or answers", advice="Leave it out.")
-    votes = vote_table(store, run, question.rule, with_pending=question.against is None)
+    votes = vote_table(store, run, question.rule, with_pending=True)
     base = own_baseline(run, question)
     judge, level = question.judge, question.level
     if question.against is not None:
-        tables = votes, vote_table(store, question.against, question.rule)
+        tables = votes, vote_table(store, question.against, question.rule, with_pending=True)
         variants = vote_run_variants((run.id, question.against.id), *tables, judge=judge)
         return Answer(
             comparison=compare_vote_runs(variants, level, seed),

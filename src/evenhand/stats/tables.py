@@ -80,6 +80,9 @@ class Scores:
     most: Floats | None = None
     """Laid out as `values`: the points to be had in each judgment, nan where it does not say; None
     where none does. Points may differ from unit to unit, as by the type of a task."""
+    asked: Bools | None = None
+    """A row per unit, a column per dimension: whether a judgment of the unit says anything on it,
+    as a pair does of its two candidates alone; None where all do on all."""
     tells_critical: bool = True
     """Whether those who judged could say that a critical-fail condition was met."""
     given_scale: bool = True

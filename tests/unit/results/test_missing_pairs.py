@@ -18,7 +18,7 @@ from tests.suites import pair_row, write_pairs
 def call(*arguments: str) -> str:
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def compared(*arguments: str) -> dict[str, Any]:
@@ -125,3 +125,55 @@ def test_a_candidate_that_only_pending_pairs_have_is_in_a_comparison_without_fig
     assert {row["n"] for row in comparison["rows"] if row["variant"] == "c3"} == {0}
     call("compare", "latest")
     call("report", "latest", "-o", "report.html")
+
+
+def run_of(*arguments: str) -> str:
+    ident: str = json.loads(call("run", ".", "--json", *arguments))["run"]
+    return ident
+
+
+def counted(comparison: dict[str, Any], run: str) -> tuple[int, ...]:
+    count = comparison["missing"][run]
+    return tuple(count[name] for name in ("planned", "scored", "failed", "pending", "incomplete"))
+
+
+def test_pairs_of_other_candidates_are_not_missing_between_two_runs(folder: Path) -> None:
+    rows = [pair_row(f"p{i}", 1, 2, 3, topic=f"Topic {i}?") for i in range(4)]
+    write_pairs(folder, rows, name="before")
+    before = run_of()
+    write_pairs(folder, rows, {"model": "python/judge:other"}, name="after")
+    after = run_of()
+    comparison = compared(after, "--against", before)
+    assert counted(comparison, after) == counted(comparison, before) == (12, 12, 0, 0, 0)
+    assert not any(count["missing_scores"] for count in comparison["missing"].values())
+    assert [row["difference"] for row in comparison["rows"]] == [1, 0, -1]
+    for row in comparison["rows"]:
+        assert row["n"] == 8
+        assert row["bounds"] == pytest.approx([row["difference"]] * 2)
+    assert "Nothing is missing: all 24" in call("compare", after, "--against", before)
+
+
+def test_pairs_that_one_of_two_runs_has_still_to_judge_are_pending(folder: Path) -> None:
+    rows = [pair_row(f"p{i}", 1, 2, 3, topic=f"Topic {i}?") for i in range(4)]
+    write_pairs(folder, rows, name="before")
+    before = run_of()
+    write_pairs(folder, rows, {"model": "python/judge:other"}, name="after")
+    after = run_of("--limit", "6")
+    comparison = compared(after, "--against", before)
+    assert counted(comparison, before) == (12, 12, 0, 0, 0)
+    assert counted(comparison, after) == (12, 6, 0, 6, 6)
+    first = comparison["rows"][0]
+    assert (first["n"], first["difference"]) == (4, 1)
+    # It won no pair before. Now it wins four, and has four to come.
+    assert first["bounds"] == pytest.approx([4 / 8, 1])
+
+
+def test_pairs_of_candidates_that_one_run_alone_has_count_in_neither(folder: Path) -> None:
+    write_pairs(folder, won(3), name="before")
+    before = run_of()
+    more = pair_row("q", 1, 2, 3, 4, topic="Another?")  # of c3 and c4 nothing can be compared
+    write_pairs(folder, [*won(3), more], name="after")
+    after = run_of()
+    comparison = compared(after, "--against", before)
+    assert counted(comparison, after) == (8, 8, 0, 0, 0)
+    assert counted(comparison, before) == (3, 3, 0, 0, 0)

@@ -192,8 +192,19 @@ def _measure(
     sums = np.bincount(scores.unit[scored], values[scored], number).astype(np.float64)
     means = np.divide(sums, count, out=np.full(number, np.nan), where=count > 0)
     planned = np.maximum(np.bincount(scores.unit, minlength=number), scores.planned)
-    least, most = (places.cells(filled(sums, count, planned, end)) for end in ends)
+    least, most = (
+        places.cells(np.where(_asked(scores, name), filled(sums, count, planned, end), np.nan))
+        for end in ends
+    )
     return Measure(name=name, values=places.cells(means), least=least, most=most, ends=ends)
+
+
+def _asked(scores: Scores, name: str) -> Bools:
+    """Of each unit whether its judgments say anything on a dimension: what does not cannot be
+    missing."""
+    if scores.asked is None or name not in scores.dimensions:
+        return np.ones(len(scores.units), dtype=np.bool_)
+    return scores.asked[:, scores.dimensions.index(name)]
 
 
 def _contrasts(measure: Measure, places: Layout, base: int, level: float, seed: int) -> list[Row]:

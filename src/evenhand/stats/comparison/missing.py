@@ -41,6 +41,8 @@ def counts(scores: Scores, places: Layout) -> dict[str, Count]:
     as there are."""
     units = len(scores.units)
     lacking = np.isnan(scores.values)
+    if scores.asked is not None:
+        lacking &= scores.asked[scores.unit]
     judged, scored, whole = (
         np.bincount(scores.unit[rows], minlength=units)
         for rows in (slice(None), ~scores.failed, ~lacking.any(axis=1) & ~scores.failed)

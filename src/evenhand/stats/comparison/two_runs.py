@@ -116,6 +116,8 @@ def vote_run_variants(
 ) -> VariantScores:
     """The same for pairs: what each candidate won of them, a dimension each."""
     candidates = [name for name in votes.candidates if name in baseline.candidates]
+    if not candidates:
+        raise UsageError(f"the runs {runs[0]} and {runs[1]} have no candidate in common")
     # Of two candidates the first says all that there is to say.
     names = candidates[: 1 if len(votes.candidates) == 2 else None]
     tables = win_rates(votes, names), win_rates(baseline, names)
@@ -152,35 +154,43 @@ def _outcomes(votes: Votes) -> dict[tuple[str, str, int], int]:
 
 
 def win_rates(votes: Votes, candidates: Sequence[str]) -> Scores:
-    """Votes as scores of their pairs, a dimension per candidate: what it won of each."""
+    """Votes as scores of their pairs, a dimension per candidate: what it won of each. Pairs in
+    which none of them takes part, or one against itself, say nothing and are left out."""
     values = np.full((votes.outcome.size, len(candidates)), np.nan)
+    asked = np.zeros((len(votes.pairs), len(candidates)), dtype=np.bool_)
+    others = votes.first != votes.second
     for column, name in enumerate(candidates):
         place = votes.candidates.index(name)
         for side, share in ((votes.first, 1 - votes.preference), (votes.second, votes.preference)):
-            rows = side == place
+            rows = (side == place) & others
             values[rows, column] = share[rows]
-    size, rows_of_pairs = len(votes.pairs), np.arange(len(votes.pairs))
-    topic = np.zeros(size, dtype=np.int64)
+            asked[votes.pair[rows], column] = True
+    planned = np.bincount(votes.pair, minlength=len(votes.pairs))
+    topic = np.zeros(len(votes.pairs), dtype=np.int64)
     topic[votes.pair] = votes.topic
+    kept: Bools = np.asarray(asked.any(axis=1))
+    rows, moved = kept[votes.pair] & votes.made, np.cumsum(kept) - 1
+    pairs = [pair for pair, is_kept in zip(votes.pairs, kept, strict=True) if is_kept]
     return Scores(
         dimensions=tuple(f"win rate of {name}" for name in candidates),
         low=np.zeros(len(candidates)),
         high=np.ones(len(candidates)),
-        values=values,
-        unit=votes.pair,
-        judge=votes.judge,
-        repeat=votes.repeat,
-        tags=np.zeros((values.shape[0], 0), dtype=np.bool_),
+        values=values[rows],
+        asked=asked[kept],
+        unit=moved[votes.pair[rows]],
+        judge=votes.judge[rows],
+        repeat=votes.repeat[rows],
+        tags=np.zeros((int(rows.sum()), 0), dtype=np.bool_),
         tag_names=(),
-        critical=np.zeros(values.shape[0], dtype=np.bool_),
-        units=votes.pairs,
+        critical=np.zeros(int(rows.sum()), dtype=np.bool_),
+        units=pairs,
         fields={
-            UNIT: Field(rows_of_pairs, tuple(votes.pairs)),
-            QUESTION: Field(topic, tuple(votes.topics)),
+            UNIT: Field(np.arange(len(pairs)), tuple(pairs)),
+            QUESTION: Field(topic[kept], tuple(votes.topics)),
         },
         id_fields=(UNIT,),
         judges=votes.judges,
-        planned=0,
+        planned=planned[kept],
     )
 
 
@@ -202,6 +212,7 @@ def stacked(names: Sequence[str], tables: Sequence[Scores]) -> Scores:
         low=np.min([t.low[at] for t, at in zip(tables, places, strict=True)], axis=0),
         high=np.max([t.high[at] for t, at in zip(tables, places, strict=True)], axis=0),
         values=np.concatenate([t.values[:, at] for t, at in zip(tables, places, strict=True)]),
+        asked=_asked(tables, places),
         totals=_totals(tables),
         unit=np.concatenate([table.unit + at for table, at in _offsets(tables)]),
         judge=np.concatenate([_judges(table, judges) for table in tables]),
@@ -214,7 +225,7 @@ def stacked(names: Sequence[str], tables: Sequence[Scores]) -> Scores:
         fields=_fields(names, tables),
         id_fields=(UNIT,),
         judges=tuple(judges),
-        planned=np.concatenate([np.full(len(t.units), t.planned) for t in tables]),
+        planned=np.concatenate([np.broadcast_to(t.planned, len(t.units)) for t in tables]),
         given_scale=all(table.given_scale for table in tables),
     )
 
@@ -227,6 +238,16 @@ def _offsets(tables: Sequence[Scores]) -> list[tuple[Scores, int]]:
 def _totals(tables: Sequence[Scores]) -> Floats | None:
     totals = [table.totals for table in tables if table.totals is not None]
     return np.concatenate(totals) if len(totals) == len(tables) else None
+
+
+def _asked(tables: Sequence[Scores], places: Sequence[Sequence[int]]) -> Bools | None:
+    """What the units of all tables say anything on; places are those of the dimensions in each."""
+    asked = [
+        table.asked[:, at]
+        for table, at in zip(tables, places, strict=True)
+        if table.asked is not None
+    ]
+    return np.concatenate(asked) if len(asked) == len(tables) else None
 
 
 def _judges(table: Scores, judges: Sequence[str]) -> Ints:
