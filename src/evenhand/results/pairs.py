@@ -112,8 +112,20 @@ def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:
     yield table.header(criteria)
     groups, scope = recorded.judge_groups, recorded.scope
     for pair in judged_pairs(recorded.kind, store, scope, groups, "uncertain"):
-        verdicts = [judgment for judgment in pair.judgments if isinstance(judgment, Verdict)]
-        if verdicts:
-            notes = str(verdicts[0].output.get("notes", "")) if len(verdicts) == 1 else ""
-            marks = panel_marks(pair.votes, criteria)
-            yield table.line(pair.id, panel_winner(pair.votes), marks, notes)
+        if any(isinstance(judgment, Verdict) for judgment in pair.judgments):
+            winner, marks = panel_winner(pair.votes), panel_marks(pair.votes, criteria)
+            yield table.line(pair.id, winner, marks, _panel_notes(pair, winner))
+
+
+def _panel_notes(pair: JudgedPair, winner: str) -> str:
+    """The notes of the first verdict that says what the panel says; where that is uncertain because
+    verdicts differ, those of each side, after what it says."""
+    sides: dict[str, str] = {}
+    for judgment, (_, vote) in zip(pair.judgments, pair.votes.judgments, strict=True):
+        if isinstance(judgment, Verdict) and vote.winner is not None:
+            sides.setdefault(vote.winner, str(judgment.output.get("notes", "")))
+    if winner != "uncertain" or len(sides) == 1:
+        return sides.get(winner, "")
+    opposed = [side for side in ("A", "B") if side in sides]
+    shown = opposed if len(opposed) == 2 else sides
+    return " ".join(f"{side}: {sides[side]}" for side in shown if sides[side])

@@ -14,6 +14,7 @@ from evenhand.kinds.pairwise.table import read_table
 from tests import provider as p
 from tests.suites import (
     CRITERIA,
+    PAIR_JUDGE,
     at,
     evenhand,
     judged,
@@ -210,6 +211,60 @@ def test_a_table_of_several_judges_has_the_majority(call: CallCommand, tmp_path:
     lines = (tmp_path / "verdicts.txt").read_text().splitlines()
     assert lines[0] == "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
     assert [line.split(" | ")[1] for line in lines[1:]] == ["A", "B", "tie"]
+
+
+NOTED_JUDGE = """
+
+async def noted(messages, schema, params):
+    return content_of(messages).replace("by the criteria", "the greater | number")
+
+async def contrary(messages, schema, params):
+    winner = {"A": "B", "B": "A", "tie": "tie"}[better(messages)]
+    return alike(winner).replace("by the criteria", "the lesser number")
+
+def content_of(messages):
+    return alike(better(messages))
+"""
+NOTED, CONTRARY = {"model": "python/judge:noted"}, {"model": "python/judge:contrary"}
+
+
+def panel_table(call: CallCommand, folder: Path, *judges: dict[str, Any]) -> list[tuple[str, str]]:
+    """Winner and notes of each line of the verdict table of a panel, read back."""
+    write_pairs(folder, 3, *judges, judge=PAIR_JUDGE + NOTED_JUDGE)
+    call("run")
+    call("export", "latest", "-o", "verdicts.txt")
+    with (folder / "verdicts.txt").open(encoding="utf-8", newline="\n") as file:
+        return [(row.winner, row.notes) for row in read_table(file, CRITERIA)]
+
+
+def test_a_table_of_several_judges_has_the_notes_of_one_that_says_the_same(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = panel_table(call, tmp_path, CONTRARY, NOTED, {"model": "python/judge:content"})
+    greater, lesser = "the greater | number", "the lesser number"
+    assert rows == [("A", greater), ("B", greater), ("tie", lesser)]
+
+
+def test_a_table_has_the_notes_of_both_sides_where_judges_contradict_each_other(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = panel_table(call, tmp_path, NOTED, CONTRARY)
+    greater, lesser = "the greater | number", "the lesser number"
+    assert rows == [
+        ("uncertain", f"A: {greater} B: {lesser}"),
+        ("uncertain", f"A: {lesser} B: {greater}"),
+        ("tie", greater),
+    ]
+
+
+def test_a_win_against_a_tie_has_the_notes_of_both(call: CallCommand, tmp_path: Path) -> None:
+    rows = panel_table(call, tmp_path, NOTED, {"model": "python/judge:tie"})
+    assert rows[0] == ("uncertain", "A: the greater | number tie: by the criteria")
+
+
+def test_repeats_of_one_judge_have_notes_too(call: CallCommand, tmp_path: Path) -> None:
+    rows = panel_table(call, tmp_path, NOTED | {"repeats": 3})
+    assert rows == [(winner, "the greater | number") for winner in ("A", "B", "tie")]
 
 
 def test_a_table_without_a_verdict_has_its_header(call: CallCommand, tmp_path: Path) -> None:
