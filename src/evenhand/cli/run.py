@@ -212,6 +212,9 @@ def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
         return summary.stopped.exit_code
     if summary.is_barren:
         return _nothing_judged(summary, flag)
+    for judge, number in summary.tally.unrecorded.items():
+        judgments = "1 judgment is" if number == 1 else f"{number:,} judgments are"
+        notice(f"{quoted(judge)} has no recorded reply for some units: {judgments} pending")
     if summary.tally.silent:
         return _silent_judges(summary.tally.silent, summary.run, flag)
     most = plan.suite.file.limits.max_failure_rate

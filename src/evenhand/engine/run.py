@@ -116,6 +116,7 @@ class Engine(Struct, frozen=True, kw_only=True):
                 aside=self.aside,
             )
         except NothingRecorded:
+            self.tally.unrecorded[" > ".join(group.names)] += 1
             self._note(unit.no, group.index, repeat, None)
         else:
             await self._keep(settled)

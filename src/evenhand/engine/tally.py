@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 
@@ -23,3 +24,5 @@ class Tally:
     """Judgments that were refused: another worker had taken over their units."""
     silent: dict[str, str] = field(default_factory=dict[str, str])
     """Judges that lost calls and answered none, by name, with the last loss in words."""
+    unrecorded: Counter[str] = field(default_factory=Counter[str])
+    """Judgments that judges of recorded replies have none for, by the judge's name."""

@@ -394,6 +394,7 @@ async def _judged_together(
                 async with options.crew(scope.run, stop):
                     await share.watch()
     share.shown.silent = share.tally.silent
+    share.shown.unrecorded = share.tally.unrecorded
     return _summary(plan, archive, scope, share.shown, stop)
 
 

@@ -175,6 +175,19 @@ def test_recorded_replies_of_other_units_are_exit_5(call: CallCommand, tmp_path:
     assert "nothing could be judged" in said.err
 
 
+def test_units_without_a_recorded_reply_are_told(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 3, {"model": "replay/replies.jsonl"})
+    band = {"evidence": [], "rationale": "no evidence found", "score": 3}
+    reply = {"scores": {"correct": band, "clear": band}, "failure_tags": [], "notes": ""}
+    row = {"unit": samples(1)[0]["id"], "reply": json.dumps(reply)}
+    (tmp_path / "replies.jsonl").write_text(json.dumps(row) + "\n")
+    told = '"replay/replies.jsonl" has no recorded reply for some units: 2 judgments are pending'
+    for _ in range(2):
+        said = call("run", "--json")
+        assert (said.code, said.json["verdicts"], said.json["pending"]) == (0, 1, 2)
+        assert said.err.count(told) == 1
+
+
 def test_a_run_with_one_verdict_is_complete(call: CallCommand, tmp_path: Path) -> None:
     mixed = [{"model": "python/judge:crash"}, {"model": "python/judge:good"}]
     write_suite(tmp_path, 1, *mixed)
