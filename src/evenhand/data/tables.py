@@ -260,9 +260,11 @@ def _calling(
     tables: Sequence[Table], form: TableForm, roles: Sequence[str]
 ) -> Iterator[tuple[Table, NameRow]]:
     """Each table with what calls its rows."""
-    # Rows that hold several answers are called by their question as it is.
-    needs_question = form.gather is None and any(
-        _are_alike(table, form, role) for table, role in zip(tables, roles, strict=True)
+    # Rows that hold several answers are called by their question as it is, and need its id beside
+    # them only where it is asked several times.
+    are_alike = _are_alike if form.gather is None else _do_names_repeat
+    needs_question = any(
+        are_alike(table, form, role) for table, role in zip(tables, roles, strict=True)
     )
     for table, role in zip(tables, roles, strict=True):
         yield table, _Naming(form, role, needs_question, table.recognition.is_flat)
@@ -304,6 +306,11 @@ def _are_alike(table: Table, form: TableForm, ids: str) -> bool:
     first = next((row.value for _, row in table.rows()), {})
     if table.recognition.is_flat and first.get(form.topic) in (None, ""):
         return True
+    return _do_names_repeat(table, form, ids)
+
+
+def _do_names_repeat(table: Table, form: TableForm, ids: str) -> bool:
+    """Whether rows without an id are called the same."""
     names: set[str] = set()
     for row in _nameless(table, form, ids):
         name = form.id_of(row)

@@ -215,6 +215,33 @@ def test_runs_of_one_question_are_no_questions_of_their_own(
     assert call("gate", "latest", "--candidate", "new", "--baseline", "old", "--better").code == 7
 
 
+def test_rows_of_one_topic_are_no_questions_of_their_own(call: CallCommand, tmp_path: Path) -> None:
+    """The same where a row holds both answers, and for rows that nothing tells apart."""
+    rows = [
+        {
+            "topic": f"q{topic}",
+            "candidates": [
+                {"id": name, "text": f"{name} is worth {worth} in {run}"}
+                for name, worth in (("old", 1), ("new", 2))
+            ],
+            "meta": {"run_id": run},
+        }
+        for topic in (1, 2)
+        for run in range(10)
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    suite(tmp_path, "pairwise", '["a.jsonl"]')
+    pairs = units(call)
+    assert len(pairs) == 20 and next(iter(pairs)) == question_hash("q1")
+    questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
+    assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
+    compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
+    assert {(row["n"], row["clusters"]) for row in compared} == {(20, 2)}
+    once = [row for row in rows if row["meta"] == {"run_id": 0}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in once))
+    assert [pair["meta"] for pair in units(call).values()] == [{"run_id": 0}] * 2
+
+
 def test_runs_of_questions_that_have_ids_keep_them(call: CallCommand, tmp_path: Path) -> None:
     rows = [f"{line[1]},{line}\n" for line in RUNS.splitlines()]
     (tmp_path / "a.csv").write_text("question_id,question,model,run_id,answer\n" + "".join(rows))

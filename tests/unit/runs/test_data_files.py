@@ -134,7 +134,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path
         await started(tmp_path, reads=False)
 
 
-UNITS = {2: "748edef9575076fb"}
+UNITS = {2: "93a6c582a6daeebc"}
 """By the number of how rows become units, a hash of what becomes of the rows below."""
 
 
@@ -161,9 +161,11 @@ def test_rows_that_become_other_units_have_a_number_of_their_own(tmp_path: Path)
     tasks = [{"prompt": "P", "answer": "a", "model": "1", "question_id": n} for n in (1, "2")]
     tasks += [row | {"task_name": "1", "run_id": "r"} for row in tasks]
     tables |= {"d": long, "e": runs, "f": [row | {"rubric": TASK} for row in tasks]}
+    both = {"topic": "T", "candidates": [{"id": name, "text": name} for name in "ab"]}
+    tables["g"] = [both | {"meta": {"run_id": run}} for run in (0, 1)]
     units: list[tuple[str, str]] = []
     for name, table in tables.items():
-        write = {"d": write_pairs, "e": write_pairs, "f": write_answers}.get(name, write_suite)
+        write = {"f": write_answers}.get(name, write_pairs if name in "deg" else write_suite)
         folder = write(tmp_path / name, table)
         plan = prepare(load_suite(folder, {}), {}, lambda line: None)
         units += [(unit.id, unit.body) for unit in plan.units(plan.judging)]
