@@ -14,6 +14,8 @@ Unreadable = Literal["fail", "tie", "other"]
 the other order says alone."""
 Ends = Mapping[str, tuple[float, float]]
 """The lowest and the highest score of each dimension, as far as they are given."""
+QUESTIONS = ("question_id", "task_name", "question")
+"""Fields of units that say what was asked; the first that is there is believed."""
 
 
 class ScoredUnit(NamedTuple):

@@ -10,17 +10,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from evenhand import jsontext
 from evenhand.judgment import JudgmentText
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.limits import PAGE_ROWS
 from evenhand.measures import Ends, Rule, Scored, ScoredPage, ScoredUnit, Voted, VotedUnit
-from evenhand.results.pairs import row_sizes, widen
+from evenhand.results.pairs import pair_question, row_sizes, widen
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
 from evenhand.stats.pairwise import preferred, under
-from evenhand.stats.questions import QUESTIONS
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -342,7 +340,7 @@ class _VoteRows:
         first, second = map(self._candidates.of, unit.candidates)
         self._seats.extend((first, second, *unit.places))
         self._pair = _Opening(
-            (first, second, len(self._pairs) - 1, self._topics.of(_question(unit))),
+            (first, second, len(self._pairs) - 1, self._topics.of(pair_question(unit))),
             [np.nan if length is None else length for length in unit.lengths],
             unit.fields,
         )
@@ -412,13 +410,6 @@ class _VoteRows:
             conflict=np.array(self._conflicts, dtype=np.bool_),
             pending=pending if self._pending else None,
         )
-
-
-def _question(unit: VotedUnit) -> str:
-    """What a pair is about: the question that its meta names, else its row of the data."""
-    fields = unit.fields
-    value = next((fields[name] for name in QUESTIONS if name in fields), None) if fields else None
-    return unit.topic if value is None else jsontext.as_text(value)
 
 
 def _known(preference: float | None) -> float:

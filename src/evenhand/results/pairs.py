@@ -8,11 +8,12 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
+from evenhand import jsontext
 from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.ledger.ports import Archive, Scope
-from evenhand.measures import Rule, VotedUnit
+from evenhand.measures import QUESTIONS, Rule, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import (
     Front,
@@ -62,8 +63,16 @@ def judged_pairs(
             for stored, judgment in zip(texts, judgments, strict=True)
         ]
         size = sizes.get(pair.topic, 2)
-        judged = Judged(pair.topic, pair.places, size, pair.candidates, votes)
+        about = pair_question(pair)
+        judged = Judged(pair.topic, pair.places, size, pair.candidates, votes, about)
         yield JudgedPair(units[0].id, judgments, judged)
+
+
+def pair_question(unit: VotedUnit) -> str:
+    """What a pair is about: the question that its meta names, else its row of the data."""
+    fields = unit.fields
+    value = next((fields[name] for name in QUESTIONS if name in fields), None) if fields else None
+    return unit.topic if value is None else jsontext.as_text(value)
 
 
 def figures_of_pairs(

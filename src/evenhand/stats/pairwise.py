@@ -29,6 +29,13 @@ class Judged(NamedTuple):
     of: int
     candidates: tuple[str, str]
     judgments: Sequence[tuple[str, Voted]]
+    question: str = ""
+    """What the pair is about, where several rows are about the same; empty for its row."""
+
+    @property
+    def cluster(self) -> str:
+        """What hangs together with all else that is said about the same question."""
+        return self.question or self.row
 
     @property
     def verdicts(self) -> list[Voted]:
@@ -232,7 +239,7 @@ class _Counts:
             figures.panel[winner] += 1
             self._stand(pair.candidates, winner)
         self._passes(pair)
-        _add(self.alike, pair.row, *_alike(pair))
+        _add(self.alike, pair.cluster, *_alike(pair))
         self.topics.add(pair)
 
     def _stand(self, candidates: tuple[str, str], winner: str) -> None:
@@ -262,14 +269,14 @@ class _Counts:
                 firsts += slots.count(1)
                 decided += len(slots) - slots.count(0)
         figures.first_rounds += rounds
-        _add(self.agreeing, pair.row, agreeing, rounds)
-        _add(self.first_slots, pair.row, firsts, decided)
+        _add(self.agreeing, pair.cluster, agreeing, rounds)
+        _add(self.first_slots, pair.cluster, firsts, decided)
 
 
-def _add(to: dict[str, tuple[int, int]], row: str, hits: int, trials: int) -> None:
-    """Count for a topic: what is said about its pairs hangs together."""
-    counts = to.get(row, (0, 0))
-    to[row] = (counts[0] + hits, counts[1] + trials)
+def _add(to: dict[str, tuple[int, int]], question: str, hits: int, trials: int) -> None:
+    """Count for a question: what is said about its pairs hangs together."""
+    counts = to.get(question, (0, 0))
+    to[question] = (counts[0] + hits, counts[1] + trials)
 
 
 def panel_winner(pair: Judged) -> str:

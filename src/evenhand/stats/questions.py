@@ -7,10 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from evenhand.measures import QUESTIONS
 from evenhand.stats.tables import UNIT, Fields, Ints
-
-QUESTIONS = ("question_id", "task_name", "question")
-"""Fields that say what was asked; the first that is there is believed."""
 
 
 def question_field(fields: Mapping[str, object]) -> str | None:

@@ -211,7 +211,11 @@ def test_runs_of_one_question_are_no_questions_of_their_own(
     compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
     assert {(row["n"], row["clusters"]) for row in compared} == {(20, 2)}
     assert {row["outcome"] for row in compared} == {"not enough evidence"}
-    assert call("leaderboard", "latest", "--json").json["topics"] == 2
+    board = call("leaderboard", "latest", "--json").json
+    assert board["topics"] == 2
+    # What `run` and `show` say of the orders is as sure as what the leaderboard does.
+    orders = call("show", "latest", "--json").json["pairwise"]["consistency"]
+    assert orders["low"] == pytest.approx(board["consistency_low"])
     assert call("gate", "latest", "--candidate", "new", "--baseline", "old", "--better").code == 7
 
 

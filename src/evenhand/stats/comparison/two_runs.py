@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
+from evenhand.measures import QUESTIONS
 from evenhand.stats.comparison.compare import VariantScores, compare_variants, variant_scores
 from evenhand.stats.comparison.comparison import OVERALL, Comparison
-from evenhand.stats.questions import QUESTIONS
 from evenhand.stats.tables import NONE, UNIT, Bools, Field, Fields, Floats, Ints, Scores, Votes
 
 RUN, QUESTION = "run", "question"

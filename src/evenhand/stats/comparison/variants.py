@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
-from evenhand.stats.questions import QUESTIONS, question_of
+from evenhand.measures import QUESTIONS
+from evenhand.stats.questions import question_of
 from evenhand.stats.tables import UNIT, Bools, Field, Fields, Floats, Ints, field_named
 
 USUAL = ("prompt_variant", "model")
