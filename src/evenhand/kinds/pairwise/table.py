@@ -313,41 +313,22 @@ def _word(cell: str, allowed: Sequence[str]) -> str | None:
 
 
 def _unread(cells: Sequence[str], criteria: Sequence[str]) -> Broken | None:
-    """The cells of a line that keep it from being a verdict; None if it has nothing of one, or if
-    it is as near to one with a pair_id as without, and has no side's mark to tell."""
+    """The cells of a line that keep it from being a verdict; None if it has nothing of one: too
+    few columns, or no side's mark."""
     columns = ("winner", *criteria)
-    readings = [
-        unread for at in (1, 0) if (unread := _unread_from(cells[at:], columns)) is not None
-    ]
-    best = min(readings, key=len, default=[])
-    if [len(unread) for unread in readings].count(len(best)) > 1 and not any(map(_is_side, cells)):
-        return None
+    best: list[UnreadCell] | None = None
+    for at in (1, 0):
+        tidy = [cell.strip(_DECOR) for cell in cells[at : at + len(columns)]]
+        if len(tidy) < len(columns) or not any(_is_side(cell) for cell in tidy[1:]):
+            continue
+        unread = [
+            UnreadCell(name, cell, allowed)
+            for name, (cell, allowed) in zip(columns, _columns(tidy, 0), strict=True)
+            if _word(cell, allowed) == ""
+        ]
+        best = unread if best is None or len(unread) < len(best) else best
     return Broken(tuple(best)) if best else None
 
 
-def _unread_from(cells: Sequence[str], columns: Sequence[str]) -> list[UnreadCell] | None:
-    """The cells that hold no word of their column, the winner being the first; None if the line is
-    not meant as a verdict so."""
-    tidy = [cell.strip(_DECOR) for cell in cells[: len(columns)]]
-    is_alone = len(cells) - len(columns) in (0, 1)
-    if len(tidy) < len(columns) or not (
-        any(map(_is_side, tidy[1:])) or (is_alone and _is_meant(tidy))
-    ):
-        return None
-    return [
-        UnreadCell(name, cell, allowed)
-        for name, (cell, allowed) in zip(columns, _columns(tidy, 0), strict=True)
-        if _word(cell, allowed) == ""
-    ]
-
-
 def _is_side(cell: str) -> bool:
-    return (_word(cell.strip(_DECOR), get_args(Mark)) or "tie") != "tie"
-
-
-def _is_meant(tidy: Sequence[str]) -> bool:
-    """Whether cells that name no side's mark are still those of a verdict: a tie is among the
-    marks, or all are words for winners, as where each mark lacks its sign."""
-    return any(_word(cell, get_args(Mark)) for cell in tidy[1:]) or all(
-        _word(cell, get_args(Winner)) for cell in tidy
-    )
+    return (_word(cell, get_args(Mark)) or "tie") != "tie"

@@ -174,13 +174,6 @@ def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named
     assert all(part in problem.message for part in ("C3", "так себе", "A+, B+, tie"))
 
 
-def test_a_cell_that_is_not_read_is_named_beside_ties_alone() -> None:
-    line = "p | A/B | tie | tie | tie | tie | tie | n"
-    [problem] = JUDGED.check(line, tables=True).problems
-    assert (problem.code, problem.path) == ("out_of_range", "winner")
-    assert all(part in problem.message for part in ("winner", "A/B", "A, B, tie"))
-
-
 def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not() -> None:
     problems = JUDGED.check("p | A | A+ | | tie | | A+ | x", tables=True).problems
     assert [(one.code, one.path) for one in problems] == [("schema", "C2"), ("schema", "C4")]
