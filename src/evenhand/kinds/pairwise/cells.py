@@ -35,31 +35,20 @@ _SIDE = rf"(?:{_CALLED})?(?:(?P<a>{_A})|(?P<b>{_B}))"
 _WINNER = regexp(rf"{_NAMED}(?:(?P<tie>{_TIES})|{_SIDE}(?:\s*[:：-]?\s*(?:{_BETTER}))?)")
 _MARK = regexp(rf"(?P<tie>{_TIES})|{_SIDE}(?:\s*\+|\s*[:：-]?\s*(?:{_BETTER}))")
 _REMARK = regexp(r"(?P<head>[^()]*+)\((?P<remark>[^()]*+)\)")
-# Chinese and Japanese put no space before a letter.
-_APART = "(?<![0-9A-Za-zΑ-ωА-яЁё_])"
 # What a remark in brackets may not hold: another verdict.
 _OTHERWISE = regexp(
-    rf"{_APART}(?:{_A}|{_B})\s*\+|(?<!\w)(?:or|или|либо)(?!\w)|或|または|若しくは"
+    rf"(?<!\w)(?:{_A}|{_B})\s*\+|(?<!\w)(?:or|или|либо)(?!\w)|或|または|若しくは"
     rf"|(?<!\w)(?:{_TIE})(?!\w)"
 )
-# A side that a remark calls better. Small letters are words too: the English article, and a
-# conjunction and a preposition in Russian. Whom something is compared with is not called better.
-_NOT_COMPARED = "".join(
-    f"(?<!{word})" for word in ("比", "比 ", "比候选", "比回答", "比答案", "чем ", "than ", "nor ")
-)
-_REMARKED_A = rf"[AАΑα]|a(?!\s(?!is )[\w ]*better)|(?i:{_CALLED})1"
-_REMARKED_B = rf"[BВΒβb]|(?i:{_CALLED})2"
-_THAN = r"\s*(?:比\s*[AB]\s*|は\s*[AB]\s*より)"
+# A remark of which this is all. One that says more may compare, deny, or speak of one criterion.
 _SOMEWHAT = (
-    r"(?:(?:is|looks|seems|still|much|far|a bit|a little|somewhat|\w+ly"
-    r"|чуть|чуть-чуть|немного|слегка|несколько|заметно|гораздо|значительно|существенно|явно|намного"
-    r"|вс[её]|же|вс[её]-таки|здесь|тут)\s+|明显|显然|稍微?|略微?|其实|反而|还是"
-    r"|(?:の(?:方|ほう))?が(?:やや|少し|若干|ずっと|はるかに|明らかに))"
+    r"(?:(?:slightly|a bit|a little|somewhat|clearly|much|чуть|немного|слегка|заметно|гораздо"
+    r"|явно|намного)\s*|明显|稍微?|略微?|やや|少し)"
 )
-_PREFERRED = regexp(
-    rf"{_APART}{_NOT_COMPARED}(?:(?P<a>{_REMARKED_A})|(?P<b>{_REMARKED_B}))"
-    rf"(?i:(?:{_THAN})?\s*[:：—–-]?\s*{_SOMEWHAT}{{0,3}}"
-    rf"(?:{_BETTER}|のほうが(?:良い|よい)|良い|よい|優れ(?:る|ている))(?![a-zа-яё]))"
+_PREFERENCE = regexp(
+    r"(?:(?:but|no|however|нет|но|但是?|不|いや|しかし|でも)\s*[,，、:：]?\s*)?"
+    rf"{_SIDE}\s*(?:is |are )?(?:の方が)?{_SOMEWHAT}?(?:{_BETTER}|良い|よい)"
+    r"(?:\s*(?:here|overall|здесь|тут))?"
 )
 
 
@@ -79,10 +68,10 @@ def read_cell(text: str, allowed: Sequence[str]) -> Cell | None:
     bare = text.strip(_DECOR)
     if bare in allowed or len(bare) > LONGEST:
         return Cell(bare, False) if bare in allowed else None
-    plain = unicodedata.normalize("NFKC", _TICKS.sub("", bare)).strip().rstrip(".。!")
+    plain = unicodedata.normalize("NFKC", _TICKS.sub("", bare)).casefold().strip().rstrip(".。!")
     remarked = _REMARK.fullmatch(plain)
     head = remarked["head"].strip(_DECOR) if remarked else plain
-    reading = (_MARK if "A+" in allowed else _WINNER).fullmatch(" ".join(head.casefold().split()))
+    reading = (_MARK if "A+" in allowed else _WINNER).fullmatch(" ".join(head.split()))
     if reading is None:
         return None
     word = _word(reading, allowed)
@@ -103,12 +92,10 @@ def _word(reading: re.Match[str], allowed: Sequence[str]) -> str:
 
 
 def _is_harmless(remark: str, word: str) -> bool:
-    """Whether a remark says nothing else than its cell; a tie may be said twice, and a side that is
-    better too."""
-    folded = remark.casefold()
-    if word == "tie" and re.fullmatch(_TIE, folded.strip()):
+    """Whether a remark says nothing else than its cell; a tie may be said twice, and who is
+    better."""
+    if word == "tie" and re.fullmatch(_TIE, remark.strip()):
         return True
-    if _OTHERWISE.search(folded):
-        return False
-    preferred = _PREFERRED.finditer(remark)
-    return all(word.startswith("A" if side["a"] else "B") for side in preferred)
+    if preference := _PREFERENCE.fullmatch(" ".join(remark.split()).rstrip(".。!")):
+        return word.startswith("A" if preference["a"] else "B")
+    return _OTHERWISE.search(remark) is None
