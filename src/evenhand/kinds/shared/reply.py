@@ -122,14 +122,15 @@ def without_thinking(text: str) -> str | None:
     return _without_more(text, end)
 
 
-def _without_more(text: str, at: int) -> str | None:
+def _without_more(text: str, at: int) -> str:
     """The text from a place on, after further reasoning, which follows or encloses what was taken
-    off; None if that never ends."""
+    off. A tag behind a brace or a bar stands in the reply itself."""
     while closing := _THOUGHT.search(text, at):
-        if _THINKING.match(text, at) is None and "{" in text[at : closing.start()]:
-            return text[at:]
+        before = text[at : closing.start()]
+        if _THINKING.match(text, at) is None and ("{" in before or "|" in before):
+            break
         at = closing.end()
-    return None if _THINKING.match(text, at) else text[at:]
+    return text[at:]
 
 
 def _among(text: str) -> Readable | Unreadable:

@@ -463,3 +463,11 @@ def test_hostile_texts_are_read_in_linear_time(text):
 
 def test_a_reply_beyond_any_size_is_not_read():
     assert read_reply(LINE + "\n" + " " * 5_000_000, CRITERIA) is None
+
+
+@pytest.mark.parametrize("notes", ["B leaks a </think> tag", "B shows <think>plan</think> to all"])
+def test_a_tag_in_the_notes_of_a_line_is_no_end_of_reasoning(notes):
+    line = LINE.rsplit("|", 1)[0] + f"| {notes}"
+    for reasoning in ("<think>Hm.</think>\n", "<think>Hm.</think>\n<think>So.</think>\n"):
+        reply = read_reply(reasoning + line, CRITERIA)
+        assert isinstance(reply, TableReply) and reply.winner == "A", reasoning
