@@ -278,24 +278,28 @@ def vote_table(
     no, group = next(judged, _NO_GROUP)
     # Of a run in which nothing is judged there is nothing to say.
     planned = _planned(recorded) if with_pending and no is not None else []
+    unjudged: list[tuple[str, VotedUnit]] = []
     for stored in store.units(scope):
         # Both come in the order of the units; one without a judgment counts for its topic alone.
         if stored.no != no and not with_seats and not planned:
             continue
         unit = measure.unit(stored.body)
         widen(sizes, unit)
-        if stored.no == no or planned:
-            rows.begin(stored.id, unit)
+        if stored.no != no:
+            unjudged.append((stored.id, unit))
+            continue
+        rows.begin(stored.id, unit)
         there = set[tuple[int, int]]()
-        if stored.no == no:
-            for _, judge, repeat, text in group:
-                there.add((judge, repeat))
-                if text.status != "left_out":
-                    rows.add(judge, repeat, measure.judgment(kind.read_judgment(text)))
-            no, group = next(judged, _NO_GROUP)
-        for judge, repeat in planned:
-            if (judge, repeat) not in there:
-                rows.add_pending(judge, repeat)
+        for _, judge, turn, text in group:
+            there.add((judge, turn))
+            if text.status != "left_out":
+                rows.add(judge, turn, measure.judgment(kind.read_judgment(text)))
+        rows.add_pending([place for place in planned if place not in there])
+        no, group = next(judged, _NO_GROUP)
+    # Candidates stand in the order in which they were judged, whatever is still to come.
+    for ident, unit in unjudged if planned else ():
+        rows.begin(ident, unit)
+        rows.add_pending(planned)
     if with_seats and scope.positions is not None:
         sizes = row_sizes(kind, store, recorded.id)
     return rows.table(tuple(recorded.names), sizes if with_seats else None)
@@ -362,10 +366,11 @@ class _VoteRows:
                 self._passes.extend((row, judged_pass.order == "21", _WINNERS[judged_pass.winner]))
                 self._preferred.append(_known(preferred(judged_pass)))
 
-    def add_pending(self, judge: int, repeat: int) -> None:
-        """A judgment that is still to come."""
-        self._pending.append(len(self._preferences))
-        self.add(judge, repeat, Voted(winner=None))
+    def add_pending(self, places: Iterable[tuple[int, int]]) -> None:
+        """Judgments that are still to come, by judge and repeat."""
+        for judge, turn in places:
+            self._pending.append(len(self._preferences))
+            self.add(judge, turn, Voted(winner=None))
 
     def _seated(self, sizes: Mapping[str, int]) -> Seats:
         seats = np.array(self._seats, dtype=np.int64).reshape(-1, 4)

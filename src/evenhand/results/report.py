@@ -398,7 +398,7 @@ class _OfPairs(_Of):
             )
         if not self.baseline and len(votes.candidates) != 2:
             return None
-        if self.recorded.counts(self.store).pending:
+        if self.baseline in (None, *votes.candidates) and self.recorded.counts(self.store).pending:
             votes = vote_table(self.store, self.recorded, with_pending=True)
         comparison = compare_votes(votes, self.baseline, seed=self.seed)
         return with_decision(self.store, self.recorded, comparison, self.by)

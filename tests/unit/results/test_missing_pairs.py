@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from evenhand.cli.main import cli
 from evenhand.errors import UsageError
-from tests.suites import pair_row, write_pairs
+from tests.suites import pair_reply, pair_row, write_pairs
 
 
 def call(*arguments: str) -> str:
@@ -177,3 +177,53 @@ def test_pairs_of_candidates_that_one_run_alone_has_count_in_neither(folder: Pat
     comparison = compared(after, "--against", before)
     assert counted(comparison, after) == (8, 8, 0, 0, 0)
     assert counted(comparison, before) == (3, 3, 0, 0, 0)
+
+
+def write_replies(folder: Path, units: list[str]) -> dict[str, str]:
+    """A judge that has replies for some pairs, each won by the second candidate."""
+    replies = [
+        {"unit": unit, "order": order, "reply": pair_reply(mark)}
+        for unit in units
+        for order, mark in (("12", "B+"), ("21", "A+"))
+    ]
+    (folder / "replies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in replies))
+    return {"model": "replay/replies.jsonl"}
+
+
+@pytest.mark.parametrize("names", [("old-x", "old-y"), ("c2", "c1")])
+def test_a_pair_that_is_not_judged_yet_names_no_baseline(
+    folder: Path, names: tuple[str, str]
+) -> None:
+    """Which candidate is the first must not change when the rest is judged."""
+    rows = [pair_row("z", 2, 9, topic="Z?"), *won(4)]
+    for candidate, name in zip(rows[0]["candidates"], names, strict=True):
+        candidate["id"] = name
+    write_pairs(folder, rows, write_replies(folder, ["p0", "p1", "p2", "p3"]))
+    call("run", ".")
+    comparison = compared("latest")
+    assert comparison["baseline"] == "c1"
+    assert {(row["n"], row["difference"]) for row in comparison["rows"]} == {(4, 1)}
+    call("report", "latest", "-o", "report.html")
+
+
+def test_a_report_against_a_candidate_that_no_judged_pair_has_is_refused(folder: Path) -> None:
+    rows = won(4)
+    rows[3]["candidates"][0]["id"] = "c3"
+    write_pairs(folder, rows)
+    call("run", ".", "--limit", "3")
+    result = CliRunner().invoke(cli, ["report", "latest", "--baseline", "c3", "-o", "r.html"])
+    assert isinstance(result.exception, UsageError) and "c3" in str(result.exception)
+
+
+def test_what_other_judges_are_to_say_is_not_missing_from_one_of_two_runs(folder: Path) -> None:
+    judge, other = {"model": "python/judge:content"}, {"model": "python/judge:tie"}
+    write_pairs(folder / "before", won(3), judge, other)
+    write_pairs(folder / "after", won(3), judge | {"repeats": 2})
+    runs = [
+        json.loads(call("run", name, "--store", "sqlite:all.db", "--json"))["run"]
+        for name in ("before", "after")
+    ]
+    options = ("--judge", "python/judge:content", "--store", "sqlite:all.db")
+    comparison = compared(runs[1], "--against", runs[0], *options)
+    assert [count["pending"] for count in comparison["missing"].values()] == [0, 0]
+    assert {tuple(row["bounds"]) for row in comparison["rows"]} == {(0.0, 0.0)}

@@ -120,9 +120,17 @@ def vote_run_variants(
         raise UsageError(f"the runs {runs[0]} and {runs[1]} have no candidate in common")
     # Of two candidates the first says all that there is to say.
     names = candidates[: 1 if len(votes.candidates) == 2 else None]
-    tables = win_rates(votes, names), win_rates(baseline, names)
-    variants = run_variants(runs, *tables, judge=judge)
+    # What other judges are to say is not missing from this one.
+    ours, theirs = (_of_judge(table, judge) for table in (votes, baseline))
+    variants = run_variants(runs, win_rates(ours, names), win_rates(theirs, names), judge=judge)
     return replace(variants, notes=[_changed(votes, baseline), *variants.notes])
+
+
+def _of_judge(votes: Votes, judge: str | None) -> Votes:
+    """The votes of one judge, if one is named; none where the run does not know it."""
+    if judge is None:
+        return votes
+    return votes.where(np.array([name == judge for name in votes.judges])[votes.judge])
 
 
 def compare_vote_runs(variants: VariantScores, level: float, seed: int) -> Comparison:
