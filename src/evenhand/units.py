@@ -187,7 +187,7 @@ def answer_id(row: Mapping[str, Any]) -> str:
 
 def task_name_of(row: Mapping[str, Any]) -> str:
     """What a task is called: its own name, else its question's id, else a hash of its prompt."""
-    for name in (row.get("task_name"), (row.get("meta") or {}).get("question_id")):
+    for name in (row.get("task_name"), *filled_meta(row, ("question_id",))):
         if name not in (None, ""):
             return str(name)
     return question_hash(row.get("prompt"))
@@ -196,8 +196,7 @@ def task_name_of(row: Mapping[str, Any]) -> str:
 def pair_id(row: Mapping[str, Any]) -> str:
     """The id of a row of candidates: its `id` or `pair_id`, else its question's id, else a hash of
     its topic."""
-    question = (row.get("meta") or {}).get("question_id")
-    for name in (row.get("id"), row.get("pair_id"), question):
+    for name in (row.get("id"), row.get("pair_id"), *filled_meta(row, ("question_id",))):
         if name not in (None, ""):
             return str(name)
     return question_hash(row.get("topic"))
