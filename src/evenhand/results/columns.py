@@ -286,7 +286,8 @@ def vote_table(
         unit = measure.unit(stored.body)
         widen(sizes, unit)
         if stored.no != no:
-            unjudged.append((stored.id, unit))
+            if planned:
+                unjudged.append((stored.id, unit))
             continue
         rows.begin(stored.id, unit)
         there = set[tuple[int, int]]()
@@ -297,7 +298,7 @@ def vote_table(
         rows.add_pending([place for place in planned if place not in there])
         no, group = next(judged, _NO_GROUP)
     # Candidates stand in the order in which they were judged, whatever is still to come.
-    for ident, unit in unjudged if planned else ():
+    for ident, unit in unjudged:
         rows.begin(ident, unit)
         rows.add_pending(planned)
     if with_seats and scope.positions is not None:
