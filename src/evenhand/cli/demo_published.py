@@ -73,11 +73,14 @@ def show_published(store: Store, narration: Narration, folder: Path, url: str) -
     narration.command(f"evenhand agreement {JUDGES} --against {PEOPLE} --majority")
     run = find_run(store.archive, runs[reported[-1]].run)
     ids = [stored.id for stored in store.archive.units(run.scope)]
-    narration.command(f"evenhand show {reported[-1]} {unique_beginning(unit, ids)}")
+    narration.command(f"evenhand show {reported[-1]} {named_in_short(unit, ids)}")
 
 
-def unique_beginning(ident: str, ids: Sequence[str]) -> str:
-    """The shortest beginning of an id, up to the end of a part, that no other id has."""
+def named_in_short(ident: str, ids: Sequence[str]) -> str:
+    """An id as it is, or of a long one the shortest beginning, up to the end of a part, that no
+    other id has."""
+    if len(ident) <= SHORT_ID:
+        return ident
     ends = (match.end() for match in re.finditer(r"[/#\-]|$", ident))
     others = [other for other in ids if other != ident]
     beginnings = (ident[:end] for end in ends)
@@ -104,6 +107,10 @@ def _write_reports(
             narration.tell("report", file=path)
     except UsageError as error:
         narration.tell("no_report", why=error)
+
+
+SHORT_ID = 40
+"""An id of so many characters fits on a line with the command that shows it."""
 
 
 class _Published:
