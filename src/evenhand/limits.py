@@ -137,6 +137,8 @@ SPOOL_KILOBYTES = 64 * 1024
 # What a store in a file may hold in memory while the units of an import join it: their digests go
 # into an index in no order, each page of which would be read and written again and again.
 JOIN_KILOBYTES = 24 * 1024
+# What units that wait for their run may take of it.
+WAITING_KILOBYTES = 8 * 1024
 
 # A batch of questions, whatever its provider would take: requests, and bytes of their bodies, which
 # are held in memory while it is made.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -424,3 +425,27 @@ def test_units_that_wait_are_found_in_the_store_by_its_index(path: Path) -> None
     connection.close()
     steps = [detail for *_, detail in plan]
     assert any("SEARCH u" in step and "(digest=?)" in step for step in steps), steps
+
+
+def _spilled() -> list[str]:
+    """Files of SQLite's own, without a name, that this process has open."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(str(descriptor.readlink()))
+    return [place for place in found if "etilqs" in place]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed on Linux")
+def test_a_few_thousand_units_wait_in_memory(path: Path) -> None:
+    """Each page of a file would be written, and read again for every look at them."""
+
+    async def scenario() -> list[str]:
+        ledger = SqliteLedger(StoreFile(path))
+        units = (IncomingUnit(f"u{i}", f"a:{i}", f'"{i:01000}"') for i in range(4000))
+        await ledger.intake(units)
+        spilled = _spilled()
+        ledger.close()
+        return spilled
+
+    assert not asyncio.run(scenario())

@@ -28,7 +28,7 @@ from evenhand.ledger.sqlite.recorded_keys import FINDS_BEFORE, RecordedKeys
 from evenhand.ledger.sqlite.session import SqliteSession
 from evenhand.ledger.sqlite.upkeep import Upkeep
 from evenhand.ledger.sqlite.writer import GroupWriter
-from evenhand.limits import BUSY_MILLISECONDS, LOG_BYTES, LOOKS_PER_CHECK
+from evenhand.limits import BUSY_MILLISECONDS, LOG_BYTES, LOOKS_PER_CHECK, WAITING_KILOBYTES
 from evenhand.manifest import Manifest
 
 MARKS = ",".join("?" * (CALL_COLUMNS.count(",") + 3))
@@ -45,6 +45,12 @@ _RELEASE = "DELETE FROM reservations WHERE key=? AND attempt=?"
 _PAID = {_RECORD: "call", _RELEASE: "release"}
 """What is kept beside the store where it cannot be written."""
 _IS_THERE = "SELECT 1 FROM calls WHERE key=? AND at=? AND digest=?"
+# Units that wait for their run stay in memory, if they are not too many; and where SQLite is built
+# to overwrite what is deleted, what lay in a table of the session's own need not be.
+_ROOM_TO_WAIT = (
+    f"PRAGMA temp.cache_size = -{WAITING_KILOBYTES}",
+    "PRAGMA temp.secure_delete = OFF",
+)
 
 
 class SqliteLedger:
@@ -90,6 +96,9 @@ class SqliteLedger:
 
     async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
         await self._settle_down()
+        with self._file.in_use():
+            for setting in _ROOM_TO_WAIT:
+                self._writing.execute(setting)
         self._waiting = WaitingUnits(self._session)
         for batch in batches(units):
             self._waiting.add(batch)
