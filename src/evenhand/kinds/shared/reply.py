@@ -7,6 +7,7 @@ it does mend is wrapping only: code fences, reasoning tags, prose around exactly
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -145,7 +146,7 @@ def _among(text: str) -> Readable | Unreadable:
         at = end
         value = _decode(region)
         if isinstance(value, dict):
-            objects[jsontext.dump(value)] = cast("dict[str, Any]", value)
+            objects.setdefault(jsontext.dump(_leveled(value)), cast("dict[str, Any]", value))
         elif isinstance(value, Unreadable) and _JSON_LIKE.match(region):
             broken.append(value)
     around = " ".join([*prose, text[at:]])
@@ -159,6 +160,19 @@ def _among(text: str) -> Readable | Unreadable:
     if broken:
         return broken[0]
     return Unreadable("refused" if opens_with_refusal(text) else "not_json")
+
+
+def _leveled(value: object) -> object:
+    """A value as any other that is equal to it has it: keys in one order, numbers in one
+    spelling."""
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {name: _leveled(members[name]) for name in sorted(members)}
+    if isinstance(value, list):
+        return [_leveled(item) for item in cast("list[object]", value)]
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value) if value.is_integer() else float(value)
+    return value
 
 
 _WORD = re.compile(r"\w")

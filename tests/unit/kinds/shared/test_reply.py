@@ -117,6 +117,43 @@ def test_the_same_object_twice_is_one(value):
     assert read(f"{first}\nAgain:\n{second}") == Readable(value, wrapped=True)
 
 
+def _turned(value):
+    """The same with its keys in another order."""
+    return {key: value[key] for key in reversed(value)}
+
+
+@given(OBJECTS, OBJECTS)
+def test_the_same_object_with_its_keys_in_another_order_is_one(first, second):
+    value = {"outer": [first, second], "inner": second}
+    other = {"inner": _turned(second), "outer": [_turned(first), _turned(second)]}
+    reading = read(f"{json.dumps(value)}\nAgain:\n{json.dumps(other)}")
+    assert reading == Readable(value, wrapped=True)
+    assert list(reading.value) == ["outer", "inner"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        ("4", "4.0", True),
+        ("0.5", "0.50", True),
+        ("100", "1e2", True),
+        ("-0", "0", True),
+        ("1", "true", False),
+        ("0", "false", False),
+        ("4", '"4"', False),
+        ("[1, 2]", "[2, 1]", False),
+        ("1e999", "1e998", False),
+        ("1e999", "1e999", True),
+        ("9007199254740993", "9007199254740992.0", False),
+        ("null", "0", False),
+    ],
+)
+def test_numbers_are_equal_however_they_are_spelled_and_nothing_else_is(first, second, is_same):
+    reading = read(f'{{"a": {first}}} or {{"a": {second}}}')
+    assert isinstance(reading, Readable) is is_same
+    assert is_same or reading == Unreadable("two_objects")
+
+
 @given(OBJECTS, OBJECTS)
 def test_two_different_objects_are_never_chosen_between(one, other):
     other["one more"] = 1
