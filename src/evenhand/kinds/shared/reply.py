@@ -177,10 +177,15 @@ def _leveled(value: object) -> object:
 
 _WORD = re.compile(r"\w")
 _FENCE_NAME = re.compile(r"```\w*+")
-_JSON_LIKE = re.compile(r'\{\s*+"')
+_KEY = r'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+'
+_JSON_LIKE = re.compile(rf'\{{\s*+"(?:{_KEY}"\s*+:|\w{_KEY}(?:"\s*+[^\s,}}]|"?+\s*+\Z)|"?+\s*+\Z)')
+"""The beginning of an object, its colon maybe forgotten; not a brace that stands in quotation marks
+of prose, nor a set of words."""
+_QUOTE_NEXT = re.compile(r'\{\s*+"')
 _BRACE = re.compile(r"\{(?!\s*+\{)")
 _MARK = re.compile(r'[{}"]')
 _STRING_REST = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_QUOTATION_REST = re.compile(r'[^"\n]*+"')
 
 
 def _regions(text: str) -> Iterator[tuple[int, int]]:
@@ -192,22 +197,27 @@ def _regions(text: str) -> Iterator[tuple[int, int]]:
     at, restarts = 0, 0
     while (brace := _BRACE.search(text, at)) and restarts <= READER_RESTARTS:
         start = brace.start()
-        end = _closing(text, start)
-        if end or _JSON_LIKE.match(text, start):
-            at = end or len(text)
+        if _JSON_LIKE.match(text, start):
+            at = _closing(text, start, _STRING_REST) or len(text)
+            yield start, at
+        elif _QUOTE_NEXT.match(text, start):
+            # What the mark of quotation ends or begins is prose.
+            at = start + 1
+        elif end := _closing(text, start, _QUOTATION_REST):
+            at = end
             yield start, at
         else:
             restarts += 1
             at = start + 1
 
 
-def _closing(text: str, start: int) -> int | None:
+def _closing(text: str, start: int, string_rest: re.Pattern[str]) -> int | None:
     """Where the brace at `start` closes, strings skipped."""
     depth, at = 0, start
     while mark := _MARK.search(text, at):
         at = mark.end()
         if mark[0] == '"':
-            rest = _STRING_REST.match(text, at)
+            rest = string_rest.match(text, at)
             if rest is None:
                 return None
             at = rest.end()
