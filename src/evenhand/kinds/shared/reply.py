@@ -106,11 +106,17 @@ _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.I
 _THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
 
 
+_BAR = re.compile("[|｜│]")
+_BAR_OR_BRACE = re.compile("[|｜│{]")
+_PROSE_LINE = re.compile(r"^(?![^\S\n]*+(?:```.*+)?$)[^|｜│\n]++$", re.MULTILINE)
+
+
 def without_thinking(text: str) -> str | None:
     """The text after leading reasoning; None if the reasoning never ends.
 
     Some chat templates swallow the opening tag, so a closing tag counts too if it cannot stand in
-    an object: before any brace, or beside a line break, which no JSON string holds.
+    an object: before any brace, or beside a line break, which no JSON string holds. Nor does one
+    in the last cell of a table's line.
     """
     opening = _THINKING.match(text)
     closing = _THOUGHT.search(text)
@@ -120,15 +126,26 @@ def without_thinking(text: str) -> str | None:
     is_alone = "\n" in text[start - 1 : start] + text[end : end + 1]
     if opening is None and "{" in text[:start] and not is_alone:
         return text
+    if opening is None and _is_in_cell(text, start, end):
+        return text
     return _without_more(text, end)
+
+
+def _is_in_cell(text: str, start: int, end: int) -> bool:
+    """Whether a closing tag stands in the last cell of the last line of a table. At the end of that
+    line it may also end a draft: then nothing but the table may stand before it."""
+    head = text.rfind("\n", 0, start) + 1
+    if _BAR.search(text, head, start) is None or _BAR_OR_BRACE.search(text, end):
+        return False
+    is_inside = text[end:].partition("\n")[0].strip() != ""
+    return is_inside or _PROSE_LINE.search(text, 0, head) is None
 
 
 def _without_more(text: str, at: int) -> str:
     """The text from a place on, after further reasoning, which follows or encloses what was taken
     off. A tag behind a brace or a bar stands in the reply itself."""
     while closing := _THOUGHT.search(text, at):
-        before = text[at : closing.start()]
-        if _THINKING.match(text, at) is None and ("{" in before or "|" in before):
+        if _THINKING.match(text, at) is None and _BAR_OR_BRACE.search(text, at, closing.start()):
             break
         at = closing.end()
     return text[at:]

@@ -453,6 +453,8 @@ def test_any_text_is_read(text):
         "_" * 300_000 + "|" + "_" * 300_000,
         "tie|" * 100_000,
         "|\n" * 150_000,
+        "\n" * 150_000 + " |</think>",
+        "|</think>x\n" * 30_000,
     ],
     ids=lambda text: text[:9],
 )
@@ -465,9 +467,45 @@ def test_a_reply_beyond_any_size_is_not_read():
     assert read_reply(LINE + "\n" + " " * 5_000_000, CRITERIA) is None
 
 
-@pytest.mark.parametrize("notes", ["B leaks a </think> tag", "B shows <think>plan</think> to all"])
-def test_a_tag_in_the_notes_of_a_line_is_no_end_of_reasoning(notes):
-    line = LINE.rsplit("|", 1)[0] + f"| {notes}"
-    for reasoning in ("<think>Hm.</think>\n", "<think>Hm.</think>\n<think>So.</think>\n"):
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "B leaks a </think> tag",
+        "B shows <think>plan</think> to all",
+        "B ends in </think>",
+        "B ends in </think>\n",
+        "B ends in </think>\n\nThat is all.",
+        "</think>",
+    ],
+)
+@pytest.mark.parametrize("bar", ["|", "｜", "│"])
+def test_a_tag_in_the_notes_of_a_line_is_no_end_of_reasoning(notes, bar):
+    line = (LINE.rsplit("|", 1)[0] + f"| {notes}").replace("|", bar)
+    twice = "<think>Hm.</think>\n<think>So.</think>\n"
+    for reasoning in ("", f" \n{HEADER}\n", "```\n", "<think>Hm.</think>\n", twice):
         reply = read_reply(reasoning + line, CRITERIA)
         assert isinstance(reply, TableReply) and reply.winner == "A", reasoning
+
+
+@pytest.mark.parametrize(
+    "reasoning",
+    [
+        "I lean to A.</think>",
+        "I lean to A.\n</think>\n",
+        f"Perhaps:\n{LINE.replace('A+', 'B+')}\n</think>\n",
+        f"Perhaps:\n{LINE.replace('A+', 'B+')}\nNo.</think>",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think>\n",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think>\n\nMy verdict:\n",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think>",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think> So:\n",
+    ],
+)
+def test_reasoning_without_its_opening_tag_is_taken_off_a_line_with_its_drafts(reasoning):
+    reply = read_reply(reasoning + LINE, CRITERIA)
+    assert isinstance(reply, TableReply) and reply.marks["C1"] == "A+"
+
+
+def test_a_draft_before_the_end_of_reasoning_is_no_verdict():
+    for end in ("\n</think>", "\n</think>\nI am done.", "\nSo it is.</think>"):
+        assert read_reply(LINE + end, CRITERIA) is None
+    assert read_reply(f"Let me see.\n{LINE}</think>\nI am done.", CRITERIA) is None
