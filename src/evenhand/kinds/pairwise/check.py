@@ -119,15 +119,17 @@ def check_reply(
     if reading.wrapped:
         check.fix("unwrapped", "")
     reply = check.reply(_in_asked_form(reading.value, criteria) if tables else reading.value)
-    if reading.wrapped and _is_disputed(_line(text, criteria, judged), reply):
+    if reading.wrapped and _is_disputed(_line(text, criteria, judged, has_object=True), reply):
         check.breach("two_verdicts", "ambiguous")
     return check.done(reply)
 
 
 def _line(
-    text: str | bytes, criteria: Sequence[str], judged: JudgedText
+    text: str | bytes, criteria: Sequence[str], judged: JudgedText, *, has_object: bool = False
 ) -> TableReply | Ambiguous | Broken | None:
-    return read_reply(text, criteria, judged) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return None
+    return read_reply(text, criteria, judged, has_object=has_object)
 
 
 def _quoting_line(
@@ -135,7 +137,7 @@ def _quoting_line(
 ) -> TableReply | None:
     """The one line of a reply, every cell of it there, in whose notes all braces stand."""
     line = _line(text, criteria, judged)
-    if not isinstance(line, TableReply) or None in (line.winner, *line.marks.values()):
+    if not isinstance(line, TableReply) or not line.is_whole:
         return None
     braces = (line.notes or "").count("{")
     return line if isinstance(text, str) and text.count("{") == braces else None

@@ -19,6 +19,17 @@ from typing import NamedTuple, cast, get_args
 from evenhand.errors import quoted
 from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.cells import read_cell
+from evenhand.kinds.pairwise.table_rows import (
+    DECOR,
+    Row,
+    blocks,
+    cells_of,
+    first_mark,
+    has_bars,
+    has_rule,
+    is_by_criterion,
+    rows_of,
+)
 from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
 from evenhand.kinds.shared import reply
 from evenhand.kinds.shared.judged_text import JudgedText
@@ -50,6 +61,10 @@ class TableReply:
     text: str = field(default="", compare=False)
     """The line as it was written."""
 
+    @property
+    def is_whole(self) -> bool:
+        return None not in (self.winner, *self.marks.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
@@ -69,6 +84,8 @@ class Broken:
     """A line that is a verdict but for some cells."""
 
     cells: tuple[UnreadCell, ...]
+    is_rival: bool = field(default=True, compare=False)
+    """Whether so much of it can be read that it stands against a whole line beside it."""
 
 
 def header(criteria: Sequence[str]) -> str:
@@ -156,7 +173,6 @@ _NAMED = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PLAIN = {escape[1]: char for char, escape in _NAMED.items()} | {"s": " "}
 _UNSAFE = regexp(r"[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ESCAPE = regexp(r"\\(?:u([0-9a-f]{4})|(.?))", re.DOTALL)
-_CELL = regexp(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
 
 
 def _joined(cells: Iterable[str]) -> str:
@@ -184,82 +200,107 @@ def _read_cells(text: str, number: int) -> list[str]:
             raise TableError(number, f"{quoted(match[0])} is no escape; write a backslash as \\\\")
         return _PLAIN[match[2]]
 
-    return [_ESCAPE.sub(plain, cell.strip()) for cell in _cells(text)]
-
-
-def _cells(text: str) -> list[str]:
-    """The text cut at every `|` that is not escaped."""
-    cells: list[str] = []
-    at = -1
-    while at < len(text):
-        cell = cast("re.Match[str]", _CELL.match(text, at + 1))
-        cells.append(cell[0])
-        at = cell.end()
-    return cells
+    return [_ESCAPE.sub(plain, cell.strip()) for cell in cells_of(text)]
 
 
 _NOTHING = JudgedText()
 
 
 def read_reply(
-    text: str, criteria: Sequence[str], judged: JudgedText = _NOTHING
+    text: str,
+    criteria: Sequence[str],
+    judged: JudgedText = _NOTHING,
+    *,
+    has_object: bool = False,
 ) -> TableReply | Ambiguous | Broken | None:
     """The one verdict-table line of a judge's reply; None if there is nothing like it.
 
-    Prose, header, fences, alignment rows, outer pipes and bold are stepped over, and a pair_id may
-    stand in front. Several lines with equal winner and marks are one. A line with as many columns
-    as a verdict and some of its words that holds anything else where a winner or a mark belongs is
-    broken, and beside one that is whole, ambiguous. Of several, those that a candidate wrote do not
-    count.
+    Prose, header, fences, alignment rows, outer pipes and bold are stepped over, as are tables of
+    something else, and a pair_id may stand in front. Several lines with equal winner and marks are
+    one. A line with as many columns as a verdict and some of its words that holds anything else
+    where a winner or a mark belongs is broken, and beside one that is whole, ambiguous. Of several,
+    those that a candidate wrote do not count. `has_object` says that the reply gives its verdict
+    elsewhere.
     """
-    spoken = reply.without_thinking(text) if len(text) <= REPLY_BYTES else None
-    verdicts: list[TableReply] = []
-    broken: list[Broken] = []
-    for row in (spoken or "").splitlines():
-        cells = _reply_cells(row) if _has_bars(row) else []
-        readings = [replace(reading, text=row) for reading in _readings(cells, criteria)]
-        verdicts.extend(reading for reading in readings if not _same(reading, verdicts[:1]))
-        if not readings and (unread := _unread(cells, criteria)):
-            broken.append(unread)
+    rows = _rows(text)
+    verdicts, broken = _gathered(rows, criteria)
+    if broken or any(not line.is_whole for line in verdicts) or len(verdicts) > 1:
+        whole = next((line for line in verdicts if line.is_whole), None)
+        rows = _of_verdicts(rows, criteria, whole, has_verdict=has_object or whole is not None)
+        verdicts, broken = _gathered(rows, criteria)
     if len(verdicts) > 1:
         verdicts = [line for line in verdicts if not judged.holds_line(line.text)] or verdicts
-    if len(verdicts) > 1 or (verdicts and broken):
+    if len(verdicts) > 1 or (verdicts and any(line.is_rival for line in broken)):
         return Ambiguous()
     if verdicts:
         return verdicts[0]
-    return broken[0] if broken else None
+    return max(broken, key=lambda line: line.is_rival, default=None)
+
+
+def _rows(text: str) -> list[Row]:
+    spoken = reply.without_thinking(text) if len(text) <= REPLY_BYTES else None
+    return rows_of(spoken or "")
+
+
+def _gathered(
+    rows: Iterable[Row], criteria: Sequence[str]
+) -> tuple[list[TableReply], list[Broken]]:
+    """The different verdicts among some lines, and those that are broken."""
+    verdicts: list[TableReply] = []
+    broken: list[Broken] = []
+    for row in rows:
+        readings = [replace(reading, text=row.text) for reading in _readings(row.cells, criteria)]
+        verdicts.extend(reading for reading in readings if not _same(reading, verdicts[:1]))
+        if not readings and (unread := _unread(row.cells, criteria)):
+            broken.append(unread)
+    return verdicts, broken
+
+
+def _of_verdicts(
+    rows: Sequence[Row], criteria: Sequence[str], whole: TableReply | None, *, has_verdict: bool
+) -> list[Row]:
+    """The lines without the tables of something else; beside a verdict also without lines that can
+    only be told from others by it."""
+    kept: list[Row] = []
+    for block in blocks(rows, 1 + len(criteria)):
+        if _is_of_something_else(block, criteria, has_verdict=has_verdict):
+            continue
+        columns = [first_mark(row, criteria) for row in block]
+        column = next((column for column in columns if column is not None), None)
+        kept += [row for row in block if not _repeats(row, column, whole)]
+    return kept
+
+
+def _is_of_something_else(
+    block: Sequence[Row], criteria: Sequence[str], *, has_verdict: bool
+) -> bool:
+    """Whether neighbouring lines are a table with too few columns for a verdict, or one with a line
+    for each criterion. A line cut short stands alone, under no alignment row of its own."""
+    if len(block[0].cells) <= len(criteria):
+        return has_rule(block) or (has_verdict and len({row.text for row in block}) > 1)
+    if not is_by_criterion(block, criteria):
+        return False
+    return not any(line.is_whole for line in _gathered(block, criteria)[0])
+
+
+def _repeats(row: Row, column: int | None, whole: TableReply | None) -> bool:
+    """Whether a line gives the marks of a verdict, in the columns that a header names so, and no
+    winner."""
+    if whole is None or column is None:
+        return False
+    cells = row.words[column : column + len(whole.marks)]
+    marks = [_word(cell, get_args(Mark)) for cell in cells]
+    return marks == list(whole.marks.values()) and not _readings(row.cells, list(whole.marks))
 
 
 def prose_of(text: str) -> str:
     """What a reply says beside the lines of its table."""
     spoken = reply.without_thinking(text) or ""
-    return "\n".join(row for row in spoken.splitlines() if not _has_bars(row))
+    return "\n".join(row for row in spoken.splitlines() if not has_bars(row))
 
 
 def _same(reading: TableReply, first: Sequence[TableReply]) -> bool:
     return any((it.winner, it.marks) == (reading.winner, reading.marks) for it in first)
-
-
-_WIDE_BAR = regexp("[｜│]")
-
-
-def _has_bars(row: str) -> bool:
-    return "|" in row or _WIDE_BAR.search(row) is not None
-
-
-_BULLET = regexp(r"(?:>\s*+|[-*+•]\s++|\d{1,3}[.)]\s++)*+")
-_WRAPPED = regexp(r"(`{1,3}|\*{1,3}|_{1,3})(.*)\1")
-_DECOR = " \t\u00a0\u3000`*_"
-
-
-def _reply_cells(row: str) -> list[str]:
-    """The cells of a line without what Markdown puts around it."""
-    bare = (row if "|" in row else _WIDE_BAR.sub("|", row)).strip()
-    bare = bare[cast("re.Match[str]", _BULLET.match(bare)).end() :].strip()
-    if wrapped := _WRAPPED.fullmatch(bare):
-        bare = wrapped[2].strip()
-    cells = _cells(bare.removeprefix("|"))
-    return cells if cells[-1].strip() else cells[:-1]
 
 
 def _readings(cells: Sequence[str], criteria: Sequence[str]) -> list[TableReply]:
@@ -273,7 +314,7 @@ def _readings(cells: Sequence[str], criteria: Sequence[str]) -> list[TableReply]
 def _reading(cells: Sequence[str], criteria: Sequence[str], at: int) -> TableReply | None:
     """The line with its winner in column `at`; None if it is no verdict so."""
     end = at + 1 + len(criteria)
-    tidy = [cell.strip(_DECOR) for cell in cells[:end]]
+    tidy = [cell.strip(DECOR) for cell in cells[:end]]
     # Without a pair_id the winner cannot be missing: nothing would tell the line from others.
     if len(tidy) <= at or not (tidy[at] or at):
         return None
@@ -315,20 +356,27 @@ def _word(cell: str, allowed: Sequence[str]) -> str | None:
 def _unread(cells: Sequence[str], criteria: Sequence[str]) -> Broken | None:
     """The cells of a line that keep it from being a verdict; None if it has nothing of one: too
     few columns, or no side's mark."""
-    columns = ("winner", *criteria)
-    best: list[UnreadCell] | None = None
+    best: Broken | None = None
     for at in (1, 0):
-        tidy = [cell.strip(_DECOR) for cell in cells[at : at + len(columns)]]
-        if len(tidy) < len(columns) or not any(_is_side(cell) for cell in tidy[1:]):
+        words = [cell.strip(DECOR) for cell in cells[at : at + 1 + len(criteria)]]
+        marks = [_word(cell, get_args(Mark)) for cell in words[1:]]
+        if len(marks) < len(criteria) or not {"A+", "B+"} & set(marks):
             continue
-        unread = [
-            UnreadCell(name, cell, allowed)
-            for name, (cell, allowed) in zip(columns, _columns(tidy, 0), strict=True)
-            if _word(cell, allowed) == ""
-        ]
-        best = unread if best is None or len(unread) < len(best) else best
-    return Broken(tuple(best)) if best else None
+        unread = _unread_from(cells[at:], criteria)
+        is_rival = bool(_word(words[0], get_args(Winner))) or 2 * marks.count("") < len(marks)
+        if unread and (best is None or len(unread) < len(best.cells)):
+            best = Broken(tuple(unread), is_rival)
+    return best
 
 
-def _is_side(cell: str) -> bool:
-    return (_word(cell, get_args(Mark)) or "tie") != "tie"
+def _unread_from(cells: Sequence[str], criteria: Sequence[str]) -> list[UnreadCell]:
+    """The cells that hold no word of their column, the first being the winner's."""
+    words = [cell.strip(DECOR) for cell in cells[: 1 + len(criteria)]]
+    if len(words) <= len(criteria):
+        return []
+    columns = zip(("winner", *criteria), _columns(words, 0), strict=True)
+    return [
+        UnreadCell(name, cell, allowed)
+        for name, (cell, allowed) in columns
+        if _word(cell, allowed) == ""
+    ]

@@ -1,0 +1,105 @@
+"""The lines of a judge's reply that have bars, cut into cells, and the tables that they make up.
+
+A reply may hold other tables than the one asked for: a legend of the marks, an assessment of each
+criterion. What can be told of them by their form alone is told here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
+
+from evenhand.regexp import regexp
+
+DECOR = " \t\u00a0\u3000`*_"
+"""What may stand around a word in a cell."""
+_CELL = regexp(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
+_WIDE_BAR = regexp("[｜│]")
+_BULLET = regexp(r"(?:>\s*+|[-*+•]\s++|\d{1,3}[.)]\s++)*+")
+_WRAPPED = regexp(r"(`{1,3}|\*{1,3}|_{1,3})(.*)\1")
+_RULE = regexp(r"\s*+:?[-–—=]++:?\s*+")
+
+
+class Row(NamedTuple):
+    """A line with bars: where it stands, as it was written, and its cells."""
+
+    number: int
+    text: str
+    cells: Sequence[str]
+
+    @property
+    def words(self) -> list[str]:
+        """The cells without what stands around their words."""
+        return [cell.strip(DECOR) for cell in self.cells]
+
+
+def rows_of(text: str) -> list[Row]:
+    """The lines of a text that have bars."""
+    lines = enumerate(text.splitlines())
+    return [Row(number, line, _row_cells(line)) for number, line in lines if has_bars(line)]
+
+
+def has_bars(line: str) -> bool:
+    return "|" in line or _WIDE_BAR.search(line) is not None
+
+
+def cells_of(text: str) -> list[str]:
+    """The text cut at every `|` that is not escaped."""
+    cells: list[str] = []
+    at = -1
+    while at < len(text):
+        cell = cast("re.Match[str]", _CELL.match(text, at + 1))
+        cells.append(cell[0])
+        at = cell.end()
+    return cells
+
+
+def _row_cells(line: str) -> list[str]:
+    """The cells of a line without what Markdown puts around it."""
+    bare = (line if "|" in line else _WIDE_BAR.sub("|", line)).strip()
+    bare = bare[cast("re.Match[str]", _BULLET.match(bare)).end() :].strip()
+    if wrapped := _WRAPPED.fullmatch(bare):
+        bare = wrapped[2].strip()
+    cells = cells_of(bare.removeprefix("|"))
+    return cells if cells[-1].strip() else cells[:-1]
+
+
+def blocks(rows: Sequence[Row], columns: int) -> Iterator[list[Row]]:
+    """Neighbouring lines together, those with so many columns apart from those with fewer."""
+    block: list[Row] = []
+    for row in rows:
+        if block and not (
+            row.number == block[-1].number + 1
+            and (len(row.cells) < columns) == (len(block[-1].cells) < columns)
+        ):
+            yield block
+            block = []
+        block.append(row)
+    if block:
+        yield block
+
+
+def has_rule(block: Sequence[Row]) -> bool:
+    """Whether there is an alignment row among some lines, as Markdown has it under a header."""
+    return any(row.cells and all(map(_RULE.fullmatch, row.cells)) for row in block)
+
+
+def is_by_criterion(block: Sequence[Row], criteria: Sequence[str]) -> bool:
+    """Whether the lines of a table begin with different criteria."""
+    begun = {
+        name
+        for row in block
+        for name in criteria
+        if row.words[:1] and row.words[0].startswith(name)
+    }
+    return len(begun) > 1
+
+
+def first_mark(row: Row, criteria: Sequence[str]) -> int | None:
+    """The column from which on a header names the criteria; None if a line is no such header."""
+    names, words = [[name.casefold() for name in texts] for texts in (criteria, row.words)]
+    for column in (0, 1, 2):
+        if names and words[column : column + len(names)] == names:
+            return column
+    return None

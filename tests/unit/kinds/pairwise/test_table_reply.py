@@ -1,0 +1,136 @@
+"""A verdict line is told from what stands around it: reasoning, legends, other tables."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenhand.kinds.pairwise.table import Ambiguous, TableReply, read_reply
+from tests.suites import pair_reply
+from tests.unit.kinds.pairing import protocol
+
+CRITERIA = ["C1", "C2", "C3", "C4", "C5"]
+HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
+LINE = "p1 | A | A+ | tie | tie | B+ | tie | shorter but right"
+OBJECT = json.dumps(json.loads(pair_reply("A+")), ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "B leaks a </think> tag",
+        "B shows <think>plan</think> to all",
+        "B ends in </think>",
+        "B ends in </think>\n",
+        "B ends in </think>\n\nThat is all.",
+        "</think>",
+    ],
+)
+@pytest.mark.parametrize("bar", ["|", "｜", "│"])
+def test_a_tag_in_the_notes_of_a_line_is_no_end_of_reasoning(notes, bar):
+    line = (LINE.rsplit("|", 1)[0] + f"| {notes}").replace("|", bar)
+    twice = "<think>Hm.</think>\n<think>So.</think>\n"
+    for reasoning in ("", f" \n{HEADER}\n", "```\n", "<think>Hm.</think>\n", twice):
+        reply = read_reply(reasoning + line, CRITERIA)
+        assert isinstance(reply, TableReply) and reply.winner == "A", reasoning
+
+
+@pytest.mark.parametrize(
+    "reasoning",
+    [
+        "I lean to A.</think>",
+        "I lean to A.\n</think>\n",
+        f"Perhaps:\n{LINE.replace('A+', 'B+')}\n</think>\n",
+        f"Perhaps:\n{LINE.replace('A+', 'B+')}\nNo.</think>",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think>\n",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think>\n\nMy verdict:\n",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think>",
+        f"Perhaps: {LINE.replace('A+', 'B+')}</think> So:\n",
+    ],
+)
+def test_reasoning_without_its_opening_tag_is_taken_off_a_line_with_its_drafts(reasoning):
+    reply = read_reply(reasoning + LINE, CRITERIA)
+    assert isinstance(reply, TableReply) and reply.marks["C1"] == "A+"
+
+
+def test_a_draft_before_the_end_of_reasoning_is_no_verdict():
+    for end in ("\n</think>", "\n</think>\nI am done.", "\nSo it is.</think>"):
+        assert read_reply(LINE + end, CRITERIA) is None
+    assert read_reply(f"Let me see.\n{LINE}</think>\nI am done.", CRITERIA) is None
+
+
+BESIDE = {
+    "a legend": "| mark | meaning |\n|---|---|\n| A+ | A лучше |\n| tie | ничья |",
+    "a legend in Chinese": "| 标记 | 含义 |\n|:--|:--|\n| A+ | A 更好 |\n| tie | 平局 |",
+    "a legend without a rule": "A+ | A лучше\nB+ | B лучше\ntie | ничья",
+    "a legend of winners": "| Winner | Mark |\n|---|---|\n| A | A+ |\n| B | B+ |\n| tie | tie |",
+    "criteria by their names": (
+        "| Criterion | Better | Mark |\n|---|---|---|\n| Correctness | A | A+ |\n"
+        "| Completeness | tie | tie |\n| Economy | B | B+ |"
+    ),
+    "criteria by their names, bold": (
+        "| **Критерий** | **Лучше** | **Отметка** |\n| --- | --- | --- |\n"
+        "| **Точность** | A | A+ |\n| **Полнота** | ничья | tie |"
+    ),
+    "criteria by their names, without a rule": "Correctness | A | A+\nEconomy | B | B+",
+    "a criterion a line, wide": (
+        "| C | 1 | 2 | comment | mark | weight |\n|---|---|---|---|---|---|\n"
+        "| C1 | yes | no | right | A+ | high |\n| C2 | yes | yes | both | tie | low |"
+    ),
+    "criteria by their names, wide": (
+        "| criterion | first | second | comment | mark | weight |\n|---|---|---|---|---|---|\n"
+        "| Correctness | yes | no | right | A+ | high |\n| Economy | no | yes | B | B+ | low |"
+    ),
+    "marks without a winner": (
+        "| | C1 | C2 | C3 | C4 | C5 |\n|---|---|---|---|---|---|\n"
+        "| Mark | A+ | tie | tie | B+ | tie |"
+    ),
+    "scores of each": (
+        "| Candidate | C1 | C2 | C3 | C4 | C5 |\n|---|---|---|---|---|---|\n"
+        "| A | 5 | 4 | 4 | 3 | 4 |\n| B | 3 | 4 | 4 | 5 | 4 |"
+    ),
+    "notes": "| A | B |\n|---|---|\n| right | A+ for style |\n| tie | tie |",
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_table_that_gives_no_second_verdict_is_stepped_over(name):
+    for text in (
+        f"{BESIDE[name]}\n\n{LINE}",
+        f"{LINE}\n\n{BESIDE[name]}",
+        f"Marks:\n{BESIDE[name]}\n\n| {HEADER} |\n|{'---|' * 8}\n| {LINE} |\n",
+        f"{BESIDE[name]}\n{LINE}",
+    ):
+        verdict = read_reply(text, CRITERIA)
+        assert isinstance(verdict, TableReply), text
+        assert (verdict.winner, verdict.marks["C4"], verdict.notes) == (
+            "A",
+            "B+",
+            "shorter but right",
+        )
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_table_that_gives_no_verdict_stands_against_no_object(name):
+    checked = protocol().check(f"{BESIDE[name]}\n\n{OBJECT}")
+    assert (checked.problems, [fix.code for fix in checked.fixes]) == ((), ["unwrapped"])
+
+
+RIVALS = {
+    "other marks under their names": (
+        f"| | C1 | C2 | C3 | C4 | C5 |\n|---|---|---|---|---|---|\n"
+        f"| Mark | B+ | tie | tie | B+ | tie |\n\n{LINE}"
+    ),
+    "a line cut short": f"p1 | B | B+ | tie\n\n{LINE}",
+    "a winner and one mark": f"{LINE}\n\np1 | B | B+ | ? | ? | ? | ? | x",
+    "another verdict in a table of criteria": f"C1 | B | B+ | tie | tie | B+ | tie\n{LINE}",
+    "verdicts that begin with criteria": (
+        f"{LINE.replace('p1', 'C1')}\n{LINE.replace('p1 | A', 'C2 | B')}"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", RIVALS.values(), ids=RIVALS)
+def test_what_gives_a_second_verdict_is_never_stepped_over(text):
+    assert read_reply(text, CRITERIA) == Ambiguous()
