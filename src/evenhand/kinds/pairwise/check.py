@@ -21,6 +21,7 @@ from evenhand.kinds.pairwise.table import (
     Broken,
     TableReply,
     UnreadCell,
+    nearest_line,
     prose_of,
     read_reply,
 )
@@ -103,7 +104,9 @@ def check_reply(
         is_closed = reading.code in ("ambiguous", "refused") or reading.kind == "bad_text"
         line = None if is_closed else _line(text, criteria, judged)
         if line is None and (tables or elsewhere) and reading.kind == "not_json":
-            check.breach("not_in_form", "not_json")
+            line = nearest_line(text, criteria) if isinstance(text, str) else None
+            if line is None:
+                check.breach("not_in_form", "not_json")
         elif line is None:
             check.unreadable(reading)
         if line is None or not check.is_own(line, text, judged):

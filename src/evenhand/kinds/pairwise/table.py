@@ -21,12 +21,13 @@ from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.table_rows import (
     DECOR,
+    Header,
     Row,
     blocks,
     cells_of,
-    first_mark,
     has_bars,
     has_rule,
+    header_of,
     is_by_criterion,
     rows_of,
 )
@@ -265,9 +266,8 @@ def _of_verdicts(
     for block in blocks(rows, 1 + len(criteria)):
         if _is_of_something_else(block, criteria, has_verdict=has_verdict):
             continue
-        columns = [first_mark(row, criteria) for row in block]
-        column = next((column for column in columns if column is not None), None)
-        kept += [row for row in block if not _repeats(row, column, whole)]
+        head = next(filter(None, (header_of(row, criteria) for row in block)), None)
+        kept += [row for row in block if not _repeats(row, head, whole)]
     return kept
 
 
@@ -283,14 +283,48 @@ def _is_of_something_else(
     return not any(line.is_whole for line in _gathered(block, criteria)[0])
 
 
-def _repeats(row: Row, column: int | None, whole: TableReply | None) -> bool:
-    """Whether a line gives the marks of a verdict, in the columns that a header names so, and no
-    winner."""
-    if whole is None or column is None:
+def _repeats(row: Row, head: Header | None, whole: TableReply | None) -> bool:
+    """Whether a line gives the marks of a verdict, under a header that has no winner."""
+    if whole is None or head is None or head.has_winner:
         return False
-    cells = row.words[column : column + len(whole.marks)]
+    cells = row.words[head.first_mark : head.first_mark + len(whole.marks)]
     marks = [_word(cell, get_args(Mark)) for cell in cells]
     return marks == list(whole.marks.values()) and not _readings(row.cells, list(whole.marks))
+
+
+def nearest_line(text: str, criteria: Sequence[str]) -> Broken | None:
+    """The line of a reply without a verdict that is most likely meant as one, by the header above
+    it, or by its columns and a word of a verdict among them; None if that is not sure."""
+    head: Header | None = None
+    under_header: list[Broken] = []
+    others: list[Broken] = []
+    for row in _of_verdicts(_rows(text), criteria, None, has_verdict=False):
+        head_here = header_of(row, criteria)
+        if head_here or has_rule([row]):
+            head = head_here or head
+        elif head and head.has_winner:
+            cells = _unread_from(row.cells[head.first_mark - 1 :], criteria)
+            under_header += [Broken(tuple(cells))] if cells else []
+        else:
+            others += _meant(row, criteria)
+    if under_header:
+        return under_header[0]
+    return others[0] if len(set(others)) == 1 else None
+
+
+def _meant(row: Row, criteria: Sequence[str]) -> list[Broken]:
+    """A line that has the columns of a verdict and no more, and a winner or a tie in its place. One
+    that is as near to a verdict with a pair_id as without may be either."""
+    readings: list[list[UnreadCell]] = []
+    for at in (1, 0):
+        words = row.words[at:]
+        if len(words) - len(criteria) not in (1, 2):
+            continue
+        if any(_word(cell, allowed) for cell, allowed in _columns(words[: 1 + len(criteria)], 0)):
+            readings.append(_unread_from(row.cells[at:], criteria))
+    best = min(readings, key=len, default=[])
+    is_sure = [len(cells) for cells in readings].count(len(best)) == 1
+    return [Broken(tuple(best))] if best and is_sure else []
 
 
 def prose_of(text: str) -> str:

@@ -96,10 +96,17 @@ def is_by_criterion(block: Sequence[Row], criteria: Sequence[str]) -> bool:
     return len(begun) > 1
 
 
-def first_mark(row: Row, criteria: Sequence[str]) -> int | None:
-    """The column from which on a header names the criteria; None if a line is no such header."""
+class Header(NamedTuple):
+    """What a header says of the columns: where the marks begin, and whether a winner precedes."""
+
+    first_mark: int
+    has_winner: bool
+
+
+def header_of(row: Row, criteria: Sequence[str]) -> Header | None:
+    """The header that a line is, by its names of the criteria; None if it is no such line."""
     names, words = [[name.casefold() for name in texts] for texts in (criteria, row.words)]
-    for column in (0, 1, 2):
-        if names and words[column : column + len(names)] == names:
-            return column
+    for at in (0, 1, 2):
+        if names and words[at : at + len(names)] == names:
+            return Header(at, at > 0 and words[at - 1] == "winner")
     return None

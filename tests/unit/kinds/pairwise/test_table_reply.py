@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evenhand.kinds.pairwise.table import Ambiguous, TableReply, read_reply
+from evenhand.kinds.pairwise.table import Ambiguous, Broken, TableReply, nearest_line, read_reply
 from tests.suites import pair_reply
 from tests.unit.kinds.pairing import protocol
 
@@ -122,6 +122,7 @@ RIVALS = {
         f"| | C1 | C2 | C3 | C4 | C5 |\n|---|---|---|---|---|---|\n"
         f"| Mark | B+ | tie | tie | B+ | tie |\n\n{LINE}"
     ),
+    "a winner that cannot be read": f"{HEADER}\n{LINE}\n{LINE.replace('| A |', '| C |')}",
     "a line cut short": f"p1 | B | B+ | tie\n\n{LINE}",
     "a winner and one mark": f"{LINE}\n\np1 | B | B+ | ? | ? | ? | ? | x",
     "another verdict in a table of criteria": f"C1 | B | B+ | tie | tie | B+ | tie\n{LINE}",
@@ -134,3 +135,78 @@ RIVALS = {
 @pytest.mark.parametrize("text", RIVALS.values(), ids=RIVALS)
 def test_what_gives_a_second_verdict_is_never_stepped_over(text):
     assert read_reply(text, CRITERIA) == Ambiguous()
+
+
+NEAREST = {
+    "p | A/B | tie | tie | tie | tie | tie | n": ["winner"],
+    "p | A/B | tie | tie | tie | tie | tie": ["winner"],
+    "A | tie | so-so | tie | tie | tie | n": ["C2"],
+    "p | A | A | A | tie | tie | tie | n": ["C1", "C2"],
+    "| p | A | A | A | tie | tie | tie | n |": ["C1", "C2"],
+    "p | A | A | B | A | A | A | n": ["C1", "C2", "C3", "C4", "C5"],
+    "p | A | 1 | 1 | 2 | 1 | 1 | n": ["C1", "C2", "C3", "C4", "C5"],
+    "A | да | да | нет | да | да | n": ["C1", "C2", "C3", "C4", "C5"],
+    "p｜B｜✓｜✗｜平局｜✗｜✗｜更简洁": ["C1", "C2", "C4", "C5"],
+    f"{HEADER}\np | Candidate 1 | 1 | 1 | 2 | 1 | 1 | n": ["winner", *CRITERIA],
+    f"| {HEADER} |\n|{'---|' * 8}\n| p | 1 | tie | tie | tie | tie | 2 | n |": ["winner", "C5"],
+    "winner | C1 | C2 | C3 | C4 | C5\nfirst | 1 | 1 | 1 | 1 | 1": ["winner", *CRITERIA],
+    "| mark | meaning |\n|---|---|\n| tie | = |\n\np | A/B | tie | tie | tie | tie | tie |": [
+        "winner"
+    ],
+}
+
+
+@pytest.mark.parametrize("text", NEAREST)
+def test_cells_that_cannot_be_read_are_named_where_no_mark_is_for_a_side(text):
+    assert read_reply(text, CRITERIA) is None
+    line = nearest_line(text, CRITERIA)
+    assert isinstance(line, Broken)
+    assert [cell.column for cell in line.cells] == NEAREST[text]
+    problems = protocol().check(text, tables=True).problems
+    assert [(problem.code, problem.path) for problem in problems] == [
+        ("out_of_range", column) for column in NEAREST[text]
+    ]
+    for problem, cell in zip(problems, line.cells, strict=True):
+        assert json.dumps(cell.text, ensure_ascii=False) in problem.message
+        assert ", ".join(cell.allowed) in problem.message
+
+
+UNSURE = {
+    "nothing": "",
+    "prose": "Candidate 1 is better.",
+    "a header alone": HEADER,
+    "a header and its rule": f"| {HEADER} |\n|{'---|' * 8}",
+    "the form repeated": "pair_id | A/B/tie | A+/B+/tie | ... | notes",
+    "ties among more columns": "p | x | tie | tie | tie | tie | tie | n | m",
+    "a table of something else": "A | 1 | 2 | 3 | 4 | 5 | 6 | 7",
+    "ties after a word that is a pair or a winner": "x | tie | tie | tie | tie | tie | n",
+    "scores of each": (
+        "| Who | C1 | C2 | C3 | C4 | C5 |\n| A | 5 | 4 | 4 | 3 | 4 |\n| B | 3 | 4 | 4 | 5 | 4 |"
+    ),
+    "a line for each criterion": "| C1 | A | 1 | 2 | 3 | 4 | so |\n| C2 | B | 1 | 2 | 3 | 4 | so |",
+    "only a thought": "<think>p | A/B | tie | tie | tie | tie | tie | n",
+}
+
+
+@pytest.mark.parametrize("text", UNSURE.values(), ids=UNSURE)
+def test_no_cell_is_named_where_no_line_is_sure_to_be_meant(text):
+    assert nearest_line(text, CRITERIA) is None
+
+
+def test_a_header_of_criteria_that_are_called_like_winners_is_no_line():
+    for head in ("pair_id | winner | A | B | notes", "winner | A | B | notes"):
+        assert nearest_line(head, ["A", "B"]) is None
+
+
+def test_cells_are_named_only_where_nothing_else_is_to_be_said():
+    unread = "p | A/B | tie | tie | tie | tie | tie | n"
+    judged = protocol()
+    assert judged.check(f"{unread}\n\n{LINE}", tables=True).problems == ()
+    assert judged.check(f"{unread}\n\n{OBJECT}", tables=True).problems == ()
+    for text, code in (
+        (f"I cannot judge these texts.\n{unread}", "refused"),
+        (f'{unread}\n{{"winner": "A"', "truncated"),
+        (f'{unread}\n{{"winner": NaN}}', "not_json"),
+    ):
+        assert [problem.code for problem in judged.check(text, tables=True).problems] == [code]
+    assert [problem.code for problem in judged.check(unread).problems] == ["not_json"]
