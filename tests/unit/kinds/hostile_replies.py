@@ -60,7 +60,7 @@ _TEXTS = [
     ("a refusal in Chinese", "抱歉，我无法评价。", "refused"),
     ("a refusal in Japanese", "申し訳ありませんが、評価できません。", "refused"),
     ("a key twice", '{"winner":"A","winner":"B"}', "ambiguous"),
-    ("NaN", '{"score":NaN}', "not_json"),
+    ("NaN", '{"score":NaN}', "not_json score"),
     ("a single quote for a double one", "{'winner': 'A'}", "not_json"),
     ("half of a surrogate pair", '{"notes":"\\ud800"}', "not_json"),
     ("endless depth", '{"a":' * 70 + "1" + "}" * 70, "not_json"),

@@ -99,7 +99,7 @@ class Inspection:
         return True
 
     def unreadable(self, reading: Unreadable) -> None:
-        self.breach(reading.kind, reading.code, value=reading.about)
+        self.breach(reading.kind, reading.code, reading.path, value=reading.about)
 
     def keys(
         self,
@@ -123,7 +123,7 @@ class Inspection:
         if isinstance(value, kind):
             return True
         if len(self.problems) < PROBLEMS_KEPT:
-            self.problems.append(self.words.wrong_type(name, path))
+            self.problems.append(self.words.wrong_type(name, path, value))
         return False
 
     def reason(self, text: str, path: str) -> None:

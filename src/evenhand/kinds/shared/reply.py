@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.judgment import Reason
+from evenhand.kinds.shared.json_place import place_of_number, place_of_repetition
 from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
 from evenhand.limits import JSON_DEPTH, READER_RESTARTS, REPLY_BYTES, REPLY_ELEMENTS
 
@@ -44,10 +45,11 @@ class Readable:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """No single object: the kind of breach, and what it is about."""
+    """No single object: the kind of breach, what it is about, and where that stands."""
 
     kind: str
     about: str = ""
+    path: str = field(default="", compare=False)
 
     @property
     def code(self) -> Reason:
@@ -253,18 +255,18 @@ def _decode(text: str) -> object:
     try:
         value = jsontext.parse(text, JSON_DEPTH, REPLY_ELEMENTS)
     except ValueError as error:
-        return _breach(error)
+        return _breach(error, text)
     if "\\u" in text and _SURROGATE.search(text) and not _is_text(value):
         return Unreadable("bad_text")
     return value
 
 
-def _breach(error: ValueError) -> Unreadable:
+def _breach(error: ValueError, text: str) -> Unreadable:
     match error:
         case jsontext.DuplicateKey():
-            return Unreadable("duplicate_key", error.name)
+            return Unreadable("duplicate_key", place_of_repetition(text))
         case jsontext.NotFinite():
-            return Unreadable("not_finite", error.text)
+            return Unreadable("not_finite", error.text, place_of_number(text))
         case jsontext.TooDeep():
             return Unreadable("too_deep")
         case jsontext.Truncated():

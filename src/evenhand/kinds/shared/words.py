@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
 
@@ -61,16 +62,27 @@ class Words(Struct, frozen=True, kw_only=True):
             wording=self.problems[kind].format_map(fields),
         )
 
-    def wrong_type(self, name: str, path: str) -> Problem:
+    def wrong_type(self, name: str, path: str, value: object) -> Problem:
         """A breach by a value of another type than the named one, of which each wording has its
         own word."""
-        problem = self.problem("wrong_type", "schema", path, allowed=self.types[name])
-        english = self.problem("wrong_type", "schema", path, allowed=self.english_types[name])
+        written = _beginning(jsontext.dump(value))
+        problem, english = (
+            self.problem("wrong_type", "schema", path, value=written, allowed=types[name])
+            for types in (self.types, self.english_types)
+        )
         return replace(problem, message=english.message)
 
     def complaint(self, problems: Iterable[Problem]) -> str:
         """The list of what is wrong, as the judge is told."""
         return "\n".join(f"- {problem.wording}" for problem in problems)
+
+
+_VALUE_CHARS = 60
+"""So much of a value of the wrong type tells which one is meant: all of it may be the reply."""
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

@@ -47,7 +47,8 @@ NEEDED = {
     "duplicate_key": {"value"},
     "key_missing": {"path"},
     "key_unknown": {"path"},
-    "wrong_type": {"path", "allowed"},
+    "wrong_type": {"path", "value", "allowed"},
+    "not_finite": {"path", "value"},
     "reason_blank": {"path"},
 }
 HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\r\t]")

@@ -135,7 +135,7 @@ BREACHES = {
     "a tag that is a list": (put("failure_tags", [["A"]]), "schema", "failure_tags"),
     "a duplicate key": ('{"notes":"","notes":""}', "ambiguous", ""),
     "two verdicts": (f"{json.dumps(good())}\n{json.dumps(dimension(score=1))}", "ambiguous", ""),
-    "not a number": (json.dumps(good()).replace("2.5", "NaN"), "not_json", ""),
+    "not a number": (json.dumps(good()).replace("2.5", "NaN"), "not_json", "scores.brief.score"),
     "a number as a word": (json.dumps(good()).replace("2.5", "two"), "not_json", ""),
     "broken off": (json.dumps(good())[:-20], "truncated", ""),
     "a list": (json.dumps([good()]), "schema", ""),

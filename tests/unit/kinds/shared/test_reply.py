@@ -251,10 +251,33 @@ def test_what_is_wrong_has_a_kind(reply, kind):
 
 
 @pytest.mark.parametrize(
-    ("reply", "about"), [('{"a b":1,"a b":2}', "a b"), ('{"q\\"":1,"q\\"":2}', 'q"')]
+    ("reply", "about"),
+    [
+        ('{"a b":1,"a b":2}', "a b"),
+        ('{"q\\"":1,"q\\"":2}', 'q"'),
+        ('{"x":{"a":1},"y":[{"a":{}},{"a":{"b":"{:,","c":2,"b":1}}]}', "y[1].a.b"),
+        ('{"a":{"a":1,"b":{"a":1}},"a":2}', "a"),
+        ('{"a":1,"\\u0061":2}', "a"),
+    ],
 )
 def test_the_key_that_stands_twice_is_named(reply, about):
     assert read(reply) == Unreadable("duplicate_key", about)
+
+
+@pytest.mark.parametrize(
+    ("reply", "about", "path"),
+    [
+        ('{"a":NaN}', "NaN", "a"),
+        ('So: {"s":{"x":1,"y, [":{"score":-Infinity}},"t":NaN}', "-Infinity", "s.y, [.score"),
+        ('{"s":["NaN",{"e":[1,"]",Infinity]}]}', "Infinity", "s[1].e[2]"),
+        ('{"NaN":"NaN","a":{"\\"NaN":0,"b":NaN', "NaN", "a.b"),
+        ('{"a":1,"b":[NaN', "NaN", "b[0]"),
+    ],
+)
+def test_a_number_that_json_has_not_is_told_with_its_place(reply, about, path):
+    reading = read(reply)
+    assert reading == Unreadable("not_finite", about)
+    assert reading.path == path
 
 
 @pytest.mark.parametrize("depth", [1, 63])
