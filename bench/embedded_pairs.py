@@ -39,7 +39,8 @@ from evenhand.judges.embedded.runtime import Runtime, Sampling
 from evenhand.judges.embedded.walk import MARGIN, Choice, Versus, choices, compared, decided
 from evenhand.judges.sampling import sampling
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol, settled
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.rule import settled
 from evenhand.kinds.pairwise.verdict import PairPass
 from evenhand.kinds.shared.asking import Asking
 from evenhand.units import Candidate, Pair

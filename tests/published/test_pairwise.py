@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds.pairwise.protocol import agrees, settled
+from evenhand.kinds.pairwise.rule import agrees, settled
 from evenhand.kinds.pairwise.verdict import Order, PairPass, Winner
 from evenhand.stats.pairwise import Judged, pair_figures
 from tests.published.data import anchor, records

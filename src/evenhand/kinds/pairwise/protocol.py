@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace as changed
@@ -23,17 +23,16 @@ from evenhand.judgment import Failure, Fix, Judgment, LeftOut, Verdict
 from evenhand.kinds.disguise.families import family, gives_itself_away, masked
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
+from evenhand.kinds.pairwise.rule import Round, Settled, agrees, derived, settled
 from evenhand.kinds.pairwise.unit import first_order, is_one_text
 from evenhand.kinds.pairwise.verdict import (
     CriterionComment,
     CriterionReply,
     Mark,
     Order,
-    Outcome,
     PairPass,
     PairReply,
     PairVerdict,
-    Settling,
     Winner,
 )
 from evenhand.kinds.shared.asking import Asking, Conversation, Try, converse
@@ -54,7 +53,6 @@ from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.units import Pair
 
 ORDERS: tuple[Order, Order] = ("12", "21")
-BETTER: dict[str | None, Winner] = {"A+": "A", "B+": "B"}
 _TURNED = {"A": "B", "B": "A", "A+": "B+", "B+": "A+"}
 _TURNED_WINNERS: dict[Order, dict[Winner | None, Winner | None]] = {
     "12": {"A": "A", "B": "B", "tie": "tie", None: None},
@@ -85,50 +83,6 @@ _BOTH_ORDERS = "A shown first: {first} B shown first: {second}"
 
 LOW_MARGIN = 0.1
 """A winner that so little probability more or less would have changed is flagged."""
-
-
-def derived(marks: Mapping[str, str | None], priority: Sequence[str]) -> Winner:
-    """The winner of a pass by its marks: dominance, then the first criterion of the priority list
-    that is no tie."""
-    favoured = {BETTER[mark] for mark in marks.values() if mark in BETTER}
-    if len(favoured) == 1:
-        return favoured.pop()
-    if favoured:
-        for criterion in priority:
-            if marks.get(criterion) in BETTER:
-                return BETTER[marks[criterion]]
-    return "tie"
-
-
-Round = tuple[PairPass, PairPass]
-
-
-class Settled(NamedTuple):
-    """What the rounds of a pair come to."""
-
-    winner: Outcome
-    how: Settling
-    marks: dict[str, Mark]
-    unstable: list[str]
-    """Criteria on which the two passes of the settling round differ; their mark is `tie`."""
-
-
-def agrees(passes: Round) -> bool:
-    """Whether the two orders name the same winner, a tie included."""
-    return passes[0].winner == passes[1].winner
-
-
-def settled(rounds: Sequence[Round]) -> Settled:
-    """The verdict of a pair: the first consistent round's, else `uncertain`."""
-    number = next((i for i, passes in enumerate(rounds) if agrees(passes)), None)
-    first, second = rounds[-1 if number is None else number]
-    unstable = [c for c, mark in first.marks.items() if mark != second.marks.get(c)]
-    marks: dict[str, Mark] = {
-        c: "tie" if mark is None or c in unstable else mark for c, mark in first.marks.items()
-    }
-    if number is None or first.winner is None:
-        return Settled("uncertain", "uncertain", marks, unstable)
-    return Settled(first.winner, "resolved" if number else "stable", marks, unstable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

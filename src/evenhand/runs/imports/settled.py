@@ -11,7 +11,8 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from evenhand.judgment import Failure, Judgment, Problem, Reason, Verdict
-from evenhand.kinds.pairwise.protocol import ORDERS, derived
+from evenhand.kinds.pairwise.protocol import ORDERS
+from evenhand.kinds.pairwise.rule import derived
 from evenhand.kinds.pairwise.verdict import (
     CriterionComment,
     Mark,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
-from evenhand.kinds.pairwise.protocol import settled
+from evenhand.kinds.pairwise.rule import settled
 from evenhand.kinds.pairwise.verdict import PairPass
 from evenhand.kinds.shared.load import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
@@ -85,7 +85,7 @@ TURNED_ORDER = {"12": "21", "21": "12"}
 )
 def test_the_rule_turns_with_the_candidates(marks: list[str], orders: list[str]) -> None:
     """Whoever is called A, the same candidate wins; the order of the criteria does not matter."""
-    from evenhand.kinds.pairwise.protocol import derived
+    from evenhand.kinds.pairwise.rule import derived
 
     given_marks = dict(zip(CRITERIA, marks, strict=True))
     turned = {c: TURNED[mark] for c, mark in given_marks.items()}

@@ -17,7 +17,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
 from evenhand.kinds.pairwise.form import MARKS, read_criteria, read_max_rounds, read_priority
-from evenhand.kinds.pairwise.protocol import derived
+from evenhand.kinds.pairwise.rule import derived
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.load import LANGUAGES
