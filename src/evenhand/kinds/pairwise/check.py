@@ -25,6 +25,7 @@ from evenhand.kinds.pairwise.table import (
     prose_of,
     read_reply,
 )
+from evenhand.kinds.pairwise.table_rows import before_bars
 from evenhand.kinds.pairwise.verdict import (
     SETTLINGS,
     CriterionReply,
@@ -36,7 +37,7 @@ from evenhand.kinds.pairwise.verdict import (
 from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.check import Checked, Inspection
 from evenhand.kinds.shared.judged_text import JudgedText, names_in, reasons_in
-from evenhand.kinds.shared.refusals import refuses
+from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
 from evenhand.kinds.shared.remarks import guesses_source, one_text
 from evenhand.kinds.shared.reply import Unreadable, read
 from evenhand.kinds.shared.words import Words
@@ -101,17 +102,8 @@ def check_reply(
         return check.done(plain)
     reading = read(text)
     if isinstance(reading, Unreadable):
-        is_closed = reading.code in ("ambiguous", "refused") or reading.kind == "bad_text"
-        line = None if is_closed else _line(text, criteria, judged)
-        if line is None and (tables or elsewhere) and reading.kind == "not_json":
-            line = nearest_line(text, criteria) if isinstance(text, str) else None
-            if line is None:
-                check.breach("not_in_form", "not_json")
-        elif line is None:
-            check.unreadable(reading)
-        if line is None or not check.is_own(line, text, judged):
-            return check.done(None)
-        return check.done(check.table(line, tables or elsewhere))
+        line = check.line_instead(reading, text, judged, tables=tables or elsewhere)
+        return check.done(None if line is None else check.table(line, tables or elsewhere))
     if (tables or elsewhere) and reading.in_prose and not _may_tell(reading.value, criteria):
         quoting = _quoting_line(text, criteria, judged)
         if quoting is not None:
@@ -133,6 +125,14 @@ def _line(
     if not isinstance(text, str):
         return None
     return read_reply(text, criteria, judged, has_object=has_object)
+
+
+def _begins_with_refusal(line: TableReply | Ambiguous | Broken, text: str | bytes) -> bool:
+    """Whether an apology stands before anything else, and no whole verdict follows. Behind a bar it
+    stands in the notes, which may speak of a candidate that refuses."""
+    if isinstance(text, bytes) or (isinstance(line, TableReply) and line.is_whole):
+        return False
+    return opens_with_refusal(before_bars(text))
 
 
 def _quoting_line(
@@ -245,6 +245,26 @@ class _Check(Inspection):
         reply = PairReply(criteria, explanation, self._choice(value, "winner", WINNERS, ""))
         self._remarks(reply)
         return reply
+
+    def line_instead(
+        self, reading: Unreadable, text: str | bytes, judged: JudgedText, *, tables: bool
+    ) -> TableReply | Ambiguous | Broken | None:
+        """The judge's verdict-table line in a reply without an object; where there is none, what is
+        wrong is noted."""
+        is_closed = reading.code == "ambiguous" or reading.kind == "bad_text"
+        line = None if is_closed else _line(text, self.criteria, judged)
+        if reading.code == "refused" and line is not None and _begins_with_refusal(line, text):
+            line = None
+        may_be_near = tables and reading.kind == "not_json"
+        if line is None and may_be_near and isinstance(text, str):
+            line = nearest_line(text, self.criteria)
+        if line is not None:
+            return line if self.is_own(line, text, judged) else None
+        if may_be_near:
+            self.breach("not_in_form", "not_json")
+        else:
+            self.unreadable(reading)
+        return None
 
     def is_own(
         self, line: TableReply | Ambiguous | Broken, text: str | bytes, judged: JudgedText

@@ -174,6 +174,46 @@ def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named
     assert all(part in problem.message for part in ("C3", "так себе", "A+, B+, tie"))
 
 
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "B only says: I'm sorry, I can't help with that",
+        "I can't help but prefer the first",
+        "кандидат B пишет «извините, я не могу помочь»",
+        "候选2只写了“抱歉，我无法回答”",
+        "候補2は「申し訳ありませんが、お答えできません」だけ",
+    ],
+)
+def test_notes_that_speak_of_a_refusal_are_no_refusal(notes: str) -> None:
+    line = LINE.replace("the first is right", notes)
+    for text in (line, f"| x | {line} |", f"Sorry for the last format.\n{line}"):
+        checked = JUDGED.check(text, tables=True)
+        assert checked.problems == ()
+        assert checked.output is not None
+        assert (checked.output["winner"], checked.output["explanation"]) == ("A", notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I cannot judge these texts.\n{LINE}",
+        f"Не могу сравнить эти ответы.\n{LINE}",
+        f"抱歉，我无法评判。\n{LINE}",
+        "I'm sorry, I can't. | A | A+ | tie |",
+        "I'm sorry | A | so-so | tie | B+ | tie | A+ | I can't",
+    ],
+)
+def test_a_refusal_beside_a_line_or_without_a_whole_one_is_a_refusal(text: str) -> None:
+    checked = JUDGED.check(text, tables=True)
+    assert [problem.code for problem in checked.problems] == ["refused"]
+
+
+def test_a_cell_is_named_also_where_the_notes_speak_of_a_refusal() -> None:
+    line = "p | A | A+ | so-so | B+ | tie | A+ | B says: I'm sorry, I can't help"
+    problems = JUDGED.check(line, tables=True).problems
+    assert [(problem.code, problem.path) for problem in problems] == [("out_of_range", "C2")]
+
+
 def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not() -> None:
     problems = JUDGED.check("p | A | A+ | | tie | | A+ | x", tables=True).problems
     assert [(one.code, one.path) for one in problems] == [("schema", "C2"), ("schema", "C4")]
