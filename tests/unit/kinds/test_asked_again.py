@@ -85,3 +85,27 @@ def test_a_number_that_json_has_not_is_told_with_its_place(number: str, language
     for text in (problem.message, problem.wording):
         assert "score.logic_and_fact" in text
         assert number in text
+
+
+REASONS = {
+    "pairwise": ["explanation", "criteria.C2.comment"],
+    "rubric": ["scores.correct.rationale"],
+    "weighted": ["reasoning.logic_and_fact"],
+}
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u3000\n", "\u200b", " \u200b\ufeff \u2060", "\u00ad"])
+@pytest.mark.parametrize(
+    ("kind", "path"), [(kind, path) for kind, paths in REASONS.items() for path in paths]
+)
+def test_a_reason_of_which_nothing_can_be_seen_is_asked_again(
+    kind: str, path: str, text: str
+) -> None:
+    [problem] = problems(kind, changed(kind, path, text), "en")
+    assert (problem.code, problem.path) == ("schema", path)
+
+
+@pytest.mark.parametrize("text", ["\u200bso", "\u200b.", "无\u200b", "\u200d😀"])
+def test_a_reason_with_hidden_characters_beside_others_is_a_reason(text: str) -> None:
+    for kind, paths in REASONS.items():
+        assert problems(kind, changed(kind, paths[0], text), "en") == ()

@@ -35,7 +35,7 @@ from evenhand.kinds.pairwise.verdict import (
     Winner,
 )
 from evenhand.kinds.shared.asked_form import AskedForm
-from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.check import Checked, Inspection, is_blank
 from evenhand.kinds.shared.judged_text import JudgedText, names_in, reasons_in
 from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
 from evenhand.kinds.shared.remarks import guesses_source, one_text
@@ -223,7 +223,7 @@ class _Check(Inspection):
             criteria[name] = CriterionReply(
                 criterion.first_meets, criterion.second_meets, criterion.comment, criterion.mark
             )
-        if not all(map(str.strip, texts)) or judged.may_give(texts, chain(_NAMES, criteria)):
+        if any(map(is_blank, texts)) or judged.may_give(texts, chain(_NAMES, criteria)):
             return None
         reply = PairReply(criteria, form.explanation, form.winner)
         self._remarks(reply)

@@ -17,7 +17,7 @@ from evenhand.judgment import Evidence
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.asked_form import AskedForm
-from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.check import Checked, Inspection, is_blank
 from evenhand.kinds.shared.evidence import SearchText, Span, is_telling
 from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.raw import plain_number, raw_json
@@ -157,7 +157,7 @@ class _Check(Inspection):
         if part is None or not 0 < len(part.evidence) <= EVIDENCE_MAX:
             return None
         score = _banded(dimension, part.score)
-        if score is None or not (self.is_compact or part.rationale.strip()):
+        if score is None or (is_blank(part.rationale) and not self.is_compact):
             return None
         for quote in part.evidence:
             if not self._exact(dimension.id, quote):
@@ -294,7 +294,7 @@ class _Check(Inspection):
         if not self.typed(quote, str, "text", path):
             return ""
         sought = cast("str", quote)
-        if not sought or sought.isspace():
+        if is_blank(sought):
             self.breach("evidence_blank", "schema", path, phrase=self.words.no_evidence)
             return ""
         place = self.sources.output.locate(sought)
@@ -343,7 +343,7 @@ class _Check(Inspection):
         if not self.typed(value, str, "text", "notes"):
             return ""
         notes = cast("str", value)
-        if notes.strip():
+        if not is_blank(notes):
             self.flags.append("has_notes")
         if len(notes) > NOTES_CHARS:
             self.flags.append("long_notes")

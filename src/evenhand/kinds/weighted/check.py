@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.judgment import Fix, FixCode, Reason
-from evenhand.kinds.shared.check import Checked, Inspection
+from evenhand.kinds.shared.check import Checked, Inspection, is_blank
 from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.raw import plain_number
 from evenhand.kinds.shared.remarks import one_text
@@ -336,7 +336,7 @@ class _Check(Inspection):
 
 
 def _is_blank(text: object) -> bool:
-    return text is None or (isinstance(text, str) and not text.strip())
+    return text is None or (isinstance(text, str) and is_blank(text))
 
 
 def _is_convertible(scale: TaskType, kind: TaskType | None) -> bool:
