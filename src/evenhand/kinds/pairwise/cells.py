@@ -13,8 +13,9 @@ from typing import NamedTuple
 from evenhand.regexp import regexp
 
 _DECOR = " \t\u00a0\u3000`*_"
-_TICKS = regexp("[`*\u2705\u2714\U0001f3c6\ufe0f]")
-"""Marks of emphasis, and the pictures that models put beside a winner."""
+_TICKS = regexp("[`*\u2705\u2714\U0001f3c6\ufe0f\u200b-\u200f\u2060\ufeff]")
+"""Marks of emphasis, the pictures that models put beside a winner, and what cannot be seen."""
+_QUOTES = "\"'“”„‘’«»「」『』" + _DECOR
 
 # Cyrillic and Greek letters that look like the Latin ones, in lower case.
 _A, _B = "[aаα]", "[bвβ]"
@@ -70,7 +71,7 @@ def read_cell(text: str, allowed: Sequence[str]) -> Cell | None:
         return Cell(bare, False) if bare in allowed else None
     plain = unicodedata.normalize("NFKC", _TICKS.sub("", bare)).casefold().strip().rstrip(".。!")
     remarked = _REMARK.fullmatch(plain)
-    head = remarked["head"].strip(_DECOR) if remarked else plain
+    head = (remarked["head"] if remarked else plain).strip(_QUOTES)
     reading = (_MARK if "A+" in allowed else _WINNER).fullmatch(" ".join(head.split()))
     if reading is None:
         return None

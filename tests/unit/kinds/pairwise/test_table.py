@@ -223,6 +223,8 @@ WINNERS_READ = {
     "tie": ["Tie", "TIE", "tie (ничья)", "ничья", "Ничья.", "паритет", "平局", "引き分け", "平"],
 }
 WINNERS_READ["A"] += ["✅ A", "A 🏆", "Победитель: A", "Winner: A", "Тезис A лучше", "Aの勝ち"]
+WINNERS_READ["A"] += ['"A"', "«A»", "「A」", "\u200bA"]
+WINNERS_READ["tie"] += ["“tie”", "„ничья“"]
 WINNERS_READ["tie"] += ["tie/ничья", "ничья = tie", "tie, 平局", "равенство"]
 MARKS_READ = {
     "A+": [
@@ -239,6 +241,9 @@ MARKS_READ = {
     "B+": ["b+", "В+", "Ｂ+", "B + ", "B+ (B cites a source)", "B+ (A ошибается)", "B 更好"],
     "tie": ["TIE", "ничья", "паритет", "tie (ничья)", "tie (паритет)", "引き分け", "tie (both)"],
 }
+
+MARKS_READ["A+"] += ['"A+"', "'A+'", "«A+» (точнее)", "『A+』", "A+\u200b", "\u200eA+"]
+MARKS_READ["tie"] += ['"tie"', "「引き分け」"]
 
 
 @pytest.mark.parametrize(
@@ -289,6 +294,8 @@ UNREAD = {
     "a mark and a plus too many": ("B+", "B++", "C4"),
     "a number": ("B+", "1", "C4"),
     "a yes": ("B+", "да", "C4"),
+    "two marks in quotation marks": ("B+", '"A+" "B+"', "C4"),
+    "quotation marks alone": ("B+", '""', "C4"),
     "a dash": ("B+", "—", "C4"),
 }
 
