@@ -353,16 +353,23 @@ class _Check(Inspection):
         return None
 
     def _unread(self, cell: UnreadCell) -> None:
+        if not cell.text:
+            self._blank(cell.column)
+            return
         written, allowed = jsontext.dump(cell.text), ", ".join(cell.allowed)
         self.breach("cell_unknown", "out_of_range", cell.column, value=written, allowed=allowed)
 
-    def _of_line(self, line: TableReply) -> PairReply:
-        if line.winner is None:
+    def _blank(self, column: str) -> None:
+        if column == "winner":
             allowed = ", ".join(WINNERS)
-            self.breach("winner_unknown", "schema", "winner", value='""', allowed=allowed)
-        for name, mark in line.marks.items():
-            if mark is None:
-                self.breach("cell_blank", "schema", name, allowed=", ".join(MARKS))
+            self.breach("winner_unknown", "schema", column, value='""', allowed=allowed)
+        else:
+            self.breach("cell_blank", "schema", column, allowed=", ".join(MARKS))
+
+    def _of_line(self, line: TableReply) -> PairReply:
+        for name, word in (("winner", line.winner), *line.marks.items()):
+            if word is None:
+                self._blank(name)
         for name in line.mended:
             self.fix("unwrapped", name)
         criteria = {c: CriterionReply(None, None, None, line.marks[c]) for c in self.criteria}

@@ -73,7 +73,8 @@ class Ambiguous:
 
 
 class UnreadCell(NamedTuple):
-    """A cell without a winner or mark: its column, what stands there, and what may."""
+    """A cell without a winner or mark: its column, what stands there if it is not blank, and what
+    may."""
 
     column: str
     text: str
@@ -87,6 +88,11 @@ class Broken:
     cells: tuple[UnreadCell, ...]
     is_rival: bool = field(default=True, compare=False)
     """Whether so much of it can be read that it stands against a whole line beside it."""
+
+    @property
+    def unread(self) -> int:
+        """How many of the cells hold something."""
+        return sum(cell.text != "" for cell in self.cells)
 
 
 def header(criteria: Sequence[str]) -> str:
@@ -303,8 +309,8 @@ def nearest_line(text: str, criteria: Sequence[str]) -> Broken | None:
         if head_here or has_rule([row]):
             head = head_here or head
         elif head and head.has_winner:
-            cells = _unread_from(row.cells[head.first_mark - 1 :], criteria)
-            under_header += [Broken(tuple(cells))] if cells else []
+            broken = _broken_from(row.cells[head.first_mark - 1 :], criteria)
+            under_header += [broken] if broken else []
         else:
             others += _meant(row, criteria)
     if under_header:
@@ -315,16 +321,17 @@ def nearest_line(text: str, criteria: Sequence[str]) -> Broken | None:
 def _meant(row: Row, criteria: Sequence[str]) -> list[Broken]:
     """A line that has the columns of a verdict and no more, and a winner or a tie in its place. One
     that is as near to a verdict with a pair_id as without may be either."""
-    readings: list[list[UnreadCell]] = []
+    readings: list[Broken] = []
     for at in (1, 0):
         words = row.words[at:]
         if len(words) - len(criteria) not in (1, 2):
             continue
-        if any(_word(cell, allowed) for cell, allowed in _columns(words[: 1 + len(criteria)], 0)):
-            readings.append(_unread_from(row.cells[at:], criteria))
-    best = min(readings, key=len, default=[])
-    is_sure = [len(cells) for cells in readings].count(len(best)) == 1
-    return [Broken(tuple(best))] if best and is_sure else []
+        broken = _broken_from(row.cells[at:], criteria)
+        if broken and len(broken.cells) <= len(criteria):
+            readings.append(broken)
+    fewest = min((broken.unread for broken in readings), default=0)
+    nearest = [broken for broken in readings if broken.unread == fewest]
+    return nearest if len(nearest) == 1 else []
 
 
 def prose_of(text: str) -> str:
@@ -390,27 +397,30 @@ def _word(cell: str, allowed: Sequence[str]) -> str | None:
 def _unread(cells: Sequence[str], criteria: Sequence[str]) -> Broken | None:
     """The cells of a line that keep it from being a verdict; None if it has nothing of one: too
     few columns, or no side's mark."""
-    best: Broken | None = None
+    fewest, best = 0, None
     for at in (1, 0):
         words = [cell.strip(DECOR) for cell in cells[at : at + 1 + len(criteria)]]
         marks = [_word(cell, get_args(Mark)) for cell in words[1:]]
         if len(marks) < len(criteria) or not {"A+", "B+"} & set(marks):
             continue
-        unread = _unread_from(cells[at:], criteria)
-        is_rival = bool(_word(words[0], get_args(Winner))) or 2 * marks.count("") < len(marks)
-        if unread and (best is None or len(unread) < len(best.cells)):
-            best = Broken(tuple(unread), is_rival)
+        broken = _broken_from(cells[at:], criteria)
+        if broken and (best is None or broken.unread < fewest):
+            is_rival = bool(_word(words[0], get_args(Winner))) or 2 * marks.count("") < len(marks)
+            fewest, best = broken.unread, replace(broken, is_rival=is_rival)
     return best
 
 
-def _unread_from(cells: Sequence[str], criteria: Sequence[str]) -> list[UnreadCell]:
-    """The cells that hold no word of their column, the first being the winner's."""
+def _broken_from(cells: Sequence[str], criteria: Sequence[str]) -> Broken | None:
+    """A line with its winner in the first cell, and the cells that hold no word of their column;
+    None if there are too few, or nothing but blanks among those."""
     words = [cell.strip(DECOR) for cell in cells[: 1 + len(criteria)]]
     if len(words) <= len(criteria):
-        return []
+        return None
     columns = zip(("winner", *criteria), _columns(words, 0), strict=True)
-    return [
+    faults = [
         UnreadCell(name, cell, allowed)
         for name, (cell, allowed) in columns
-        if _word(cell, allowed) == ""
+        if not _word(cell, allowed)
     ]
+    broken = Broken(tuple(faults))
+    return broken if broken.unread else None

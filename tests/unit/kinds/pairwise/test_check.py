@@ -220,6 +220,20 @@ def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not() ->
     assert JUDGED.check("p | A | A+ | tie | tie | tie | A+ |", tables=True).problems == ()
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("p | A | so-so | | tie | tie | A+ | n", "out_of_range C1; schema C2"),
+        ("p | | so-so | tie | tie | tie | A+ | n", "schema winner; out_of_range C1"),
+        ("p | tie | so-so | tie | tie | tie | | n", "out_of_range C1; schema C5"),
+        ("p | C | A+ | | | tie | tie | n", "out_of_range winner; schema C2; schema C3"),
+    ],
+)
+def test_blank_cells_are_named_beside_those_that_cannot_be_read(line: str, expected: str) -> None:
+    problems = JUDGED.check(line, tables=True).problems
+    assert "; ".join(f"{problem.code} {problem.path}" for problem in problems) == expected
+
+
 def test_a_blank_winner_of_a_line_is_asked_again() -> None:
     checked = JUDGED.check("p | | A+ | tie | tie | tie | tie | n", tables=True)
     [problem] = checked.problems
