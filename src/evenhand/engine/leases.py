@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import product
 
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.schedule import Work
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
+from evenhand.judgment import Judgment
 from evenhand.ledger.coordination import Lease, Worker
 from evenhand.ledger.ports import StoredJudgment
 from evenhand.limits import (
@@ -20,8 +21,6 @@ from evenhand.limits import (
     LOOK_AGAIN_MOST,
     SETTLED_TOGETHER,
 )
-
-_AGAIN = tuple(sorted(RETRIED_BY_NEXT_RUN))
 
 
 class LeasedWork:
@@ -60,8 +59,9 @@ class LeasedWork:
                 return
 
     async def _page(self, group: JudgeGroup) -> Sequence[Lease]:
-        for repeat in range(group.repeats):
-            page = await self._worker.lease(self._run, group.index, repeat, _AGAIN, self._most)
+        """What is to be judged next: last what failed at an earlier start, as it may fail again."""
+        for again, repeat in product((False, True), range(group.repeats)):
+            page = await self._worker.lease(self._run, group.index, repeat, self._most, again=again)
             if page:
                 self._leases |= {(lease.unit.no, group.index, repeat): lease for lease in page}
                 return page

@@ -108,10 +108,17 @@ class Worker(Protocol):
         ...
 
     async def open_run(
-        self, run: str, limit: int | None, terms: str, cap: int | None, unpriced: int = 0
+        self,
+        run: str,
+        limit: int | None,
+        terms: str,
+        cap: int | None,
+        unpriced: int = 0,
+        again: Sequence[str] = (),
     ) -> None:
         """Let a run be judged from its beginning by whoever comes; `cap` is its money, of which
-        calls from before their price was known may have used `unpriced`."""
+        calls from before their price was known may have used `unpriced`. What has failed for one of
+        the reasons `again` is to be tried again, once."""
         ...
 
     async def open_runs(self) -> Sequence[OpenRun]:
@@ -136,10 +143,11 @@ class Worker(Protocol):
         ...
 
     async def lease(
-        self, run: str, judge: int, repeat: int, again: Sequence[str], most: int
+        self, run: str, judge: int, repeat: int, most: int, *, again: bool = False
     ) -> Sequence[Lease]:
-        """Take some open units: those that were handed back or left behind, then the next ones in
-        the order of the run. None where nothing can be taken now."""
+        """Take some units that were never judged: those that were handed back or left behind, then
+        the next ones in the order of the run; with `again` some of those that had failed when the
+        run was opened, in the same order. None where nothing can be taken now."""
         ...
 
     async def leased_elsewhere(self, run: str, judge: int) -> bool:

@@ -182,7 +182,10 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
                 return replace(alone, changed=changes)
             used = plan.used_unpriced(store.archive.spent(begun.scope.run))
             terms = terms_json(plan.suite)
-            await worker.open_run(begun.scope.run, options.limit, terms, plan.budget_cap, used)
+            again = sorted(RETRIED_BY_NEXT_RUN)
+            await worker.open_run(
+                begun.scope.run, options.limit, terms, plan.budget_cap, used, again
+            )
         # From here on others may begin it too: its units are held one by one.
         together = await _judged_together(plan, store.archive, ledger, worker, begun, options)
         return replace(together, changed=changes)

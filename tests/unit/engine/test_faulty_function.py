@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from tests.postgres import new_store_url
 from tests.suites import JUDGE, evenhand_here, judged, stored, write_suite
 
 FAULTS = {
@@ -59,14 +62,21 @@ async def falling(messages, schema, params):
 """
 
 
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "workers"])
+@pytest.mark.parametrize("repeats", [1, 2])
 async def test_units_that_fail_at_every_start_keep_no_others_from_being_judged(
-    tmp_path: Path,
+    tmp_path: Path, is_shared: bool, repeats: int
 ) -> None:
-    write_suite(tmp_path, 60, {"model": "python/judge:falling"}, judge=FALLING)
-    first = await judged(tmp_path, limit=20)
-    assert first.stopped is not None and first.counts.verdicts == 0
+    judge = {"model": "python/judge:falling", "repeats": repeats}
+    store = {"url": new_store_url() if is_shared else "sqlite:evenhand.db"}
+    write_suite(tmp_path, 60, judge, judge=FALLING, store=store)
+    for _ in range(repeats):  # each start comes to the failing units of one repeat more
+        first = await judged(tmp_path, limit=20)
+        assert first.stopped is not None and first.counts.verdicts == 0
     again = await judged(tmp_path)
-    assert again.counts.verdicts == 40
+    assert again.counts.verdicts == 40 * repeats
     # What failed is tried once in each start, and no more.
-    assert 40 < again.tally.sent <= 60
+    assert 40 * repeats < again.tally.sent <= 60 * repeats
     assert (again.counts.verdicts + sum(again.counts.failures.values())) <= again.counts.planned
+    third = await judged(tmp_path)
+    assert third.stopped is not None and 0 < third.tally.sent <= 20 * repeats

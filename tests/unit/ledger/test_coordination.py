@@ -71,7 +71,7 @@ async def test_to_lease_a_page_no_more_is_read_than_the_page(place: Place) -> No
         for _ in range(13):
             async with worker._connection.transaction():
                 before = await worker.value(read)
-                page = await worker.lease(run, 0, 0, (), 30)
+                page = await worker.lease(run, 0, 0, 30)
                 rows = await worker.value(read) - (before or 0)
             assert len(page) == 30 and rows <= 3 * len(page)
             await worker.settle(run, [judged(lease) for lease in page])
@@ -259,3 +259,66 @@ def test_seconds_of_a_lease_that_are_none_are_told(
         lease_seconds()
     monkeypatch.setenv(VARIABLE, "5")
     assert lease_seconds() == 5
+
+
+def failed(lease: Lease, reason: str = "transport") -> tuple[int, StoredJudgment]:
+    failure = JudgmentText("failure", reason, "{}")
+    return lease.fence, StoredJudgment(lease.unit.no, lease.judge, lease.repeat, (), 0, failure)
+
+
+async def test_what_failed_before_the_opening_is_taken_apart_and_once(place: Place) -> None:
+    """Units that fail at every start would else keep the others from being judged."""
+    run = place.scope.run
+    async with place.workers(2) as (one, two):
+        await one.open_run(run, None, "{}", None)
+        lost, crashed, refused, handed_back, *rest = await place.lease(one)
+        assert not await place.lease(one, again=True), "nothing has failed yet"
+        outcomes = [failed(lost), failed(crashed, "judge_crash"), failed(refused, "schema")]
+        await one.settle(run, outcomes)
+        assert not await place.lease(one, again=True), "what fails now is left to the next start"
+        await one.hand_back([lease.fence for lease in (handed_back, *rest)])
+
+        await two.open_run(run, None, "{}", None, again=("transport", "judge_crash"))
+        fresh = [lease for _ in range(UNITS) for lease in await place.lease(two)]
+        assert [lease.unit.position for lease in fresh] == [*range(4, UNITS + 1)]
+        await two.settle(run, [failed(fresh[0]), *map(judged, fresh[1:])])
+        assert not await two.close_run(run, 1), "what failed before is not tried yet"
+        [first] = await place.lease(one, again=True)
+        [second] = await place.lease(two, again=True)
+        assert (first.unit.no, second.unit.no) == (lost.unit.no, crashed.unit.no)
+
+        await one.hand_back([first.fence])
+        assert not await place.lease(two), "what is handed back of it is taken in its turn, too"
+        [first] = await place.lease(two, again=True)
+        await two.settle(run, [failed(first), judged(second)])
+        assert not await place.lease(two) and not await place.lease(two, again=True)
+        assert await two.close_run(run, 1)
+
+
+async def test_a_failure_that_was_mended_in_another_run_is_not_tried_again(place: Place) -> None:
+    run = place.scope.run
+    async with place.workers(1) as [worker]:
+        await worker.open_run(run, None, "{}", None)
+        mended, beyond = (await place.lease(worker, 2))[:2]
+        await worker.settle(run, [failed(mended), failed(beyond)])
+        await worker.open_run(run, 1, "{}", None, again=("transport",))
+        await place.control.execute(
+            "UPDATE judgments SET status='verdict', reason=NULL WHERE unit=$1", mended.unit.no
+        )
+        assert not await place.lease(worker, again=True), "one is judged, one beyond the limit"
+        assert not await place.lease(worker)
+        assert await worker.close_run(run, 1)
+
+
+async def test_a_store_from_before_is_brought_up_to_date(place: Place) -> None:
+    await place.control.execute(
+        "DROP FUNCTION lease_units; DROP TABLE retries; ALTER TABLE walks DROP COLUMN retried;"
+        "CREATE FUNCTION lease_units(TEXT, TEXT, BIGINT, BIGINT, TEXT[], BIGINT)"
+        " RETURNS TABLE (unit BIGINT, place BIGINT, fence BIGINT) LANGUAGE sql"
+        " AS 'SELECT 1::BIGINT, 1::BIGINT, 1::BIGINT';"
+        "DELETE FROM migrations WHERE name = 'coordination_0002_retries'"
+    )
+    await place.server.prepare()
+    async with place.workers(1) as [worker]:
+        await worker.open_run(place.scope.run, None, "{}", None, again=("transport",))
+        assert len(await place.lease(worker)) == 10

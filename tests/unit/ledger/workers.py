@@ -72,8 +72,10 @@ class Place:
                 await worker.beat(self.scope.run, Work())
             yield workers
 
-    async def lease(self, worker: PostgresWorker, most: int = 10) -> Sequence[Lease]:
-        return await worker.lease(self.scope.run, 0, 0, ("transport",), most)
+    async def lease(
+        self, worker: PostgresWorker, most: int = 10, *, again: bool = False
+    ) -> Sequence[Lease]:
+        return await worker.lease(self.scope.run, 0, 0, most, again=again)
 
     async def used(self) -> int:
         """What is spent or reserved, at one moment."""

@@ -421,7 +421,7 @@ async def test_no_worker_takes_part_in_a_run_by_the_batch(tmp_path: Path) -> Non
         assert store.coordination is not None
         async with store.coordination() as worker:
             await worker.open_run(run, None, "{}", None)
-            assert await worker.lease(run, 0, 0, (), 4)
+            assert await worker.lease(run, 0, 0, 4)
             with pytest.raises(StoreBusy, match="judged by workers"):
                 await judge_run(prepared(tmp_path, ENV), store, options)
             assert not server.batches

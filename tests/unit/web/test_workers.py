@@ -49,7 +49,7 @@ async def _worked_at(site: Site, url: str, run: str) -> _Views:
             work = Work(verdicts=2, sent=3, cost=2_000_000)
             for worker, done in ((stays, work), (goes, Work())):
                 await worker.beat(run, done)
-                await worker.lease(run, 0, 0, (), 1)
+                await worker.lease(run, 0, 0, 1)
             gone = lambda: not all(w["alive"] for w in _progress(site, run)["workers"])  # noqa: E731
             await asyncio.to_thread(awaited, gone, "a worker is given up")
             progress = await asyncio.to_thread(_progress, site, run)

@@ -69,8 +69,17 @@ _OPEN = (
 )
 _REOPENED = (
     "DELETE FROM walks WHERE run=$1",
+    "DELETE FROM retries WHERE run=$1",
     "DELETE FROM budgets WHERE run=$1",
     "DELETE FROM shares WHERE run=$1 AND NOT is_alive(worker)",
+)
+_RETRIES = (
+    "INSERT INTO retries SELECT o.run, j.judge, j.repeat, m.position, j.unit, j.reason"
+    " FROM open_runs o CROSS JOIN LATERAL (SELECT unit, judge, repeat, reason FROM judgments"
+    " WHERE judging=o.judging AND reason IS NOT NULL AND reason = ANY($2::text[]) OFFSET 0) j"
+    " CROSS JOIN LATERAL"
+    " (SELECT position FROM run_units WHERE run=o.number AND unit=j.unit OFFSET 0) m"
+    " WHERE o.run=$1 AND m.position <= coalesce(o.unit_limit, o.size)"
 )
 _BUDGET = "INSERT INTO budgets VALUES ($1, $2, $3, $2)"
 """What was spent is counted when somebody first asks for money."""
@@ -85,19 +94,21 @@ _IN_RUN = (
 _CLOSE = (
     "DELETE FROM open_runs WHERE run=$1 AND opening=$2 AND stopped=''"
     " AND $3 = (SELECT count(*) FROM walks w WHERE w.run=$1 AND w.position >="
-    " least(open_runs.size, coalesce(open_runs.unit_limit, open_runs.size)))"
+    " least(open_runs.size, coalesce(open_runs.unit_limit, open_runs.size))"
+    " AND (SELECT TRUE FROM retries r WHERE r.run=$1 AND r.judge=w.judge AND r.repeat=w.repeat"
+    " AND r.position > w.retried LIMIT 1) IS NULL)"
     f" AND NOT EXISTS (SELECT 1{_IN_RUN}) RETURNING TRUE"
 )
 _WITHDRAW = (
     "DELETE FROM open_runs o WHERE o.run=$1 AND NOT EXISTS"
     " (SELECT 1 FROM leases l WHERE l.judging=o.judging AND is_alive(l.worker))"
 )
-_CLOSED = ("DELETE FROM walks WHERE run=$1", "DELETE FROM budgets WHERE run=$1")
+_CLOSED = tuple(f"DELETE FROM {table} WHERE run=$1" for table in ("walks", "retries", "budgets"))
 _COUNT = "ANALYZE judgments"
 """Or the server would read them all for each page of a report."""
 _LEASE = (
     "SELECT l.unit, l.place, u.id, u.body, l.fence"
-    " FROM lease_units($1, $2, $3, $4, $5::text[], $6) l CROSS JOIN LATERAL"
+    " FROM lease_units($1, $2, $3, $4, $5, $6) l CROSS JOIN LATERAL"
     " (SELECT id, body FROM units WHERE no=l.unit OFFSET 0) u ORDER BY l.place"
 )
 _ELSEWHERE = f"SELECT EXISTS (SELECT 1{_IN_RUN} AND l.judge=$2 AND l.worker IS DISTINCT FROM $3)"
@@ -261,13 +272,20 @@ class PostgresWorker:
         return bool(await self.value(_BEAT, *values))
 
     async def open_run(
-        self, run: str, limit: int | None, terms: str, cap: int | None, unpriced: int = 0
+        self,
+        run: str,
+        limit: int | None,
+        terms: str,
+        cap: int | None,
+        unpriced: int = 0,
+        again: Sequence[str] = (),
     ) -> None:
         async def opened(connection: Connection) -> None:
             async with connection.transaction():
                 await connection.execute(_OPEN, run, limit, terms)
                 for statement in _REOPENED:
                     await connection.execute(statement, run)
+                await connection.execute(_RETRIES, run, list(again))
                 if cap is not None:
                     await connection.execute(_BUDGET, run, Decimal(cap), Decimal(unpriced))
 
@@ -302,10 +320,10 @@ class PostgresWorker:
         return True
 
     async def lease(
-        self, run: str, judge: int, repeat: int, again: Sequence[str], most: int
+        self, run: str, judge: int, repeat: int, most: int, *, again: bool = False
     ) -> list[Lease]:
         async def taken(connection: Connection) -> list[Lease]:
-            values = (run, self.id, judge, repeat, list(again), most)
+            values = (run, self.id, judge, repeat, again, most)
             rows = await connection.fetch(_LEASE, *values)
             leases = [Lease(StoredUnit(*row[:4]), judge, repeat, row[4]) for row in rows]
             self._fences.update(lease.fence for lease in leases)

@@ -2,9 +2,11 @@
 
 Everything is decided by `clock_timestamp()` of the server. A worker is alive until `workers.until`.
 `walks` says how far the units of a run were handed out; `leases` holds those that are under way, or
-were handed back, so that both stay small however large a run is. `budgets.committed` bounds what a
-run has cost and may still cost without asking: it is counted anew from the ledger before anything
-is refused. `pace_seconds` counts what an account was sent in each second.
+were handed back, so that both stay small however large a run is. `retries` holds what had failed
+when a run was opened and is to be tried again, `walks.retried` how far that was handed out.
+`budgets.committed` bounds what a run has cost and may still cost without asking: it is counted anew
+from the ledger before anything is refused. `pace_seconds` counts what an account was sent in each
+second.
 """
 
 from __future__ import annotations
@@ -121,18 +123,33 @@ BEGIN
 END $$;
 """
 
+_RETRIES = """
+CREATE TABLE retries (
+    run TEXT NOT NULL,
+    judge BIGINT NOT NULL,
+    repeat BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    unit BIGINT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (run, judge, repeat, position)
+);
+ALTER TABLE walks ADD COLUMN retried BIGINT NOT NULL DEFAULT 0;
+DROP FUNCTION IF EXISTS lease_units(TEXT, TEXT, BIGINT, BIGINT, TEXT[], BIGINT);
+"""
+
 # Of each row another one is looked up by a query of its own, and tables are not joined: how to join
 # them would be the server's choice, which it makes by what it has counted of them, long ago or
 # never.
 _LEASE = """
 CREATE FUNCTION lease_units(
-    p_run TEXT, p_worker TEXT, p_judge BIGINT, p_repeat BIGINT, p_again TEXT[], p_most BIGINT
+    p_run TEXT, p_worker TEXT, p_judge BIGINT, p_repeat BIGINT, p_again BOOLEAN, p_most BIGINT
 ) RETURNS TABLE (unit BIGINT, place BIGINT, fence BIGINT) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     course open_runs;
     walked BIGINT;
-    share BIGINT;
+    parts BIGINT;
+    ahead BIGINT;
     units BIGINT[];
     places BIGINT[];
 BEGIN
@@ -150,6 +167,10 @@ BEGIN
             ARRAY(SELECT w.id FROM workers w WHERE w.until >= clock_timestamp())
         ))
         AND m.position <= coalesce(course.unit_limit, course.size)
+        AND p_again = coalesce((
+            SELECT TRUE FROM judgments j WHERE j.judging = course.judging AND j.unit = l.unit
+            AND j.judge = p_judge AND j.repeat = p_repeat
+        ), FALSE)
         ORDER BY m.position LIMIT p_most FOR UPDATE OF l SKIP LOCKED
     )
     UPDATE leases l SET worker = p_worker, fence = nextval('fences') FROM free
@@ -160,24 +181,43 @@ BEGIN
         RETURN;
     END IF;
     INSERT INTO walks VALUES (p_run, p_judge, p_repeat, 0) ON CONFLICT DO NOTHING;
-    SELECT position INTO walked FROM walks
+    SELECT CASE WHEN p_again THEN retried ELSE position END INTO walked FROM walks
     WHERE run = p_run AND judge = p_judge AND repeat = p_repeat FOR UPDATE;
     -- Towards the end everybody takes less, so that nobody waits for the last page of another.
-    SELECT greatest(1, count(*)) INTO share FROM workers
+    SELECT 2 * greatest(1, count(*)) INTO parts FROM workers
     WHERE run = p_run AND until >= clock_timestamp();
+    ahead := course.size - walked;
+    IF p_again THEN
+        SELECT count(*) INTO ahead FROM (
+            SELECT 1 FROM retries WHERE run = p_run AND judge = p_judge AND repeat = p_repeat
+            AND position > walked LIMIT parts * p_most
+        ) next;
+    END IF;
     LOOP
-        SELECT array_agg(open.unit), array_agg(open.position) INTO units, places FROM (
-            SELECT m.unit, m.position FROM run_units m
-            WHERE m.run = course.number AND m.position > walked
-            AND m.position <= coalesce(course.unit_limit, course.size)
-            AND coalesce((
-                SELECT coalesce(j.reason = ANY(p_again), FALSE) FROM judgments j
-                WHERE j.judging = course.judging AND j.unit = m.unit AND j.judge = p_judge
-                AND j.repeat = p_repeat
-            ), TRUE)
-            ORDER BY m.position
-            LIMIT least(p_most, greatest(1, (course.size - walked) / (2 * share)))
-        ) open;
+        IF p_again THEN
+            SELECT array_agg(open.unit), array_agg(open.position) INTO units, places FROM (
+                SELECT r.unit, r.position FROM retries r
+                WHERE r.run = p_run AND r.judge = p_judge AND r.repeat = p_repeat
+                AND r.position > walked
+                -- One that was judged since, in another run of this judging, is not taken.
+                AND r.reason = (
+                    SELECT j.reason FROM judgments j WHERE j.judging = course.judging
+                    AND j.unit = r.unit AND j.judge = p_judge AND j.repeat = p_repeat
+                )
+                ORDER BY r.position LIMIT least(p_most, greatest(1, ahead / parts))
+            ) open;
+        ELSE
+            SELECT array_agg(open.unit), array_agg(open.position) INTO units, places FROM (
+                SELECT m.unit, m.position FROM run_units m
+                WHERE m.run = course.number AND m.position > walked
+                AND m.position <= coalesce(course.unit_limit, course.size)
+                AND (
+                    SELECT TRUE FROM judgments j WHERE j.judging = course.judging
+                    AND j.unit = m.unit AND j.judge = p_judge AND j.repeat = p_repeat
+                ) IS NULL
+                ORDER BY m.position LIMIT least(p_most, greatest(1, ahead / parts))
+            ) open;
+        END IF;
         EXIT WHEN places IS NULL;
         walked := places[array_upper(places, 1)];
         RETURN QUERY
@@ -191,7 +231,11 @@ BEGIN
         SELECT fresh.unit, p.position, fresh.fence FROM fresh JOIN page p ON p.unit = fresh.unit;
         EXIT WHEN FOUND;
     END LOOP;
-    UPDATE walks SET position = CASE WHEN places IS NULL THEN course.size ELSE walked END
+    IF places IS NULL THEN
+        walked := course.size;
+    END IF;
+    UPDATE walks SET position = CASE WHEN p_again THEN position ELSE walked END,
+        retried = CASE WHEN p_again THEN walked ELSE retried END
     WHERE run = p_run AND judge = p_judge AND repeat = p_repeat;
 END $$;
 """
@@ -294,7 +338,7 @@ BEGIN
 END $$;
 """
 
-MIGRATION: tuple[str, str] = (
-    "coordination_0001",
-    "".join((_TABLES, _ALIVE, _BEAT, _LEASE, _ALLOT, _ADMIT)),
+MIGRATIONS: tuple[tuple[str, str], ...] = (
+    ("coordination_0001", "".join((_TABLES, _ALIVE, _BEAT, _ALLOT, _ADMIT))),
+    ("coordination_0002_retries", "".join((_RETRIES, _LEASE))),
 )

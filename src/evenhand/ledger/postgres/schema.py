@@ -15,7 +15,7 @@ They are those of the SQLite store, by the same names; its schema says what they
 
 from __future__ import annotations
 
-from evenhand.ledger.postgres.coordination_schema import MIGRATION as COORDINATION
+from evenhand.ledger.postgres.coordination_schema import MIGRATIONS as COORDINATION
 
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     (
@@ -145,5 +145,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE INDEX batch_items_by_key ON batch_items (key, batch)
         """,
     ),
-    COORDINATION,
+    *COORDINATION,
 )
