@@ -400,7 +400,8 @@ def _dry(
 
 def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
     calls = forecast["calls"]
-    left_out = f", {forecast['left_out']:,} left out" if forecast["left_out"] else ""
+    excluded = f"; {forecast['left_out']:,} left out by no_self_judging"
+    left_out = excluded if forecast["left_out"] else ""
     rounds = " and later round" if plan.judging.rounds > 1 else ""
     click.echo(f"run {forecast['run']}: nothing was sent")
     click.echo(

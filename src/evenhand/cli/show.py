@@ -177,7 +177,8 @@ def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]
         for change in run.rule_changes:
             yield "", str(change)
     failed = sum(about["failures"].values())
-    left_out = f"; {about['left_out']} left out" if about["left_out"] else ""
+    excluded = f"; {about['left_out']:,} left out by no_self_judging"
+    left_out = excluded if about["left_out"] else ""
     yield (
         "planned",
         f"{about['planned']:,} = {counted(about['verdicts'], 'verdict')}"

@@ -68,3 +68,14 @@ def test_progress_is_one_line_of_what_matters() -> None:
     assert progress.line() == "40/100 judged, 1.0/s, $0.2500, 2 failed, 1 re-asked, 1 min 00 s left"
     tally.verdicts, tally.workers = 98, 4
     assert progress.line().endswith(", 4 workers")
+
+
+def test_progress_counts_what_is_left_out_beside_what_is_judged() -> None:
+    clock, tally = Clock(), Tally()
+    progress = Progress(tally, 80, clock)
+    clock.now += 10
+    tally.verdicts, tally.failures, tally.left_out = 9, 1, 10
+    expected = "10/70 judged, 1.0/s, 1 failed, 30 s left, 10 left out by no_self_judging"
+    assert progress.line() == expected
+    tally.verdicts, tally.left_out = 35, 44
+    assert progress.line().startswith("36/36 judged") and progress.done == progress.planned
