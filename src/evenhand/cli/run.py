@@ -355,7 +355,7 @@ def _to_install(command: str) -> str:
 
 def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str:
     """What is new in the data and in the judging of a run since the last run of its name."""
-    new = f"other: {safe('; '.join(differences))}" if differences else ""
+    new = f"judging changed: {safe('; '.join(differences))}" if differences else ""
     if not any(changes):
         rest = new or "something else changed"
         return f"The data are those of the last run called {safe(name)}; {rest}."

@@ -4,10 +4,9 @@ another rubric. What was used is kept with the run, so nothing is wrong; but a r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from msgspec import structs
@@ -18,31 +17,33 @@ from evenhand.files.rubrics import read_rubric
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.shared.load import Protocol, ProtocolError
-from evenhand.manifest import Compare, GateRule, JudgingRecord, Manifest, rubric_json
+from evenhand.manifest import (
+    Compare,
+    GateRule,
+    JudgeRecord,
+    JudgingRecord,
+    Manifest,
+    rubric_json,
+)
 from evenhand.runs.plan import table_record
 from evenhand.runs.recorded import Recorded
-from evenhand.runs.rules import changed_rules, rules_of
+from evenhand.runs.rules import RuleChange, changed_rules, rules_of, value_text
 from evenhand.suite import FILE, Suite, load_suite
+from evenhand.suite_file import JudgeSpec, Settings
 from evenhand.tomltext import TomlError, parse_toml
 
 _FILES_NAMED = 3
 
 
 def protocol_differences(
-    protocol: Protocol,
-    used: Protocol,
-    record: JudgingRecord | None = None,
-    settings: Mapping[str, Any] = MappingProxyType({}),
+    protocol: Protocol, used: Protocol, set_elsewhere: Collection[str] = ()
 ) -> list[str]:
-    """What is other in a protocol than in one that was used, each as a few words: its rules, the
-    texts that judges are shown. `record` says which rules were set instead of those used, and
-    `settings` which are set instead of the protocol's own."""
+    """What is other in a protocol than in one that was used, each as a few words: its rules, but
+    for those that are set elsewhere, and the texts that judges are shown."""
     kind = KINDS[used.kind]
-    rules = kind.rules(used, used) if record is None else rules_of(used, record)
     try:
-        present = dict(kind.rules(protocol, used))
-        present |= {name: settings[name] for name in present if settings.get(name) is not None}
-        words = [str(change) for change in changed_rules(rules, present)]
+        changes = changed_rules(kind.rules(used, used), kind.rules(protocol, used))
+        words = [str(change) for change in changes if change.name not in set_elsewhere]
     except ProtocolError:
         words = ["what is asked for"]
     names = sorted(
@@ -59,30 +60,74 @@ def protocol_differences(
 
 
 def judging_differences(manifest: Manifest, before: Manifest) -> list[str]:
-    """What of a judging is other than before, each as a few words; nothing where it is the same."""
+    """What of a judging is other than before, each as a few words with the place of it in the
+    suite; nothing where it is the same."""
     record, old = manifest.judging, before.judging
+    protocol = load_protocol(manifest.protocol, record.texts)
+    used = load_protocol(before.protocol, old.texts)
+    if protocol.kind != used.kind:
+        return [f"protocol {protocol.name} in place of {used.name}"]
     words: list[str] = []
     if record.protocol != old.protocol:
-        protocol = load_protocol(manifest.protocol, record.texts)
-        used = load_protocol(before.protocol, old.texts)
-        if protocol.kind != used.kind:
-            words.append(f"protocol {protocol.name}")
-        else:
-            changes = protocol_differences(protocol, used)
-            words.append(f"protocol {protocol.name} ({', '.join(changes)})")
+        words.append(
+            f"protocol {protocol.name} ({', '.join(protocol_differences(protocol, used))})"
+        )
     if bytes(record.rubric_json) != bytes(old.rubric_json):
         words.append("rubric")
-    if record.judges != old.judges:
-        words.append(f"judges {', '.join(judge.name for judge in record.judges)}")
-    for name in ("language", "seed"):
-        if getattr(record, name) != getattr(old, name):
-            words.append(f"{name} {getattr(record, name)}")
     words += [
-        f"{name} {value}"
-        for name, value in record.settings.items()
-        if value != old.settings.get(name) and name in old.settings
+        str(RuleChange(name, getattr(old, name), getattr(record, name)))
+        for name in ("language", "seed")
+        if getattr(record, name) != getattr(old, name)
     ]
+    words += _judge_differences(record.judges, old.judges)
+    return words + list(_setting_differences(protocol, record, used, old))
+
+
+def _judge_differences(judges: Sequence[JudgeRecord], before: Sequence[JudgeRecord]) -> list[str]:
+    """What of `[[judges]]` is other than before: who judges, or what is said of one of them."""
+    names, old_names = ([judge.name for judge in panel] for panel in (judges, before))
+    if names != old_names:
+        return [f"[[judges]] {RuleChange('model', old_names, names)}"]
+    words: list[str] = []
+    for judge, old in zip(judges, before, strict=True):
+        now, then = ({**one.identity, "repeats": one.repeats} for one in (judge, old))
+        # The seed of a judge is that of the suite, which is told as such.
+        keys = [key for key in now | then if key != "seed" and now.get(key) != then.get(key)]
+        changes = [_judge_change(key, then.get(key), now.get(key)) for key in keys]
+        if changes:
+            words.append(f"[[judges]] {judge.name}: {', '.join(changes)}")
     return words
+
+
+def _judge_change(key: str, old: object, new: object) -> str:
+    """A key of a judge with both values, or what else of it is other, by name: a hash says no more
+    to anybody."""
+    if key in JudgeSpec.__struct_fields__:
+        unset = next(field.default for field in structs.fields(JudgeSpec) if field.name == key)
+        return str(RuleChange(key, unset if old is None else old, unset if new is None else new))
+    return f"another {key}"
+
+
+def _setting_differences(
+    protocol: Protocol, record: JudgingRecord, used: Protocol, old: JudgingRecord
+) -> Iterator[str]:
+    """The settings that are other than before; one that is not set is what the protocol says."""
+    rules, old_rules = rules_of(protocol, record), rules_of(used, old)
+    for name, value in record.settings.items():
+        if name in old.settings and value != old.settings[name]:
+            change = RuleChange(
+                name, old_rules.get(name, old.settings[name]), rules.get(name, value)
+            )
+            yield _setting_words(change, is_set=value is not None)
+
+
+def _setting_words(change: RuleChange, *, is_set: bool) -> str:
+    """A changed setting, and where it stands in the suite."""
+    place = "[settings] " if change.name in Settings.__struct_fields__ else ""
+    if change.new == change.old:
+        verb = "now set to" if is_set else "no longer set:"
+        return f"{place}{change.name} {verb} {value_text(change.new)}, as the protocol has it"
+    return f"{place}{change}{'' if is_set else ' (no longer set: as the protocol has it)'}"
 
 
 def folder_note(recorded: Recorded, folder: Path, environment: Mapping[str, str]) -> str | None:
@@ -113,13 +158,28 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
     record = recorded.manifest.judging
     # Who settled a run by other rules knows that the suite has others.
     is_settled = recorded.manifest.settled_from is not None
-    rules_set = (None, {}) if is_settled else (record, structs.asdict(file.settings))
-    if differences := protocol_differences(protocol, used, *rules_set):
+    rules = {} if is_settled else _rules_set(used, record, file.settings)
+    if differences := protocol_differences(protocol, used, rules):
         yield f"protocol {file.protocol} ({', '.join(differences)})"
+    with suppress(ProtocolError):  # then what is asked for is other
+        present = KINDS[used.kind].rules(protocol, used)
+        new = {name: rules[name] if rules[name] is not None else present[name] for name in rules}
+        for change in changed_rules(rules_of(used, record), new):
+            yield _setting_words(change, is_set=rules[change.name] is not None)
     if KINDS[used.kind].rubric_form is not None and file.rubric is not None:
         path, root = suite.located("rubric", file.rubric)
         if bytes(rubric_json(read_rubric(path, protocol, root))) != bytes(record.rubric_json):
             yield f"rubric {file.rubric}"
+
+
+def _rules_set(used: Protocol, record: JudgingRecord, settings: Settings) -> dict[str, Any]:
+    """The rules that `[settings]` say, or said for a run, as they are set now."""
+    values = structs.asdict(settings)
+    return {
+        name: values[name]
+        for name in KINDS[used.kind].rules(used, used)
+        if name in values and (values[name] is not None or record.settings.get(name) is not None)
+    }
 
 
 def with_present_suite(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Recorded:

@@ -39,13 +39,16 @@ class RuleChange(NamedTuple):
     new: Any
 
     def __str__(self) -> str:
-        return f"{self.name} {_text(self.new)} in place of {_text(self.old)}"
+        return f"{self.name} {value_text(self.new)} in place of {value_text(self.old)}"
 
     def json(self) -> dict[str, Any]:
         return {"old": self.old, "new": self.new}
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """A rule or a setting as it is written in a suite."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, list):
         return ", ".join(map(str, cast("list[object]", value))) or "none"
     if isinstance(value, Mapping):
