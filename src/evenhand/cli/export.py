@@ -31,7 +31,7 @@ from evenhand.errors import UsageError, quoted
 from evenhand.files.outputs import check_output
 from evenhand.judges.environment import environment
 from evenhand.kinds.kind import Voting
-from evenhand.ledger.ports import Archive, Store
+from evenhand.ledger.ports import Archive, Counts, Store
 from evenhand.report.terminal.tables import counted
 from evenhand.results.only import Selector, selector
 from evenhand.results.pairs import fronts_of, verdict_lines
@@ -170,15 +170,20 @@ def export_command(
     tell_selection(run_record, stderr=True)
     if output != "-":
         click.echo(f"{number} rows written to {output}", err=True)
-    left_out = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
-    if left_out and not full and not people:
-        click.echo(f"left out: failures {', '.join(left_out)}", err=True)
-    if counts.pending:
-        click.echo(f"left out: {counts.pending} pending", err=True)
+    _tell_left_out(counts, has_failures=full or people)
     if alike:
         click.echo(f"{alike} units share the name of another: --with-unit adds their ids", err=True)
         table = shlex.join(["evenhand", "export", run, "--people", "-o", _people_file(output)])
         click.echo(f"a table to read: {table}", err=True)
+
+
+def _tell_left_out(counts: Counts, *, has_failures: bool) -> None:
+    """Say on stderr which judgments of a run are not among the rows."""
+    failures = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
+    if failures and not has_failures:
+        click.echo(f"left out: failures {', '.join(failures)}", err=True)
+    if counts.pending:
+        click.echo(f"left out: {counts.pending} pending", err=True)
 
 
 def _people_file(output: str) -> str:

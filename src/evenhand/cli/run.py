@@ -103,11 +103,7 @@ def run_command(
         raise click.UsageError("--batch-then-live goes with --batch")
     folder = suite if suite.is_dir() else suite.parent
     environ = environment(folder)
-    overrides: dict[str, Any] = {"store": {"url": store}} if store else {}
-    if until_decided is not None:
-        overrides["stop"] = {"until_decided": until_decided}
-    if judges:
-        overrides["judges"] = judge_overrides(suite, environ, judges)
+    overrides = _overrides(suite, environ, store, until_decided, judges)
     loaded = load_suite(suite, environ, overrides, allow_outside=allow_outside)
     plan = prepare(loaded, environ, notice, trust=users_trust(trusted))
     url, place = plan.suite.store_url, Path() if store else folder
@@ -128,6 +124,22 @@ def run_command(
     finally:
         opened.close()
     return _exit_code(summary, plan, store_flag(url, place))
+
+
+def _overrides(
+    suite: Path,
+    environ: dict[str, str],
+    store: str | None,
+    until_decided: bool | None,
+    judges: Sequence[str],
+) -> dict[str, Any]:
+    """What the command line says in the place of the suite's own keys."""
+    overrides: dict[str, Any] = {"store": {"url": store}} if store else {}
+    if until_decided is not None:
+        overrides["stop"] = {"until_decided": until_decided}
+    if judges:
+        overrides["judges"] = judge_overrides(suite, environ, judges)
+    return overrides
 
 
 def judge_overrides(

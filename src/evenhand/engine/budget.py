@@ -122,7 +122,7 @@ def budgeted(
             attempt.reservation = os.urandom(6).hex()
             await purse.note(hold, attempt.key, attempt.reservation, stop)
         elif most:
-            attempt.hold(partial(note_loss, attempt, most))
+            attempt.hold(partial(_note_loss, ledger, run, attempt, most))
         reply = await inner(attempt)
         if price is None:
             tally.unpriced += 1
@@ -137,15 +137,6 @@ def budgeted(
             if excess or (attempt.cost or 0) > most:
                 stop.throw(beyond(excess, attempt.cost or 0, most))
         return reply
-
-    def note_loss(
-        attempt: Attempt, most: int, error: BaseException | None
-    ) -> Awaitable[None] | None:
-        """Without a cap nothing is held; but what was lost and may be billed counts, should the run
-        go on with one."""
-        if attempt.cost is not None or not _may_be_billed(attempt, error):
-            return None
-        return ledger.reserve(run, attempt.key, os.urandom(6).hex(), most)
 
     def give_back(
         attempt: Attempt, hold: Hold, error: BaseException | None
@@ -191,6 +182,16 @@ def most_tokens(usage: Usage, prompt_tokens: int, max_tokens: int) -> Usage:
     if usage.input_tokens is not None and usage.output_tokens is not None:
         return Usage()
     return Usage(input_tokens=prompt_tokens, output_tokens=max_tokens)
+
+
+def _note_loss(
+    ledger: Ledger, run: str, attempt: Attempt, most: int, error: BaseException | None
+) -> Awaitable[None] | None:
+    """Without a cap nothing is held; but what was lost and may be billed counts, should the run go
+    on with one."""
+    if attempt.cost is not None or not _may_be_billed(attempt, error):
+        return None
+    return ledger.reserve(run, attempt.key, os.urandom(6).hex(), most)
 
 
 def _may_be_billed(attempt: Attempt, error: BaseException | None) -> bool:

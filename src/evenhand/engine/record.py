@@ -4,6 +4,7 @@ before anybody uses it."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from evenhand.engine.attempt import Attempt, Endpoint, Layer
@@ -37,7 +38,7 @@ def recorded(
 
     async def ask(question: Question) -> Call:
         size = question.size
-        key, bound = await aside(partial(addressed, question), size)
+        key, bound = await aside(partial(_addressed, key_of, question), size)
         if key in under_way:
             tally.cached += 1
             return await asyncio.shield(under_way[key])
@@ -57,18 +58,13 @@ def recorded(
             outcome.set_result(call)
             return call
         except BaseException as error:
-            is_shared = isinstance(error, CallError | Stopped | NothingRecorded)
-            outcome.set_exception(error if is_shared else Stopped())
-            outcome.exception()  # nobody may be waiting for it
+            _share_failure(outcome, error)
             if not isinstance(error, StoreError):
                 raise
             stop.throw(error)
             raise Stopped from None
         finally:
             del under_way[key]
-
-    def addressed(question: Question) -> tuple[str, int]:
-        return key_of(question), token_bound(question)
 
     async def sent(question: Question, key: str, bound: int) -> Call:
         attempt = Attempt(question, key, bound)
@@ -83,3 +79,16 @@ def recorded(
         return call
 
     return ask
+
+
+def _addressed(key_of: Callable[[Question], str], question: Question) -> tuple[str, int]:
+    """The key of a question, and the most tokens that its prompt can have."""
+    return key_of(question), token_bound(question)
+
+
+def _share_failure(outcome: asyncio.Future[Call], error: BaseException) -> None:
+    """Have those who wait for the same question fail for the same reason, where it is one of the
+    question; where it is one of whoever asked it, they are stopped."""
+    is_shared = isinstance(error, CallError | Stopped | NothingRecorded)
+    outcome.set_exception(error if is_shared else Stopped())
+    outcome.exception()  # nobody may be waiting for it

@@ -213,15 +213,7 @@ async def import_files(
     key = duels.key if duels is not None else options.key or layout.key
     if layout.key and not options.key:
         key = _present(key, first.value, len(paths) > 1)
-    gathered: VoteRows | ScoreRows
-    if first.shape == "votes":
-        known, unreadable = options.known, options.on_unreadable
-        gathered = VoteRows(kind, tuple(key), judge, known, unreadable, options.voters)
-    elif options.voters:
-        raise UsageError("--voters is for votes, and these are scores", advice="Leave it out.")
-    else:
-        gathered = ScoreRows(kind, tuple(key), judge)
-    with gathered:
+    with _gathering(first.shape, kind, tuple(key), judge, options) as gathered:
         if duels is None and all(_is_plain(path, kind, options) for path in paths):
             gathered.fill(_plain_chunks(paths, first.shape, options))
         else:
@@ -254,6 +246,19 @@ async def import_files(
             unmatched=duels.unmatched if duels else 0,
             join=join,
         )
+
+
+def _gathering(
+    shape: Shape, kind: str, key: tuple[str, ...], judge: str, options: Options
+) -> VoteRows | ScoreRows:
+    """Where rows of a shape are gathered into units; raises UsageError for an option that is not
+    for them."""
+    if shape == "votes":
+        known, unreadable = options.known, options.on_unreadable
+        return VoteRows(kind, key, judge, known, unreadable, options.voters)
+    if options.voters:
+        raise UsageError("--voters is for votes, and these are scores", advice="Leave it out.")
+    return ScoreRows(kind, key, judge)
 
 
 def _with_wide(
