@@ -66,6 +66,11 @@ class Meter:
         self._corrections[second, "tokens"] += tokens
         self._begin()
 
+    async def settle(self) -> None:
+        """Wait until the store has heard of all corrections, when nobody waits any more."""
+        if self._exchange is not None:
+            await self._exchange
+
     async def _moment(self, request: _Request) -> None:
         self._waiting.append(request)
         self._begin()

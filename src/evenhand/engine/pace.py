@@ -120,6 +120,11 @@ class Pace:
         turn.tokens = tokens or 0
         self._corrected.give()
 
+    async def settle(self) -> None:
+        """Wait until the store has heard of all corrections, where it counts."""
+        if self._meter is not None:
+            await self._meter.settle()
+
     def end(self) -> None:
         """A request that had a turn is no longer under way."""
         self._congestion.ended()

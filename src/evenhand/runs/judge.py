@@ -52,7 +52,7 @@ from evenhand.runs.assembly import Parts
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run
-from evenhand.runs.share import Share
+from evenhand.runs.share import Share, metered_paces
 from evenhand.runs.terms import terms_json
 
 if TYPE_CHECKING:
@@ -344,28 +344,29 @@ async def _judged_alone(
     before = archive.counts(scope, plan.judgments_per_unit)
     tally = _tally_so_far(before)
     budget = options.budget or Budget(plan.budget_cap, plan.used(archive.spent(scope.run)))
-    parts = Parts(
-        plan=plan,
-        run=scope.run,
-        ledger=ledger,
-        stop=stop,
-        tally=tally,
-        schedule=schedule,
-        judgments=ledger,
-        purse=RunPurse(budget, ledger, scope.run),
-        paces=_paces(plan, archive, stop, options),
-        notice=options.notice,
-        backoff_first=options.backoff_first,
-    )
-    with options.watch(tally, before.planned, stop):
-        async with _in_time(stop, plan.suite.file.limits.run_seconds):
-            if options.batch:
-                from evenhand.runs.batch import Course, ask_by_batch
+    async with _paces(plan, store, stop, options) as paces:
+        parts = Parts(
+            plan=plan,
+            run=scope.run,
+            ledger=ledger,
+            stop=stop,
+            tally=tally,
+            schedule=schedule,
+            judgments=ledger,
+            purse=RunPurse(budget, ledger, scope.run),
+            paces=paces,
+            notice=options.notice,
+            backoff_first=options.backoff_first,
+        )
+        with options.watch(tally, before.planned, stop):
+            async with _in_time(stop, plan.suite.file.limits.run_seconds):
+                if options.batch:
+                    from evenhand.runs.batch import Course, ask_by_batch
 
-                course = Course(plan, store, ledger, scope, schedule, stop, tally)
-                await ask_by_batch(course, options.batch, options.backoff_first, options.notice)
-                budget.used = plan.used(archive.spent(scope.run))
-            await parts.engine().run()
+                    course = Course(plan, store, ledger, scope, schedule, stop, tally)
+                    await ask_by_batch(course, options.batch, options.backoff_first, options.notice)
+                    budget.used = plan.used(archive.spent(scope.run))
+                await parts.engine().run()
     summary = _summary(plan, archive, scope, tally, stop)
     decided = None if isinstance(schedule, Everything) else schedule.result()
     return replace(summary, decided=decided)
@@ -420,9 +421,20 @@ def _tally_so_far(before: Counts) -> Tally:
     return Tally(cached=before.calls - again, verdicts=before.verdicts, failures=failures)
 
 
-def _paces(plan: Plan, archive: Archive, stop: Stop, options: Options) -> dict[Hashable, Pace]:
-    """The pace of each account, which begins with what was sent to it within the last minute."""
+@asynccontextmanager
+async def _paces(
+    plan: Plan, store: Store, stop: Stop, options: Options
+) -> AsyncIterator[dict[Hashable, Pace]]:
+    """The pace of each account: the one that workers share, where they share the store; else it
+    begins with what was sent within the last minute."""
     limits, paces = plan.suite.file.limits, dict[Hashable, Pace]()
+    if store.coordination is not None and limits.has_rates:
+        async with store.coordination() as worker:
+            paces = metered_paces(plan, worker, stop, options.backoff_first)
+            yield paces
+            for pace in paces.values():
+                await pace.settle()
+        return
     for account in {seat.judge.account for seat in plan.seats}:
         paces[account] = pace = Pace(
             stop,
@@ -431,8 +443,8 @@ def _paces(plan: Plan, archive: Archive, stop: Stop, options: Options) -> dict[H
             backoff_first=options.backoff_first,
         )
         if pace.is_limited:
-            pace.remember(ages(archive.sendings(account_name(account)), time.time()))
-    return paces
+            pace.remember(ages(store.archive.sendings(account_name(account)), time.time()))
+    yield paces
 
 
 @asynccontextmanager

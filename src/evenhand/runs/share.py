@@ -67,7 +67,7 @@ class Share(Struct, frozen=True, kw_only=True):
             schedule=leased,
             judgments=leased,
             purse=purse,
-            paces=self._paces(),
+            paces=metered_paces(self.plan, self.worker, self.stop, self.backoff_first),
             claims=Claims(self.worker, self.ledger, self.stop, self.tally),
             groups=self.groups,
             notice=self.notice,
@@ -114,22 +114,6 @@ class Share(Struct, frozen=True, kw_only=True):
             except Stopped:
                 return
 
-    def _paces(self) -> dict[Hashable, Pace]:
-        """The pace of each account, which all workers that use it share."""
-        limits = self.plan.suite.file.limits
-        rates = Rates(limits.requests_per_minute, limits.tokens_per_minute)
-        is_limited = any(rate is not None for rate in (rates.requests, rates.tokens))
-        return {
-            account: Pace(
-                self.stop,
-                backoff_first=self.backoff_first,
-                meter=Meter(self.worker, account_name(account), rates, self.stop)
-                if is_limited
-                else None,
-            )
-            for account in {seat.judge.account for seat in self.plan.seats}
-        }
-
     @asynccontextmanager
     async def _alive(self, leased: LeasedWork) -> AsyncIterator[None]:
         """Give signs of life while the run is judged, and show what all have done."""
@@ -166,6 +150,22 @@ class Share(Struct, frozen=True, kw_only=True):
         for name, before, first, now in zip(Work._fields, base, start, done, strict=True):
             setattr(self.shown, name, before + max(0, now - first))
         self.shown.workers = await self.worker.workers_at(self.run) - (0 if self.judges else 1)
+
+
+def metered_paces(
+    plan: Plan, worker: Worker, stop: Stop, backoff_first: float
+) -> dict[Hashable, Pace]:
+    """The pace of each account, which all who use it at a store share."""
+    limits = plan.suite.file.limits
+    rates = Rates(limits.requests_per_minute, limits.tokens_per_minute)
+    return {
+        account: Pace(
+            stop,
+            backoff_first=backoff_first,
+            meter=Meter(worker, account_name(account), rates, stop) if limits.has_rates else None,
+        )
+        for account in {seat.judge.account for seat in plan.seats}
+    }
 
 
 def work_of(tally: Tally) -> Work:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from evenhand.engine.budget import Budget
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.ledger.coordination import Work
@@ -31,3 +35,16 @@ async def test_the_work_and_the_number_of_all_workers_are_shown(tmp_path: Path) 
         await other.beat(first.run, Work())
         await judged(tmp_path, watch=watch)
     assert [(tally.verdicts, tally.workers) for tally in tallies] == [(1, 1), (4, 2)]
+
+
+@pytest.mark.parametrize("is_alone_first", [True, False])
+async def test_rates_hold_for_who_judges_alone_and_who_shares_a_run(
+    tmp_path: Path, is_alone_first: bool
+) -> None:
+    """What one of them has sent within the minute is counted for the next."""
+    limits = {"requests_per_minute": 1, "run_seconds": 1.5}
+    write_suite(tmp_path, 3, store={"url": new_store_url()}, limits=limits)
+    ways: list[dict[str, Any]] = [{"budget": Budget()}, {}]
+    first, second = ways if is_alone_first else reversed(ways)
+    assert (await judged(tmp_path, **first)).tally.sent == 1
+    assert (await judged(tmp_path, **second)).tally.sent == 0
