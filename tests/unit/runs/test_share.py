@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from evenhand.engine.budget import Budget
+from evenhand.engine.progress import Progress
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.ledger.coordination import Work
@@ -48,3 +49,25 @@ async def test_rates_hold_for_who_judges_alone_and_who_shares_a_run(
     first, second = ways if is_alone_first else reversed(ways)
     assert (await judged(tmp_path, **first)).tally.sent == 1
     assert (await judged(tmp_path, **second)).tally.sent == 0
+
+
+async def test_what_workers_left_behind_is_not_judged_again_after_who_judged_it_alone(
+    tmp_path: Path,
+) -> None:
+    lines: list[str] = []
+
+    @contextmanager
+    def watch(tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
+        progress = Progress(tally, planned, clock=lambda: 0.0)
+        yield
+        lines.append(progress.line())
+
+    url = new_store_url()
+    write_suite(tmp_path, 6, store={"url": url})
+    run = (await judged(tmp_path, limit=1)).run
+    async with joined(Server(read_address(url)), 600) as other:
+        await other.open_run(run, None, "{}", None)
+        assert await other.lease(run, 0, 0, 3)
+    await judged(tmp_path, budget=Budget())
+    again = await judged(tmp_path, watch=watch)
+    assert (again.counts.verdicts, again.tally.sent, lines) == (6, 0, ["6/6 judged"])

@@ -103,6 +103,12 @@ _WITHDRAW = (
     "DELETE FROM open_runs o WHERE o.run=$1 AND NOT EXISTS"
     " (SELECT 1 FROM leases l WHERE l.judging=o.judging AND is_alive(l.worker))"
 )
+_LEFT_BEHIND = (
+    "DELETE FROM leases l USING runs r WHERE r.id=$1 AND l.judging=r.judging"
+    " AND (SELECT TRUE FROM run_units m WHERE m.run=r.no AND m.unit=l.unit)"
+    " AND NOT EXISTS (SELECT 1 FROM open_runs o WHERE o.judging=r.judging)"
+)
+"""Who judges a run alone judges these too. Another run of its judging that is open needs them."""
 _CLOSED = tuple(f"DELETE FROM {table} WHERE run=$1" for table in ("walks", "retries", "budgets"))
 _COUNT = "ANALYZE judgments"
 """Or the server would read them all for each page of a report."""
@@ -315,7 +321,7 @@ class PostgresWorker:
         await self._execute(_WITHDRAW, run)
         if await self.value(_OPENING, run) is not None:
             return False
-        for statement in _CLOSED:
+        for statement in (_LEFT_BEHIND, *_CLOSED):
             await self._execute(statement, run)
         return True
 
