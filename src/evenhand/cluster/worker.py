@@ -129,6 +129,7 @@ class WorkerLoop:
             worker=worker,
             ledger=ledger,
             stop=self._stop,
+            opening=open_run.opening,
             groups=work.ready.groups,
             waits=False,
             notice=self._orders.notice,
@@ -141,6 +142,8 @@ class WorkerLoop:
         cause = self._stop.cause
         if isinstance(cause, StoreError):
             raise cause
+        if await share.is_opened_anew():
+            return  # whatever stopped it was said of the terms before
         if cause is not None and not isinstance(cause, Interrupted):
             work.refused = cause
             self._orders.tell(f"run {open_run.run}: {cause}")

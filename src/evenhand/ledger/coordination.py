@@ -28,7 +28,7 @@ class Lease(NamedTuple):
 
 class OpenRun(NamedTuple):
     """A run that may be judged by whoever comes: the first so many of its units (None: all), what
-    judging it takes beside its manifest, and how often it was opened."""
+    judging it takes beside its manifest, and the number of its opening, which no other has."""
 
     run: str
     limit: int | None
@@ -123,6 +123,10 @@ class Worker(Protocol):
 
     async def open_runs(self) -> Sequence[OpenRun]:
         """The runs that are open, the one opened first first."""
+        ...
+
+    async def opening(self, run: str) -> int | None:
+        """The number of a run's opening, which no other has; None where it is not open."""
         ...
 
     async def stopped(self, run: str) -> str:

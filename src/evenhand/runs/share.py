@@ -20,7 +20,7 @@ from evenhand.engine.pace import Pace
 from evenhand.engine.recent import account_name
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
-from evenhand.errors import RunOver, StoreError
+from evenhand.errors import RunOver, StoppedEarly, StoreError
 from evenhand.ledger.coordination import Rates, Work, Worker
 from evenhand.ledger.ports import Ledger
 from evenhand.limits import BACKOFF_FIRST, BEAT_SECONDS, LOOK_AGAIN_MOST
@@ -37,6 +37,8 @@ class Share(Struct, frozen=True, kw_only=True):
     worker: Worker
     ledger: Ledger
     stop: Stop
+    opening: int | None = None
+    """The opening of the run whose terms the plan has; None for who opened it."""
     groups: Collection[int] | None = None
     """Those that judge here, by their index; None for all."""
     waits: bool = True
@@ -81,7 +83,7 @@ class Share(Struct, frozen=True, kw_only=True):
                     await self._hand_back(leased, purse)
                 raise
             await self._hand_back(leased, purse)
-        if isinstance(self.stop.cause, RunOver):
+        if isinstance(self.stop.cause, RunOver) and not await self.is_opened_anew():
             await self.worker.stop_run(self.run, self.stop.cause.what)
 
     async def watch(self) -> None:
@@ -137,8 +139,18 @@ class Share(Struct, frozen=True, kw_only=True):
                 await self._show(base, start)
                 if reason := await self.worker.stopped(self.run):
                     self.stop.throw(RunOver(reason, advice="Run the same command again to go on."))
+                if await self.is_opened_anew():
+                    self.stop.throw(
+                        StoppedEarly("it was opened anew", advice="It goes on as it is open now.")
+                    )
         except StoreError as error:
             self.stop.throw(error)
+
+    async def is_opened_anew(self) -> bool:
+        """Whether the run has other terms by now than the plan: another budget, perhaps."""
+        if self.opening is None:
+            return False
+        return await self.worker.opening(self.run) not in (None, self.opening)
 
     async def _beat(self, leased: LeasedWork) -> None:
         if not await self.worker.beat(self.run, work_of(self.tally)):

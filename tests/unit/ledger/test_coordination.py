@@ -192,9 +192,10 @@ async def test_a_second_opening_begins_again_and_leaves_what_is_under_way(place:
         await one.open_run(run, None, "{}", None)
         page = await place.lease(one)
         await one.settle(run, [judged(page[0])])
+        [first] = await one.open_runs()
         await two.open_run(run, 12, "{}", None)
         [found] = await two.open_runs()
-        assert (found.limit, found.opening) == (12, 2)
+        assert found.limit == 12 and found.opening > first.opening
         units = [lease.unit.position for _ in range(UNITS) for lease in await place.lease(two)]
         assert units == [11, 12], "those of the other worker, and beyond the limit, are left alone"
 
@@ -322,3 +323,19 @@ async def test_a_store_from_before_is_brought_up_to_date(place: Place) -> None:
     async with place.workers(1) as [worker]:
         await worker.open_run(place.scope.run, None, "{}", None, again=("transport",))
         assert len(await place.lease(worker)) == 10
+
+
+async def test_a_run_that_was_closed_and_is_opened_again_is_not_taken_for_the_same(
+    place: Place,
+) -> None:
+    """A worker that stays would go on under the limits that it knows."""
+    run = place.scope.run
+    async with place.workers(1) as [worker]:
+        await worker.open_run(run, 1, "{}", None)
+        first = await worker.opening(run)
+        [lease] = await place.lease(worker, 1)
+        await worker.settle(run, [judged(lease)])
+        assert not await place.lease(worker) and await worker.close_run(run, 1)
+        assert await worker.opening(run) is None
+        await worker.open_run(run, None, '{"limits":{}}', 100)
+        assert await worker.opening(run) not in (None, first)

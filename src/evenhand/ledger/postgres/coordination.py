@@ -62,9 +62,9 @@ _LEAVE = (
 )
 _OPEN = (
     "INSERT INTO open_runs SELECT r.id, r.no, r.judging, (SELECT coalesce(max(position), 0)"
-    " FROM run_units WHERE run=r.no), $2::bigint, $3, 1, clock_timestamp(), ''"
+    " FROM run_units WHERE run=r.no), $2::bigint, $3, nextval('fences'), clock_timestamp(), ''"
     " FROM runs r WHERE r.id=$1 ON CONFLICT (run) DO UPDATE SET"
-    " unit_limit=excluded.unit_limit, terms=excluded.terms, opening=open_runs.opening + 1,"
+    " unit_limit=excluded.unit_limit, terms=excluded.terms, opening=excluded.opening,"
     " opened=excluded.opened, stopped=''"
 )
 _REOPENED = (
@@ -300,6 +300,10 @@ class PostgresWorker:
     async def open_runs(self) -> list[OpenRun]:
         return [OpenRun(*row) for row in await self._fetch(_OPEN_RUNS)]
 
+    async def opening(self, run: str) -> int | None:
+        opening: int | None = await self.value(_OPENING, run)
+        return opening
+
     async def stopped(self, run: str) -> str:
         return await self.value(_STOPPED, run) or ""
 
@@ -307,7 +311,7 @@ class PostgresWorker:
         await self._execute(_STOP, run, reason)
 
     async def close_run(self, run: str, judgments_per_unit: int) -> bool:
-        opening = await self.value(_OPENING, run)
+        opening = await self.opening(run)
         if opening is None:
             return True
         if not await self.value(_CLOSE, run, opening, judgments_per_unit):
@@ -319,7 +323,7 @@ class PostgresWorker:
 
     async def withdraw_run(self, run: str) -> bool:
         await self._execute(_WITHDRAW, run)
-        if await self.value(_OPENING, run) is not None:
+        if await self.opening(run) is not None:
             return False
         for statement in (_LEFT_BEHIND, *_CLOSED):
             await self._execute(statement, run)
