@@ -64,7 +64,8 @@ def test_a_run_of_our_own(call: CallCommand, tmp_path: Path) -> None:
         "rating_low",
         "rating_high",
     } <= set(made["rows"][0])
-    assert made["n"] == sum(shown["outcomes"].values()) == 24 and made["failed"] == 12
+    assert made["votes"] == sum(shown["outcomes"].values()) == 24 and made["failed"] == 12
+    assert made["n"] == sum(shown["panel"].values()) == 12
     assert made["consistency"] == shown["consistency"]["value"]
     assert made["first_slot_rate"] == shown["first_slot"]["value"]
     rounds = shown["first_rounds"]
@@ -175,9 +176,9 @@ def test_two_votes_of_a_newcomer_have_an_interval_everywhere(
     call("import", "votes.csv", "--kind", "votes")
     rows = {row["candidate"]: row for row in call("leaderboard", "--json").json["rows"]}
     newcomer = rows["c"]
-    assert (newcomer["n"], newcomer["win_rate"]) == (2, 0)
+    assert (newcomer["n"], newcomer["votes"], newcomer["win_rate"]) == (1, 2, 0)
     assert (newcomer["low"], newcomer["high"]) == pytest.approx((0, 0.975))
-    assert re.search(r"c +2 +0\.0 \[0\.0, 97\.5\]", call("leaderboard").out)
+    assert re.search(r"c +1 +0\.0 \[0\.0, 97\.5\]", call("leaderboard").out)
     call("report", "-o", "report.html", "--summary")
     page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     answer = page.split('<div class="answer">')[1].split("</div>")[0]

@@ -129,7 +129,8 @@ def test_pairs_are_said_in_win_rates() -> None:
     rows = [difference("C1", "better"), difference("overall", "worse", mean=0.31)]
     (sentence,) = said(kind="pairwise", differences=rows)
     assert sentence == (
-        "v2 is worse than v1: it wins 31 % [55, 69] of 120 comparisons; ahead in 70, behind in 30."
+        "v2 is worse than v1: it wins 31 % [55, 69] of 120 pairs of answers; ahead in 70,"
+        " behind in 30."
     )
 
 
@@ -189,7 +190,8 @@ def standing(name: str, rate: float, best: int | None, worst: int | None) -> Sta
 def test_many_candidates_are_said_by_who_leads() -> None:
     rows = [standing("a", 0.7, 1, 1), standing("b", 0.6, 2, 3), standing("c", 0.1, 2, 3)]
     (sentence,) = said(kind="pairwise", standings=rows, resampled=True)
-    assert sentence.startswith("a leads: it wins 70 % [50, 80] of 40 comparisons. Next comes b")
+    leads = "a leads: it wins 70 % [50, 80] of 40 pairs of answers. Next comes b"
+    assert sentence.startswith(leads)
 
 
 @pytest.mark.parametrize(

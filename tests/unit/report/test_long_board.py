@@ -10,12 +10,13 @@ from evenhand.stats.ranking.board import Board, Options, Row
 
 def board(candidates: int) -> Board:
     none = dict.fromkeys(("win_rate", "low", "high", "se", "average_win_rate"))
-    zero = dict.fromkeys(("n", "pairs", "wins", "losses", "ties", "uncertain", "failed"), 0)
+    counts = ("n", "votes", "pairs", "wins", "losses", "ties", "uncertain", "failed")
+    zero = dict.fromkeys(counts, 0)
     rows = [
         Row(candidate=f"m{place}", dropped=0, points=0.0, **none, **zero)  # type: ignore[arg-type]
         for place in range(candidates)
     ]
-    return Board(rows=rows, n=0, topics=0, failed=0, dropped=0)
+    return Board(rows=rows, n=0, votes=0, topics=0, failed=0, dropped=0)
 
 
 @pytest.mark.parametrize("candidates", [1, TOP + BOTTOM, TOP + BOTTOM + 1])

@@ -347,12 +347,12 @@ def _duel(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
         baseline=visible(row.baseline),
         rate=say.percent(row.mean),
         interval=say.percents(row.mean_low, row.mean_high),
-        n=say.counted("comparison", row.n),
+        n=say.counted("pair", row.n),
         higher=say.integer(row.higher),
         lower=say.integer(row.lower),
     )
     yield Sentence(_tone(row), parts)
-    yield from _statistics(row, "comparison", say)
+    yield from _statistics(row, "pair", say)
 
 
 def standing_answers(
@@ -361,20 +361,18 @@ def standing_answers(
     """Who leads, where only one may be the first; otherwise who all may be, where enough topics say
     so."""
     standings = [standing for standing in standings if standing.win_rate is not None]
-    comparisons = sum(standing.n for standing in standings) // 2
+    pairs = sum(standing.n for standing in standings) // 2
     if len(standings) < 2:
         return
     if len({standing.set for standing in standings}) > 1:
-        yield _unranked("never_met", standings, comparisons, say)
-        return
-    if not resampled:
-        yield _unranked("too_few", standings, comparisons, say)
+        yield _unranked("never_met", standings, pairs, say)
         return
     top = [
         standing for standing in standings if standing.rank_low is None or standing.rank_low <= 1
     ]
     if len(top) != 1 or top[0].rank_high != 1:
-        yield _unranked("level_with", top or standings, comparisons, say)
+        key = "level_with" if resampled else "too_few"
+        yield _unranked(key, top or standings, pairs, say)
         return
     first, second = top[0], next(standing for standing in standings if standing is not top[0])
     parts = say.parts(
@@ -382,7 +380,7 @@ def standing_answers(
         candidate=visible(first.candidate),
         rate=say.percent(first.win_rate),
         interval=say.percents(first.low, first.high),
-        n=say.counted("comparison", first.n),
+        n=say.counted("pair", first.n),
         other=visible(second.candidate),
         other_rate=say.percent(second.win_rate),
         other_interval=say.percents(second.low, second.high),
@@ -390,14 +388,14 @@ def standing_answers(
     yield Sentence("", parts)
 
 
-def _unranked(key: str, top: Sequence[Standing], comparisons: int, say: Words) -> Sentence:
+def _unranked(key: str, top: Sequence[Standing], pairs: int, say: Words) -> Sentence:
     """Candidates each of which may be the first, with their win rates."""
     rates = [
         f"{visible(standing.candidate)} {say.percent(standing.win_rate)} "
         f"{say.percents(standing.low, standing.high)}".strip()
         for standing in top
     ]
-    candidates, count = _listed(rates, say, "; "), say.counted("comparison", comparisons)
+    candidates, count = _listed(rates, say, "; "), say.counted("pair", pairs)
     return Sentence("undecided", say.parts(f"answer.{key}", candidates=candidates, n=count))
 
 

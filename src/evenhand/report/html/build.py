@@ -99,6 +99,7 @@ class Standing:
 
     candidate: str
     n: int
+    """Pairs with a verdict, of which the win rate is the mean."""
     wins: int
     losses: int
     ties: int
@@ -106,6 +107,8 @@ class Standing:
     win_rate: float | None
     low: float | None
     high: float | None
+    votes: int = 0
+    """The judgments of those pairs, of each judge and repeat."""
     rating: float | None = None
     rating_low: float | None = None
     rating_high: float | None = None

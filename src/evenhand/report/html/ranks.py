@@ -105,8 +105,8 @@ def ranked_candidates(standings: Sequence[Standing], say: Words) -> Ranking | No
     heads = [say("ranks.place"), say("chart.candidate"), say("chart.win_rate"), say("chart.wins")]
     heads += [say.gloss("verdict", "tie"), say.gloss("verdict", "uncertain")]
     heads += [say("chart.losses"), say("ranks.n")]
-    # Several judges or repeats: a pair counts once, by its panel, and every vote in the rate.
-    has_votes = any(standing.n != standing.pairs for standing in rated)
+    # Several judges or repeats: a pair counts once, by its panel, and as their mean in the rate.
+    has_votes = any(standing.votes > standing.n for standing in rated)
     rows = [
         [
             _places(standing),
@@ -114,7 +114,7 @@ def ranked_candidates(standings: Sequence[Standing], say: Words) -> Ranking | No
             say.share(standing.win_rate, standing.low, standing.high),
             *map(say.integer, (standing.wins, standing.ties, standing.uncertain)),
             *map(say.integer, (standing.losses, standing.pairs)),
-            *([say.integer(standing.n)] if has_votes else []),
+            *([say.integer(standing.votes)] if has_votes else []),
         ]
         for standing in rated
     ]

@@ -58,7 +58,7 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
 def board_table(board: Board, options: Options) -> TextTable:
     """A row a candidate."""
     more = [name for name, is_shown in _columns(options) if is_shown]
-    headers = ("rank", "candidate", "n", "win rate, %", "rating", *more)
+    headers = ("rank", "candidate", "pairs", "win rate, %", "rating", *more)
     grid = table(*headers, right=range(2, len(headers)), whole=[0])
     last, hidden = None, _hidden(board.rows)
     for place, row in enumerate(board.rows):
@@ -190,7 +190,10 @@ def _weights(board: Board) -> str:
 
 
 def _votes(board: Board) -> str:
-    votes = f"{_counted(board.n, 'vote')} on {_counted(board.topics, 'topic')}"
+    votes = f"{_counted(board.votes, 'vote')} on "
+    if board.votes != board.n:
+        votes += f"{_counted(board.n, 'pair')} of "
+    votes += _counted(board.topics, "topic")
     votes += f", {board.failed} failed" if board.failed else ""
     return votes + (f", {board.dropped} dropped" if board.dropped else "")
 

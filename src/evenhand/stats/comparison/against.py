@@ -10,6 +10,7 @@ from evenhand.stats.comparison.caveats import vote_notes
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
 from evenhand.stats.comparison.contrast import (
     Shared,
+    as_rate,
     contrast,
     decided,
     proper_level,
@@ -132,7 +133,7 @@ def _with_rates(row: Row) -> Row:
     """A win rate says the same as the difference of both, so they have one interval."""
     if row.low is None or row.high is None:
         return row
-    rates = [(1 + end) / 2 for end in (row.low, row.high)]
+    rates = [as_rate(end) for end in (row.low, row.high)]
     return replace(
         row,
         mean_low=rates[0],

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
+from scipy.special import betaincinv
 
 from evenhand.errors import UsageError
 from evenhand.stats.comparison.comparison import Row
 from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.lopsided import is_lopsided, is_narrow, undoing_share
 from evenhand.stats.comparison.means import Estimate, mean, mean_difference
-from evenhand.stats.comparison.paired import SignTest, sign_flip, sign_flip_bound
+from evenhand.stats.comparison.paired import ENUMERATED, SignTest, sign_flip, sign_flip_bound
 from evenhand.stats.comparison.power import units_needed
 from evenhand.stats.decision.bounded import interval, sample
 from evenhand.stats.decision.decision import Outcome
@@ -51,12 +52,11 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
     theirs = mean(shared.theirs, shared.cluster, shared.ends, level)
     with np.errstate(over="ignore", invalid="ignore"):  # such figures are left out
         gaps = shared.ours - shared.theirs
-    gap = mean_difference(gaps, shared.cluster, (low - high, high - low), level)
+    gap = paired_difference(gaps, shared.cluster, high - low, level)
     test, lopsided, undone_by = SignTest(None, True), False, None
     if gap.value is not None:
-        sums, sizes = _summed(shared.cluster, gaps)
+        sums, _ = _summed(shared.cluster, gaps)
         test = sign_flip(sums, seed)
-        gap = _agreeing(gap, test, sums, sizes, 1 - level)
         lopsided = is_lopsided(sums)
         undone_by = undoing_share(float(gaps.mean()), high - low, gap.clusters, level)
     return Row(
@@ -90,6 +90,32 @@ def contrast(shared: Shared, level: float, seed: int) -> Row:
     )
 
 
+def paired_difference(gaps: Floats, cluster: Ints, span: float, level: float) -> Estimate:
+    """The mean of paired differences on a scale of this span, with an interval that goes along with
+    the test."""
+    gap = mean_difference(gaps, cluster, (-span, span), level)
+    return gap if gap.value is None else _agreeing(gap, *_summed(cluster, gaps), 1 - level)
+
+
+def win_rate_interval(won: Floats, cluster: Ints, level: float) -> tuple[float, float]:
+    """The interval of a win rate between two candidates, of what one of them won of each pair. A
+    win rate says the same as the difference of both, so they have one interval."""
+    gap = paired_difference(2 * won - 1, cluster, 1.0, level)
+    assert gap.low is not None and gap.high is not None, "win rates have a scale"
+    return as_rate(gap.low), as_rate(gap.high)
+
+
+def as_rate(difference: float) -> float:
+    """The first of two shares that make up 1, from their difference."""
+    return (1 + difference) / 2
+
+
+def are_apart(won: Floats, cluster: Ints, level: float, seed: int) -> bool:
+    """Whether the test tells two candidates apart, of what one of them won of each pair."""
+    sums, _ = _summed(cluster, 2 * won - 1)
+    return sums.size > 1 and bool(sums.sum()) and _is_small(sign_flip(sums, seed).p, 1 - level)
+
+
 def with_sure_ends(rows: Sequence[Row], shared: Callable[[Row], Shared], level: float) -> list[Row]:
     """The rows with the interval that assumes nothing of the scores but the ends of their scale,
     where their own is narrow: of the first few, as each takes a while."""
@@ -110,18 +136,37 @@ def _summed(cluster: Ints, gaps: Floats) -> tuple[Floats, Floats]:
     return np.bincount(place, gaps).astype(np.float64), np.bincount(place).astype(np.float64)
 
 
-def _agreeing(gap: Estimate, test: SignTest, sums: Floats, sizes: Floats, alpha: float) -> Estimate:
-    """An interval that leaves out 0 where the test does: of few clusters, the bound on the side of
-    0 is that of the test if the own one lies beyond 0."""
+def _agreeing(gap: Estimate, sums: Floats, sizes: Floats, alpha: float) -> Estimate:
+    """An interval that leaves out 0 where the test does: if the two part, the bound on the side of
+    0 is that of the test, where it has one."""
     # Where nothing varies, the test's interval is a point: what is unseen says more.
-    if gap.low is None or gap.high is None or not gap.error or not gap.low <= 0 <= gap.high:
+    if gap.low is None or gap.high is None or not gap.error or not sums.sum():
         return gap
-    if not _is_small(test.p, alpha):
+    sign = 1.0 if sums.sum() > 0 else -1.0
+    near = gap.low if sign > 0 else -gap.high
+    bound = _sign_bound(sign * sums, sizes, alpha)
+    if bound is None and near <= 0 and sums.size <= ENUMERATED:
+        bound = _pattern_bound(sign * sums, sizes, alpha)
+    if bound is None or (bound > 0) == (near > 0):
         return gap
-    nearer = sign_flip_bound(sums, sizes, alpha)
-    if nearer is None:
-        return gap
-    return replace(gap, low=nearer) if sums.sum() > 0 else replace(gap, high=nearer)
+    return replace(gap, low=bound) if sign > 0 else replace(gap, high=-bound)
+
+
+def _sign_bound(sums: Floats, sizes: Floats, alpha: float) -> float | None:
+    """Where clusters differ in their signs alone, the test is the sign test, and its bound that of
+    Clopper and Pearson for the share that is up, among as many that are neither; else None."""
+    moved = sums[sums != 0]
+    size = float(np.abs(moved).max())
+    if np.abs(np.abs(moved) - size).max() > 1e-9 * size:
+        return None
+    up = int((moved > 0).sum())
+    share = float(betaincinv(up, moved.size - up + 1, alpha / 2))
+    return float((2 * share - 1) * moved.size * size / sizes.sum())
+
+
+def _pattern_bound(sums: Floats, sizes: Floats, alpha: float) -> float | None:
+    """The bound of the test by all sign patterns, where it rejects 0."""
+    return sign_flip_bound(sums, sizes, alpha) if _is_small(sign_flip(sums).p, alpha) else None
 
 
 def _is_small(p: float | None, alpha: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import exp, log
@@ -16,7 +17,7 @@ from evenhand.stats.ranking.duels import Duels, Ties, pass_duels, sample_of
 from evenhand.stats.ranking.elo import elo
 from evenhand.stats.ranking.length import Anchored, length_controlled
 from evenhand.stats.ranking.peers import peer_rank
-from evenhand.stats.ranking.places import ranks
+from evenhand.stats.ranking.places import SAME, is_apart, ranks
 from evenhand.stats.ranking.winrates import (
     Matrix,
     matrix,
@@ -68,7 +69,9 @@ class Row:
 
     candidate: str
     n: int
-    """Votes with a verdict."""
+    """Pairs with a verdict, of which the win rate is the mean."""
+    votes: int
+    """Their votes: judgments of each judge and repeat."""
     win_rate: float | None
     low: float | None
     high: float | None
@@ -91,7 +94,8 @@ class Row:
     dropped: int
     se: float | None
     points: float
-    """Wins, with half of what is tied or uncertain; the sum of preferences where they are soft."""
+    """Wins, with half of what is tied or uncertain; the sum of preferences where they are soft. A
+    pair is one point at most, as the mean of its votes."""
     average_win_rate: float | None
     """The mean of its win rates over the opponents it met, each weighing the same."""
     set: int | None = None
@@ -125,6 +129,8 @@ class Board:
 
     rows: list[Row]
     n: int
+    """Pairs with a verdict."""
+    votes: int
     topics: int
     """What the votes are on; those on one hang together."""
     failed: int
@@ -149,7 +155,7 @@ class Board:
         return figures | {"matrix": self.matrix}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
     """Votes with their outcomes, overall or on one criterion, and those with a verdict as duels."""
 
@@ -157,6 +163,9 @@ class Ballot:
     outcome: Ints
     preference: Floats
     duels: Duels
+    """A row per vote."""
+    pairs: Duels
+    """A row per pair, the mean of its votes."""
     undecided: int = UNCERTAIN
     """What a panel without a majority says."""
 
@@ -179,7 +188,7 @@ def rated_board(ballot: Ballot, options: Options) -> Board:
         _win_outright(board, ballot, options.level)
     if options.peer_weights:
         _weigh_judges(board, ballot, options.level)
-    board.matrix = _matrix_json(board, ballot, matrix(duels))
+    board.matrix = _matrix_json(board, ballot, matrix(ballot.pairs))
     return board
 
 
@@ -195,8 +204,8 @@ def plain_board(ballot: Ballot, level: float) -> Board:
     lost = tallies(
         size, votes.first[dropped], votes.second[dropped], ballot.outcome[dropped]
     ).missing
-    met, shares = matrix(duels), win_rates(duels, level)
-    averages = met.averages
+    met, shares = matrix(ballot.pairs), win_rates(ballot.pairs, level)
+    averages, votes_of = met.averages, matrix(duels).votes.sum(axis=1)
     rows: list[Row] = []
     for place in np.unique(np.concatenate([votes.first[apart], votes.second[apart]])).tolist():
         share = shares[place]
@@ -204,6 +213,7 @@ def plain_board(ballot: Ballot, level: float) -> Board:
             Row(
                 candidate=votes.candidates[place],
                 n=int(met.votes[place].sum()),
+                votes=int(votes_of[place]),
                 win_rate=share.value if share else None,
                 low=share.low if share else None,
                 high=share.high if share else None,
@@ -222,7 +232,8 @@ def plain_board(ballot: Ballot, level: float) -> Board:
     rows.sort(key=lambda row: (-(row.win_rate or 0.0), row.candidate))
     return Board(
         rows=rows,
-        n=len(duels.first),
+        n=len(ballot.pairs.first),
+        votes=len(duels.first),
         topics=len(np.unique(duels.topic)),
         failed=int((none & ~dropped & apart).sum()),
         dropped=int((dropped & apart).sum()),
@@ -261,6 +272,8 @@ def _rate(board: Board, ballot: Ballot, duels: Duels, options: Options) -> None:
     rated = rate(sample, options.bootstrap, np.random.default_rng(options.seed))
     flat = bool((raw.tie | (raw.won == 0.5)).all())
     _put(board, ballot, rated, options, flat=flat)
+    if not ordered:
+        _place_two(board, ballot, options)
     low = high = None
     if rated.rounds.shape[1]:
         ends = rated.interval(options.level)
@@ -319,6 +332,17 @@ def _put(board: Board, ballot: Ballot, rated: Rated, options: Options, *, flat: 
     board.sets = len(order)
     board.rows.sort(key=lambda row: (row.set or len(order) + 1, -(row.rating or 0), row.candidate))
     board.notes += _about_ratings(board, ballot, rated, flat=flat)
+
+
+def _place_two(board: Board, ballot: Ballot, options: Options) -> None:
+    """Two candidates that met nobody else have the places that their comparison gives them."""
+    sizes = Counter(row.set for row in board.rows if row.set is not None)
+    for place, row in _placed(board, ballot):
+        if row.set is not None and sizes[row.set] == 2:
+            apart = is_apart(ballot.pairs, place, options.level, options.seed)
+            row.rank = 1 if (row.win_rate or 0) > 0.5 - SAME else 2
+            row.rank_low, row.rank_high = (row.rank, row.rank) if apart else (1, 2)
+    board.rows.sort(key=lambda row: (row.set or board.sets + 1, row.rank or 0))
 
 
 def _sets_by_size(sets: Ints) -> dict[int, int]:

@@ -46,6 +46,20 @@ def vote_duels(votes: Votes, outcome: Ints, preference: Floats) -> Duels:
     )
 
 
+def pair_duels(votes: Votes, preference: Floats) -> Duels:
+    """The pairs that have a verdict, each the mean of its judges and repeats. `tie` is not said."""
+    rows = ~np.isnan(preference) & (votes.first != votes.second)
+    _, begin, at = np.unique(votes.pair[rows], return_index=True, return_inverse=True)
+    return Duels(
+        size=len(votes.candidates),
+        first=votes.first[rows][begin],
+        second=votes.second[rows][begin],
+        won=1 - np.bincount(at, preference[rows], begin.size) / np.bincount(at, minlength=1),
+        tie=np.zeros(begin.size, np.bool_),
+        topic=votes.topic[rows][begin],
+    )
+
+
 def pass_duels(votes: Votes) -> Duels:
     """What was said in each order: the first is the candidate that was shown first."""
     passes = votes.passes

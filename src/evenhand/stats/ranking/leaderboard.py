@@ -12,7 +12,7 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.pairwise import Front, fronts_json
 from evenhand.stats.proportion import Proportion, clustered, exchanged
 from evenhand.stats.ranking.board import Ballot, Board, Options, plain_board, rated_board
-from evenhand.stats.ranking.duels import vote_duels
+from evenhand.stats.ranking.duels import pair_duels, vote_duels
 from evenhand.stats.ranking.fronts import vote_fronts
 from evenhand.stats.tables import (
     FIRST,
@@ -122,9 +122,10 @@ def _proportion(name: str, proportion: Proportion) -> dict[str, Any]:
 
 def _rates(board: Board) -> dict[str, Any]:
     """The win rates on a criterion, as JSON; a criterion has no ratings."""
-    columns = ("candidate", "n", "win_rate", "low", "high", "pairs", "wins", "losses", "ties", "se")
-    rows = [{name: getattr(row, name) for name in columns} for row in board.rows]
-    return {"n": board.n, "rows": rows}
+    figures = ("candidate", "n", "votes", "win_rate", "low", "high", "se")
+    counts = ("pairs", "wins", "losses", "ties")
+    rows = [{name: getattr(row, name) for name in (*figures, *counts)} for row in board.rows]
+    return {"n": board.n, "votes": board.votes, "rows": rows}
 
 
 def leaderboard(
@@ -193,7 +194,14 @@ def _ballot(votes: Votes, criterion: str | None) -> Ballot:
         for mark, value in ((FIRST, 0.0), (SECOND, 1.0), (TIE, 0.5)):
             preference[outcome == mark] = value
     undecided = UNCERTAIN if criterion is None else TIE
-    return Ballot(votes, outcome, preference, vote_duels(votes, outcome, preference), undecided)
+    return Ballot(
+        votes=votes,
+        outcome=outcome,
+        preference=preference,
+        duels=vote_duels(votes, outcome, preference),
+        pairs=pair_duels(votes, preference),
+        undecided=undecided,
+    )
 
 
 def _levels(votes: Votes, criterion: str | None, by: str, options: Options) -> dict[str, Level]:

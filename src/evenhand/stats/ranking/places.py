@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.stats.comparison.contrast import are_apart
 from evenhand.stats.ranking.bootstrap import Rated, quantiles, widening
+from evenhand.stats.ranking.duels import Duels
 from evenhand.stats.tables import Floats, Ints
 
 SAME = 1e-9
@@ -34,6 +36,14 @@ def ranks(rated: Rated, level: float) -> tuple[Ints, Ints, Ints]:
         table[1, members] = 1 + better
         table[2, members] = len(members) - worse
     return table[0], table[1], table[2]
+
+
+def is_apart(pairs: Duels, place: int, level: float, seed: int) -> bool:
+    """Whether a candidate and the only one that it met can be told apart, by the test of the two
+    compared."""
+    met = (pairs.first == place) | (pairs.second == place)
+    won = np.where(pairs.first == place, pairs.won, 1 - pairs.won)[met]
+    return are_apart(won, pairs.topic[met], level, seed)
 
 
 def _surely_apart(rated: Rated, members: Ints, ahead: Floats, level: float) -> tuple[Ints, Ints]:

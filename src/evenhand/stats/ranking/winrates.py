@@ -1,17 +1,21 @@
 """Win rates: how far a candidate was preferred on average, with intervals that respect topics.
 
 A tie and a vote that is uncertain count half; votes without a verdict are left out and counted.
-Votes on one topic hang together, so the topic is what varies.
+A pair counts once, as the mean of its votes. Pairs on one topic hang together, so the topic is what
+varies.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
+from evenhand.stats.comparison.contrast import win_rate_interval
 from evenhand.stats.proportion import bounds_of_one, wilson_bounds
 from evenhand.stats.ranking.duels import Duels
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints, Votes
@@ -54,8 +58,16 @@ def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
 
 
 def win_rates(duels: Duels, level: float) -> list[Share | None]:
-    """The win rate of each candidate; None of one that has no vote."""
-    return _shares(duels, duels.won, 1 - duels.won, level)
+    """The win rate of each candidate; None of one that has no duel. Who met one other alone has the
+    interval of the two compared: it is the same figure."""
+    won, rates = np.concatenate([duels.won, 1 - duels.won]), list[Share | None]()
+    for met in _meetings(duels):
+        rate = share(won[met.at], met.topic, level) if met.at.size else None
+        if rate is not None and met.opponents == 1:
+            low, high = win_rate_interval(won[met.at], met.topic, level)
+            rate = replace(rate, low=low, high=high)
+        rates.append(rate)
+    return rates
 
 
 def outright_rates(duels: Duels, level: float) -> list[Share | None]:
@@ -65,15 +77,33 @@ def outright_rates(duels: Duels, level: float) -> list[Share | None]:
     return _shares(duels, (won > 0.5).astype(float), (won < 0.5).astype(float), level)
 
 
-def _shares(duels: Duels, first: Floats, second: Floats, level: float) -> list[Share | None]:
-    """The mean of each candidate's values, as the first or the second of a duel."""
+class _Meetings(NamedTuple):
+    """The duels of one candidate: where they stand among those of all firsts and then all seconds,
+    their topics, and how many others it met."""
+
+    at: Ints
+    topic: Ints
+    opponents: int
+
+
+def _meetings(duels: Duels) -> Iterator[_Meetings]:
+    """Of each candidate in turn."""
     candidate = np.concatenate([duels.first, duels.second])
+    opponent = np.concatenate([duels.second, duels.first])
+    topic = np.concatenate([duels.topic, duels.topic])
     order = np.argsort(candidate, kind="stable")
     ends = np.searchsorted(candidate[order], np.arange(duels.size + 1))
-    topic = np.concatenate([duels.topic, duels.topic])[order]
-    won = np.concatenate([first, second])[order]
-    spans = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
-    return [share(won[at], topic[at], level) if at.start < at.stop else None for at in spans]
+    for begin, end in pairwise(ends.tolist()):
+        at = order[begin:end]
+        yield _Meetings(at, topic[at], len(np.unique(opponent[at])))
+
+
+def _shares(duels: Duels, first: Floats, second: Floats, level: float) -> list[Share | None]:
+    """The mean of each candidate's values, as the first or the second of a duel."""
+    values = np.concatenate([first, second])
+    return [
+        share(values[met.at], met.topic, level) if met.at.size else None for met in _meetings(duels)
+    ]
 
 
 def panel(votes: Votes, outcome: Ints, otherwise: int) -> tuple[Ints, Ints, Ints]:
