@@ -154,7 +154,8 @@ def gate_run(
                 f"--no-worse-than is {request.no_worse_than:g}, but win rates differ by at most 1",
                 advice="Give a margin below 1, e.g. 0.05.",
             )
-        gate = gate_votes(vote_table(store, recorded, rule), counts, request, seed, decisions)
+        votes = vote_table(store, recorded, rule, with_pending=counts.pending > 0)
+        gate = gate_votes(votes, counts, request, seed, decisions)
     else:
         scores = score_table(store, recorded)
         _on_scale(request, scores)

@@ -227,3 +227,67 @@ def test_what_other_judges_are_to_say_is_not_missing_from_one_of_two_runs(folder
     comparison = compared(runs[1], "--against", runs[0], *options)
     assert [count["pending"] for count in comparison["missing"].values()] == [0, 0]
     assert {tuple(row["bounds"]) for row in comparison["rows"]} == {(0.0, 0.0)}
+
+
+def held(*arguments: str) -> dict[str, Any]:
+    """The only condition of a gate."""
+    result = CliRunner().invoke(cli, ["gate", "latest", *arguments, "--json"])
+    (condition,) = json.loads(result.stdout)["conditions"]
+    return dict[str, Any](condition)
+
+
+def three_candidates(folder: Path, judged: list[str]) -> None:
+    """Twelve topics of three candidates; of each only these pairs are judged, for the second."""
+    rows = [pair_row(f"p{i}", 1, 2, 3, topic=f"Topic {i}?") for i in range(12)]
+    units = [f"p{i}#{pair}" for i in range(12) for pair in judged]
+    write_pairs(folder, rows, write_replies(folder, units))
+    call("run", ".")
+
+
+def test_a_gate_is_not_widened_by_pending_pairs_of_others(folder: Path) -> None:
+    three_candidates(folder, ["1-2"])
+    (count,) = [compared("latest", "--baseline", "c1")["missing"]["c2"]]
+    assert (count["scored"], count["pending"]) == (12, 0)
+    for condition in ("--better", "--no-worse-than=0.1", "--min-win-rate=0.6"):
+        said = held("--baseline", "c1", "--candidate", "c2", condition)
+        assert said["outcome"] == "better", said["reason"]
+
+
+def test_a_gate_is_widened_by_pending_pairs_of_the_two(folder: Path) -> None:
+    write_pairs(folder, won(24))
+    call("run", ".", "--limit", "12")
+    said = held("--baseline", "c1", "--candidate", "c2", "--min-win-rate", "0.6")
+    assert said["outcome"] == "not enough evidence"
+    assert "anything from 0.5 to 1" in said["reason"]
+
+
+def test_a_candidate_that_is_not_judged_yet_keeps_a_gate_on_all_open(folder: Path) -> None:
+    three_candidates(folder, ["1-2"])
+    result = CliRunner().invoke(cli, ["gate", "latest", "--baseline", "c1", "--better", "--json"])
+    gate = json.loads(result.stdout)
+    outcomes = {row["variant"]: row["outcome"] for row in gate["conditions"]}
+    assert outcomes == {"c2": "better", "c3": "not enough evidence"}
+    assert gate["outcome"] == "not enough evidence"
+
+
+def test_a_win_rate_against_all_is_widened_by_pending_pairs_of_the_candidate(folder: Path) -> None:
+    three_candidates(folder, ["1-2", "2-3"])  # c2 wins one and loses one, c1 has one to come
+    said = held("--candidate", "c2", "--min-win-rate", "0.3")
+    assert (said["outcome"], said["value"], said["n"]) == ("better", 0.5, 24)
+    assert "over 24 pairs" in said["reason"]
+    said = held("--candidate", "c1", "--min-win-rate", "0.3")
+    assert said["outcome"] == "not enough evidence" and "from 0 to 0.5" in said["reason"]
+
+
+def test_a_win_rate_against_all_counts_a_pair_once(folder: Path) -> None:
+    good, other = {"model": "python/judge:content"}, {"model": "python/judge:other"}
+    write_pairs(folder, won(12), good | {"repeats": 2}, other)
+    call("run", ".")
+    said = held("--candidate", "c2", "--min-win-rate", "0.3")
+    (row,) = [
+        row
+        for row in json.loads(call("leaderboard", "latest", "--json"))["rows"]
+        if row["candidate"] == "c2"
+    ]
+    assert (said["n"], said["value"]) == (row["n"], pytest.approx(row["win_rate"]))
+    assert said["n"] == 12

@@ -358,8 +358,11 @@ def votes(outcomes: list[float], *, candidates: tuple[str, str] = ("old", "new")
 
 
 def gate_pairs(table: Votes, pending: int = 0, **asked: Any) -> Gate:
-    failed = int(np.isnan(table.preference).sum())
-    counts = Judgments(table.preference.size - failed, failed, pending)
+    """The last so many votes are still to come."""
+    is_pending = np.arange(table.preference.size) >= table.preference.size - pending
+    failed = int((np.isnan(table.preference) & ~is_pending).sum())
+    counts = Judgments(table.preference.size - failed - pending, failed, pending)
+    table = replace(table, pending=is_pending if pending else None)
     return gate_votes(table, counts, Conditions(**asked), seed=1)
 
 
@@ -392,6 +395,6 @@ def test_whose_win_rate_must_be_said() -> None:
 @pytest.mark.parametrize("baseline", [{}, {"baseline": "old"}])
 def test_pairs_that_failed_or_wait_open_what_they_could_turn(baseline: dict[str, str]) -> None:
     asked = {"min_win_rate": 0.55, "candidate": "new", **baseline}
-    assert gate_pairs(votes(WON), pending=40, **asked).outcome == OPEN
+    assert gate_pairs(votes(WON + [math.nan] * 40), pending=40, **asked).outcome == OPEN
     assert gate_pairs(votes(WON + [math.nan] * 40), **asked).outcome == OPEN
-    assert gate_pairs(votes(WON + [math.nan] * 2), pending=2, **asked).outcome == "better"
+    assert gate_pairs(votes(WON + [math.nan] * 4), pending=2, **asked).outcome == "better"

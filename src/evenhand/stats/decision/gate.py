@@ -191,7 +191,8 @@ def gate_votes(
     seed: int = 0,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
-    """Hold the candidates of pairs to the conditions."""
+    """Hold the candidates of pairs to the conditions. What is still to come stands among the votes:
+    a figure is widened by what is pending of its own candidates."""
     if not counts.verdicts:
         return _nothing_yet(counts, request)
     candidate = request.candidate or request.variant
@@ -208,12 +209,12 @@ def gate_votes(
         for name in request.dimensions:
             chosen(criteria, name, "criterion")
         spans = dict.fromkeys(request.dimensions, 1.0)
-        pending, left = counts.pending, counts.left > 0
+        left = counts.left > 0
 
         def shared(variant: str, dimension: str) -> Shared:
             return shared_votes(votes, dimension, variant, compared.baseline, request.judge)
 
-        duels = [*_duels(compared, shared, request, names, spans, decisions, pending, left=left)]
+        duels = [*_duels(compared, shared, request, names, spans, decisions, left=left)]
         notes = () if decisions else _notes(compared, names)
         conditions += _against(compared.baseline, request, duels)
         conditions += _rates_against(compared.baseline, request, duels)
@@ -316,7 +317,6 @@ def _duels(
     names: tuple[str, ...],
     spans: Mapping[str, float],
     decisions: Decisions,
-    pending: int = 0,
     *,
     left: bool,
 ) -> Iterator[_Duel]:
@@ -332,11 +332,10 @@ def _duels(
             row = replace(row, outcome=decided.outcome)
             fits = decided.fits(request.level)
             figure = decided.figure if fits else decided.unfit(request.level)
-            missing = decided.skipped
+            figure = widened(figure, figure.n, decided.skipped, (-span, span))
         else:
-            figure, missing = difference(shared(variant, dimension), request.level), pending
-        figure = replace(figure, left=left)
-        yield _Duel(variant, dimension, row, widened(figure, figure.n, missing, (-span, span)))
+            figure = difference(shared(variant, dimension), request.level)
+        yield _Duel(variant, dimension, row, replace(figure, left=left))
 
 
 def _against(base: str, request: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
@@ -440,21 +439,25 @@ def _rates_against(base: str, request: Conditions, duels: list[_Duel]) -> Iterat
 
 
 def _rate_of(votes: Votes, name: str, counts: Judgments, request: Conditions) -> Condition:
-    """The win rate against all others, as the leaderboard has it."""
+    """The win rate against all others, as the leaderboard has it: of pairs, each the mean of its
+    votes."""
     place, _ = chosen(votes.candidates, name, "candidate")
     rows = (votes.first == place) != (votes.second == place)
     if request.judge is not None:
         rows &= votes.judge == judge_named(votes.judges, request.judge)
     won = np.where(votes.second == place, votes.preference, 1 - votes.preference)[rows]
-    decided = ~np.isnan(won)
-    figure = NOTHING
+    _, begin, pair = np.unique(votes.pair[rows], return_index=True, return_inverse=True)
+    decided, due = ~np.isnan(won), np.bincount(pair)
+    figure, ends = NOTHING, (0.0, 1.0)
     if decided.any():
-        least, most = (float(np.where(decided, won, end).mean()) for end in (0.0, 1.0))
-        figure = mean_figure(won[decided], votes.topic[rows][decided], (0.0, 1.0), request.level)
-        figure = replace(figure, bounds=(least, most), counted="votes")
+        count = np.bincount(pair[decided], minlength=begin.size)
+        points = np.bincount(pair[decided], won[decided], begin.size).astype(np.float64)
+        judged, topic = count > 0, votes.topic[rows][begin]
+        figure = mean_figure(points[judged] / count[judged], topic[judged], ends, request.level)
+        least, most = (float(filled(points, count, due, end).mean()) for end in ends)
+        figure = replace(figure, bounds=(least, most), counted="pairs")
     assert request.min_win_rate is not None
     figure = replace(figure, left=counts.left > 0)
-    figure = widened(figure, won.size, counts.pending, (0.0, 1.0))
     about = {"variant": name, "dimension": OVERALL}
     what = f"the win rate of {quoted(name)}"
     return at_least("min_win_rate", figure, request.min_win_rate, what, **about)
