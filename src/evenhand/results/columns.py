@@ -63,10 +63,11 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
     for page in _pages(store.units(scope)):
         units.extend(page, _scored_units(measure, [unit.body for unit in page]))
     tag_names = tuple(recorded.tag_names())
-    rows, failures, left_out = _ScoreRows(tag_names), Counter[str](), 0
+    rows, failures = _ScoreRows(tag_names), Counter[str]()
+    left_out: list[tuple[int, int]] = []
     for judged in _pages(store.judged(scope)):
         kept = [row for row in judged if row[3].status != "left_out"]
-        left_out += len(judged) - len(kept)
+        left_out += [(units.places[no], at) for no, at, _, t in judged if t.status == "left_out"]
         failures.update(row[3].reason for row in kept if row[3].reason is not None)
         places = [(units.places[no], judge, repeat) for no, judge, repeat, _ in kept]
         rows.extend(places, _scored_page(recorded.kind, measure, [row[3] for row in kept]))
@@ -76,6 +77,10 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
         # Nobody says whether those who gave these scores were asked for tags.
         tags, tag_names = tags[:, :0], ()
     fields = units.columns.fields()
+    due = None if recorded.imported else _due(recorded, len(units.ids), left_out)
+    planned: int | Ints = 0 if due is None else recorded.judgments_per_unit
+    if due is not None and left_out:
+        planned = due.sum(axis=1)
     scores = Scores(
         dimensions=tuple(rows.columns),
         low=np.array(low),
@@ -95,10 +100,19 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
         fields=fields,
         id_fields=_id_fields(recorded, fields),
         judges=tuple(recorded.names),
-        planned=0 if recorded.imported else recorded.judgments_per_unit,
+        planned=planned,
+        due=due,
         given_scale=is_given,
     )
-    return ScoreReading(scores, failures, left_out)
+    return ScoreReading(scores, failures, len(left_out))
+
+
+def _due(recorded: Recorded, units: int, left_out: Iterable[tuple[int, int]]) -> Ints:
+    """How many judgments each judge is to give of each unit: what it left out is none of them."""
+    due = np.tile([group.repeats for group in recorded.judge_groups], (units, 1))
+    for unit, judge in left_out:
+        due[unit, judge] -= 1
+    return due
 
 
 def _pages(rows: Iterable[T]) -> Iterator[list[T]]:

@@ -75,6 +75,8 @@ class Scores:
     planned: int | Ints
     """How many judgments each unit is to have, or all of them alike; 0 where that is not known, as
     of imported ones."""
+    due: Ints | None = None
+    """The same by judge, a row per unit and a column per judge; None where that is not known."""
     totals: Floats | None = None
     """The totals of answers from 0 to 1: their dimensions do not weigh alike."""
     most: Floats | None = None

@@ -119,6 +119,17 @@ def test_rows_of_several_candidates_and_other_data(call: CallCommand, tmp_path: 
     }
 
 
+def test_grades_of_one_judge_of_a_panel_are_compared(call: CallCommand, tmp_path: Path) -> None:
+    panel = ({"model": "python/judge:good"}, {"model": "python/judge:unsure"})
+    write_answers(tmp_path, answers(4), *panel, name="before")
+    old = call("run", "--json").json["run"]
+    write_answers(tmp_path, answers(4), *panel, name="after", seed=3)
+    new = call("run", "--json").json["run"]
+    said = call("compare", new, "--against", old, "--judge", "python/judge:unsure", "--json").json
+    assert {row["n"] for row in said["rows"]} == {4}
+    assert {(count["scored"], count["pending"]) for count in said["missing"].values()} == {(4, 0)}
+
+
 def test_what_cannot_be_compared_is_refused(call: CallCommand, tmp_path: Path) -> None:
     judge = PRIORITY_JUDGE + GRADE_JUDGE
     write_pairs(tmp_path, pairs_of_two(1), JUDGE, judge=judge)

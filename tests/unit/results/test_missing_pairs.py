@@ -291,3 +291,21 @@ def test_a_win_rate_against_all_counts_a_pair_once(folder: Path) -> None:
     ]
     assert (said["n"], said["value"]) == (row["n"], pytest.approx(row["win_rate"]))
     assert said["n"] == 12
+
+
+def test_repeats_that_a_judge_has_still_to_give_are_pending_between_two_runs(folder: Path) -> None:
+    write_pairs(folder, won(3), name="before")
+    before = run_of()
+    judge = write_replies(folder, ["p0", "p1", "p2"]) | {"repeats": 3}  # of the first repeat alone
+    write_pairs(folder, won(3), judge, {"model": "python/judge:content"}, name="after")
+    after = run_of()
+    comparison = compared(after, "--against", before)
+    assert counted(comparison, after) == (12, 6, 0, 6, 3)
+    options = ("--judge", "python/judge:content")
+    assert counted(compared(after, "--against", before, *options), after) == (3, 3, 0, 0, 0)
+    write_pairs(folder, won(3), judge | {"repeats": 1}, name="once")
+    once = run_of()
+    comparison = compared(after, "--against", once, "--judge", "replay/replies.jsonl")
+    assert counted(comparison, after) == (9, 3, 0, 6, 3)
+    assert counted(comparison, once) == (3, 3, 0, 0, 0)
+    assert [row["bounds"] for row in comparison["rows"]] == [pytest.approx([0, 2 / 3])]

@@ -128,17 +128,21 @@ def of_judge(scores: Scores, name: str) -> Scores:
     """The judgments of one judge, with every unit still there."""
     place = judge_named(scores.judges, name)
     rows = scores.judge == place
+    # Where nobody says how many it is to give, as many as it gave of any unit.
     most = int(scores.repeat[rows].max(initial=0)) + 1
+    planned = np.minimum(scores.planned, most) if scores.due is None else scores.due[:, place]
     return replace(
         scores,
         values=scores.values[rows],
         totals=None if scores.totals is None else scores.totals[rows],
+        most=None if scores.most is None else scores.most[rows],
         unit=scores.unit[rows],
         judge=scores.judge[rows],
         repeat=scores.repeat[rows],
         tags=scores.tags[rows],
         critical=scores.critical[rows],
-        planned=np.minimum(scores.planned, most),
+        planned=planned,
+        due=None,
     )
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
 from evenhand.measures import QUESTIONS
-from evenhand.stats.comparison.compare import VariantScores, compare_variants, variant_scores
+from evenhand.stats.comparison.compare import (
+    VariantScores,
+    compare_variants,
+    of_judge,
+    variant_scores,
+)
 from evenhand.stats.comparison.comparison import OVERALL, Comparison
+from evenhand.stats.comparison.variants import judge_named
 from evenhand.stats.tables import NONE, UNIT, Bools, Field, Fields, Floats, Ints, Scores, Votes
 
 RUN, QUESTION = "run", "question"
@@ -31,13 +38,31 @@ def run_variants(
             f"the runs {runs[0]} and {runs[1]} have no unit in common",
             advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
         )
+    if judge is not None:
+        scores, baseline = (_scores_of(judge, table) for table in _known(judge, scores, baseline))
     changed = _changed_scales(scores, baseline)
     tables = [_as_shares(table, changed) for table in (baseline, scores)]
     table = stacked(runs[::-1], tables)
     questions = [name for name in QUESTIONS if name in table.fields]
     pairing = list(pair_by) or [UNIT, *questions[:1]]
-    variants = variant_scores(table, [RUN], runs[1], pair_by=pairing, judge=judge)
+    variants = variant_scores(table, [RUN], runs[1], pair_by=pairing)
     return replace(variants, notes=list(_scale_notes(scores, baseline, changed)))
+
+
+T = TypeVar("T", Scores, Votes)
+
+
+def _known(judge: str, *tables: T) -> tuple[T, ...]:
+    """The tables, at least one of which knows this judge; raises UsageError."""
+    judge_named(list(dict.fromkeys(name for table in tables for name in table.judges)), judge)
+    return tables
+
+
+def _scores_of(judge: str, scores: Scores) -> Scores:
+    """The scores of one judge; none where the run does not know it."""
+    if judge in scores.judges:
+        return of_judge(scores, judge)
+    return of_judge(replace(scores, judges=(*scores.judges, judge), due=None, planned=0), judge)
 
 
 def _scale_notes(scores: Scores, baseline: Scores, changed: Sequence[str]) -> Iterator[str]:
@@ -120,16 +145,16 @@ def vote_run_variants(
         raise UsageError(f"the runs {runs[0]} and {runs[1]} have no candidate in common")
     # Of two candidates the first says all that there is to say.
     names = candidates[: 1 if len(votes.candidates) == 2 else None]
-    # What other judges are to say is not missing from this one.
-    ours, theirs = (_of_judge(table, judge) for table in (votes, baseline))
-    variants = run_variants(runs, win_rates(ours, names), win_rates(theirs, names), judge=judge)
+    ours, theirs = votes, baseline
+    if judge is not None:
+        # What other judges are to say is not missing from this one.
+        ours, theirs = (_votes_of(judge, table) for table in _known(judge, votes, baseline))
+    variants = run_variants(runs, win_rates(ours, names), win_rates(theirs, names))
     return replace(variants, notes=[_changed(votes, baseline), *variants.notes])
 
 
-def _of_judge(votes: Votes, judge: str | None) -> Votes:
-    """The votes of one judge, if one is named; none where the run does not know it."""
-    if judge is None:
-        return votes
+def _votes_of(judge: str, votes: Votes) -> Votes:
+    """The votes of one judge; none where the run does not know it."""
     return votes.where(np.array([name == judge for name in votes.judges])[votes.judge])
 
 
