@@ -82,6 +82,8 @@ def answered(store: Archive, run: Recorded, question: Question) -> Answer:
     proper_level(question.level)
     if question.against is not None:
         refuse_against(run, question.against, question)
+        for each in (run, question.against):
+            _refuse_unjudged(store, each)
     seed = run.manifest.judging.seed if question.seed is None else question.seed
     question = replace(question, seed=seed)
     answer = (_of_votes if run.has_votes else _of_scores)(store, run, question, seed)
@@ -192,6 +194,21 @@ def refuse_against(run: Recorded, earlier: Recorded, question: Question) -> None
         )
     if question.within is not None and run.has_votes:
         raise UsageError("--within is about pairs of one run", advice="Use --where instead.")
+
+
+def _refuse_unjudged(store: Archive, run: Recorded) -> None:
+    """Raises UsageError for a run without a verdict among the units that are asked for: it has
+    nothing in common with another, whatever its units are."""
+    counts = run.counts(store)
+    failed = sum(counts.failures.values())
+    # Of pairs that failed it can be told who they are of.
+    if counts.verdicts or (failed and run.has_votes):
+        return
+    among = f" with {run.selection.condition}" if run.selection else ""
+    raise UsageError(
+        f"no unit of run {run.id}{among} has a verdict: {failed} failed, {counts.pending} pending",
+        advice="Judge them first: evenhand run (what failed, with --retry-failures).",
+    )
 
 
 def _runs_told(store: Archive, run: Recorded, earlier: Recorded | None) -> Iterator[str]:

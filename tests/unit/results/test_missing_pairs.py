@@ -309,3 +309,33 @@ def test_repeats_that_a_judge_has_still_to_give_are_pending_between_two_runs(fol
     assert counted(comparison, after) == (9, 3, 0, 6, 3)
     assert counted(comparison, once) == (3, 3, 0, 0, 0)
     assert [row["bounds"] for row in comparison["rows"]] == [pytest.approx([0, 2 / 3])]
+
+
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["compare", *arguments])
+    assert isinstance(result.exception, UsageError), result.output
+    return str(result.exception)
+
+
+def test_two_runs_of_which_nothing_is_judged_are_not_said_to_be_of_other_candidates(
+    folder: Path,
+) -> None:
+    rows = [*won(2, area="law"), pair_row("q", 2, 9, topic="Q?", meta={"area": "art"})]
+    write_pairs(folder, rows, name="before")
+    before = run_of()
+    write_pairs(folder, rows, {"model": "python/judge:other"}, name="after")
+    after = run_of("--limit", "2")
+    for runs in ((after, "--against", before), (before, "--against", after)):
+        said = refused(*runs, "--where", "area=art")
+        assert f"no unit of run {after} with area = art has a verdict" in said
+        assert "0 failed, 1 pending" in said and "in common" not in said
+
+
+def test_a_judge_that_one_of_two_runs_lacks_is_said(folder: Path) -> None:
+    write_pairs(folder, won(2), name="before")
+    before = run_of()
+    write_pairs(folder, won(2), {"model": "python/judge:other"}, name="after")
+    after = run_of()
+    said = refused(after, "--against", before, "--judge", "python/judge:other")
+    assert f'run {before} has no judge "python/judge:other"' in said
+    assert "no judge is called" in refused(after, "--against", before, "--judge", "nobody")

@@ -66,3 +66,14 @@ def test_unfinished_repeats_of_one_judge_are_pending_between_two_runs(folder: Pa
     after = call("run", ".")["run"]
     judged = call("compare", after, "--against", before, "--judge", REPLAY)
     assert pending(judged) == {before: (6, 0), after: (6, 12)}
+
+
+def test_two_runs_of_which_nothing_is_judged_are_not_said_to_have_other_dimensions(
+    folder: Path,
+) -> None:
+    write_suite(folder, samples(), {"model": REPLAY}, name="before")
+    before = call("run", ".")["run"]
+    write_suite(folder, samples(), {"model": "python/judge:bad"}, name="after")
+    after = json.loads(CliRunner().invoke(cli, ["run", ".", "--json"]).stdout)["run"]
+    result = CliRunner().invoke(cli, ["compare", after, "--against", before])
+    assert f"no unit of run {after} has a verdict: 6 failed, 0 pending" in str(result.exception)

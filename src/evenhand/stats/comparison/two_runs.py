@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -39,7 +38,8 @@ def run_variants(
             advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
         )
     if judge is not None:
-        scores, baseline = (_scores_of(judge, table) for table in _known(judge, scores, baseline))
+        _require_judge(judge, runs, (scores, baseline))
+        scores, baseline = (of_judge(table, judge) for table in (scores, baseline))
     changed = _changed_scales(scores, baseline)
     tables = [_as_shares(table, changed) for table in (baseline, scores)]
     table = stacked(runs[::-1], tables)
@@ -49,20 +49,19 @@ def run_variants(
     return replace(variants, notes=list(_scale_notes(scores, baseline, changed)))
 
 
-T = TypeVar("T", Scores, Votes)
-
-
-def _known(judge: str, *tables: T) -> tuple[T, ...]:
-    """The tables, at least one of which knows this judge; raises UsageError."""
-    judge_named(list(dict.fromkeys(name for table in tables for name in table.judges)), judge)
-    return tables
-
-
-def _scores_of(judge: str, scores: Scores) -> Scores:
-    """The scores of one judge; none where the run does not know it."""
-    if judge in scores.judges:
-        return of_judge(scores, judge)
-    return of_judge(replace(scores, judges=(*scores.judges, judge), due=None, planned=0), judge)
+def _require_judge(
+    judge: str, runs: tuple[str, str], tables: tuple[Scores, Scores] | tuple[Votes, Votes]
+) -> None:
+    """Raises UsageError for a judge that one of the runs does not have."""
+    judges = tables[0].judges, tables[1].judges
+    judge_named(list(dict.fromkeys((*judges[0], *judges[1]))), judge)
+    for run, of_run in zip(runs, judges, strict=True):
+        if judge not in of_run:
+            there = ", ".join(map(quoted, of_run[:10]))
+            raise UsageError(
+                f"run {run} has no judge {quoted(judge)}",
+                advice=f"Both runs must have it. That run has: {there}.",
+            )
 
 
 def _scale_notes(scores: Scores, baseline: Scores, changed: Sequence[str]) -> Iterator[str]:
@@ -148,14 +147,14 @@ def vote_run_variants(
     ours, theirs = votes, baseline
     if judge is not None:
         # What other judges are to say is not missing from this one.
-        ours, theirs = (_votes_of(judge, table) for table in _known(judge, votes, baseline))
+        _require_judge(judge, runs, (votes, baseline))
+        ours, theirs = (_votes_of(judge, table) for table in (votes, baseline))
     variants = run_variants(runs, win_rates(ours, names), win_rates(theirs, names))
     return replace(variants, notes=[_changed(votes, baseline), *variants.notes])
 
 
 def _votes_of(judge: str, votes: Votes) -> Votes:
-    """The votes of one judge; none where the run does not know it."""
-    return votes.where(np.array([name == judge for name in votes.judges])[votes.judge])
+    return votes.where(votes.judge == votes.judges.index(judge))
 
 
 def compare_vote_runs(variants: VariantScores, level: float, seed: int) -> Comparison:
