@@ -25,7 +25,7 @@ from evenhand.stats.comparison.compare import (
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.spread import Spread, scores_spread
-from evenhand.stats.comparison.two_runs import compare_vote_runs, run_variants, vote_run_variants
+from evenhand.stats.comparison.two_runs import run_variants, vote_run_variants
 from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
 
 
@@ -162,7 +162,7 @@ def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> A
         tables = votes, vote_table(store, question.against, question.rule, with_pending=True)
         variants = vote_run_variants((run.id, question.against.id), *tables, judge=judge)
         return Answer(
-            comparison=compare_vote_runs(variants, level, seed),
+            comparison=compare_variants(variants, level, seed),
             changed=_changed(store, run, question, variants),
         )
     comparison = compare_votes(votes, base, judge=judge, level=level, seed=seed)

@@ -339,3 +339,34 @@ def test_a_judge_that_one_of_two_runs_lacks_is_said(folder: Path) -> None:
     said = refused(after, "--against", before, "--judge", "python/judge:other")
     assert f'run {before} has no judge "python/judge:other"' in said
     assert "no judge is called" in refused(after, "--against", before, "--judge", "nobody")
+
+
+@pytest.mark.parametrize("worths", [(2, 9), (1, 2, 3)])
+def test_two_runs_of_pairs_say_nothing_of_an_overall_figure(
+    folder: Path, worths: tuple[int, ...]
+) -> None:
+    rows = [pair_row(f"p{i}", *worths, topic=f"Topic {i}?") for i in range(6)]
+    write_pairs(folder, rows, {"model": "python/judge:coin", "repeats": 2}, name="before")
+    before = run_of()
+    write_pairs(folder, rows, {"model": "python/judge:content", "repeats": 2}, name="after")
+    after = run_of()
+    comparison = compared(after, "--against", before)
+    wanted = {f"win rate of c{i + 1}" for i in range(len(worths) if len(worths) > 2 else 1)}
+    assert {row["dimension"] for row in comparison["rows"]} == wanted
+    assert {row["dimension"] for row in comparison["repeats"]["components"]} == wanted
+    assert all(row["units"] for row in comparison["repeats"]["components"])
+    assert not [note for note in comparison["notes"] if "overall" in note]
+    assert "overall" not in call("compare", after, "--against", before)
+    for row in comparison["rows"]:
+        assert (row["sure_low"] is not None) == row["narrow"]
+
+
+def test_how_many_judgments_changed_is_told_of_the_judge_that_is_named(folder: Path) -> None:
+    content, other = {"model": "python/judge:content"}, {"model": "python/judge:tie"}
+    write_pairs(folder, won(3), content, other, name="before")
+    before = run_of()
+    write_pairs(folder, won(3), content, other, name="after", seed=3)
+    after = run_of()
+    for options, number in (((), 6), (("--judge", "python/judge:tie"), 3)):
+        notes = compared(after, "--against", before, *options)["notes"]
+        assert f"0 of {number} judgments that both runs have name another winner." in notes

@@ -150,3 +150,14 @@ def test_coverage_in_full(name: str, n: int, wanted: float) -> None:
     share, width = covered(SCENARIOS[name], n, 4000, seed=n)
     print(f"{name}, n = {n}: {100 * share:.1f} %, width {width:.3f} of the scale")
     assert isfinite(width) and share >= wanted
+
+
+def test_contradicted_verdicts_are_told_by_candidate_where_there_are_several() -> None:
+    rows = [vote(t, "a", "b", "uncertain" if t < 2 else "first") for t in range(6)]
+    (note,) = [n for n in compare_votes(votes_of(rows), "a").notes if "contradict" in n]
+    assert note.endswith('count by the rule "uncertain".')
+    rows += [vote(t, "c", "a", "uncertain" if t < 1 else "tie") for t in range(6)]
+    rows += [vote(t, "a", "d", "tie") for t in range(6)]
+    rows += [vote(t, "b", "c", "uncertain") for t in range(6)]  # without the baseline
+    (note,) = [n for n in compare_votes(votes_of(rows), "a").notes if "contradict" in n]
+    assert note.startswith("3 verdicts") and note.endswith('rule "uncertain": "b" 2, "c" 1.')

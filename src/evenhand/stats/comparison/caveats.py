@@ -25,7 +25,8 @@ def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: in
     notes = [*_left_out(places), *_unpaired(scores, places, base), *_reason_notes(comparison)]
     if not scores.given_scale:
         notes += [UNKNOWN_SCALE, *sentinel_notes(scores)]
-    if any(row.n for row in comparison.rows) and not any(_is_whole(row) for row in comparison.rows):
+    overall = [row for row in comparison.rows if row.dimension == OVERALL]
+    if overall and any(row.n for row in comparison.rows) and not any(row.n for row in overall):
         notes.append("No judgment has a score on every dimension, so there is no overall figure.")
     notes += _mixed(comparison, scores)
     return [
@@ -75,10 +76,6 @@ def _mixed(comparison: Comparison, scores: Scores) -> Iterator[str]:
         )
 
 
-def _is_whole(row: Row) -> bool:
-    return row.dimension == OVERALL and row.n > 0
-
-
 def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
     """The notes of a comparison of votes, of which `rows` are about the baseline."""
     met = {row.variant for row in comparison.rows}
@@ -91,12 +88,28 @@ def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
     if conflicts := int(votes.conflict[rows].sum()):
         notes.append(
             f"{_verdicts(conflicts)} whose orders contradict each other"
-            f" {'counts' if conflicts == 1 else 'count'} by the rule {quoted(votes.rule)}."
+            f" {'counts' if conflicts == 1 else 'count'} by the rule {quoted(votes.rule)}"
+            f"{_by_candidate(comparison, votes, rows & votes.conflict)}."
         )
     if itself := int(((votes.first == votes.second) & votes.made).sum()):
         are = "is" if itself == 1 else "are"
         notes.append(f"{_verdicts(itself)} on a candidate against itself {are} left out.")
     return [*notes, *row_notes(comparison)]
+
+
+def _by_candidate(comparison: Comparison, votes: Votes, rows: Bools) -> str:
+    """Of whom these votes are, beside the baseline, where several were compared with it."""
+    names = list(dict.fromkeys(row.variant for row in comparison.rows))
+    if len(names) < 2:
+        return ""
+    counts = {
+        name: int((rows & ((votes.first == place) | (votes.second == place))).sum())
+        for name in names
+        for place in [votes.candidates.index(name)]
+    }
+    some = [f"{quoted(name)} {count}" for name, count in counts.items() if count]
+    more = f" and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
+    return f": {', '.join(some[:SHOWN])}{more}"
 
 
 def row_notes(comparison: Comparison) -> list[str]:

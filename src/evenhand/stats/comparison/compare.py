@@ -16,6 +16,7 @@ from evenhand.stats.comparison.against import compare_votes, shared_votes
 from evenhand.stats.comparison.caveats import score_notes
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
 from evenhand.stats.comparison.contrast import (
+    SURE,
     Shared,
     contrast,
     decided,
@@ -71,6 +72,8 @@ class VariantScores:
     base: int
     """The place of the baseline among the variants."""
     notes: Sequence[str] = ()
+    has_overall: bool = True
+    """Whether the dimensions come to something together, as win rates of candidates do not."""
 
     @property
     def baseline(self) -> str:
@@ -99,29 +102,37 @@ def compare_variants(variants: VariantScores, level: float, seed: int) -> Compar
     measures = measures_of(variants)
     tags = [_measure(judged, places, *tag) for tag in _tags(judged)]
     table = [_contrasts(measure, places, base, level, seed) for measure in measures]
-    # One dimension is shown for itself, several are overall.
-    first = 0 if len(measures) == 2 else -1
-    table[first] = _with_sure_ends(table[first], measures[first], places, base, level)
+    for at in _sure_places(variants, len(measures)):
+        table[at] = _with_sure_ends(table[at], measures[at], places, base, level)
+    several = len(measures) - 1 if variants.has_overall else len(measures)
     tagged = [row for tag in tags for row in _contrasts(tag, places, base, level, seed)]
     comparison = Comparison(
         by=" / ".join(places.by),
         baseline=places.variants[base],
         level=level,
         rows=(
-            *decided([row for rows in table[:-1] for row in rows], level),
-            *decided(table[-1], level),
+            *decided([row for rows in table[:several] for row in rows], level),
+            *decided([row for rows in table[several:] for row in rows], level),
         ),
         means=tuple(
             variant_mean for measure in measures for variant_mean in _means(measure, places, level)
         ),
         tags=tuple(decided(tagged, level, more_is_better=False)),
         missing=counts(judged, places),
-        repeats=repeats(judged),
+        repeats=repeats(judged, with_overall=variants.has_overall),
         pair_by=places.pair_by,
     )
     notes = score_notes(comparison, judged, places, base)
     comparison = replace(comparison, notes=(*variants.notes, *notes))
     return comparison if judged.given_scale else comparison.without_scales
+
+
+def _sure_places(variants: VariantScores, measures: int) -> list[int]:
+    """Which measures have the interval that assumes nothing: overall; one dimension is shown for
+    itself, and so are those that come to nothing together, the first few of them."""
+    if not variants.has_overall:
+        return list(range(min(measures, SURE)))
+    return [0 if measures == 2 else measures - 1]
 
 
 def of_judge(scores: Scores, name: str) -> Scores:
@@ -176,9 +187,11 @@ def _tags(scores: Scores) -> Iterator[tuple[str, Floats, tuple[float, float]]]:
 
 
 def measures_of(variants: VariantScores) -> list[Measure]:
-    """Every dimension laid out, overall last."""
+    """Every dimension laid out, overall last if there is such a figure."""
     scores, places = variants.scores, variants.places
-    return [_measure(scores, places, *dimension) for dimension in _dimensions(scores)]
+    dimensions = list(_dimensions(scores))
+    shown = dimensions if variants.has_overall else dimensions[:-1]
+    return [_measure(scores, places, *dimension) for dimension in shown]
 
 
 def measure_of(variants: VariantScores, place: int) -> Measure:

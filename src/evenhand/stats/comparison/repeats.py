@@ -61,8 +61,9 @@ class Repeats:
         }
 
 
-def repeats(scores: Scores) -> Repeats | None:
-    """What a table tells of repeats; None where nothing was judged twice by one judge."""
+def repeats(scores: Scores, *, with_overall: bool = True) -> Repeats | None:
+    """What a table tells of repeats, also overall where there is such a figure; None where nothing
+    was judged twice by one judge."""
     cell = scores.unit * max(1, len(scores.judges)) + scores.judge
     cells, place, counts = np.unique(cell, return_inverse=True, return_counts=True)
     if not scores.dimensions or counts.max() < 2:
@@ -72,7 +73,7 @@ def repeats(scores: Scores) -> Repeats | None:
         _components(name, values, place, judge)
         for name, values in [
             *zip(scores.dimensions, scores.values.T, strict=True),
-            ("overall", scores.overall),
+            *([("overall", scores.overall)] if with_overall else []),
         ]
     ]
     return Repeats(int(counts.max()), tuple(components), _wavering(scores, place, cells))

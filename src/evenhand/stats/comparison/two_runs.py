@@ -9,13 +9,7 @@ import numpy as np
 
 from evenhand.errors import UsageError, quoted
 from evenhand.measures import QUESTIONS
-from evenhand.stats.comparison.compare import (
-    VariantScores,
-    compare_variants,
-    of_judge,
-    variant_scores,
-)
-from evenhand.stats.comparison.comparison import OVERALL, Comparison
+from evenhand.stats.comparison.compare import VariantScores, of_judge, variant_scores
 from evenhand.stats.comparison.variants import judge_named
 from evenhand.stats.tables import NONE, UNIT, Bools, Field, Fields, Floats, Ints, Scores, Votes
 
@@ -138,7 +132,8 @@ def vote_run_variants(
     *,
     judge: str | None = None,
 ) -> VariantScores:
-    """The same for pairs: what each candidate won of them, a dimension each."""
+    """The same for pairs: what each candidate won of them, a dimension each. What all candidates
+    win together is one half, whoever judges, so there is nothing overall."""
     candidates = [name for name in votes.candidates if name in baseline.candidates]
     if not candidates:
         raise UsageError(f"the runs {runs[0]} and {runs[1]} have no candidate in common")
@@ -150,22 +145,12 @@ def vote_run_variants(
         _require_judge(judge, runs, (votes, baseline))
         ours, theirs = (_votes_of(judge, table) for table in (votes, baseline))
     variants = run_variants(runs, win_rates(ours, names), win_rates(theirs, names))
-    return replace(variants, notes=[_changed(votes, baseline), *variants.notes])
+    notes = [_changed(ours, theirs), *variants.notes]
+    return replace(variants, notes=notes, has_overall=False)
 
 
 def _votes_of(judge: str, votes: Votes) -> Votes:
     return votes.where(votes.judge == votes.judges.index(judge))
-
-
-def compare_vote_runs(variants: VariantScores, level: float, seed: int) -> Comparison:
-    """The comparison of two runs of pairs: what all candidates win together is one half, whoever
-    judges, so there is no overall row."""
-    comparison = compare_variants(variants, level, seed)
-    return replace(
-        comparison,
-        rows=tuple(row for row in comparison.rows if row.dimension != OVERALL),
-        means=tuple(mean for mean in comparison.means if mean.dimension != OVERALL),
-    )
 
 
 def _changed(votes: Votes, baseline: Votes) -> str:
