@@ -102,16 +102,14 @@ class Words:
     def number(self, value: float | None, digits: int = 2) -> str:
         """A number with so many digits after the point."""
         # Nothing is neither above nor below nothing.
-        return NOTHING if value is None else self._local(f"{round(value, digits) + 0.0:.{digits}f}")
+        return NOTHING if value is None else self._local(f"{value:z.{digits}f}")
 
     def short(self, value: float | None) -> str:
         """A number without digits that say nothing: a score, a rate."""
         return NOTHING if value is None else self._local(f"{value:.6g}")
 
     def signed(self, value: float | None, digits: int = 2) -> str:
-        return (
-            NOTHING if value is None else self._local(f"{round(value, digits) + 0.0:+.{digits}f}")
-        )
+        return NOTHING if value is None else self._local(f"{value:+z.{digits}f}")
 
     def interval(self, low: float | None, high: float | None, digits: int = 2) -> str:
         """`[0.08, 0.34]`, in the way of the language; a dash for an end that nothing bounds."""

@@ -149,7 +149,7 @@ def _figures(row: Row, level: float) -> TextTable:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}"
+    return f"{value:z.3f}"
 
 
 def _interval(figure: Coefficient) -> str:
@@ -223,8 +223,8 @@ def _cell(figure: Coefficient | None) -> str:
     if figure is None or figure.value is None:
         return "none"
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.2f}"
-    return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+        return f"{figure.value:z.2f}"
+    return f"{figure.value:z.2f} [{figure.low:z.2f}, {figure.high:z.2f}]"
 
 
 def _corrected(rows: Sequence[CorrectedRow], level: float) -> TextTable:

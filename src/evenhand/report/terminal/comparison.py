@@ -144,7 +144,7 @@ def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row
 
 def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Paragraph]:
     """Effects, and how many more units it would take."""
-    effects = [f"{name}{NO_BREAK}{row.effect:.2f}" for name, row in rows if row.effect is not None]
+    effects = [f"{name}{NO_BREAK}{row.effect:z.2f}" for name, row in rows if row.effect is not None]
     if effects:
         yield Paragraph(f"Effect: {', '.join(effects)}", style="dim")
     needed = [f"{name}{NO_BREAK}{row.units_needed:,}" for name, row in rows if row.units_needed]
@@ -201,7 +201,7 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
 def _range(row: Row) -> str:
     if row.bounds is None:
         return ""
-    low, high = (f"{end:+.{places_of(row)}f}" for end in row.bounds)
+    low, high = (f"{end:+z.{places_of(row)}f}" for end in row.bounds)
     return f"{low} to {high}"
 
 

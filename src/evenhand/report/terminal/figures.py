@@ -24,19 +24,15 @@ def gap_text(row: Row) -> str:
     places = places_of(row)
     if row.difference is None:
         return "-"
-    difference = f"{_rounded(row.difference, places):+.{places}f}"
+    difference = f"{row.difference:+z.{places}f}"
     if row.low is None or row.high is None:
         return f"{difference} [no interval]"
     return f"{difference} [{number_text(row.low, places)}, {number_text(row.high, places)}]"
 
 
 def number_text(value: float | None, places: int) -> str:
-    return "-" if value is None else f"{_rounded(value, places):.{places}f}"
-
-
-def _rounded(value: float, places: int) -> float:
-    """Nothing is neither above nor below nothing: no -0.000."""
-    return round(value, places) + 0.0
+    """With so many decimals; nothing is neither above nor below nothing, so there is no -0.000."""
+    return "-" if value is None else f"{value:z.{places}f}"
 
 
 class Tested(Protocol):

@@ -45,7 +45,7 @@ def _agreeing(agreement: Agreement, labels: str) -> Iterator[str]:
         parts.append(f"the same as {labels} in {100 * share.value:.0f} %")
     if beyond is not None and beyond.value is not None:
         partly = ", a near miss counted in part" if name == "kappa_quadratic" else ""
-        parts.append(f"{beyond.value:.2f}{_interval(beyond)} corrected for chance{partly}")
+        parts.append(f"{beyond.value:z.2f}{_interval(beyond)} corrected for chance{partly}")
     if parts:
         yield f"On {row.dimension}: {', '.join(parts)}, {row.units} units."
 
@@ -53,7 +53,7 @@ def _agreeing(agreement: Agreement, labels: str) -> Iterator[str]:
 def _interval(figure: Coefficient) -> str:
     if figure.low is None or figure.high is None:
         return ""
-    return f" [{figure.low:.2f}, {figure.high:.2f}]"
+    return f" [{figure.low:z.2f}, {figure.high:z.2f}]"
 
 
 def _whole(contrasts: Sequence[JudgeContrast]) -> list[JudgeContrast]:
@@ -73,15 +73,15 @@ def closer_sentence(contrast: JudgeContrast, labels: str) -> str:
     if contrast.outcome != "not enough evidence":
         near, far = (first, second) if contrast.outcome == "better" else (second, first)
         claim = f"{near} is closer to {labels} than {far}"
-    values = f"{contrast.value:.3f} against {contrast.other_value:.3f}"
+    values = f"{contrast.value:z.3f} against {contrast.other_value:z.3f}"
     gap = f"{_gap(contrast)}, p {p_text(contrast.p_adjusted)}"
     return f"{claim}: {FIGURES[contrast.figure]} {values} ({gap}), {contrast.n} units."
 
 
 def _gap(contrast: JudgeContrast) -> str:
     if contrast.low is None or contrast.high is None:
-        return f"{contrast.difference:+.3f}"
-    return f"{contrast.difference:+.3f} [{contrast.low:.3f}, {contrast.high:.3f}]"
+        return f"{contrast.difference:+z.3f}"
+    return f"{contrast.difference:+z.3f} [{contrast.low:z.3f}, {contrast.high:z.3f}]"
 
 
 def lean_sentence(leans: Sequence[PositionLean]) -> str:
@@ -118,7 +118,7 @@ def _contrasts(contrasts: Sequence[JudgeContrast], level: float) -> TextTable:
             f"{safe(contrast.dimension)}{of}",
             judges,
             str(contrast.n),
-            f"{contrast.value:.3f} - {contrast.other_value:.3f} =\n{_gap(contrast)}",
+            f"{contrast.value:z.3f} - {contrast.other_value:z.3f} =\n{_gap(contrast)}",
             p_text(contrast.p_adjusted),
             Text(contrast.outcome, style=STYLES[contrast.outcome]),
         )

@@ -131,7 +131,7 @@ def _with_ends(value: float | None, low: float | None, high: float | None) -> st
 def _rating(row: Row, options: Options) -> str:
     if row.rating is None:
         return "-"
-    form = ".0f" if options.scale == "elo" else "+.2f"
+    form = "z.0f" if options.scale == "elo" else "+z.2f"
     sign = "~" if row.regularised else ""
     if row.rating_low is None and row.rating_high is None:
         return f"{sign}{row.rating:{form}}"
@@ -175,8 +175,8 @@ def _orders(orders: Orders) -> Iterator[tuple[str, str]]:
 
 def _position(position: Position) -> str:
     is_bounded = position.low is not None and position.high is not None
-    limits = f" [{position.low:+.2f}, {position.high:+.2f}]" if is_bounded else ""
-    return f"being shown first is worth {position.term:+.2f}{limits} in log odds"
+    limits = f" [{position.low:+z.2f}, {position.high:+z.2f}]" if is_bounded else ""
+    return f"being shown first is worth {position.term:+z.2f}{limits} in log odds"
 
 
 def _weights(board: Board) -> str:

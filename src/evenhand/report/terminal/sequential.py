@@ -42,4 +42,4 @@ def _interval(decision: Decision) -> str:
     low, high, level = decision.low, decision.high, 100 * (1 - decision.alpha)
     if decision.measure == "win_rate":
         return f"win rate between {low:.1%} and {high:.1%} ({level:g} % confidence sequence)"
-    return f"difference between {low:+.3f} and {high:+.3f} ({level:g} % confidence sequence)"
+    return f"difference between {low:+z.3f} and {high:+z.3f} ({level:g} % confidence sequence)"

@@ -76,7 +76,7 @@ def sentence(test: Between, field: str) -> str:
     gap = ""
     if test.gap is not None:
         first, second = test.differences
-        gap = f": {second} less {first} {test.gap:+.3f}"
+        gap = f": {second} less {first} {test.gap:+z.3f}"
         if test.low is not None and test.high is not None:
-            gap += f" [{test.low:.3f}, {test.high:.3f}]"
+            gap += f" [{test.low:z.3f}, {test.high:z.3f}]"
     return f"{name}: {claim} by {field}{gap}, p {p_text(test.p_adjusted)}."

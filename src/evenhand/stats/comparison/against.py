@@ -147,7 +147,8 @@ def _bounds(pair: Ints, won: Floats) -> tuple[float, float]:
     """How far votes without a verdict, failed or pending, could move the difference."""
     _, at, count = np.unique(pair, return_inverse=True, return_counts=True)
     ends = [np.bincount(at, np.where(np.isnan(won), end, won)) / count for end in (0.0, 1.0)]
-    low, high = (2 * float(rates.mean()) - 1 for rates in ends)
+    # A half that is made of thirds is a half, whatever its last bits are.
+    low, high = (round(2 * float(rates.mean()) - 1, 12) for rates in ends)
     return low, high
 
 

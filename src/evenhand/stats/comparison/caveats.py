@@ -239,7 +239,7 @@ def _fragile(comparison: Comparison) -> Iterator[str]:
             yield (
                 f"{quoted(row.variant)} on {quoted(row.dimension)} is {row.outcome} on what was"
                 f" judged; missing judgments could make the difference anything from"
-                f" {row.bounds[0]:+.3g} to {row.bounds[1]:+.3g}."
+                f" {row.bounds[0]:+z.3g} to {row.bounds[1]:+z.3g}."
             )
 
 
@@ -271,7 +271,7 @@ def _hidden(comparison: Comparison) -> Iterator[str]:
 def _sure(comparison: Comparison, *, is_scale_known: bool = True) -> Iterator[str]:
     """What may be relied on where an interval is narrow."""
     sure = [
-        f"{quoted(row.variant)} on {row.dimension} {row.sure_low:+.2g} to {row.sure_high:+.2g}"
+        f"{quoted(row.variant)} on {row.dimension} {row.sure_low:+z.2g} to {row.sure_high:+z.2g}"
         for row in comparison.rows
         if row.sure_low is not None and row.sure_high is not None
     ]

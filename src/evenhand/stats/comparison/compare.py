@@ -277,7 +277,7 @@ def _bounds(measure: Measure, place: int, base: int) -> tuple[float, float] | No
         paired = ~np.isnan(low)
         if not paired.any():
             return None
-        ends = float(low[paired].mean()), float(high[paired].mean())
+        ends = round(float(low[paired].mean()), 12), round(float(high[paired].mean()), 12)
     return ends if all(map(isfinite, ends)) else None
 
 

@@ -20,6 +20,8 @@ from evenhand.stats.decision.bounded import interval, sample
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
 
+ROUNDING = 1e-12
+"""What so small a part of its scale is comes of the last bits: thirds that cancel out are 0."""
 SURE = 10
 """How many rows have the interval that assumes nothing."""
 
@@ -94,6 +96,8 @@ def paired_difference(gaps: Floats, cluster: Ints, span: float, level: float) ->
     """The mean of paired differences on a scale of this span, with an interval that goes along with
     the test."""
     gap = mean_difference(gaps, cluster, (-span, span), level)
+    if gap.value is not None and abs(gap.value) <= ROUNDING * span:
+        gap = replace(gap, value=0.0)
     return gap if gap.value is None else _agreeing(gap, *_summed(cluster, gaps), 1 - level)
 
 
@@ -179,8 +183,11 @@ def effect(gaps: Floats) -> float | None:
     alike, or fewer than two."""
     if gaps.size < 2:
         return None
-    spread = float(gaps.std(ddof=1))
-    return float(gaps.mean()) / spread if spread > 1e-12 * float(np.abs(gaps).max()) else None
+    spread, least = float(gaps.std(ddof=1)), ROUNDING * float(np.abs(gaps).max())
+    middle = float(gaps.mean())
+    if spread <= least:
+        return None
+    return middle / spread if abs(middle) > least else 0.0
 
 
 def decided(rows: Sequence[Row], level: float, *, more_is_better: bool = True) -> list[Row]:

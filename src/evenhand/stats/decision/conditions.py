@@ -270,13 +270,13 @@ def _figure_text(claim: Claim, figure: Figure) -> str:
     among = ""
     if figure.clusters != figure.n:
         among = f" on {figure.clusters} question{'' if figure.clusters == 1 else 's'}"
-    value = _decimals(figure.value, places, sign) if interval else f"{figure.value:{sign}.3g}"
+    value = _decimals(figure.value, places, sign) if interval else f"{figure.value:{sign}z.3g}"
     return f"{claim.unit} is {value}{interval} over {figure.n} {counted}{among}"
 
 
 def _decimals(value: float, places: int, sign: str) -> str:
     """A figure or an end of its interval; no -0.000."""
-    return f"{round(value, places) + 0.0:{sign}.{places}f}"
+    return f"{value:{sign}z.{places}f}"
 
 
 def _judgments(number: int) -> str:
@@ -300,7 +300,7 @@ def _could_turn(figure: Figure, *, signed: bool) -> str:
     sign = "+" if signed else ""
     least, most = figure.bounds
     return (
-        f"missing judgments could make it anything from {least:{sign}.3g} to {most:{sign}.3g}:"
+        f"missing judgments could make it anything from {least:{sign}z.3g} to {most:{sign}z.3g}:"
         f" {_remedy(left=figure.left)}"
     )
 
