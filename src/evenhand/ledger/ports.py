@@ -119,6 +119,8 @@ class Counts(Struct, frozen=True):
     failures: Mapping[str, int]
     calls: int
     reasks: int
+    """Of these calls, those that asked again for what broke the contract: the same in every summary
+    of the run, whichever command sent them."""
     left_out: int = 0
     failed_calls: Mapping[str, int] = {}
     """Of the calls, those of failures, by reason."""

@@ -104,7 +104,7 @@ class Summary:
             "left_out": counts.left_out,
             "calls": self.tally.sent,
             "cached": self.tally.cached,
-            "reasks": self.tally.reasks,
+            "reasks": counts.reasks,
             "cost_usd": None if spent.unpriced else dollars(spent.cost),
             "spent_usd": None if self.tally.unpriced else dollars(self.tally.cost),
             "usage": spent.usage,

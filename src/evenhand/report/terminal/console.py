@@ -94,8 +94,8 @@ def outcome_lines(
     cost = summary["cost_usd"]
     spent = "price unknown" if cost is None else money(cost)
     text.append(
-        f"{counted(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger,"
-        f" {counted(summary['reasks'], 're-ask')}; {spent} in all"
+        f"{counted(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger;"
+        f" {counted(summary['reasks'], 're-ask')} and {spent} in all"
     )
     usage = summary.get("usage", {})
     if usage.get("cached_tokens"):
