@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from evenhand.data.columns import Copies, place
 from evenhand.data.conversation import find_conversation
+from evenhand.data.faults import fault_of
 from evenhand.data.read import FileForm, Row, rows
 from evenhand.data.recognise import fields_of, recognise
 from evenhand.errors import DataError
@@ -92,6 +93,16 @@ class Table:
         spare = self.recognition.spare
         self.labels = [name for name in spare if any(_is_label(row.get(name)) for row in sample)]
         self._columns = {**columns, **self.recognition.columns}
+
+    def column_of(self, field: str) -> str | None:
+        """The column that a field is taken from; None where no row has one for it."""
+        return self._columns.get(field, field if field in self.names else None)
+
+    @property
+    def unused(self) -> list[str]:
+        """The columns that no field is taken from."""
+        used = {*self._columns.values(), *self._form.fields}
+        return [name for name in self.names if name not in used]
 
     @property
     def line(self) -> str:
@@ -202,6 +213,12 @@ class Tables:
         """What is told where files share ids that are the questions'; empty where none do."""
         return self._ids.remark
 
+    def fault(self, error: RowError, where: str) -> DataError:
+        """What to raise for a row at a place that cannot be read, in words of its table."""
+        path = where.rpartition(":")[0]
+        tables = (table for table in self._tables if str(table.source.path) == path)
+        return fault_of(error, where, next(tables, None), self._form)
+
     def _gathered(self, tables: Sequence[Table]) -> Iterator[tuple[Path, Row]]:
         assert self._form.gather is not None
         answers = (PlacedRow(row.value, row.where) for table in tables for _, row in table.rows())
@@ -209,7 +226,7 @@ class Tables:
         try:
             gathered = self._form.gather(answers)
         except RowError as error:
-            raise DataError(str(error), where=str(path)) from None
+            raise self.fault(error, error.where or str(path)) from None
         for remark in gathered.remarks:
             self._tell(remark)
         for value, where in gathered.rows:

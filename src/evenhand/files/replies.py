@@ -96,7 +96,7 @@ class _Units:
             try:
                 units = judging.read(with_rubric_text(row, path, protocol))
             except RowError as error:
-                raise DataError(str(error), where=row.where) from None
+                raise tables.fault(error, row.where) from None
             for unit in units:
                 if unit.id in self._bodies:
                     raise DataError(f"two units have the id {quoted(unit.id)}", where=row.where)

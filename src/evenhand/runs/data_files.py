@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 
 from evenhand.data.tables import Source, Tables
-from evenhand.errors import DataError, UsageError
+from evenhand.errors import UsageError
 from evenhand.files.rubrics import with_rubric_text
 from evenhand.folders import open_plain
 from evenhand.kinds import KINDS
@@ -57,7 +57,7 @@ class DataFiles:
             try:
                 texts = judging.read(value)
             except RowError as error:
-                raise DataError(str(error), where=row.where) from None
+                raise self._tables.fault(error, row.where) from None
             for unit in texts:
                 yield IncomingUnit(unit.id, row.where, unit.body)
 

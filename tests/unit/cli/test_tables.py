@@ -284,7 +284,7 @@ def test_an_answer_that_is_a_number_is_refused_and_not_taken_for_empty(
     (tmp_path / "a.json").write_text(json.dumps(rows))
     suite(tmp_path, "pairwise", '["a.json"]')
     ran = call("run")
-    assert ran.code == 3 and '"candidates[0].text" must be a text, and is a number' in ran.err
+    assert ran.code == 3 and 'a.json:1: "answer" must be a text, and is a number' in ran.err
 
 
 def test_replies_made_elsewhere_are_checked_against_any_table(

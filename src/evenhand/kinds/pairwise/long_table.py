@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.errors import quoted
 from evenhand.jsontext import as_text
-from evenhand.kinds.shared.rows import EXTRAS, RowError, filled_text_of
+from evenhand.kinds.shared.rows import EXTRAS, FieldError, RowError, filled_text_of, named
 from evenhand.kinds.shared.table_form import Gathered, PlacedRow
 from evenhand.units import joined_id, question_hash
 
@@ -27,7 +27,7 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
     """The topics of a long table, each with its candidates; raises RowError. Topics with a single
     answer, and answers that are empty, are left out, and counted in the remarks."""
     answers = list(rows)
-    filled = [row for row in answers if _text(row.value.get("answer")).strip()]
+    filled = [row for row in answers if _answer(row).strip()]
     names = _author_fields(filled)
     topics: dict[tuple[str, str], list[PlacedRow]] = {}
     for row in filled:
@@ -60,6 +60,14 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def _answer(row: PlacedRow) -> str:
+    """The text of an answer, empty where there is none; raises RowError for what is no text."""
+    answer = row.value.get("answer")
+    if answer is None or isinstance(answer, str):
+        return answer or ""
+    raise FieldError("answer", f"must be a text, and is {named(answer)}", where=row.where)
+
+
 def _author_fields(rows: Sequence[PlacedRow]) -> tuple[str, ...]:
     """Those of the fields that take more than one value; raises RowError where nothing says whose
     an answer is."""
@@ -78,7 +86,8 @@ def _topic_key(row: PlacedRow) -> tuple[str, str]:
     try:
         topic = filled_text_of(row.value, "topic", tuple(row.value))
     except RowError as error:
-        raise RowError(f"{error} (at {row.where})") from None
+        error.where = row.where
+        raise
     meta = _meta(row)
     apart = joined_id(meta[name] for name in _APART if meta.get(name) not in (None, ""))
     return apart, _text(meta.get("question_id")) or question_hash(topic)
@@ -117,7 +126,7 @@ def _candidates(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[s
         meta = _meta(row)
         ident = _author(meta, names)
         if not ident:
-            raise RowError(f"nothing says whose answer the row at {row.where} is")
+            raise RowError("nothing says whose answer it is", where=row.where)
         if ident in places:
             raise RowError(
                 f"{quoted(ident)} answers the same topic at {places[ident]} and {row.where};"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -15,7 +15,47 @@ EXTRAS = ("reference", "context", "messages")
 
 
 class RowError(ValueError):
-    """What is wrong with an input row."""
+    """What is wrong with an input row. `where` is its place, if that is not the one being read."""
+
+    def __init__(self, message: str, *, where: str = "") -> None:
+        super().__init__(message)
+        self.where = where
+
+
+class FieldError(RowError):
+    """A field that does not hold what it must: `fault` is what the message says after its name."""
+
+    def __init__(self, field: str, fault: str, *, where: str = "") -> None:
+        super().__init__(f'"{field}" {fault}', where=where)
+        self.field, self.fault = field, fault
+
+
+class MissingFieldError(FieldError):
+    """A field that a row has not; the message guesses which column was meant."""
+
+    def __init__(self, field: str, row: Mapping[str, Any], fields: Collection[str]) -> None:
+        self._row = row
+        # What has no field of its own was put into meta, which is no column.
+        columns = [key for key in row if key != "meta"]
+        free = [key for key in columns if key not in fields]
+        super().__init__(field, f"is missing{self._hint(field, columns, free)}")
+
+    def among(self, columns: Sequence[str], free: Collection[str]) -> str:
+        """The message where these are the columns of the table, of which some hold no field yet."""
+        return f'"{self.field}" is missing{self._hint(self.field, columns, free)}'
+
+    def _hint(self, field: str, columns: Sequence[str], free: Collection[str]) -> str:
+        """Which column was meant, where it holds texts and its name says so; else all there are."""
+        texts = [key for key in columns if key in free and _is_text(key, self._row.get(key))]
+        near = nearest(field, texts, cutoff=0.5)
+        if near:
+            return f'; did you mean "{near}"? Map it: [columns] {field} = "{near}"'
+        if not columns:
+            return ""
+        rest = len(columns) - COLUMNS_SHOWN
+        more = f" and {rest} more" if rest > 0 else ""
+        listed = ", ".join(map(quoted, columns[:COLUMNS_SHOWN]))
+        return f'; there are {listed}{more}. Map one: [columns] {field} = "COLUMN"'
 
 
 class ExtrasBody(Struct, frozen=True, kw_only=True):
@@ -45,8 +85,8 @@ def text_of(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
     if isinstance(value, str):
         return value
     if name in row:
-        raise RowError(f'"{name}" must be a text, and is {named(value)}')
-    raise RowError(f'"{name}" is missing{_hint(row, name, fields)}')
+        raise FieldError(name, f"must be a text, and is {named(value)}")
+    raise MissingFieldError(name, row, fields)
 
 
 _BESIDE_TEXT = frozenset(
@@ -57,22 +97,6 @@ _BESIDE_TEXT = frozenset(
 _NUMBERED = re.compile(r"[^\W\d]{0,3}[-_#. ]?\d[\d.,:-]*")
 """A number, or an id such as q12."""
 COLUMNS_SHOWN = 20
-
-
-def _hint(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
-    """Which column was meant, where it holds texts and its name says so; else all there are."""
-    texts = [key for key, value in row.items() if key not in fields and _is_text(key, value)]
-    near = nearest(name, texts, cutoff=0.5)
-    if near:
-        return f'; did you mean "{near}"? Map it: [columns] {name} = "{near}"'
-    # What has no field of its own was put into meta, which is no column.
-    columns = [quoted(key) for key in row if key != "meta"]
-    if not columns:
-        return ""
-    rest = len(columns) - COLUMNS_SHOWN
-    more = f" and {rest} more" if rest > 0 else ""
-    listed = ", ".join(columns[:COLUMNS_SHOWN])
-    return f'; there are {listed}{more}. Map one: [columns] {name} = "COLUMN"'
 
 
 def _is_text(key: str, value: object) -> bool:
@@ -86,7 +110,7 @@ def filled_text_of(row: Mapping[str, Any], name: str, fields: Collection[str]) -
     """A text that must be there and say something; raises RowError."""
     text = text_of(row, name, fields)
     if not text.strip():
-        raise RowError(f'"{name}" is empty')
+        raise FieldError(name, "is empty")
     return text
 
 
@@ -95,14 +119,14 @@ def meta_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = row.get("meta")
     # dict first: the abstract test is slow
     if meta is not None and not isinstance(meta, (dict, Mapping)):
-        raise RowError(f'"meta" must be an object, and is {named(meta)}')
+        raise FieldError("meta", f"must be an object, and is {named(meta)}")
     return cast("Mapping[str, Any]", meta or {})
 
 
 def check_id(value: object, name: str = "id") -> None:
     """An id is a text or a whole number; raises RowError."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-        raise RowError(f'"{name}" must be a text, and is {named(value)}')
+        raise FieldError(name, f"must be a text, and is {named(value)}")
 
 
 def language_of(row: Mapping[str, Any]) -> str | None:
@@ -110,7 +134,7 @@ def language_of(row: Mapping[str, Any]) -> str | None:
     value = row.get("language")
     if value is None or isinstance(value, str):
         return value
-    raise RowError(f'"language" must be a text such as "en", and is {named(value)}')
+    raise FieldError("language", f'must be a text such as "en", and is {named(value)}')
 
 
 def extras_of(row: Mapping[str, Any]) -> dict[str, Any]:
