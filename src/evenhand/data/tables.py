@@ -20,6 +20,7 @@ from evenhand.data.faults import fault_of
 from evenhand.data.read import FileForm, Row, rows
 from evenhand.data.recognise import fields_of, recognise
 from evenhand.errors import DataError
+from evenhand.jsontext import as_text
 from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.shared.table_form import PlacedRow, TableForm
 from evenhand.units import META_FIELDS, question_hash
@@ -123,6 +124,10 @@ class Table:
                 place(value, name, constant, row.where)
             if self.recognition.spare:
                 self._keep_spare(value)
+            # What is a text in a table of texts is none in JSON: the answer to a sum, a yes or no.
+            answer = value.get(self._form.answer)
+            if isinstance(answer, bool | int | float):
+                value[self._form.answer] = as_text(answer)
             yield number, row
 
     def _keep_spare(self, value: dict[str, Any]) -> None:

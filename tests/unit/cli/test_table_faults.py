@@ -50,7 +50,7 @@ def test_a_row_of_the_contract_without_its_answer_is_not_told_to_map_its_questio
 
 @pytest.mark.parametrize("protocol", ["rubric", "weighted", "pairwise"])
 @pytest.mark.parametrize(
-    ("answer", "fault"), [(["x"], "a list"), ({"text": "x"}, "an object"), (True, "true or false")]
+    ("answer", "fault"), [(["x"], "a list"), ([], "a list"), ({"text": "x"}, "an object")]
 )
 def test_an_answer_that_is_no_text_is_named_with_its_line_and_column(
     call: CallCommand, tmp_path: Path, protocol: str, answer: object, fault: str

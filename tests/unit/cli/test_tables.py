@@ -275,16 +275,34 @@ def test_a_candidate_of_a_model_and_a_variant_keeps_them_apart(
     assert names == {"a%2Fb/c", "a/b%2Fc", "a%2Fb"}
 
 
-@pytest.mark.parametrize("answer", [0, 5])
-def test_an_answer_that_is_a_number_is_refused_and_not_taken_for_empty(
-    call: CallCommand, tmp_path: Path, answer: int
+NUMBERS = {"0": 0, "5": 5, "-1": -1, "true": True}
+
+
+@pytest.mark.parametrize(("text", "answer"), NUMBERS.items())
+def test_an_answer_that_is_a_number_is_its_text_and_not_taken_for_empty(
+    call: CallCommand, tmp_path: Path, text: str, answer: object
 ) -> None:
+    """As it is in a table of texts and in a workbook."""
     answers = {"a": answer, "b": "worth 1", "c": "worth 2"}
     rows = [{"question": "q", "model": name, "answer": text} for name, text in answers.items()]
     (tmp_path / "a.json").write_text(json.dumps(rows))
     suite(tmp_path, "pairwise", '["a.json"]')
-    ran = call("run")
-    assert ran.code == 3 and 'a.json:1: "answer" must be a text, and is a number' in ran.err
+    texts = {candidate["text"] for unit in units(call).values() for candidate in unit["candidates"]}
+    assert texts == {text, "worth 1", "worth 2"}
+
+
+@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
+@pytest.mark.parametrize("number", ["42", "0", "6.50", "1e3", "123456789012345678901"])
+def test_a_number_for_an_answer_is_judged_as_it_is_written(
+    call: CallCommand, tmp_path: Path, protocol: str, number: str
+) -> None:
+    row = f'{{"id": "sum", "question": "How much?", "answer": {number}}}\n'
+    (tmp_path / "a.jsonl").write_text(row)
+    suite(tmp_path, protocol, '["a.jsonl"]')
+    assert call("run", "--dry-run").code == 0
+    call("run")
+    unit = call("show", "latest", "sum", "--json").json["unit"]
+    assert unit["model_output" if protocol == "rubric" else "answer"] == number
 
 
 def test_replies_made_elsewhere_are_checked_against_any_table(
