@@ -167,14 +167,18 @@ class Tables:
         columns: Mapping[str, str],
         form: TableForm,
         notify: Callable[[str], None],
+        *,
+        tells_columns: bool = True,
     ) -> None:
         self._sources, self._columns = sources, columns
+        self._tells_columns = tells_columns
         self._form, self._tell = form, _Once(notify)
 
     @cached_property
     def _tables(self) -> list[Table]:
         tables = [Table(source, self._columns, self._form) for source in self._sources]
-        self._tell_columns(tables)
+        if self._tells_columns:
+            self._tell_columns(tables)
         return tables
 
     def _tell_columns(self, tables: Sequence[Table]) -> None:

@@ -4,6 +4,7 @@ with."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -20,11 +21,15 @@ from evenhand.data.recognise import answer_columns, fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.examples import DataFile, example_rubric, suite_text
-from evenhand.files.protocols import find_protocol
-from evenhand.files.rubrics import read_rubric
+from evenhand.files.protocols import find_protocol, judging_of
+from evenhand.files.rubrics import read_rubric, rubric_in
+from evenhand.files.table_units import TableUnits
+from evenhand.folders import read_text
 from evenhand.jsontext import as_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.table_form import TableForm
+from evenhand.ledger.repeated_ids import repeated_ids
+from evenhand.manifest import JudgingRecord, rubric_json
 
 _SCRIPTS = (
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -102,20 +107,57 @@ def draft_suite(
         use=_use(tables),
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.text else {})
-    reading = Tables(sources, columns, form, lambda line: None)
-    units = sum(1 for _ in reading.rows())
+    contents = _read_through(sources, columns, protocol, language, rubric, folder)
     noun = {"pairwise": "topic", "weighted": "answer"}.get(protocol, "sample")
     names = ", ".join(path.name for path in data)
-    size = f"{units:,} {noun}{'' if units == 1 else 's'}"
+    size = f"{contents.rows:,} {noun}{'' if contents.rows == 1 else 's'}"
     understood = [f"{names}: {size} for the protocol {protocol}, in {language}"]
     understood += dict.fromkeys(
         line for table in tables for line in _column_lines(table, form, columns)
     )
     understood += [*_variant_lines(variants)]
-    understood += [f"  {reading.remark_on_ids}"] if reading.remark_on_ids else []
+    understood += [f"  {remark}" for remark in contents.remarks]
     understood += [_labelled("rubric", rubric.remark)] if rubric.remark else []
     first_rubric = rubric.file if rubric.text else ""
     return Draft(files=files, understood=understood, first_rubric=first_rubric)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """How many rows of the protocol tables hold, and what is to be told of them."""
+
+    rows: int
+    remarks: Sequence[str]
+
+
+def _read_through(
+    sources: Sequence[Source],
+    columns: Mapping[str, str],
+    protocol: str,
+    language: str,
+    rubric: _Rubric,
+    folder: Path,
+) -> _Contents:
+    """Read tables as a run will, so that what it would refuse is told before anything is written;
+    raises DataError."""
+    kind, loaded, remarks = KINDS[protocol], find_protocol(protocol), list[str]()
+    text = rubric.text or (read_text(folder / rubric.file, "the rubric") if rubric.file else "")
+    value = rubric_in(folder / rubric.file, text, loaded) if rubric.file else None
+    settings = {**kind.settings, "use": []}
+    record = JudgingRecord(language=language, rubric_json=rubric_json(value), settings=settings)
+    judging = judging_of(loaded, record)
+    tables = Tables(sources, columns, kind.table_form, remarks.append, tells_columns=False)
+    units = TableUnits(tables, loaded, language=language)
+    numbers = Counter(unit.id for unit in units.read(judging))
+    rows = units.rows
+    if any(number > 1 for number in numbers.values()):
+        error = repeated_ids((unit.id, unit.origin) for unit in units.read(judging))
+        error.advice = (
+            "Give each row an id of its own, or say which column tells rows of one id apart:"
+            " --map model=COLUMN, or variant=, run_id="
+        )
+        raise error
+    return _Contents(rows, remarks)
 
 
 def _use(tables: Sequence[Table]) -> Sequence[str]:

@@ -16,7 +16,8 @@ from evenhand.data.read import Row, rows
 from evenhand.data.tables import Source, Tables
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
-from evenhand.files.rubrics import read_rubric, with_rubric_text
+from evenhand.files.rubrics import read_rubric
+from evenhand.files.table_units import TableUnits
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Kind, TableError, TableLine, VerdictTable
 from evenhand.kinds.shared.check import Checked
@@ -92,17 +93,12 @@ class _Units:
         self._ids: dict[str, list[str]] = {}
         form = KINDS[protocol.kind].table_form
         tables = Tables([Source(path=path)], {}, form, lambda line: None)
-        for _, row in tables.rows():
-            try:
-                units = judging.read(with_rubric_text(row, path, protocol))
-            except RowError as error:
-                raise tables.fault(error, row.where) from None
-            for unit in units:
-                if unit.id in self._bodies:
-                    raise DataError(f"two units have the id {quoted(unit.id)}", where=row.where)
-                self._bodies[unit.id] = unit.body
-                for key in judging.unit_keys(unit.body):
-                    self._ids.setdefault(key, []).append(unit.id)
+        for unit in TableUnits(tables, protocol).read(judging):
+            if unit.id in self._bodies:
+                raise DataError(f"two units have the id {quoted(unit.id)}", where=unit.origin)
+            self._bodies[unit.id] = unit.body
+            for key in judging.unit_keys(unit.body):
+                self._ids.setdefault(key, []).append(unit.id)
 
     def checked(self, row: Row) -> tuple[str, Checked[Any]]:
         """The unit that a row is about, and what the contract says of it; raises DataError."""

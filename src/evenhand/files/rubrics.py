@@ -32,7 +32,13 @@ def read_rubric(path: Path, protocol: Protocol, root: Path | None = None) -> Any
         raise UsageError(form.about, where=str(path), advice=f"Name it {names}.")
     if not path.exists():
         raise _no_file(path, form)
-    text = read_text(path, "the rubric", root)
+    return rubric_in(path, read_text(path, "the rubric", root), protocol)
+
+
+def rubric_in(path: Path, text: str, protocol: Protocol) -> Any:
+    """The rubric of a text that stands in a file, or is to; raises UsageError with file:line."""
+    form = KINDS[protocol.kind].rubric_form
+    assert form is not None
     return _parsed(str(path), text, path.suffix.lower(), form, protocol)
 
 

@@ -17,12 +17,11 @@ import msgspec
 
 from evenhand.data.tables import Source, Tables
 from evenhand.errors import UsageError
-from evenhand.files.rubrics import with_rubric_text
+from evenhand.files.table_units import TableUnits
 from evenhand.folders import open_plain
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.load import Protocol
-from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.ports import IncomingUnit
 from evenhand.manifest import DataRecord
 from evenhand.suite import Suite
@@ -41,25 +40,15 @@ class DataFiles:
         protocol: Protocol,
         notify: Callable[[str], None],
     ) -> None:
-        self._suite, self._sources, self._protocol = suite, sources, protocol
+        self._suite, self._sources = suite, sources
         form = KINDS[protocol.kind].table_form
-        self._tables = Tables(sources, suite.file.columns, form, self._tell)
+        tables = Tables(sources, suite.file.columns, form, self._tell)
+        self._units = TableUnits(tables, protocol, suite.folder, suite.file.language)
         self._notify, self._remarks = notify, list[str]()
-        self._has_more_files = False
 
     def units(self, judging: Judging) -> Iterator[IncomingUnit]:
         """The units of the files, checked; raises DataError with file:line."""
-        folder, language = self._suite.folder, self._suite.file.language
-        for path, row in self._tables.rows():
-            # The rubric of a row may be the name of a file beside its own.
-            value = with_rubric_text(row, path, self._protocol, folder, language)
-            self._has_more_files |= value is not row.value
-            try:
-                texts = judging.read(value)
-            except RowError as error:
-                raise self._tables.fault(error, row.where) from None
-            for unit in texts:
-                yield IncomingUnit(unit.id, row.where, unit.body)
+        return self._units.read(judging)
 
     def _tell(self, remark: str) -> None:
         if remark not in self._remarks:
@@ -87,7 +76,7 @@ class DataFiles:
     def record(self, fingerprint: str) -> DataRecord | None:
         """What a start that has read the files notes of them; None where they changed meanwhile,
         or rows name files of their own."""
-        if not fingerprint or self._has_more_files or self.fingerprint() != fingerprint:
+        if not fingerprint or self._units.has_more_files or self.fingerprint() != fingerprint:
             return None
         return DataRecord(fingerprint=fingerprint, remarks=tuple(self._remarks))
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from evenhand.errors import DataError, quoted
 from evenhand.ledger.codec import JUDGMENT_COLUMNS
 from evenhand.ledger.keys import content_of, row_digest, unit_digest
 from evenhand.ledger.packedfile import PackedFile
 from evenhand.ledger.ports import IncomingUnit
+from evenhand.ledger.repeated_ids import repeated_ids
 from evenhand.ledger.sql.session import Session, bindings, bound
 from evenhand.limits import BATCH_ROWS
 
@@ -25,8 +25,6 @@ _OPEN = (
     " (position INTEGER PRIMARY KEY, id TEXT, origin TEXT, digest BLOB, body TEXT)"
 )
 _TAKE_IN = "INSERT INTO incoming VALUES (?,?,?,?,?)"
-LISTED = 5
-"""How many ids that repeat are told."""
 _TWICE = "SELECT id FROM incoming GROUP BY id HAVING COUNT(*) > 1"
 _PLACES = f"SELECT id, origin FROM incoming WHERE id IN ({_TWICE}) ORDER BY position"
 _KEEP = (
@@ -110,7 +108,7 @@ class WaitingUnits:
         """All units are there: note the hash of them; raises DataError where ids repeat."""
         with self._session.transaction():
             if self._session.rows(f"{_TWICE} LIMIT 1"):
-                raise _repeated(self._session.stream(_PLACES))
+                raise repeated_ids(self._session.stream(_PLACES))
             digests = self._session.stream("SELECT digest FROM incoming ORDER BY digest")
             self.content = content_of(bytes(row[0]) for row in digests)
 
@@ -146,28 +144,3 @@ def batches(units: Iterable[IncomingUnit]) -> Iterator[list[IncomingUnit]]:
     source = iter(units)
     while batch := list(islice(source, BATCH_ROWS)):
         yield batch
-
-
-def _repeated(rows: Iterable[tuple[str, str]]) -> DataError:
-    """Which ids stand twice, and where: of units with their places, in the order of the data."""
-    first: dict[str, str] = {}
-    twice: dict[str, str] = {}
-    for ident, origin in rows:
-        if ident not in first:
-            first[ident] = origin
-        elif ident not in twice:
-            twice[ident] = origin
-    places = [
-        f"{quoted(ident)} at {origin}, in a file that is named twice"
-        if first[ident] == origin
-        else f"{quoted(ident)} at {first[ident]} and {origin}"
-        for ident, origin in islice(twice.items(), LISTED)
-    ]
-    more = len(twice) - len(places)
-    listed = "; ".join(places) + (f"; and {more} more" if more else "")
-    return DataError(
-        f"ids must be unique, but these repeat: {listed}",
-        advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
-        " `task_name`), or meta fields that tell it apart; files that hold the same questions"
-        ' are told apart so: data = [{ file = "v1.csv", prompt_variant = "v1" }, ...]',
-    )

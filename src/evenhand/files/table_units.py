@@ -1,0 +1,43 @@
+"""The units of tables, held to what their kind takes: what a run reads, and what whoever writes a
+suite or checks replies reads beforehand, so that no two of them refuse different rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evenhand.data.tables import Tables
+from evenhand.files.rubrics import with_rubric_text
+from evenhand.kinds.kind import Judging
+from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.shared.rows import RowError
+from evenhand.ledger.ports import IncomingUnit
+
+
+class TableUnits:
+    """Tables to be read as the units of one protocol. The rubric of a row may be a file in the
+    folder, or else beside its table."""
+
+    def __init__(
+        self, tables: Tables, protocol: Protocol, folder: Path | None = None, language: str = "en"
+    ) -> None:
+        self._tables, self._protocol = tables, protocol
+        self._folder, self._language = folder, language
+        self.rows = 0
+        """How many rows were read."""
+        self.has_more_files = False
+        """Whether rows name files of their own."""
+
+    def read(self, judging: Judging) -> Iterator[IncomingUnit]:
+        """The units, each with the place of its row; raises DataError with file:line."""
+        self.rows = 0
+        for path, row in self._tables.rows():
+            self.rows += 1
+            value = with_rubric_text(row, path, self._protocol, self._folder, self._language)
+            self.has_more_files |= value is not row.value
+            try:
+                texts = judging.read(value)
+            except RowError as error:
+                raise self._tables.fault(error, row.where) from None
+            for unit in texts:
+                yield IncomingUnit(unit.id, row.where, unit.body)

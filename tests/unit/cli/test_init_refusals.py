@@ -1,0 +1,81 @@
+"""`init` refuses at once what `run` would refuse, with the place, and writes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.kinds import KINDS
+from tests.unit.cli.conftest import CallCommand
+
+FIRST = {"question": "How much is 2+2?", "model": "m1", "answer": "worth 4"}
+SECOND = {**FIRST, "model": "m2", "answer": "worth 5"}
+TASK = {"question": "Why?", "answer": "worth 1"}
+
+
+def init(call: CallCommand, protocol: str, rows: list[dict[str, Any]]) -> Any:
+    Path("a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return call("init", "made", "--data", "a.jsonl", "--protocol", protocol, "--judge", "embedded")
+
+
+@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"answer": None}, '"answer" must be a text, and is null'),
+        ({"answer": ["5"]}, '"answer" must be a text, and is a list'),
+        ({"answer": {"text": "5"}}, '"answer" must be a text, and is an object'),
+        ({"question": ""}, '"question" is empty'),
+        ({"question": 7}, '"question" must be a text, and is a number'),
+        ({"id": 1.5}, '"id" must be a text, and is a number'),
+        ({"language": "fr"}, 'the protocol speaks ru, zh, ja, en, and "language" is fr'),
+    ],
+)
+def test_a_row_that_a_run_refuses_is_told_with_its_line_and_column(
+    call: CallCommand, protocol: str, changes: dict[str, Any], fault: str
+) -> None:
+    done = init(call, protocol, [FIRST, {**SECOND, **changes}])
+    assert done.code == 3 and f"a.jsonl:2: {fault}" in done.err, done.err
+    assert not Path("made").exists()
+
+
+def test_a_row_beyond_those_that_are_looked_at_first_is_told_too(call: CallCommand) -> None:
+    rows = [{**TASK, "question": f"q{number}"} for number in range(300)]
+    done = init(call, "rubric", [*rows, {**TASK, "answer": None}])
+    assert done.code == 3 and "a.jsonl:301: " in done.err and not Path("made").exists()
+
+
+@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
+def test_ids_that_repeat_are_told_with_both_lines_and_what_to_map(
+    call: CallCommand, protocol: str
+) -> None:
+    done = init(call, protocol, [{"id": "q1", **TASK}, {"id": "q1", **TASK, "answer": "worth 2"}])
+    assert done.code == 3 and '"q1" at a.jsonl:1 and a.jsonl:2' in done.err
+    assert "--map model=COLUMN" in done.err and not Path("made").exists()
+
+
+def test_pairs_of_one_id_are_told(call: CallCommand) -> None:
+    candidates = [{"id": "a", "text": "worth 1"}, {"id": "b", "text": "worth 2"}]
+    row = {"pair_id": "p", "topic": "Why?", "candidates": candidates}
+    done = init(call, "pairwise", [row, row])
+    assert done.code == 3 and '"p" at a.jsonl:1 and a.jsonl:2' in done.err
+
+
+@pytest.mark.parametrize("protocol", KINDS)
+def test_numbers_for_answers_make_a_suite_that_runs(call: CallCommand, protocol: str) -> None:
+    rows = [{**FIRST, "answer": 4}, {**SECOND, "answer": 4.50}]
+    assert init(call, protocol, rows).code == 0
+    ran = call("run", "made", "--dry-run", "--json")
+    assert ran.code == 0 and ran.json["planned"] == (1 if protocol == "pairwise" else 2), ran.err
+
+
+def test_answers_that_are_left_out_or_empty_are_told(call: CallCommand) -> None:
+    lonely = {**FIRST, "question": "Why?"}
+    done = init(call, "pairwise", [FIRST, SECOND, {**FIRST, "model": "m3", "answer": None}, lonely])
+    assert done.code == 0, done.err
+    assert "1 answer is empty and meets no other" in done.out
+    assert "1 topic has one answer and makes no pair" in done.out
+    assert "Columns of" not in done.out
