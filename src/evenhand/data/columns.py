@@ -7,7 +7,7 @@ Flat columns become nested objects and nested objects flat columns; a name with 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from evenhand import limits
@@ -126,12 +126,12 @@ class Copies:
             if len(names) < _NAMES_KEPT:
                 names.update(dict.fromkeys(_names(row)))
         if names:
-            raise _no_source(min(sources), list(names), where)
+            raise _no_source(min(sources), list(names), set(self._copies.values()), where)
 
 
-def _no_source(source: str, names: list[str], where: str) -> DataError:
+def _no_source(source: str, names: Sequence[str], used: Collection[str], where: str) -> DataError:
     there = f"the rows have: {', '.join(quoted(name) for name in names[:12])}"
-    near = did_you_mean(source, names)
+    near = did_you_mean(source, [name for name in names if name not in used])
     return DataError(
         f"no row has the column {quoted(source)} that [columns] names",
         where=where,

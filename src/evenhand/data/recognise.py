@@ -87,7 +87,7 @@ def recognise(
     spare = [name for name in names if name not in used]
     # Beside a `meta` of its own a row is the contract's, and its other columns are nobody's texts.
     meanings = _meanings(roles if is_flat else (), form)
-    remarks = _remarks(spare, meanings, names, columns)
+    remarks = _remarks(spare, meanings, names, columns, mapped)
     return Recognition(columns, tuple(spare) if is_flat else (), remarks, is_long, is_flat)
 
 
@@ -171,12 +171,14 @@ def _remarks(
     meanings: Mapping[str, str],
     names: Sequence[str],
     columns: Mapping[str, str],
+    mapped: Collection[str],
 ) -> tuple[str, ...]:
-    """Columns that are not used and are called nearly like a field, or as one is usually called."""
+    """Columns that are not used and are called nearly like a field, or as one is usually called;
+    none of a field that the user has named a column for."""
     remarks: list[str] = []
     for name in spare:
         near = nearest(usual.folded(name), meanings, cutoff=_NEAR)
-        if near is None:
+        if near is None or meanings[near] in mapped:
             continue
         field = meanings[near]
         is_there = field in names or field in columns

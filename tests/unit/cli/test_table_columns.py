@@ -104,6 +104,38 @@ def test_a_column_near_a_known_name_is_told_beside_a_meta_too(
     assert remark in told
 
 
+@pytest.mark.parametrize("named", ["Вопрос", "Тема"])
+def test_nothing_is_suggested_for_a_field_that_the_user_has_named(
+    call: CallCommand, tmp_path: Path, named: str
+) -> None:
+    """Neither the column that is in use nor the one that was passed over."""
+    (tmp_path / "a.csv").write_text("Тема,Вопрос,Ответ\nфизика,Почему?,Потому\n")
+    suite(tmp_path, "rubric", '["a.csv"]', f'[columns]\nquestion = "{named}"\n')
+    ran = call("run", "--dry-run")
+    assert ran.code == 0 and "did you mean" not in ran.err and "not used" not in ran.err
+    done = call("init", "new", "--data", "a.csv", "--map", f"question={named}")
+    assert done.code == 0 and "did you mean" not in done.out and "not used" not in done.out
+
+
+def test_a_field_that_nobody_named_is_still_told_beside_one_that_was(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("Тема,Вопрос,Ответ,rubrik\nфизика,Почему?,Потому,x\n")
+    suite(tmp_path, "rubric", '["a.csv"]', '[columns]\nquestion = "Вопрос"\n')
+    assert 'did you mean "rubric"?' in call("run", "--dry-run").err
+
+
+def test_a_source_that_is_not_there_is_not_answered_with_one_that_is_in_use(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("text1,note\nwhy,because\n")
+    columns = '[columns]\nquestion = "text1"\nmodel_output = "text2"\n'
+    suite(tmp_path, "rubric", '["a.csv"]', columns)
+    ran = call("run")
+    assert ran.code == 3 and 'no row has the column "text2"' in ran.err
+    assert "did you mean" not in ran.err and '"text1", "note"' in ran.err
+
+
 def test_a_table_of_the_contract_is_read_without_a_word(call: CallCommand, tmp_path: Path) -> None:
     row = {"id": "a", "question": "q", "model_output": "text", "meta": {"model": "m"}}
     (tmp_path / "a.jsonl").write_text(json.dumps(row | {"answer": "another", "prompt": "v1"}))
