@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ from evenhand.data.conversation import find_conversation
 from evenhand.data.faults import fault_of
 from evenhand.data.read import FileForm, Row, rows
 from evenhand.data.recognise import fields_of, recognise
+from evenhand.data.table_ids import Ids, apply_role, ids_of
 from evenhand.errors import DataError
 from evenhand.jsontext import as_text
 from evenhand.kinds.shared.rows import RowError
@@ -198,8 +199,8 @@ class Tables:
         lengths = _Lengths(self._form)
         if long:
             yield from self._gathered(long)
-        if self.remark_on_ids:
-            self._tell(self.remark_on_ids)
+        for remark in self._ids.remarks:
+            self._tell(remark)
         for table, name_row in _calling(self._wide, self._form, self._ids.roles):
             for number, row in table.rows():
                 name_row(row.value, number)
@@ -214,13 +215,8 @@ class Tables:
         return [table for table in self._tables if not table.is_long]
 
     @cached_property
-    def _ids(self) -> _Ids:
-        return _ids_of(self._wide, self._form)
-
-    @property
-    def remark_on_ids(self) -> str:
-        """What is told where files share ids that are the questions'; empty where none do."""
-        return self._ids.remark
+    def _ids(self) -> Ids:
+        return ids_of(self._wide, self._form)
 
     def fault(self, error: RowError, where: str) -> DataError:
         """What to raise for a row at a place that cannot be read, in words of its table."""
@@ -305,7 +301,7 @@ class _Naming:
         self._names: set[str] = set()
 
     def __call__(self, row: dict[str, Any], number: int) -> None:
-        _apply_role(row, self._ids)
+        apply_role(row, self._ids)
         has_id = _has_id(row, self._form)
         # What somebody laid out as `meta` is left as it is where it need not be touched.
         if self._needs_question and (self._is_flat or not has_id):
@@ -356,117 +352,9 @@ def _nameless(table: Table, form: TableForm, ids: str) -> Iterator[dict[str, Any
     for number, (_, row) in enumerate(table.rows()):
         if are_all_named and number >= ROWS_LOOKED_AT:
             return
-        _apply_role(row.value, ids)
+        apply_role(row.value, ids)
         meta = row.value.get("meta")
         question = meta.get("question_id") if isinstance(meta, dict) else None
         if not _has_id(row.value, form) and question in (None, ""):
             are_all_named = False
             yield row.value
-
-
-def _apply_role(row: dict[str, Any], ids: str) -> None:
-    if ids == "id":
-        return
-    ident, meta = row.pop("id", None), row.get("meta") or {}
-    if ids == "question_id" and ident not in (None, "") and isinstance(meta, dict):
-        row["meta"] = {"question_id": ident, **meta}
-
-
-class _Ids(NamedTuple):
-    """What the column `id` of each table holds, and what is to be told of it."""
-
-    roles: Sequence[str]
-    remark: str = ""
-
-
-def _ids_of(tables: Sequence[Table], form: TableForm) -> _Ids:
-    """What the ids of tables are. Those that repeat from file to file are the questions', where
-    the meta fields tell all rows apart."""
-    # A row of several answers is called by its question alone: its meta fields do not help.
-    may_share = form.gather is None and len(tables) > 1
-    shared = _SharedIds(form.question) if may_share else None
-    roles = [_role_of_ids(table, shared) for table in tables]
-    if shared is None or not shared.are_repeated:
-        return _Ids(roles)
-    files = [table.source.path.name for table in tables if table.may_hold_question_ids]
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    role = "none" if shared.are_row_numbers else "question_id"
-    changed = [
-        role if table.may_hold_question_ids and alone == "id" else alone
-        for table, alone in zip(tables, roles, strict=True)
-    ]
-    return _Ids(changed, f"The ids of {files[0]}{more} {shared.remark}")
-
-
-class _SharedIds:
-    """The ids of several tables, each with the hash of its question."""
-
-    def __init__(self, question: str) -> None:
-        self._question = question
-        self._hashes: dict[str, str] = {}
-        self._questions: set[str] = set()
-        self._wholes: set[tuple[str, ...]] = set()
-        self._repeated: set[str] = set()
-        self._reworded: set[str] = set()
-        self._do_wholes_repeat = False
-        self.are_row_numbers = False
-        """Whether a question has one id here and another one there."""
-
-    def hash_of(self, row: Mapping[str, Any]) -> str:
-        """What the question of a row is told apart by."""
-        return question_hash(row.get(self._question))
-
-    def add(self, wholes: set[tuple[str, ...]], hashes: Mapping[str, str]) -> None:
-        """Take in a table: its ids with the meta fields, and by id the hash of its question, empty
-        where the id is."""
-        self._do_wholes_repeat |= not self._wholes.isdisjoint(wholes)
-        self._wholes |= wholes
-        for ident in hashes.keys() & self._hashes.keys():
-            if not hashes[ident]:
-                continue
-            self._repeated.add(ident)
-            if hashes[ident] != self._hashes[ident]:
-                self._reworded.add(ident)
-                self.are_row_numbers |= hashes[ident] in self._questions
-        self._hashes.update(hashes)
-        self._questions.update(hashes.values())
-
-    @property
-    def are_repeated(self) -> bool:
-        """Whether ids stand in two tables whose rows the meta fields tell apart."""
-        return bool(self._repeated) and not self._do_wholes_repeat
-
-    @property
-    def remark(self) -> str:
-        """What the ids are taken for, as the end of a sentence."""
-        if self.are_row_numbers:
-            return "number rows, not questions: questions are told apart by their texts"
-        differing = f"; {len(self._reworded)} of {len(self._repeated)} have another text there"
-        return "are those of questions (meta.question_id), for they repeat from file to file" + (
-            differing if self._reworded else ""
-        )
-
-
-def _role_of_ids(table: Table, shared: _SharedIds | None) -> str:
-    """What the column `id` of a table holds: ids of rows; where they repeat and rows differ in
-    their meta fields, ids of questions; nothing, where they repeat and the name was a guess. What
-    other tables may share is added to `shared`."""
-    if not table.may_hold_question_ids:
-        return "id"
-    ids: dict[str, str] = {}
-    wholes: set[tuple[str, ...]] = set()
-    do_repeat = do_wholes_repeat = False
-    for _, row in table.rows():
-        ident, meta = str(row.value.get("id")), row.value.get("meta")
-        fields = meta if isinstance(meta, dict) else {}
-        whole = (ident, *(str(fields.get(name)) for name in META_FIELDS))
-        do_repeat |= ident in ids
-        do_wholes_repeat |= whole in wholes
-        has_id = row.value.get("id") not in (None, "")
-        ids[ident] = shared.hash_of(row.value) if shared and has_id else ""
-        wholes.add(whole)
-    if do_wholes_repeat:
-        return "none" if table.are_ids_guessed else "id"
-    if shared:
-        shared.add(wholes, ids)
-    return "question_id" if do_repeat else "id"

@@ -31,6 +31,36 @@ def test_an_id_that_repeats_is_the_id_of_the_question(call: CallCommand, tmp_pat
     assert list(units(call)) == ["1"]
 
 
+@pytest.mark.parametrize("name", ["id", "номер"])
+@pytest.mark.parametrize(
+    ("protocol", "told"),
+    [
+        ("rubric", "The ids of a.csv are those of questions (meta.question_id), for they repeat"),
+        ("weighted", "The ids of a.csv are those of questions (meta.question_id), for they repeat"),
+        ("pairwise", "An id that all answers to a topic share is the topic's"),
+    ],
+)
+def test_ids_that_are_taken_for_those_of_questions_are_told(
+    call: CallCommand, tmp_path: Path, name: str, protocol: str, told: str
+) -> None:
+    (tmp_path / "a.csv").write_text(f"{name},question,model,answer\n1,q,m1,x\n1,q,m2,y\n")
+    suite(tmp_path, protocol, '["a.csv"]')
+    assert call("run", "--dry-run").err.count(told) == 1
+    done = call("init", "new", "--data", "a.csv", "--protocol", protocol)
+    assert done.code == 0 and done.out.count(told) == 1
+    (tmp_path / "a.csv").write_text(f"{name},question,model,answer\n1,q,m1,x\n2,q,m2,y\n")
+    ran = call("run", "--dry-run")
+    assert ran.code == 0 and told not in ran.err
+
+
+def test_numbers_that_repeat_and_name_nothing_are_told(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("номер,question,answer\n1,q,x\n1,r,y\n")
+    suite(tmp_path, "rubric", '["a.csv"]')
+    ran = call("run", "--dry-run")
+    told = '"номер" of a.csv names no rows, for it repeats where nothing else differs'
+    assert ran.code == 0 and told in ran.err
+
+
 def test_rows_with_ids_of_their_own_are_compared_by_question(
     call: CallCommand, tmp_path: Path
 ) -> None:

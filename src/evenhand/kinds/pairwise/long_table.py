@@ -46,6 +46,8 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
             "topic has one answer and makes" if lonely == 1 else "topics have one answer and make"
         )
         remarks.append(f"{lonely:,} {verbs} no pair")
+    if any(_shared_id(group) for group in paired):
+        remarks.append("An id that all answers to a topic share is the topic's")
     are_apart = any(apart for apart, _ in topics)
     return Gathered([_row(group, names, are_apart) for group in paired], remarks)
 
@@ -103,10 +105,7 @@ def _no_pair(topics: int) -> str:
 def _row(group: Sequence[PlacedRow], names: Sequence[str], are_apart: bool) -> PlacedRow:
     first = group[0]
     apart, question = _topic_key(first)
-    ids = {_text(row.value.get("id")) for row in group}
-    # An id that is the same in all rows of a topic is the topic's own.
-    ident = ids.pop() if len(ids) == 1 else ""
-    value: dict[str, Any] = {"pair_id": f"{apart}/{ident or question}".lstrip("/")}
+    value: dict[str, Any] = {"pair_id": f"{apart}/{_shared_id(group) or question}".lstrip("/")}
     value |= {"topic": first.value["topic"], "candidates": _candidates(group, names)}
     value["meta"] = meta = _common_meta(group)
     # Runs of one question are several rows: what they are about must be the same in all of them.
@@ -117,6 +116,12 @@ def _row(group: Sequence[PlacedRow], names: Sequence[str], are_apart: bool) -> P
         if filled:
             value[name] = filled[0]
     return PlacedRow(value, first.where)
+
+
+def _shared_id(group: Sequence[PlacedRow]) -> str:
+    """The id that is the same in all rows of a topic, and so its own; empty where there is none."""
+    ids = {_text(row.value.get("id")) for row in group}
+    return ids.pop() if len(ids) == 1 else ""
 
 
 def _candidates(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[str, Any]]:
