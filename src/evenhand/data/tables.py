@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from evenhand.data.alike import NamesAlike
 from evenhand.data.columns import Copies, place
 from evenhand.data.conversation import find_conversation
 from evenhand.data.faults import fault_of
@@ -196,17 +197,19 @@ class Tables:
     def rows(self) -> Iterator[tuple[Path, Row]]:
         """Every row with its file, each called by an id of its own; raises DataError."""
         long = [table for table in self._tables if table.is_long]
-        lengths = _Lengths(self._form)
-        if long:
-            yield from self._gathered(long)
+        lengths, names = _Lengths(self._form), NamesAlike(self._form.several)
+        for path, row in self._gathered(long) if long else ():
+            names.add(row.value)
+            yield path, row
         for remark in self._ids.remarks:
             self._tell(remark)
         for table, name_row in _calling(self._wide, self._form, self._ids.roles):
             for number, row in table.rows():
                 name_row(row.value, number)
                 lengths.add(row.value)
+                names.add(row.value)
                 yield table.source.path, row
-        for remark in lengths.remarks:
+        for remark in (*lengths.remarks, *names.remarks):
             self._tell(remark)
 
     @property
