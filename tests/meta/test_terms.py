@@ -86,6 +86,7 @@ def _shipped(language: str) -> Iterator[Shipped]:
         *SOURCE.glob(f"kinds/builtin/*/words/{language}.toml"),
         *SOURCE.glob(f"**/common/{language}.toml"),
         *SOURCE.glob(f"report/html/words/{language}.toml"),
+        *SOURCE.glob(f"report/html/notes/{language}.toml"),
         *SOURCE.glob(f"web/words/{language}.toml"),
         *SOURCE.glob(f"examples/*/{language}/*.md"),
         *SOURCE.glob(f"examples/*/{language}/*.json"),

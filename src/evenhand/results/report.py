@@ -22,6 +22,7 @@ from evenhand.kinds.kind import Voting
 from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.manifest import Compare, plain
 from evenhand.measures import ScoredUnit, VotedUnit
+from evenhand.notes import Note
 from evenhand.report.changes import ChangedUnits
 from evenhand.report.html.build import (
     Coverage,
@@ -298,10 +299,12 @@ class _OfScores(_Of):
     def _not_compared(self, scores: Scores) -> Iterator[str]:
         """Why variants that are there are not compared."""
         for name in _several(scores):
-            yield (
+            yield Note(
                 f"There is more than one {name}, but nothing says which units of them belong "
                 "together, so they are not compared. evenhand compare --pair-by FIELD names what "
-                "they share."
+                "they share.",
+                "not_compared",
+                field=name,
             )
 
     def _missing(self) -> Iterator[str]:
@@ -312,9 +315,11 @@ class _OfScores(_Of):
         judgments = (read(text) for *_, text in self.store.judged(self.scope))
         lacking = sum("scores_missing" in judgment.flags for judgment in judgments)
         if lacking:
-            yield (
+            yield Note(
                 f"Judgments without a score on some dimension: {lacking:,}; the notes of each say "
-                "which. A dimension without any score is in no figure."
+                "which. A dimension without any score is in no figure.",
+                "scores_missing",
+                n=lacking,
             )
 
     def _lengths(self, scores: Scores) -> list[LengthBin]:

@@ -19,7 +19,8 @@ from importlib.util import find_spec
 from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.errors import UsageError
+from evenhand.errors import UsageError, quoted
+from evenhand.notes import Counts, Names, Note, Places, Signed, Spans, Value
 from evenhand.unseen import visible
 
 if TYPE_CHECKING:
@@ -91,6 +92,47 @@ class Words:
         """A number with its noun, e.g. `120 questions`."""
         forms: Sequence[str] = self.texts["counted"][key]
         return forms[_PLURALS[self.language](n)].format(n=self.integer(n))
+
+    def note(self, note: str) -> str:
+        """What is to be known beside figures, in the language; as it is where nobody says it."""
+        sentences = _notes(self.language)
+        if not isinstance(note, Note) or note.key not in sentences:
+            return note
+        values = {name: self._value(name, value) for name, value in note.values.items()}
+        return sentences[note.key].format_map(values)
+
+    def _value(self, name: str, value: Value) -> str:
+        if isinstance(value, Names):
+            return self._first([quoted(entry) for entry in value.names], value.more, ", ")
+        if isinstance(value, Counts):
+            counts = [f"{quoted(entry)} {self.integer(count)}" for entry, count in value.counts]
+            return self._first(counts, value.more, ", ")
+        if isinstance(value, Places):
+            places = [
+                f"{quoted(place.variant)} ({', '.join(map(self._dimension, place.dimensions))})"
+                for place in value.places
+            ]
+            return self._first(places, value.more, "; ")
+        if isinstance(value, Spans):
+            spans = [
+                f"{quoted(span.variant)} ({self._dimension(span.dimension)})"
+                f" {self._value('low', span.low)} … {self._value('high', span.high)}"
+                for span in value.spans
+            ]
+            return self._first(spans, value.more, "; ")
+        if isinstance(value, str):
+            return self.gloss("rule", value) if name == "rule" else value
+        if isinstance(value, int):
+            return self.integer(value)
+        return self._local(f"{value:+g}" if isinstance(value, Signed) else f"{value:g}")
+
+    def _first(self, texts: Sequence[str], more: int, between: str) -> str:
+        """The first few of many; how many more there are is said after them."""
+        rest = _notes(self.language)["more"].format(n=self.integer(more)) if more else ""
+        return (between.join(texts) or NOTHING) + rest
+
+    def _dimension(self, name: str) -> str:
+        return self.gloss("dimension", name) if name == "overall" else name
 
     def _text(self, key: str) -> str:
         text: Any = self.texts
@@ -171,6 +213,14 @@ _PLURALS: dict[str, Callable[[int], int]] = {
     "zh": lambda n: 0,
     "ja": lambda n: 0,
 }
+
+
+@cache
+def _notes(language: str) -> Mapping[str, str]:
+    """The sentences of notes by their keys; none in English, in which notes are made."""
+    if language == "en":
+        return {}
+    return tomllib.loads((_ROOM / "notes" / f"{language}.toml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -261,7 +261,7 @@ def _odds(shares: Mapping[str, float], say: Words) -> str:
 def no_verdict(row: Row, say: Words) -> str:
     """Why a judgment has no verdict."""
     if row["status"] == "left_out":
-        return say("unit.left_out", detail=visible(row["detail"]))
+        return say("unit.left_out", detail=visible(say.gloss("left_out", row["detail"])))
     reason = f"{row['reason']} ({say.gloss('reason', row['reason'])})"
     return say("unit.failed", reason=reason, detail=visible(row["detail"]))
 

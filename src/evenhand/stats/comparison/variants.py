@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.measures import QUESTIONS
+from evenhand.notes import Note
 from evenhand.stats.questions import question_of
 from evenhand.stats.tables import UNIT, Bools, Field, Fields, Floats, Ints, field_named
 
@@ -189,8 +190,8 @@ def chosen(
     if not variants:
         raise UsageError(f"there is no {what} to compare", advice="Judge something first.")
     if baseline is None:
-        note = f"No baseline was named: {quoted(variants[0])}, the first {what}, is taken."
-        return 0, [note]
+        sentence = f"No baseline was named: {quoted(variants[0])}, the first {what}, is taken."
+        return 0, [Note(sentence, "no_baseline", variant=variants[0])]
     return _place(variants, baseline, what), []
 
 

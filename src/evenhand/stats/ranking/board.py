@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.notes import Names, Note
 from evenhand.stats.ranking.bootstrap import LEAST, Rated, rate
 from evenhand.stats.ranking.bradley_terry import NO_TIES
 from evenhand.stats.ranking.difficulty import difficulties, without_difficulty
@@ -174,7 +175,8 @@ def rated_board(ballot: Ballot, options: Options) -> Board:
     """All figures of a ballot: win rates, ratings and ranks, and what the options ask for."""
     board, duels = plain_board(ballot, options.level), ballot.duels
     if not board.n:
-        board.notes.append("No vote has a verdict: there is nothing to rate.")
+        sentence = "No vote has a verdict: there is nothing to rate."
+        board.notes.append(Note(sentence, "nothing_to_rate"))
         return board
     _rate(board, ballot, duels, options)
     if options.elo:
@@ -245,11 +247,15 @@ def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
     notes: list[str] = []
     if alone := int((~apart).sum()):
         noun, verb = ("vote", "is") if alone == 1 else ("votes", "are")
-        notes.append(f"{alone} {noun} on a candidate against itself {verb} left out.")
+        sentence = f"{alone} {noun} on a candidate against itself {verb} left out."
+        notes.append(Note(sentence, "against_itself", n=alone))
     if len(np.unique(duels.topic)) == 1:
         notes.append(
-            "All votes are on one topic: nothing says how far topics vary, so win rates have the"
-            " interval that one observation leaves."
+            Note(
+                "All votes are on one topic: nothing says how far topics vary, so win rates have"
+                " the interval that one observation leaves.",
+                "one_topic",
+            )
         )
     return notes
 
@@ -370,42 +376,56 @@ def _anchored(rated: Rated, ballot: Ballot, options: Options) -> tuple[Floats, F
 def _about_ratings(board: Board, ballot: Ballot, rated: Rated, *, flat: bool) -> list[str]:
     notes: list[str] = []
     if flat:
-        notes.append("All votes are ties or uncertain: all ratings are equal, without intervals.")
+        sentence = "All votes are ties or uncertain: all ratings are equal, without intervals."
+        notes.append(Note(sentence, "all_ties"))
     elif rated.topics < LEAST:
-        notes.append(
-            f"With fewer than {LEAST} topics ratings have no intervals, and ranks no limits."
-        )
+        sentence = f"With fewer than {LEAST} topics ratings have no intervals, and ranks no limits."
+        notes.append(Note(sentence, "few_topics", least=LEAST))
     if board.sets > 1:
         notes.append(
-            f"The candidates fall into {board.sets} sets that never met: each is rated and ranked"
-            " for itself, and ratings of different sets cannot be compared."
+            Note(
+                f"The candidates fall into {board.sets} sets that never met: each is rated and"
+                " ranked for itself, and ratings of different sets cannot be compared.",
+                "sets",
+                n=board.sets,
+            )
         )
     regular = any(row.regularised for row in board.rows)
     if regular:
         candidates = ballot.votes.candidates
-        ends = [("never lost", rated.above), ("never won", rated.below)]
-        why = [
-            f"{what}: {names([candidates[place] for place in np.flatnonzero(which)])}"
-            for what, which in ends
-            if which.any()
-        ]
+        above = [candidates[place] for place in np.flatnonzero(rated.above)]
+        below = [candidates[place] for place in np.flatnonzero(rated.below)]
+        ends = [("never lost", above), ("never won", below)]
+        why = [f"{what}: {names(which)}" for what, which in ends if which]
         reason = "; ".join(why) or "some never beat the others"
         notes.append(
-            f"Some ratings would be infinite ({reason}). So every candidate of such a set has one"
-            " vote more, half won and half lost."
+            Note(
+                f"Some ratings would be infinite ({reason}). So every candidate of such a set has"
+                " one vote more, half won and half lost.",
+                "infinite",
+                above=Names(above[:NAMED], max(0, len(above) - NAMED)),
+                below=Names(below[:NAMED], max(0, len(below) - NAMED)),
+            )
         )
     if rated.shaky and not flat:
-        notes.append(
-            f"{rated.shaky} of {rated.rounds.shape[1]} resamples needed such a vote too."
+        of = rated.rounds.shape[1]
+        sentence = (
+            f"{rated.shaky} of {of} resamples needed such a vote too."
             if regular
-            else f"In {rated.shaky} of {rated.rounds.shape[1]} resamples someone never won or never"
-            " lost: there every candidate has one vote more, half won and half lost."
+            else f"In {rated.shaky} of {of} resamples someone never won or never lost: there every"
+            " candidate has one vote more, half won and half lost."
         )
+        notes.append(Note(sentence, "shaky_too" if regular else "shaky", n=rated.shaky, of=of))
     decided = int((~ballot.duels.tie).sum())
     if not flat and rated.rounds.size and 2 * decided < FEW_DECIDED * ballot.duels.size:
         notes.append(
-            f"Only {decided:,} votes were decided, fewer than {FEW_DECIDED} for each candidate:"
-            " intervals of ratings, and places, hold less often than they say."
+            Note(
+                f"Only {decided:,} votes were decided, fewer than {FEW_DECIDED} for each candidate:"
+                " intervals of ratings, and places, hold less often than they say.",
+                "few_decided",
+                n=decided,
+                few=FEW_DECIDED,
+            )
         )
     return notes
 

@@ -1,0 +1,82 @@
+"""What a reader must know beside figures: sentences in English that other languages can say too.
+
+A `Note` is its English sentence, so that commands print it and JSON holds it as any text. A report
+in another language has the sentence of the same key, and fills its places with the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+
+class Names(NamedTuple):
+    """The first few of many names, and how many more there are."""
+
+    names: Sequence[str]
+    more: int = 0
+
+
+class Counts(NamedTuple):
+    """The first few of many names, each with a number, and how many more there are."""
+
+    counts: Sequence[tuple[str, int]]
+    more: int = 0
+
+
+class Place(NamedTuple):
+    """A variant, with the dimensions of it that are spoken of."""
+
+    variant: str
+    dimensions: Sequence[str]
+
+
+class Places(NamedTuple):
+    """The first few of many places, and how many more variants there are."""
+
+    places: Sequence[Place]
+    more: int = 0
+
+
+class Span(NamedTuple):
+    """The interval of a variant on a dimension."""
+
+    variant: str
+    dimension: str
+    low: Signed
+    high: Signed
+
+
+class Spans(NamedTuple):
+    """The first few of many intervals, and how many more there are."""
+
+    spans: Sequence[Span]
+    more: int = 0
+
+
+class Signed(float):
+    """A number that is written with its sign."""
+
+
+Value = str | int | float | Names | Counts | Places | Spans
+"""What fills a place of a sentence: the number as it is to be written, or names."""
+
+
+class Note(str):
+    """A sentence, with its key and the values of its places."""
+
+    __slots__ = ("key", "values")
+    key: str
+    values: Mapping[str, Value]
+
+    def __new__(cls, sentence: str, key: str, **values: Value) -> Note:
+        note = super().__new__(cls, sentence)
+        note.key, note.values = key, values
+        return note
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (str(self), self.key, dict(self.values))
+
+
+def _restored(sentence: str, key: str, values: Mapping[str, Value]) -> Note:
+    return Note(sentence, key, **values)
