@@ -25,7 +25,7 @@ from evenhand.data.files import ReadFormat, opened, read_format_of, require_file
 from evenhand.data.jsonrows import Keys, Numbered, Parse, read_array, read_lines, read_members
 from evenhand.data.parquet import ParquetTable, read_parquet, require_pyarrow
 from evenhand.data.table import CellTable, read_table, separator_in
-from evenhand.data.workbook import read_workbook, require_calamine
+from evenhand.data.workbook import read_workbook, require_calamine, sheet_names
 from evenhand.errors import DataError, NoRows, UsageError, quoted
 from evenhand.jsontext import parse, parse_lenient
 
@@ -128,6 +128,14 @@ def column_table(path: Path, read: Parse = parse) -> Generator[ColumnTable]:
                 yield ParquetTable(whole, str(path), lenient=read is parse_lenient)
         else:
             yield CellTable(file, str(path), "\t" if file_format == "tsv" else None)
+
+
+def other_sheets(path: Path) -> list[str]:
+    """The sheets of a workbook beside the first one; none where the file is no workbook."""
+    if read_format_of(path) != "xlsx":
+        return []
+    with _readable(path) as file:
+        return sheet_names(file, str(path))[1:]
 
 
 def separator(path: Path) -> str:

@@ -56,6 +56,15 @@ def read_workbook(file: BufferedReader, name: str, sheet: str | None = None) -> 
             ) from None
 
 
+def sheet_names(file: BufferedReader, name: str) -> list[str]:
+    """What the sheets of a workbook are called."""
+    calamine = require_calamine()
+    with seekable(file) as whole:
+        _require_size(whole, name)
+        with calamine.CalamineWorkbook.from_filelike(whole) as book:
+            return list(book.sheet_names)
+
+
 def _bare_sheet(sheets: list[str], name: str) -> NoRows:
     """The error for a first sheet without rows, such as a cover."""
     first, *others = map(quoted, sheets)

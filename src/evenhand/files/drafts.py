@@ -14,9 +14,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from evenhand.data.columns import flattened
 from evenhand.data.conversation import CONTEXT
 from evenhand.data.encoding import sampled_encoding
 from evenhand.data.files import is_data_file
+from evenhand.data.read import other_sheets
 from evenhand.data.recognise import answer_columns, fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables
 from evenhand.errors import DataError, UsageError, quoted
@@ -263,11 +265,24 @@ def _too_wide(table: Table, columns: Sequence[str]) -> DataError:
 
 
 def _unmapped(table: Table, what: str, field: str) -> DataError:
-    return DataError(
-        what,
-        where=str(table.source.path),
-        advice=f"The columns are: {', '.join(table.names)}. Say which it is: --map {field}=COLUMN",
-    )
+    """The error for a field that no column is called like: the columns, those inside of objects
+    too, and where else the rows may be."""
+    rows = [row.value for row in islice(table.source.rows({}), ROWS_LOOKED_AT)]
+    cells = {name: cell for row in reversed(rows) for name, cell in flattened(row)}
+    # In the order of the table; an empty object has no name inside.
+    names = dict.fromkeys(name for row in rows for name, _ in flattened(row))
+    advice = f"The columns are: {', '.join(names)}. Say which it is: --map {field}=COLUMN"
+    inner = [name for name in names if len(rows) == 1 and _are_rows(cells[name])]
+    if inner:
+        advice += f". Or are the rows the list {quoted(inner[0])}? Then give it a file of its own"
+    if sheets := other_sheets(table.source.path):
+        listed = ", ".join(map(quoted, sheets))
+        advice += f". Only the first sheet is read; the others: {listed}. Put the answers first"
+    return DataError(what, where=str(table.source.path), advice=advice)
+
+
+def _are_rows(cell: object) -> bool:
+    return isinstance(cell, list) and bool(cell) and all(isinstance(row, dict) for row in cell)
 
 
 def _texts(rows: Sequence[Mapping[str, Any]], form: TableForm) -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.kinds import KINDS
 from tests.unit.cli.conftest import CallCommand
+from tests.unit.data.workbooks import write_workbook
 
 FIRST = {"question": "How much is 2+2?", "model": "m1", "answer": "worth 4"}
 SECOND = {**FIRST, "model": "m2", "answer": "worth 5"}
@@ -70,6 +71,28 @@ def test_numbers_for_answers_make_a_suite_that_runs(call: CallCommand, protocol:
     assert init(call, protocol, rows).code == 0
     ran = call("run", "made", "--dry-run", "--json")
     assert ran.code == 0 and ran.json["planned"] == (1 if protocol == "pairwise" else 2), ran.err
+
+
+def test_columns_inside_of_objects_are_listed_as_they_are_mapped(call: CallCommand) -> None:
+    row = {"inputs": {"text": "Why?"}, "outputs": {"text": "worth 1"}}
+    done = init(call, "rubric", [row, {**row, "tags": ["x"]}])
+    assert done.code == 3
+    assert "The columns are: inputs.text, outputs.text, tags. Say which" in done.err
+    moves = ("--map", "question=inputs.text", "--map", "answer=outputs.text")
+    assert call("init", "made", "--data", "a.jsonl", *moves).code == 0
+
+
+def test_rows_inside_of_one_object_are_pointed_at(call: CallCommand) -> None:
+    Path("a.json").write_text(json.dumps({"made": "today", "results": {"rows": [FIRST, SECOND]}}))
+    done = call("init", "made", "--data", "a.json")
+    assert done.code == 3 and 'Or are the rows the list "results.rows"?' in done.err
+
+
+def test_the_other_sheets_of_a_workbook_are_named(call: CallCommand, tmp_path: Path) -> None:
+    sheets = {"Notes": [["about"], ["mine"]], "Data": [["question", "answer"], ["q", "a"]]}
+    write_workbook(tmp_path / "a.xlsx", sheets)
+    done = call("init", "made", "--data", "a.xlsx")
+    assert done.code == 3 and 'Only the first sheet is read; the others: "Data"' in done.err
 
 
 def test_answers_that_are_left_out_or_empty_are_told(call: CallCommand) -> None:
