@@ -170,7 +170,14 @@ def test_an_answer_that_is_empty_or_endless_is_warned_about(
     ("rows", "says"),
     [
         ("question,answer\nq,worth 1\nq,worth 2\n", "no column says whose answer it is"),
-        ("question,model,answer\nq,m1,worth 1\nr,m2,worth 2\n", "no topic has two answers"),
+        (
+            "question,model,answer\nq,m1,worth 1\nr,m2,worth 2\n",
+            "no topic has two answers: 2 topics with one answer each;",
+        ),
+        (
+            "question,model,answer\nq,m1,worth 1\nq,m2,\n",
+            "no topic has two answers: 1 topic with one answer, and 1 empty answer;",
+        ),
         ("question,model,answer\nq,m1,worth 1\nq,m1,worth 2\n", '"m1" answers the same topic at'),
     ],
 )

@@ -34,7 +34,7 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
         topics.setdefault(_topic_key(row), []).append(row)
     paired = [group for group in topics.values() if len(group) > 1]
     if not paired:
-        raise RowError(_no_pair(len(topics)))
+        raise RowError(_no_pair(len(topics), len(answers) - len(filled)))
     remarks: list[str] = []
     if len(answers) > len(filled):
         empty = len(answers) - len(filled)
@@ -95,9 +95,14 @@ def _topic_key(row: PlacedRow) -> tuple[str, str]:
     return apart, _text(meta.get("question_id")) or question_hash(topic)
 
 
-def _no_pair(topics: int) -> str:
+def _no_pair(topics: int, empty: int) -> str:
+    """What to say where no two answers meet; those that are empty count as none."""
+    counted = (
+        "1 topic with one answer" if topics == 1 else f"{topics:,} topics with one answer each"
+    )
+    left_out = f", and {empty:,} empty answer{'' if empty == 1 else 's'}" if empty else ""
     return (
-        f"no topic has two answers: {topics} topics, one answer each;"
+        f"no topic has two answers: {counted}{left_out};"
         " answers to compare must have the same topic, letter by letter, or the same question_id"
     )
 
