@@ -15,6 +15,7 @@ import evenhand
 from evenhand.data.foreign import arena_hard, fastchat
 from evenhand.data.foreign.rows import ORDER_UNKNOWN
 from evenhand.data.foreign.shaping import Shaping
+from evenhand.judges.embedded.judge import CAVEAT
 from evenhand.judgment import FixCode, Reason
 from evenhand.measures import Rule
 from evenhand.report.html.page import LANGUAGES, words
@@ -62,6 +63,13 @@ def test_every_code_has_its_words() -> None:
     assert set(texts["reason"]) == set(get_args(Reason))
     assert set(texts["fix"]) == set(get_args(FixCode))
     assert set(FACETS) <= set(texts["units"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_to_be_known_of_the_embedded_judge_has_its_words(language: str) -> None:
+    """It is what a report without a key begins with."""
+    said = words(language).gloss("caveat", CAVEAT)
+    assert (said == CAVEAT) is (language == "en")
 
 
 def test_every_flag_that_code_gives_has_its_words(tmp_path: Path) -> None:
