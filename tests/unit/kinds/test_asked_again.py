@@ -109,3 +109,32 @@ def test_a_reason_of_which_nothing_can_be_seen_is_asked_again(
 def test_a_reason_with_hidden_characters_beside_others_is_a_reason(text: str) -> None:
     for kind, paths in REASONS.items():
         assert problems(kind, changed(kind, paths[0], text), "en") == ()
+
+
+BROKEN = {
+    "a comma too many": (', "end": 1,}', "1,}"),
+    "a comment": (', // as asked\n "end": 1}', "// as asked"),
+    "a comma too few": (' "end": 1}', '"end": 1}'),
+    "single quotation marks": (", 'end': 1}", "'end': 1}"),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", GOOD)
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_the_place_from_which_a_reply_is_no_json_is_told(
+    mistake: str, kind: str, language: str
+) -> None:
+    ending, near = BROKEN[mistake]
+    reply = json.dumps(GOOD[kind], ensure_ascii=False)[:-1] + ending
+    [problem] = problems(kind, reply, language)
+    assert problem.code == "not_json"
+    for text in (problem.message, problem.wording):
+        assert near in text
+        assert len(text) < 200
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_reply_without_an_object_is_told_by_its_beginning(kind: str) -> None:
+    [problem] = problems(kind, "Both answers name the same facts, so it is hard to say.", "en")
+    assert '"Both answers name th…"' in problem.wording

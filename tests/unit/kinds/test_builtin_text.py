@@ -84,6 +84,7 @@ KINDS = {
 }
 # What a message is of no use without.
 NEEDED = {
+    "not_json": {"quote"},
     "duplicate_key": {"value"},
     "key_missing": {"path"},
     "key_unknown": {"path"},

@@ -108,7 +108,8 @@ class Inspection:
         return True
 
     def unreadable(self, reading: Unreadable) -> None:
-        self.breach(reading.kind, reading.code, reading.path, value=reading.about)
+        about = {"value": reading.about, "quote": reading.near}
+        self.breach(reading.kind, reading.code, reading.path, **about)
 
     def keys(
         self,

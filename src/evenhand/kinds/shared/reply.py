@@ -7,6 +7,7 @@ it does mend is wrapping only: code fences, reasoning tags, prose around exactly
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ from evenhand.judgment import Reason
 from evenhand.kinds.shared.json_place import place_of_number, place_of_repetition
 from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
 from evenhand.limits import JSON_DEPTH, READER_RESTARTS, REPLY_BYTES, REPLY_ELEMENTS
+
+NEAR_CHARS = 20
+"""So much before a mistake and after it tells which one is meant."""
 
 CODES: dict[str, Reason] = {
     "not_json": "not_json",
@@ -50,6 +54,8 @@ class Unreadable:
     kind: str
     about: str = ""
     path: str = field(default="", compare=False)
+    near: str = field(default="", compare=False)
+    """What stands around the place from which on it is no JSON."""
 
     @property
     def code(self) -> Reason:
@@ -74,7 +80,8 @@ def read(reply: str | bytes) -> Readable | Unreadable:
 
 def _text(reply: str | bytes) -> str | Unreadable:
     if len(reply) > REPLY_BYTES:
-        return Unreadable("not_json")
+        head = reply[: 2 * NEAR_CHARS]
+        return _no_json(head if isinstance(head, str) else head.decode(errors="replace"))
     try:
         text = reply.decode() if isinstance(reply, bytes) else reply
         if not text.isascii():
@@ -82,7 +89,7 @@ def _text(reply: str | bytes) -> str | Unreadable:
     except UnicodeError:
         return Unreadable("bad_text")
     # Each brace may begin an object of its own, of which one counts.
-    return text if text.count("{") <= REPLY_ELEMENTS else Unreadable("not_json")
+    return text if text.count("{") <= REPLY_ELEMENTS else _no_json(text)
 
 
 def _whole(text: str, *, wrapped: bool) -> Readable | Unreadable | None:
@@ -178,7 +185,7 @@ def _among(text: str) -> Readable | Unreadable:
         return Readable(next(iter(objects.values())), wrapped=True, in_prose=in_prose)
     if broken:
         return broken[0]
-    return Unreadable("refused" if opens_with_refusal(text) else "not_json")
+    return Unreadable("refused") if opens_with_refusal(text) else _no_json(text)
 
 
 def _leveled(value: object) -> object:
@@ -271,8 +278,17 @@ def _breach(error: ValueError, text: str) -> Unreadable:
             return Unreadable("too_deep")
         case jsontext.Truncated():
             return Unreadable("truncated")
+        case json.JSONDecodeError(pos=at):
+            return _no_json(text, at)
         case _:
-            return Unreadable("not_json")
+            return _no_json(text)
+
+
+def _no_json(text: str, at: int = 0) -> Unreadable:
+    """A text that is no JSON from a place on."""
+    start, end = max(0, at - NEAR_CHARS), at + NEAR_CHARS
+    near = " ".join(text[start:end].split())
+    return Unreadable("not_json", near=f"{'…' * (start > 0)}{near}{'…' * (end < len(text))}")
 
 
 def _is_text(value: object) -> bool:

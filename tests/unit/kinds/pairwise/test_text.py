@@ -44,6 +44,7 @@ NEEDED = {
     "winner_unknown": {"path", "value", "allowed"},
     "cell_unknown": {"path", "value", "allowed"},
     "cell_blank": {"path", "allowed"},
+    "not_json": {"quote"},
     "duplicate_key": {"value"},
     "key_missing": {"path"},
     "key_unknown": {"path"},
