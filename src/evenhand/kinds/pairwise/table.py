@@ -231,17 +231,27 @@ def read_reply(
     """
     rows = _rows(text)
     verdicts, broken = _gathered(rows, criteria)
+    has_verdict = has_object
     if broken or any(not line.is_whole for line in verdicts) or len(verdicts) > 1:
-        whole = next((line for line in verdicts if line.is_whole), None)
-        rows = _of_verdicts(rows, criteria, whole, has_verdict=has_object or whole is not None)
+        whole = _own_whole(verdicts, judged)
+        has_verdict = has_object or whole is not None
+        rows = _of_verdicts(rows, criteria, whole, has_verdict=has_verdict)
         verdicts, broken = _gathered(rows, criteria)
     if len(verdicts) > 1:
         verdicts = [line for line in verdicts if not judged.holds_line(line.text)] or verdicts
-    if len(verdicts) > 1 or (verdicts and any(line.is_rival for line in broken)):
+    rivals = [line for line in broken if line.is_rival or not has_verdict]
+    if len(verdicts) > 1 or (verdicts and rivals):
         return Ambiguous()
     if verdicts:
         return verdicts[0]
     return max(broken, key=lambda line: line.is_rival, default=None)
+
+
+def _own_whole(verdicts: Iterable[TableReply], judged: JudgedText) -> TableReply | None:
+    """The first whole verdict that is no candidate's: beside one of those nothing that the judge
+    may have meant as its own is stepped over."""
+    whole = (verdict for verdict in verdicts if verdict.is_whole)
+    return next((verdict for verdict in whole if not judged.holds_line(verdict.text)), None)
 
 
 def _rows(text: str) -> list[Row]:
