@@ -141,13 +141,16 @@ def without_thinking(text: str) -> str | None:
 
 
 def _is_in_cell(text: str, start: int, end: int) -> bool:
-    """Whether a closing tag stands in the last cell of the last line of a table. At the end of that
-    line it may also end a draft: then nothing but the table may stand before it."""
+    """Whether a closing tag stands in the last cell of the last line of a table. It may also end
+    reasoning with a draft: so no prose may stand before the table, nor after a tag that ends its
+    line."""
     head = text.rfind("\n", 0, start) + 1
     if _BAR.search(text, head, start) is None or _BAR_OR_BRACE.search(text, end):
         return False
+    if _PROSE_LINE.search(text, 0, head) is not None:
+        return False
     is_inside = text[end:].partition("\n")[0].strip() != ""
-    return is_inside or _PROSE_LINE.search(text, 0, head) is None
+    return is_inside or _PROSE_LINE.search(text, end) is None
 
 
 def _without_more(text: str, at: int) -> str:

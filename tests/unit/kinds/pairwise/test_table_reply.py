@@ -24,7 +24,7 @@ OBJECT = json.dumps(json.loads(pair_reply("A+")), ensure_ascii=False)
         "B shows <think>plan</think> to all",
         "B ends in </think>",
         "B ends in </think>\n",
-        "B ends in </think>\n\nThat is all.",
+        "B ends in </think>\n```\n",
         "</think>",
     ],
 )
@@ -58,7 +58,9 @@ def test_reasoning_without_its_opening_tag_is_taken_off_a_line_with_its_drafts(r
 def test_a_draft_before_the_end_of_reasoning_is_no_verdict():
     for end in ("\n</think>", "\n</think>\nI am done.", "\nSo it is.</think>"):
         assert read_reply(LINE + end, CRITERIA) is None
-    assert read_reply(f"Let me see.\n{LINE}</think>\nI am done.", CRITERIA) is None
+    for draft in (f"Let me see.\n{LINE}</think>\nI am done.", f"{LINE}</think>\nNo, B wins."):
+        assert read_reply(draft, CRITERIA) is None
+    assert read_reply(f"Let me see.\n{LINE}</think>I am done.", CRITERIA) is None
 
 
 BESIDE = {
