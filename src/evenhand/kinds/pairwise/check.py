@@ -272,7 +272,9 @@ class _Check(Inspection):
         """Whether a line is the judge's: not one that it quotes while it refuses, or from a
         candidate."""
         prose = prose_of(text) if isinstance(text, str) else ""
-        if refuses(prose):
+        # What opens the line itself stands in the place of a pair_id.
+        opening = before_bars(line.text) if isinstance(line, TableReply) else ""
+        if refuses(f"{prose}\n{opening}"):
             self.breach("refused", "refused")
             return False
         if not isinstance(line, TableReply):
