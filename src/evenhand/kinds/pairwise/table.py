@@ -29,6 +29,7 @@ from evenhand.kinds.pairwise.table_rows import (
     has_rule,
     header_of,
     is_by_criterion,
+    is_cut_header,
     rows_of,
 )
 from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
@@ -291,8 +292,11 @@ def _is_of_something_else(
     block: Sequence[Row], criteria: Sequence[str], *, has_verdict: bool
 ) -> bool:
     """Whether neighbouring lines are a table with too few columns for a verdict, or one with a line
-    for each criterion. A line cut short stands alone, under no alignment row of its own."""
+    for each criterion. A line cut short stands alone, under no alignment row of its own, or under
+    a header that is cut too."""
     if len(block[0].cells) <= len(criteria):
+        if any(is_cut_header(row, criteria) for row in block):
+            return False
         return has_rule(block) or (has_verdict and len({row.text for row in block}) > 1)
     if not is_by_criterion(block, criteria):
         return False

@@ -116,3 +116,13 @@ def header_of(row: Row, criteria: Sequence[str]) -> Header | None:
         if names and words[at : at + len(names)] == names:
             return Header(at, at > 0 and words[at - 1] == "winner")
     return None
+
+
+def is_cut_header(row: Row, criteria: Sequence[str]) -> bool:
+    """Whether a line is the header of a verdict with some criteria left out: a table under it is of
+    the verdict, however few its columns are."""
+    names, words = [[name.casefold() for name in texts] for texts in (criteria, row.words)]
+    if "winner" not in words[:2]:
+        return False
+    marked = words[words.index("winner") + 1 :]
+    return bool(marked) and marked[0] in names and {*marked} <= {*names, "notes"}

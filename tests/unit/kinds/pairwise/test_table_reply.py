@@ -127,6 +127,10 @@ RIVALS = {
     ),
     "a winner that cannot be read": f"{HEADER}\n{LINE}\n{LINE.replace('| A |', '| C |')}",
     "a line cut short": f"p1 | B | B+ | tie\n\n{LINE}",
+    "some marks under their names": f"winner | C1 | C2\nB | B+ | B+\n\n{LINE}",
+    "some marks under their names, in Markdown": (
+        f"| pair_id | Winner | C1 | C5 |\n|---|---|---|---|\n| p1 | B | B+ | B+ |\n\n{LINE}"
+    ),
     "a winner and one mark": f"{LINE}\n\np1 | B | B+ | ? | ? | ? | ? | x",
     "another verdict in a table of criteria": f"C1 | B | B+ | tie | tie | B+ | tie\n{LINE}",
     "verdicts that begin with criteria": (
