@@ -138,12 +138,15 @@ def _begins_with_refusal(line: TableReply | Ambiguous | Broken, text: str | byte
 def _quoting_line(
     text: str | bytes, criteria: Sequence[str], judged: JudgedText
 ) -> TableReply | None:
-    """The one line of a reply, every cell of it there, in whose notes all braces stand."""
+    """The one line of a reply, every cell of it there, in whose notes the object stands: there is
+    none without it."""
     line = _line(text, criteria, judged)
-    if not isinstance(line, TableReply) or not line.is_whole:
+    if isinstance(text, bytes) or not isinstance(line, TableReply) or not line.is_whole:
         return None
-    braces = (line.notes or "").count("{")
-    return line if isinstance(text, str) and text.count("{") == braces else None
+    if line.text.count("{") != (line.notes or "").count("{"):
+        return None
+    rest = read(text.replace(line.text, ""))
+    return line if isinstance(rest, Unreadable) else None
 
 
 def _may_tell(value: dict[str, Any], criteria: Sequence[str]) -> bool:

@@ -236,3 +236,12 @@ def test_cells_are_named_only_where_nothing_else_is_to_be_said():
     ):
         assert [problem.code for problem in judged.check(text, tables=True).problems] == [code]
     assert [problem.code for problem in judged.check(unread).problems] == ["not_json"]
+
+
+@pytest.mark.parametrize("before", ["", 'It ends in "x {", so:\n', "For {x} in the set:\n"])
+def test_an_object_in_the_notes_of_a_line_is_no_verdict_whatever_braces_stand_in_prose(before):
+    line = f'{LINE} than {{"salt": 1}}'
+    checked = protocol().check(before + line, tables=True)
+    assert (checked.problems, checked.value and checked.value.winner) == ((), "A")
+    for beside in ('{"pepper": 2}', "{}"):
+        assert protocol().check(f"{before}{LINE}\n{beside}", tables=True).problems != ()
