@@ -15,7 +15,8 @@ from evenhand.regexp import regexp
 _DECOR = " \t\u00a0\u3000`*_"
 _TICKS = regexp("[`*\u2705\u2714\U0001f3c6\ufe0f\u200b-\u200f\u2060\ufeff]")
 """Marks of emphasis, the pictures that models put beside a winner, and what cannot be seen."""
-_QUOTES = "\"'“”„‘’«»「」『』" + _DECOR
+_QUOTES = "\"'“”„‘’«»「」『』"
+_UNQUOTED = str.maketrans("", "", _QUOTES)
 
 # Cyrillic and Greek letters that look like the Latin ones, in lower case.
 _A, _B = "[aаα]", "[bвβ]"
@@ -71,7 +72,7 @@ def read_cell(text: str, allowed: Sequence[str]) -> Cell | None:
         return Cell(bare, False) if bare in allowed else None
     plain = unicodedata.normalize("NFKC", _TICKS.sub("", bare)).casefold().strip().rstrip(".。!")
     remarked = _REMARK.fullmatch(plain)
-    head = (remarked["head"] if remarked else plain).strip(_QUOTES)
+    head = (remarked["head"] if remarked else plain).strip(_QUOTES + _DECOR)
     reading = (_MARK if "A+" in allowed else _WINNER).fullmatch(" ".join(head.split()))
     if reading is None:
         return None
@@ -95,8 +96,9 @@ def _word(reading: re.Match[str], allowed: Sequence[str]) -> str:
 def _is_harmless(remark: str, word: str) -> bool:
     """Whether a remark says nothing else than its cell; a tie may be said twice, and who is
     better."""
-    if word == "tie" and re.fullmatch(_TIE, remark.strip()):
+    bare = " ".join(remark.translate(_UNQUOTED).split()).rstrip(".。!")
+    if word == "tie" and re.fullmatch(_TIE, bare):
         return True
-    if preference := _PREFERENCE.fullmatch(" ".join(remark.split()).rstrip(".。!")):
+    if preference := _PREFERENCE.fullmatch(bare):
         return word.startswith("A" if preference["a"] else "B")
     return _OTHERWISE.search(remark) is None
