@@ -98,9 +98,26 @@ async def test_who_joins_while_another_leases_keeps_what_it_took(place: Place) -
         assert [lease.unit.position for lease in await leasing] == [3, 4]
 
 
-async def _blocked(place: Place) -> None:
-    """Wait until somebody waits for a lock."""
-    sql = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"
+async def test_who_leases_while_a_run_is_opened_anew_goes_by_its_new_limit(place: Place) -> None:
+    """By the old one nothing is left, and all of the run would pass for handed out."""
+    run = place.scope.run
+    async with place.workers(2) as (one, two):
+        await one.open_run(run, 2, "{}", None)
+        while page := await place.lease(one):
+            await one.settle(run, [judged(lease) for lease in page])
+        async with place.control.transaction():
+            await place.control.execute("LOCK TABLE retries IN SHARE MODE")
+            opening = asyncio.create_task(two.open_run(run, None, "{}", None))
+            await _blocked(place)
+            leasing = asyncio.create_task(place.lease(one))
+            await _blocked(place, 2)
+        await opening
+        assert [lease.unit.position for lease in await leasing][:1] == [3]
+
+
+async def _blocked(place: Place, number: int = 1) -> None:
+    """Wait until so many wait for a lock."""
+    sql = f"SELECT count(*) >= {number} FROM pg_locks WHERE NOT granted"
     end = time.monotonic() + PATIENCE
     while not await place.control.fetchval(sql):
         assert time.monotonic() < end

@@ -153,7 +153,8 @@ DECLARE
     units BIGINT[];
     places BIGINT[];
 BEGIN
-    SELECT * INTO course FROM open_runs WHERE run = p_run AND stopped = '';
+    -- Who opens the run anew is waited for: by the limit of before nothing may be left.
+    SELECT * INTO course FROM open_runs WHERE run = p_run AND stopped = '' FOR SHARE;
     IF NOT FOUND THEN
         RETURN;
     END IF;
