@@ -136,6 +136,10 @@ class RunOver(StoppedEarly):
     """The money or the time of a run is used up, for all who judge it."""
 
 
+class OpenedAnew(StoppedEarly):
+    """A run was opened with other terms than those that it is judged under here."""
+
+
 class StoreError(EvenhandError):
     exit_code = 6
 

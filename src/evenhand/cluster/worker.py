@@ -11,7 +11,7 @@ from time import monotonic
 from evenhand.cluster.plan import OpenPlan, Surroundings, open_plan
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
-from evenhand.errors import EvenhandError, Interrupted, StoreError, UsageError
+from evenhand.errors import EvenhandError, Interrupted, OpenedAnew, StoreError, UsageError
 from evenhand.ledger.coordination import OpenRun, Work, Worker
 from evenhand.ledger.ports import Ledger, Store
 from evenhand.limits import LOOK_AGAIN_MOST
@@ -142,7 +142,7 @@ class WorkerLoop:
         cause = self._stop.cause
         if isinstance(cause, StoreError):
             raise cause
-        if await share.is_opened_anew():
+        if isinstance(cause, OpenedAnew) or await share.is_opened_anew():
             return  # whatever stopped it was said of the terms before
         if cause is not None and not isinstance(cause, Interrupted):
             work.refused = cause

@@ -20,7 +20,7 @@ from evenhand.engine.pace import Pace
 from evenhand.engine.recent import account_name
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
-from evenhand.errors import RunOver, StoppedEarly, StoreError
+from evenhand.errors import OpenedAnew, RunOver, StoreError
 from evenhand.ledger.coordination import Rates, Work, Worker
 from evenhand.ledger.ports import Ledger
 from evenhand.limits import BACKOFF_FIRST, BEAT_SECONDS, LOOK_AGAIN_MOST
@@ -141,7 +141,7 @@ class Share(Struct, frozen=True, kw_only=True):
                     self.stop.throw(RunOver(reason, advice="Run the same command again to go on."))
                 if await self.is_opened_anew():
                     self.stop.throw(
-                        StoppedEarly("it was opened anew", advice="It goes on as it is open now.")
+                        OpenedAnew("it was opened anew", advice="It goes on as it is open now.")
                     )
         except StoreError as error:
             self.stop.throw(error)
