@@ -39,6 +39,14 @@ def panel(topics: int, *, failed: int = 0) -> Any:
     return replace(votes, pair=ints(place // 3 for place in range(len(rows))))
 
 
+def thirds_that_cancel(topics: int) -> Any:
+    """Two pairs on each topic before three judges, of which each candidate wins one by two to one."""
+    signs = [">", ">", "<", "<", "<", ">"] * topics
+    rows = [(place // 6, "new", "old", sign) for place, sign in enumerate(signs)]
+    votes = ballots(rows, judges=["j", "k", "l"] * (2 * topics))
+    return replace(votes, pair=ints(place // 3 for place in range(len(rows))))
+
+
 SEVERAL = {
     "15 to 5": met(15, 5),
     "6 to 0": met(6, 0),
@@ -52,6 +60,7 @@ SEVERAL = {
     "ties alone": met(0, 0, 8),
     "a panel": panel(9),
     "a panel with failures": panel(12, failed=4),
+    "thirds that cancel": thirds_that_cancel(20),
 }
 
 
@@ -82,6 +91,11 @@ def test_an_interval_of_two_leaves_out_one_half_where_they_are_told_apart(votes:
     (new,) = [row for row in leaderboard(votes, QUICK).board.rows if row.candidate == "new"]
     assert new.low is not None and new.high is not None
     assert (not new.low <= 0.5 <= new.high) == (new.rank_low == new.rank_high)
+
+
+def test_thirds_that_cancel_have_no_p() -> None:
+    row = compare_votes(thirds_that_cancel(20), "old").rows[-1]
+    assert (row.difference, row.p, row.outcome) == (0, 1, "not enough evidence")
 
 
 def test_sentences_of_a_comparison_and_of_a_board_agree() -> None:

@@ -135,9 +135,12 @@ def with_sure_ends(rows: Sequence[Row], shared: Callable[[Row], Shared], level: 
 
 
 def _summed(cluster: Ints, gaps: Floats) -> tuple[Floats, Floats]:
-    """The sum of each cluster, and its size."""
+    """The sum of each cluster, and its size. A sum of thirds that cancel out is 0: what their last
+    bits leave is the same in each cluster, and the test would take it for a difference."""
     place = np.unique(cluster, return_inverse=True)[1]
-    return np.bincount(place, gaps).astype(np.float64), np.bincount(place).astype(np.float64)
+    sums, whole = (np.bincount(place, each).astype(np.float64) for each in (gaps, np.abs(gaps)))
+    sums[np.abs(sums) <= ROUNDING * whole] = 0.0
+    return sums, np.bincount(place).astype(np.float64)
 
 
 def _agreeing(gap: Estimate, sums: Floats, sizes: Floats, alpha: float) -> Estimate:
