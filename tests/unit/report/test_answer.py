@@ -115,7 +115,7 @@ def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
     assert more == "About 340 questions more would decide it."
     assert "overall" not in sentence
     pairs = difference("true", undecided, needed=256, low=-0.1, n=240)
-    assert said(differences=[pairs])[1] == "About 256 pairs of answers more would decide it."
+    assert said(differences=[pairs])[1] == "About 260 pairs of answers more would decide it."
 
 
 def test_before_and_after_add_up_to_the_difference() -> None:

@@ -80,7 +80,9 @@ def test_reasons_say_what_was_found_and_what_would_help() -> None:
     assert still.reason.startswith(
         "It is open whether the mean is at least 0.8: it is 0.850 [0.750"
     )
-    assert f"about {still.more} more units would decide it" in still.reason
+    assert still.more == 361 and "about 370 more units would decide it" in still.reason
+    far = at_least("min_mean", figure(0.801, 0.1), 0.8, "the mean")
+    assert far.more == 1_021_554 and "about 1,100,000 more units would decide it" in far.reason
     turned = at_least("min_mean", figure(0.9, 0.05, bounds=(0.7, 0.95)), 0.8, "the mean")
     assert "missing judgments could make it anything from 0.7 to 0.95" in turned.reason
     assert turned.more is None

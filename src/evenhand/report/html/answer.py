@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evenhand.report.html.build import Difference, Mean, Report, Standing
 from evenhand.report.html.page import Words, p_value
 from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison.power import rough
 from evenhand.stats.decision.decision import Decision
 from evenhand.unseen import visible
 
@@ -224,7 +225,7 @@ def _statistics(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
             "answer.held", p=p_value(say, row.p), adjusted=p_value(say, row.p_adjusted)
         )
     if row.needed:
-        needed = say.counted(_noun(row, noun), row.needed)
+        needed = say.counted(_noun(row, noun), rough(row.needed))
         parts += [(" ", "")] if parts else []
         parts += say.parts("answer.needed", n=needed)
     if parts:

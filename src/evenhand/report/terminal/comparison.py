@@ -24,6 +24,7 @@ from evenhand.report.terminal.prose import Paragraph
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
+from evenhand.stats.comparison.power import rough
 from evenhand.stats.comparison.repeats import Repeats
 
 APART = 3
@@ -147,9 +148,11 @@ def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Paragraph]:
     effects = [f"{name}{NO_BREAK}{row.effect:z.2f}" for name, row in rows if row.effect is not None]
     if effects:
         yield Paragraph(f"Effect: {', '.join(effects)}", style="dim")
-    needed = [f"{name}{NO_BREAK}{row.units_needed:,}" for name, row in rows if row.units_needed]
+    needed = [
+        f"{name}{NO_BREAK}{rough(row.units_needed):,}" for name, row in rows if row.units_needed
+    ]
     if needed:
-        yield Paragraph(f"More units needed to decide: {', '.join(needed)}", style="dim")
+        yield Paragraph(f"More units needed to decide (about): {', '.join(needed)}", style="dim")
 
 
 def _tags_table(comparison: Comparison) -> TextTable:

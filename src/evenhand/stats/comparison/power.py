@@ -28,3 +28,10 @@ def units_needed(
         needed = max(least, ((quantile + float(ndtri(POWER))) * spread / abs(difference)) ** 2)
     units = max(needed, least * n / clusters)
     return None if units > MOST else max(0, ceil(units) - n)
+
+
+def rough(units: int) -> int:
+    """As many units in words: from 100 on two digits, rounded up. A number that hangs on an
+    observed difference is no more exact than that."""
+    step = 10 ** max(0, len(str(units)) - 2) if units >= 100 else 1
+    return -(-units // step) * step

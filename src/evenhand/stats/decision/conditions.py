@@ -11,6 +11,7 @@ from typing import Any
 
 from evenhand.errors import quoted
 from evenhand.stats.comparison.comparison import OVERALL, Row
+from evenhand.stats.comparison.power import rough
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.decision.figure import NOTHING, Figure, more_units
 
@@ -288,7 +289,7 @@ def _more_units(more: int | None, *, left: bool) -> str:
     if more is None:
         return f"more units alone may not decide it{rest}"
     units = "unit" if more == 1 else "units"
-    return f"about {more} more {units} would decide it, if it is what it seems{rest}"
+    return f"about {rough(more):,} more {units} would decide it, if it is what it seems{rest}"
 
 
 def _remedy(*, left: bool) -> str:
