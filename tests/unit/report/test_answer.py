@@ -178,7 +178,32 @@ def test_of_many_variants_the_decided_come_first_and_the_rest_are_counted(kind: 
     assert said(kind=kind, differences=rows)[3].endswith("they are not: u3.")
     won = [difference("overall", "better", variant=f"w{i}") for i in range(7)]
     last = said(kind=kind, differences=won)[-1]
-    assert last == f"And 3 {noun} more that are decided; the table has them."
+    assert last == f"The table has 3 {noun} more with a decision."
+
+
+ONE_MORE = {
+    "en": (
+        "The table has 1 variant more with a decision.",
+        "About 1 question more would decide it.",
+    ),
+    "ru": (
+        "В таблице есть ещё 1 вариант с решением.",
+        "Чтобы решить, нужно ещё: примерно 1 вопрос.",
+    ),
+    "zh": ("另有 1 个变体已有定论，见表格。", "要得出结论，大约还需 1 个问题。"),
+    "ja": (
+        "ほかに 1 個のバリアントで結論が出ています（表を参照）。",
+        "結論を出すには、あと約 1 問が必要です。",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", ONE_MORE)
+def test_one_more_is_said_as_one(language: str) -> None:
+    won = [difference("overall", "better", variant=f"w{i}") for i in range(5)]
+    undecided = difference("overall", "not enough evidence", needed=1, low=-0.1)
+    more, needed = said(language, differences=won)[-1], said(language, differences=[undecided])[1]
+    assert (more, needed) == ONE_MORE[language]
 
 
 def standing(name: str, rate: float, best: int | None, worst: int | None) -> Standing:

@@ -40,7 +40,7 @@ def panel(topics: int, *, failed: int = 0) -> Any:
 
 
 def thirds_that_cancel(topics: int) -> Any:
-    """Two pairs on each topic before three judges, of which each candidate wins one by two to one."""
+    """Two pairs on each topic before three judges; each candidate wins one by two to one."""
     signs = [">", ">", "<", "<", "<", ">"] * topics
     rows = [(place // 6, "new", "old", sign) for place, sign in enumerate(signs)]
     votes = ballots(rows, judges=["j", "k", "l"] * (2 * topics))
