@@ -58,6 +58,10 @@ class Signed(float):
     """A number that is written with its sign."""
 
 
+class Percent(float):
+    """A share that is written in percent."""
+
+
 Value = str | int | float | Names | Counts | Places | Spans
 """What fills a place of a sentence: the number as it is to be written, or names."""
 

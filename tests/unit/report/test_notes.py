@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.notes import Names, Note, Place, Places, Signed, Span, Spans
+from evenhand.notes import Note, Percent, Place, Places, Signed, Span, Spans
 from evenhand.report.html.page import LANGUAGES, words
+from evenhand.stats.ranking.board import Options
+from evenhand.stats.ranking.leaderboard import leaderboard
+from tests.unit.stats.ballots import ballots
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 OUTCOMES = ("better", "worse")
@@ -98,11 +101,38 @@ def test_values_are_written_in_the_way_of_the_language() -> None:
     assert '"v2" (C1, в целом) и ещё 3' in said and "от −0,5 до +0,25" in said
     assert '"v2" (C1, 总体)' in words("zh").note(note)
     span = Span("v2", "overall", Signed(-0.1), Signed(0.2))
-    said = words("ja").note(Note("x", "sure", level="95%", intervals=Spans([span], 1)))
+    said = words("ja").note(Note("x", "sure", level=Percent(0.95), intervals=Spans([span], 1)))
     assert '"v2" (全体) −0.1 … +0.2、ほか 1 件' in said
-    note = Note("x", "infinite", above=Names(["a"]), below=Names([]))
-    assert "–" in words("ru").note(note) and '"a"' in words("ru").note(note)
     assert words("ru").note(Note("x", "conflicts", n=1200, rule="tie")).count("1\xa0200") == 1
+
+
+MET = {
+    "who never lost": ("ab bc cb ac", ["a"]),
+    "who never won": ("bc cb ba ca", ["a"]),
+    "both": ("ab bc", ["a", "c"]),
+    "neither": ("ab ba cd dc ac bd", []),
+}
+"""Who won against whom, and who is named."""
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize(("meetings", "named"), MET.values(), ids=MET)
+def test_what_makes_ratings_infinite_names_nobody_who_is_not_there(
+    meetings: str, named: list[str], language: str
+) -> None:
+    votes = ballots([(topic, *met, ">") for topic, met in enumerate(meetings.split())])
+    notes = leaderboard(votes, Options(bootstrap=0)).board.notes
+    (note,) = [note for note in notes if note.startswith("Some ratings would be infinite")]
+    said = words(language).note(note)
+    assert not re.search(r"[:：] ?[–,;；)）]", said), said
+    assert re.findall('"(.)"', said) == named
+
+
+def test_a_level_is_written_as_it_is() -> None:
+    span = Spans([Span("v2", "overall", Signed(-0.1), Signed(0.2))])
+    note = Note("x", "sure", level=Percent(0.975), intervals=span)
+    assert "с вероятностью 97,5\xa0% при" in words("ru").note(note)
+    assert "以 97.5% 成立" in words("zh").note(note)
 
 
 def test_a_note_is_its_english_sentence_for_everybody_else() -> None:

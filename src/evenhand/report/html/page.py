@@ -20,7 +20,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError, quoted
-from evenhand.notes import Counts, Names, Note, Places, Signed, Spans, Value
+from evenhand.notes import Counts, Names, Note, Percent, Places, Signed, Spans, Value
 from evenhand.unseen import visible
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ class Words:
             return self.gloss("rule", value) if name == "rule" else value
         if isinstance(value, int):
             return self.integer(value)
+        if isinstance(value, Percent):
+            return f"{self._local(f'{100 * value:g}')}{self._before_percent}%"
         return self._local(f"{value:+g}" if isinstance(value, Signed) else f"{value:g}")
 
     def _first(self, texts: Sequence[str], more: int, between: str) -> str:
@@ -163,8 +165,11 @@ class Words:
     def percent(self, value: float | None) -> str:
         if value is None:
             return NOTHING
-        space = "" if self.language in ("zh", "ja") else "\u00a0"
-        return f"{self._local(f'{100 * value:.0f}')}{space}%"
+        return f"{self._local(f'{100 * value:.0f}')}{self._before_percent}%"
+
+    @property
+    def _before_percent(self) -> str:
+        return "" if self.language in ("zh", "ja") else "\u00a0"
 
     def share(self, value: float | None, low: float | None, high: float | None) -> str:
         """A share with its interval, in percent."""

@@ -8,7 +8,7 @@ from math import floor
 import numpy as np
 
 from evenhand.errors import quoted
-from evenhand.notes import Counts, Names, Note, Place, Places, Signed, Span, Spans
+from evenhand.notes import Counts, Names, Note, Percent, Place, Places, Signed, Span, Spans
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.missing import Count, differs
 from evenhand.stats.comparison.variants import Layout, unshared
@@ -353,9 +353,9 @@ def _sure(comparison: Comparison, *, is_scale_known: bool = True) -> Iterator[st
         rest = len(sure) - SHOWN
         more = f"; and {rest} more" if rest > 0 else ""
         yield Note(
-            f"Intervals that hold at {comparison.level:.0%} however scores are spread{scale}, as a"
-            f" gate takes them: {'; '.join(sure[:SHOWN])}{more}.",
+            f"Intervals that hold at {100 * comparison.level:g} % however scores are spread{scale},"
+            f" as a gate takes them: {'; '.join(sure[:SHOWN])}{more}.",
             "sure" if is_scale_known else "sure_seen",
-            level=f"{comparison.level:.0%}",
+            level=Percent(comparison.level),
             intervals=Spans(spans[:SHOWN], max(0, rest)),
         )

@@ -402,7 +402,13 @@ def _about_ratings(board: Board, ballot: Ballot, rated: Rated, *, flat: bool) ->
             Note(
                 f"Some ratings would be infinite ({reason}). So every candidate of such a set has"
                 " one vote more, half won and half lost.",
-                "infinite",
+                "infinite_both"
+                if above and below
+                else "infinite_above"
+                if above
+                else "infinite_below"
+                if below
+                else "infinite",
                 above=Names(above[:NAMED], max(0, len(above) - NAMED)),
                 below=Names(below[:NAMED], max(0, len(below) - NAMED)),
             )
