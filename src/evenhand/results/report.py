@@ -359,7 +359,7 @@ class _OfPairs(_Of):
             standings=standings(board),
             resampled=board.resampled,
             meetings=meetings(board),
-            notes=[*(comparison.notes if comparison else ()), *board.notes],
+            notes=_and_others(comparison.notes if comparison else (), board.notes),
         )
         return self._with_orders(report, votes, comparison) if self.is_whole else report
 
@@ -474,3 +474,9 @@ def _at_once(work: Coroutine[Any, Any, T]) -> T:
         except StopIteration as done:
             result: T = done.value
             return result
+
+
+def _and_others(notes: Sequence[str], board_notes: Sequence[str]) -> list[str]:
+    """The notes of a comparison, and those of a board that say something else."""
+    keys = {note.key for note in notes if isinstance(note, Note)}
+    return [*notes, *(note for note in board_notes if getattr(note, "key", "") not in keys)]
