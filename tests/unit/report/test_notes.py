@@ -71,11 +71,19 @@ def _keys(node: ast.expr) -> list[str]:
 
 
 IN_CODE = dict(_notes_in_code())
+FORMS = {
+    "more": {"n"},
+    "quote": {"name"},
+    "place": {"variant", "dimensions"},
+    "comma": set[str](),
+    "semicolon": set[str](),
+}
+"""How names stand in a note."""
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_note_of_the_code_is_said_and_no_other(language: str) -> None:
-    assert set(sentences(language)) - {"more"} == set(IN_CODE)
+    assert set(sentences(language)) - set(FORMS) == set(IN_CODE)
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -83,7 +91,7 @@ def test_a_note_fills_no_place_that_it_has_no_value_for(language: str) -> None:
     first = sentences(OTHERS[0])
     for key, sentence in sentences(language).items():
         assert places(sentence) == places(first[key]), key
-        assert places(sentence) <= IN_CODE.get(key, {"n"}), key
+        assert places(sentence) <= (IN_CODE | FORMS)[key], key
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -98,11 +106,11 @@ def test_values_are_written_in_the_way_of_the_language() -> None:
     where = Places([Place("v2", ["C1", "overall"])], 3)
     note = Note("x", "fragile_better", where=where, low=Signed(-0.5), high=Signed(0.25))
     said = words("ru").note(note)
-    assert '"v2" (C1, в целом) и ещё 3' in said and "от −0,5 до +0,25" in said
-    assert '"v2" (C1, 总体)' in words("zh").note(note)
+    assert "«v2» (C1, в целом) и ещё 3" in said and "от −0,5 до +0,25" in said
+    assert "“v2”（C1、总体）" in words("zh").note(note)
     span = Span("v2", "overall", Signed(-0.1), Signed(0.2))
     said = words("ja").note(Note("x", "sure", level=Percent(0.95), intervals=Spans([span], 1)))
-    assert '"v2" (全体) −0.1 … +0.2、ほか 1 件' in said
+    assert "「v2」（全体） −0.1 … +0.2、ほか 1 件" in said
     assert words("ru").note(Note("x", "conflicts", n=1200, rule="tie")).count("1\xa0200") == 1
 
 
@@ -125,7 +133,12 @@ def test_what_makes_ratings_infinite_names_nobody_who_is_not_there(
     (note,) = [note for note in notes if note.startswith("Some ratings would be infinite")]
     said = words(language).note(note)
     assert not re.search(r"[:：] ?[–,;；)）]", said), said
-    assert re.findall('"(.)"', said) == named
+    assert re.findall("[«“「](.)[»”」]", said) == named
+
+
+def test_a_long_name_is_cut() -> None:
+    note = Note("x", "no_baseline", variant="v" * 5000)
+    assert len(words("ru").note(note)) < 300 and words("ru").note(note).endswith("…».")
 
 
 def test_a_level_is_written_as_it_is() -> None:

@@ -10,7 +10,7 @@ import itertools
 import json
 import tomllib
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -54,6 +54,11 @@ def marked(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Segment]:
         )
         for start, end in itertools.pairwise(ends)
     ]
+
+
+def _cut(name: str) -> str:
+    """A name as it may stand in a sentence that has quotation marks of its own."""
+    return quoted(name)[1:-1]
 
 
 class Words:
@@ -103,35 +108,41 @@ class Words:
 
     def _value(self, name: str, value: Value) -> str:
         if isinstance(value, Names):
-            return self._first([quoted(entry) for entry in value.names], value.more, ", ")
+            return self._first(map(self._quoted, value.names), value.more, "comma")
         if isinstance(value, Counts):
-            counts = [f"{quoted(entry)} {self.integer(count)}" for entry, count in value.counts]
-            return self._first(counts, value.more, ", ")
+            counts = [f"{self._quoted(name)} {self.integer(count)}" for name, count in value.counts]
+            return self._first(counts, value.more, "comma")
         if isinstance(value, Places):
-            places = [
-                f"{quoted(place.variant)} ({', '.join(map(self._dimension, place.dimensions))})"
-                for place in value.places
-            ]
-            return self._first(places, value.more, "; ")
+            places = [self._place(place.variant, place.dimensions) for place in value.places]
+            return self._first(places, value.more, "semicolon")
         if isinstance(value, Spans):
             spans = [
-                f"{quoted(span.variant)} ({self._dimension(span.dimension)})"
+                f"{self._place(span.variant, [span.dimension])}"
                 f" {self._value('low', span.low)} … {self._value('high', span.high)}"
                 for span in value.spans
             ]
-            return self._first(spans, value.more, "; ")
+            return self._first(spans, value.more, "semicolon")
         if isinstance(value, str):
-            return self.gloss("rule", value) if name == "rule" else value
+            return self.gloss("rule", value) if name == "rule" else _cut(value)
         if isinstance(value, int):
             return self.integer(value)
         if isinstance(value, Percent):
             return f"{self._local(f'{100 * value:g}')}{self._before_percent}%"
         return self._local(f"{value:+g}" if isinstance(value, Signed) else f"{value:g}")
 
-    def _first(self, texts: Sequence[str], more: int, between: str) -> str:
+    def _quoted(self, name: str) -> str:
+        return _notes(self.language)["quote"].format(name=_cut(name))
+
+    def _place(self, variant: str, dimensions: Iterable[str]) -> str:
+        sentences = _notes(self.language)
+        listed = sentences["comma"].join(map(self._dimension, dimensions))
+        return sentences["place"].format(variant=self._quoted(variant), dimensions=listed)
+
+    def _first(self, texts: Iterable[str], more: int, between: str) -> str:
         """The first few of many; how many more there are is said after them."""
-        rest = _notes(self.language)["more"].format(n=self.integer(more)) if more else ""
-        return (between.join(texts) or NOTHING) + rest
+        sentences = _notes(self.language)
+        rest = sentences["more"].format(n=self.integer(more)) if more else ""
+        return (sentences[between].join(texts) or NOTHING) + rest
 
     def _dimension(self, name: str) -> str:
         return self.gloss("dimension", name) if name == "overall" else name
