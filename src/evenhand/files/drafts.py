@@ -149,7 +149,7 @@ def _read_through(
     record = JudgingRecord(language=language, rubric_json=rubric_json(value), settings=settings)
     judging = judging_of(loaded, record)
     tables = Tables(sources, columns, kind.table_form, remarks.append, tells_columns=False)
-    units = TableUnits(tables, loaded, language=language)
+    units = TableUnits(tables, loaded, language=language, copied_to=folder)
     numbers = Counter(unit.id for unit in units.read(judging))
     rows = units.rows
     if any(number > 1 for number in numbers.values()):

@@ -16,12 +16,18 @@ from evenhand.ledger.ports import IncomingUnit
 
 class TableUnits:
     """Tables to be read as the units of one protocol. The rubric of a row may be a file in the
-    folder, or else beside its table."""
+    folder, or else beside its table; of a table that is to be copied, in the folder `copied_to`."""
 
     def __init__(
-        self, tables: Tables, protocol: Protocol, folder: Path | None = None, language: str = "en"
+        self,
+        tables: Tables,
+        protocol: Protocol,
+        folder: Path | None = None,
+        language: str = "en",
+        *,
+        copied_to: Path | None = None,
     ) -> None:
-        self._tables, self._protocol = tables, protocol
+        self._tables, self._protocol, self._copied_to = tables, protocol, copied_to
         self._folder, self._language = folder, language
         self.rows = 0
         """How many rows were read."""
@@ -33,7 +39,8 @@ class TableUnits:
         self.rows = 0
         for path, row in self._tables.rows():
             self.rows += 1
-            value = with_rubric_text(row, path, self._protocol, self._folder, self._language)
+            data = self._copied_to / path.name if self._copied_to else path
+            value = with_rubric_text(row, data, self._protocol, self._folder, self._language)
             self.has_more_files |= value is not row.value
             try:
                 texts = judging.read(value)

@@ -102,3 +102,19 @@ def test_answers_that_are_left_out_or_empty_are_told(call: CallCommand) -> None:
     assert "1 answer is empty and meets no other" in done.out
     assert "1 topic has one answer and makes no pair" in done.out
     assert "Columns of" not in done.out
+
+
+TASK_RUBRIC = "# Rubric\n\n## Points\n- It says why.\n"
+
+
+def test_a_rubric_of_a_row_is_read_where_the_run_will_read_it(call: CallCommand) -> None:
+    rows = [{**TASK, "rubric": "task.md"}]
+    Path("task.md").write_text(TASK_RUBRIC)
+    beside = init(call, "weighted", rows)
+    assert beside.code == 3 and 'a.jsonl:1: there is no rubric file "made/task.md"' in beside.err
+    assert not Path("made").exists()
+    Path("made").mkdir()
+    Path("task.md").rename("made/task.md")
+    done = init(call, "weighted", rows)
+    assert done.code == 0, done.err
+    assert call("run", "made", "--dry-run").code == 0
