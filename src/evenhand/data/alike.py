@@ -16,6 +16,9 @@ _CANDIDATE = "candidate"
 _NAMES_KEPT = 1000
 """Of a field with more values nobody compares them all."""
 
+_TOLD = 5
+"""How many names that are alike are told of a field."""
+
 
 class NamesAlike:
     """The names in rows, gathered by what is left of them without case, width and white space."""
@@ -50,9 +53,11 @@ class NamesAlike:
                 groups.setdefault(_folded(name), []).append(name)
             alike = [" and ".join(map(quoted, group)) for group in groups.values() if group[1:]]
             if alike:
+                more = len(alike) - _TOLD
+                rest = f" and {more} more such names" if more > 0 else ""
                 yield (
-                    f"{field}: {', '.join(alike)} are told apart, though they differ in case or"
-                    " white space alone; write them alike if they are one"
+                    f"{field}: {', '.join(alike[:_TOLD])}{rest} are told apart, though they differ"
+                    " in case or white space alone; write them alike if they are one"
                 )
 
 

@@ -348,6 +348,17 @@ def test_candidates_of_pairs_whose_names_are_alike_are_told(
     assert 'candidate: "a" and "a " are told apart' in call("run", "--dry-run").err
 
 
+def test_of_many_names_alike_some_are_told(call: CallCommand) -> None:
+    rows = [f"{place},{name}{place},x\n" for place in range(40) for name in ("gpt-", "GPT-")]
+    Path("a.csv").write_text("question,model,answer\n" + "".join(rows))
+    said = call(
+        "init", "made", "--data", "a.csv", "--protocol", "rubric", "--judge", "embedded"
+    ).out
+    (line,) = [line for line in said.splitlines() if "white space alone" in line]
+    assert '"gpt-4" and "GPT-4" and 35 more such names are told apart' in line
+    assert "gpt-5" not in line
+
+
 def test_replies_made_elsewhere_are_checked_against_any_table(
     call: CallCommand, tmp_path: Path
 ) -> None:
