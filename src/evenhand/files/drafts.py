@@ -273,7 +273,10 @@ def _unmapped(table: Table, what: str, field: str) -> DataError:
     names = dict.fromkeys(name for row in rows for name, _ in flattened(row))
     advice = f"The columns are: {', '.join(names)}. Say which it is: --map {field}=COLUMN"
     inner = [name for name in names if len(rows) == 1 and _are_rows(cells[name])]
-    if inner:
+    several = KINDS["pairwise"].table_form.several
+    if several in names:
+        advice = f"These are pairs: --protocol pairwise. {advice}"
+    elif inner:
         advice += f". Or are the rows the list {quoted(inner[0])}? Then give it a file of its own"
     if sheets := other_sheets(table.source.path):
         listed = ", ".join(map(quoted, sheets))

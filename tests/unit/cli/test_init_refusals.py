@@ -88,6 +88,13 @@ def test_rows_inside_of_one_object_are_pointed_at(call: CallCommand) -> None:
     assert done.code == 3 and 'Or are the rows the list "results.rows"?' in done.err
 
 
+def test_candidates_of_one_pair_are_not_taken_for_rows(call: CallCommand) -> None:
+    candidates = [{"id": "a", "text": "worth 1"}, {"id": "b", "text": "worth 2"}]
+    done = init(call, "rubric", [{"pair_id": "1", "topic": "Why?", "candidates": candidates}])
+    assert done.code == 3 and "are the rows the list" not in done.err
+    assert "These are pairs: --protocol pairwise" in done.err
+
+
 def test_the_other_sheets_of_a_workbook_are_named(call: CallCommand, tmp_path: Path) -> None:
     sheets = {"Notes": [["about"], ["mine"]], "Data": [["question", "answer"], ["q", "a"]]}
     write_workbook(tmp_path / "a.xlsx", sheets)
