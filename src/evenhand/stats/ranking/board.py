@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import exp, log
 from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.notes import Names, Note
-from evenhand.stats.ranking.bootstrap import LEAST, Rated, rate
+from evenhand.notes import Note
+from evenhand.stats.ranking.bootstrap import Rated, rate
 from evenhand.stats.ranking.bradley_terry import NO_TIES
+from evenhand.stats.ranking.caveats import (
+    EXCHANGED,
+    about_ratings,
+    about_votes,
+    names,
+    without_position,
+)
 from evenhand.stats.ranking.difficulty import difficulties, without_difficulty
 from evenhand.stats.ranking.duels import Duels, Ties, pass_duels, sample_of
 from evenhand.stats.ranking.elo import elo
@@ -27,18 +34,10 @@ from evenhand.stats.ranking.winrates import (
     tallies,
     win_rates,
 )
-from evenhand.stats.tables import NONE, UNCERTAIN, Bools, Floats, Ints, Votes
+from evenhand.stats.tables import NONE, UNCERTAIN, Floats, Ints, Votes
 
 Scale = Literal["log", "elo"]
 ELO = 400 / log(10)
-NAMED = 5
-"""How many names a note gives."""
-EXCHANGED = 0.25
-"""The least share of passes with a counterpart in the other order for a position term. Orders that
-are drawn by chance give half or more."""
-FEW_DECIDED = 10
-"""With fewer decided votes for each candidate the intervals of ratings are too narrow: by
-simulation they hold 82 to 87 % of the time at 3, 92 to 93 % at 9, and 96 to 97 % at 45."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,25 +238,8 @@ def plain_board(ballot: Ballot, level: float) -> Board:
         topics=len(np.unique(duels.topic)),
         failed=int((none & ~dropped & apart).sum()),
         dropped=int((dropped & apart).sum()),
-        notes=list(_about_votes(votes, apart, duels)),
+        notes=about_votes(apart, duels),
     )
-
-
-def _about_votes(votes: Votes, apart: Bools, duels: Duels) -> Sequence[str]:
-    notes: list[str] = []
-    if alone := int((~apart).sum()):
-        noun, verb = ("vote", "is") if alone == 1 else ("votes", "are")
-        sentence = f"{alone} {noun} on a candidate against itself {verb} left out."
-        notes.append(Note(sentence, "against_itself", n=alone))
-    if len(np.unique(duels.topic)) == 1:
-        notes.append(
-            Note(
-                "All votes are on one topic: nothing says how far topics vary, so win rates have"
-                " the interval that one observation leaves.",
-                "one_topic",
-            )
-        )
-    return notes
 
 
 def _placed(board: Board, ballot: Ballot) -> list[tuple[int, Row]]:
@@ -272,7 +254,7 @@ def _rate(board: Board, ballot: Ballot, duels: Duels, options: Options) -> None:
     exchanged = _exchanged(passes) if options.position else 0.0
     ordered = exchanged >= EXCHANGED
     if options.position and not ordered:
-        board.notes.append(_without_position(exchanged))
+        board.notes.append(without_position(exchanged))
     raw = passes if ordered else duels
     sample = sample_of(raw, options.ties, ordered=ordered)
     rated = rate(sample, options.bootstrap, np.random.default_rng(options.seed))
@@ -305,17 +287,6 @@ def _exchanged(passes: Duels) -> float:
     return float(np.minimum(counts, counts.T).sum() / max(len(passes.first), 1))
 
 
-def _without_position(exchanged: float) -> str:
-    """Why there is no position term."""
-    orders = (
-        "all pairs of candidates were shown in one order only"
-        if exchanged == 0
-        else f"most pairs of candidates were shown in one order only ({100 * exchanged:.0f} % of"
-        f" passes have a counterpart in the other order, {100 * EXCHANGED:.0f} % are needed)"
-    )
-    return f"No position term: {orders}, so that it cannot be told from the ratings."
-
-
 def _put(board: Board, ballot: Ballot, rated: Rated, options: Options, *, flat: bool) -> None:
     values, rounds = _anchored(rated, ballot, options)
     board.resampled = rounds.shape[1] > 1
@@ -337,7 +308,14 @@ def _put(board: Board, ballot: Ballot, rated: Rated, options: Options, *, flat: 
             row.rating_high = None if rated.above[place] else float(high[place])
     board.sets = len(order)
     board.rows.sort(key=lambda row: (row.set or len(order) + 1, -(row.rating or 0), row.candidate))
-    board.notes += _about_ratings(board, ballot, rated, flat=flat)
+    board.notes += about_ratings(
+        rated,
+        ballot.duels,
+        ballot.votes.candidates,
+        sets=board.sets,
+        regular=any(row.regularised for row in board.rows),
+        flat=flat,
+    )
 
 
 def _place_two(board: Board, ballot: Ballot, options: Options) -> None:
@@ -371,75 +349,6 @@ def _anchored(rated: Rated, ballot: Ballot, options: Options) -> tuple[Floats, F
     if options.scale == "elo":
         values, rounds = 1000 + ELO * values, 1000 + ELO * rounds
     return values, rounds
-
-
-def _about_ratings(board: Board, ballot: Ballot, rated: Rated, *, flat: bool) -> list[str]:
-    notes: list[str] = []
-    if flat:
-        sentence = "All votes are ties or uncertain: all ratings are equal, without intervals."
-        notes.append(Note(sentence, "all_ties"))
-    elif rated.topics < LEAST:
-        sentence = f"With fewer than {LEAST} topics ratings have no intervals, and ranks no limits."
-        notes.append(Note(sentence, "few_topics", least=LEAST))
-    if board.sets > 1:
-        notes.append(
-            Note(
-                f"The candidates fall into {board.sets} sets that never met: each is rated and"
-                " ranked for itself, and ratings of different sets cannot be compared.",
-                "sets",
-                n=board.sets,
-            )
-        )
-    regular = any(row.regularised for row in board.rows)
-    if regular:
-        candidates = ballot.votes.candidates
-        above = [candidates[place] for place in np.flatnonzero(rated.above)]
-        below = [candidates[place] for place in np.flatnonzero(rated.below)]
-        ends = [("never lost", above), ("never won", below)]
-        why = [f"{what}: {names(which)}" for what, which in ends if which]
-        reason = "; ".join(why) or "some never beat the others"
-        notes.append(
-            Note(
-                f"Some ratings would be infinite ({reason}). So every candidate of such a set has"
-                " one vote more, half won and half lost.",
-                "infinite_both"
-                if above and below
-                else "infinite_above"
-                if above
-                else "infinite_below"
-                if below
-                else "infinite",
-                above=Names(above[:NAMED], max(0, len(above) - NAMED)),
-                below=Names(below[:NAMED], max(0, len(below) - NAMED)),
-            )
-        )
-    if rated.shaky and not flat:
-        of = rated.rounds.shape[1]
-        sentence = (
-            f"{rated.shaky} of {of} resamples needed such a vote too."
-            if regular
-            else f"In {rated.shaky} of {of} resamples someone never won or never lost: there every"
-            " candidate has one vote more, half won and half lost."
-        )
-        notes.append(Note(sentence, "shaky_too" if regular else "shaky", n=rated.shaky, of=of))
-    decided = int((~ballot.duels.tie).sum())
-    if not flat and rated.rounds.size and 2 * decided < FEW_DECIDED * ballot.duels.size:
-        notes.append(
-            Note(
-                f"Only {decided:,} votes were decided, fewer than {FEW_DECIDED} for each candidate:"
-                " intervals of ratings, and places, hold less often than they say.",
-                "few_decided",
-                n=decided,
-                few=FEW_DECIDED,
-            )
-        )
-    return notes
-
-
-def names(candidates: Sequence[str]) -> str:
-    """A few names, and how many more there are."""
-    more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
-    return ", ".join(candidates[:NAMED]) + more
 
 
 def _win_outright(board: Board, ballot: Ballot, level: float) -> None:
