@@ -130,7 +130,7 @@ BATCH_ROWS = 512
 # Rows of an import that are read together, and characters after which there are no more of them.
 CHUNK_ROWS = 512
 CHUNK_CHARS = 1 << 20
-# Rows of an import after which it is told how far it is.
+# Rows of a table after which it is told how far its reading is.
 ROWS_A_NOTICE = 100_000
 # What the database of an import may hold in memory.
 SPOOL_KILOBYTES = 64 * 1024

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ def init_command(
             protocol=protocol,
             language=language,
             judge=judge,
+            notice=partial(click.echo, err=True),
         )
         _write_for(directory, tables, draft)
     else:

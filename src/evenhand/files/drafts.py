@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import chain, count, islice, takewhile
@@ -74,11 +74,13 @@ def draft_suite(
     protocol: str | None,
     language: str | None,
     judge: str,
+    notice: Callable[[str], None],
 ) -> Draft:
     """What the columns of tables hold, and a suite in a folder for them, with the rubric that lies
     there or a first one. Files in which nothing else sets answers apart are variants, called by
-    their names. `columns` are fields that the user has named. Raises UsageError or DataError where
-    a table cannot be read, also where two columns would fit."""
+    their names. `columns` are fields that the user has named; `notice` hears how far a long table
+    is read. Raises UsageError or DataError where one cannot be read, also where two columns would
+    fit."""
     sources = [_source(path) for path in data]
     protocol = protocol or _protocol(sources[0], folder)
     form = KINDS[protocol].table_form
@@ -109,7 +111,7 @@ def draft_suite(
         use=_use(tables),
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.text else {})
-    contents = _read_through(sources, columns, protocol, language, rubric, folder)
+    contents = _read_through(sources, columns, protocol, language, rubric, folder, notice)
     noun = {"pairwise": "topic", "weighted": "answer"}.get(protocol, "sample")
     names = ", ".join(path.name for path in data)
     size = f"{contents.rows:,} {noun}{'' if contents.rows == 1 else 's'}"
@@ -139,6 +141,7 @@ def _read_through(
     language: str,
     rubric: _Rubric,
     folder: Path,
+    notice: Callable[[str], None],
 ) -> _Contents:
     """Read tables as a run will, so that what it would refuse is told before anything is written;
     raises DataError."""
@@ -149,7 +152,7 @@ def _read_through(
     record = JudgingRecord(language=language, rubric_json=rubric_json(value), settings=settings)
     judging = judging_of(loaded, record)
     tables = Tables(sources, columns, kind.table_form, remarks.append, tells_columns=False)
-    units = TableUnits(tables, loaded, language=language, copied_to=folder)
+    units = TableUnits(tables, loaded, language=language, copied_to=folder, notice=notice)
     numbers = Counter(unit.id for unit in units.read(judging))
     rows = units.rows
     if any(number > 1 for number in numbers.values()):

@@ -3,7 +3,7 @@ suite or checks replies reads beforehand, so that no two of them refuse differen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evenhand.data.tables import Tables
@@ -12,11 +12,13 @@ from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.ledger.ports import IncomingUnit
+from evenhand.limits import ROWS_A_NOTICE
 
 
 class TableUnits:
     """Tables to be read as the units of one protocol. The rubric of a row may be a file in the
-    folder, or else beside its table; of a table that is to be copied, in the folder `copied_to`."""
+    folder, or else beside its table; of a table that is to be copied, in the folder `copied_to`.
+    `notice` hears how far a long reading is."""
 
     def __init__(
         self,
@@ -26,9 +28,10 @@ class TableUnits:
         language: str = "en",
         *,
         copied_to: Path | None = None,
+        notice: Callable[[str], None] | None = None,
     ) -> None:
         self._tables, self._protocol, self._copied_to = tables, protocol, copied_to
-        self._folder, self._language = folder, language
+        self._folder, self._language, self._notice = folder, language, notice
         self.rows = 0
         """How many rows were read."""
         self.has_more_files = False
@@ -39,6 +42,8 @@ class TableUnits:
         self.rows = 0
         for path, row in self._tables.rows():
             self.rows += 1
+            if self._notice and self.rows % ROWS_A_NOTICE == 0:
+                self._notice(f"{self.rows:,} rows read")
             data = self._copied_to / path.name if self._copied_to else path
             value = with_rubric_text(row, data, self._protocol, self._folder, self._language)
             self.has_more_files |= value is not row.value

@@ -43,7 +43,7 @@ class DataFiles:
         self._suite, self._sources = suite, sources
         form = KINDS[protocol.kind].table_form
         tables = Tables(sources, suite.file.columns, form, self._tell)
-        self._units = TableUnits(tables, protocol, suite.folder, suite.file.language)
+        self._units = TableUnits(tables, protocol, suite.folder, suite.file.language, notice=notify)
         self._notify, self._remarks = notify, list[str]()
 
     def units(self, judging: Judging) -> Iterator[IncomingUnit]:

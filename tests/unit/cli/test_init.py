@@ -451,3 +451,15 @@ def test_a_model_may_be_called_a_bot(call: CallCommand, tmp_path: Path, name: st
     (tmp_path / "a.csv").write_text(WHOSE.replace("Кто", name), encoding="utf-8")
     done = call("init", "--data", "a.csv", "--protocol", "pairwise")
     assert done.code == 0 and "model: м1, м2" in done.out
+
+
+def test_how_far_a_long_table_is_read_is_told(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.files.table_units.ROWS_A_NOTICE", 5)
+    rows = "".join(f"Why {i}?,m,Because of {i}.\n" for i in range(12))
+    (tmp_path / "long.csv").write_text(f"question,model,answer\n{rows}")
+    judge = f"python/{judges(tmp_path)['rubric']}"
+    said = call("init", ".", "--data", "long.csv", "--judge", judge)
+    assert said.code == 0 and said.err.splitlines() == ["5 rows read", "10 rows read"]
+    assert "10 rows read" in call("run", ".").err
