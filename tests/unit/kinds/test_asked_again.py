@@ -94,7 +94,20 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("text", ["", " ", "\u3000\n", "\u200b", " \u200b\ufeff \u2060", "\u00ad"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\u3000\n",
+        "\u200b",
+        " \u200b\ufeff \u2060",
+        "\u00ad",
+        "\u3164",
+        "\u2800\u2800",
+        "\u2066\u2069",
+    ],
+)
 @pytest.mark.parametrize(
     ("kind", "path"), [(kind, path) for kind, paths in REASONS.items() for path in paths]
 )

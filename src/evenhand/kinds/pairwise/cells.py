@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenhand.regexp import regexp
+from evenhand.unseen import IN_WORDS
 
-_DECOR = " \t\u00a0\u3000`*_"
-_TICKS = regexp("[`*\u2705\u2714\U0001f3c6\ufe0f\u200b-\u200f\u2060\ufeff]")
+DECOR = " \t\u00a0\u3000`*_"
+"""What may stand around a word in a cell."""
+_TICKS = regexp(f"[`*\u2705\u2714\U0001f3c6{IN_WORDS}]")
 """Marks of emphasis, the pictures that models put beside a winner, and what cannot be seen."""
 _QUOTES = "\"'“”„‘’«»「」『』"
 _UNQUOTED = str.maketrans("", "", _QUOTES)
@@ -67,12 +69,12 @@ class Cell(NamedTuple):
 
 def read_cell(text: str, allowed: Sequence[str]) -> Cell | None:
     """The one of the allowed words that a cell holds; None if it holds none, or more than one."""
-    bare = text.strip(_DECOR)
+    bare = text.strip(DECOR)
     if bare in allowed or len(bare) > LONGEST:
         return Cell(bare, False) if bare in allowed else None
     plain = unicodedata.normalize("NFKC", _TICKS.sub("", bare)).casefold().strip().rstrip(".。!")
     remarked = _REMARK.fullmatch(plain)
-    head = (remarked["head"] if remarked else plain).strip(_QUOTES + _DECOR)
+    head = (remarked["head"] if remarked else plain).strip(_QUOTES + DECOR)
     reading = (_MARK if "A+" in allowed else _WINNER).fullmatch(" ".join(head.split()))
     if reading is None:
         return None

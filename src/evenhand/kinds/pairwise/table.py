@@ -18,9 +18,8 @@ from typing import NamedTuple, cast, get_args
 
 from evenhand.errors import quoted
 from evenhand.kinds.kind import TableError, TableLine
-from evenhand.kinds.pairwise.cells import read_cell
+from evenhand.kinds.pairwise.cells import DECOR, read_cell
 from evenhand.kinds.pairwise.table_rows import (
-    DECOR,
     Header,
     Row,
     blocks,

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
+from evenhand.kinds.pairwise.cells import DECOR
 from evenhand.regexp import regexp
 
-DECOR = " \t\u00a0\u3000`*_"
-"""What may stand around a word in a cell."""
 _CELL = regexp(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
 _WIDE_BAR = regexp("[｜│]")
 _ANY_BAR = regexp("[|｜│]")

@@ -17,9 +17,9 @@ from evenhand.kinds.shared.spoken import other_language
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import PROBLEMS_KEPT
 from evenhand.regexp import regexp
+from evenhand.unseen import IN_WORDS
 
-_UNSEEN = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
-_NOTHING_SEEN = regexp(rf"[\s{_UNSEEN}]*+")
+_NOTHING_SEEN = regexp(rf"[\s{IN_WORDS}]*+")
 _CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
 
 
@@ -29,7 +29,7 @@ V = TypeVar("V", bound=VerdictValue)
 def is_blank(text: str) -> bool:
     """Whether nothing of a text can be seen."""
     bare = text.strip()
-    return not bare or (bare[0] in _UNSEEN and _NOTHING_SEEN.fullmatch(bare) is not None)
+    return not bare or (not bare.isascii() and _NOTHING_SEEN.fullmatch(bare) is not None)
 
 
 class Checked(Struct, Generic[V], frozen=True):
