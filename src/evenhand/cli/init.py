@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     metavar="FIELD=COLUMN",
     help="Which column a field is, where it is not found by its name, e.g. question=Фраза.",
 )
+@click.option("--sheet", metavar="NAME", help="The sheet of a workbook; else its first.")
 @click.option("--judge", metavar="MODEL", help="Who judges; else the judge whose key is set.")
 @click.option("--yes", is_flag=True, help="Fetch the embedded model without asking.")
 def init_command(
@@ -52,6 +53,7 @@ def init_command(
     language: str | None,
     tables: tuple[Path, ...],
     moves: tuple[str, ...],
+    sheet: str | None,
     judge: str | None,
     yes: bool,
 ) -> None:
@@ -66,6 +68,8 @@ def init_command(
     """
     judge = judge or first_judge(environment(directory if directory.is_dir() else None))
     provider, _ = split_name(judge)
+    if sheet and not tables:
+        raise UsageError("--sheet goes with --data, which names the workbook")
     if tables:
         if len({path.name for path in tables}) < len(tables):
             raise UsageError(
@@ -80,6 +84,7 @@ def init_command(
             protocol=protocol,
             language=language,
             judge=judge,
+            sheet=sheet,
             notice=partial(click.echo, err=True),
         )
         _write_for(directory, tables, draft)

@@ -71,8 +71,9 @@ def _bare_sheet(sheets: list[str], name: str) -> NoRows:
     return NoRows(
         f"the first sheet, {first}, holds no rows",
         where=name,
-        advice=f"name another in the suite: data = [{{ file = {quoted(Path(name).name)},"
-        f" sheet = {others[0]} }}]. The other sheets: {', '.join(others)}",
+        advice=f"name another, for init as --sheet {others[0]}, in a suite as"
+        f" data = [{{ file = {quoted(Path(name).name)}, sheet = {others[0]} }}]. The other sheets:"
+        f" {', '.join(others)}",
     )
 
 

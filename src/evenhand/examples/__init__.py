@@ -43,12 +43,17 @@ class DataFile:
 
     name: str
     encoding: str | None = None
+    sheet: str | None = None
     prompt_variant: str | None = None
 
     @property
     def text(self) -> str:
         """As an entry of `data`."""
-        beside = {"encoding": self.encoding, "prompt_variant": self.prompt_variant}
+        beside = {
+            "encoding": self.encoding,
+            "sheet": self.sheet,
+            "prompt_variant": self.prompt_variant,
+        }
         keys = [f"{key} = {_quoted(value)}" for key, value in beside.items() if value]
         return (
             f"{{ {', '.join([f'file = {_quoted(self.name)}', *keys])} }}"

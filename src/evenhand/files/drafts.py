@@ -74,14 +74,17 @@ def draft_suite(
     protocol: str | None,
     language: str | None,
     judge: str,
+    sheet: str | None,
     notice: Callable[[str], None],
 ) -> Draft:
     """What the columns of tables hold, and a suite in a folder for them, with the rubric that lies
     there or a first one. Files in which nothing else sets answers apart are variants, called by
-    their names. `columns` are fields that the user has named; `notice` hears how far a long table
-    is read. Raises UsageError or DataError where one cannot be read, also where two columns would
-    fit."""
-    sources = [_source(path) for path in data]
+    their names. `columns` are fields that the user has named, `sheet` is that of workbooks;
+    `notice` hears how far a long table is read. Raises UsageError or DataError where one cannot be
+    read, also where two columns would fit."""
+    sources = [_source(path, sheet) for path in data]
+    if sheet and not any(source.sheet for source in sources):
+        raise UsageError("--sheet is that of a workbook (.xlsx), and --data names none")
     protocol = protocol or _protocol(sources[0], folder)
     form = KINDS[protocol].table_form
     columns = fields_of(columns, form)
@@ -206,7 +209,7 @@ def _as_variants(sources: Sequence[Source]) -> list[Source]:
 
 def _data_file(source: Source) -> DataFile:
     variant = source.constants.get("prompt_variant")
-    return DataFile(source.path.name, source.encoding, variant)
+    return DataFile(source.path.name, source.encoding, source.sheet, variant)
 
 
 def _common_columns(tables: Sequence[Table]) -> Mapping[str, str]:
@@ -216,10 +219,13 @@ def _common_columns(tables: Sequence[Table]) -> Mapping[str, str]:
     return first if all(columns == first for columns in others) else {}
 
 
-def _source(data: Path) -> Source:
-    """The file as it is, or, where it is a text that is not UTF-8, in the encoding in which it
-    reads as text: a suite may be drafted on a guess, for it says what was guessed."""
-    if not is_data_file(data) or not data.is_file() or data.name.endswith((".xlsx", ".parquet")):
+def _source(data: Path, sheet: str | None) -> Source:
+    """The file as it is, a workbook with the sheet that is meant; or, where it is a text that is
+    not UTF-8, in the encoding in which it reads as text: a suite may be drafted on a guess, for it
+    says what was guessed."""
+    if data.name.endswith(".xlsx"):
+        return Source(path=data, sheet=sheet)
+    if not is_data_file(data) or not data.is_file() or data.name.endswith(".parquet"):
         return Source(path=data)
     return Source(path=data, encoding=sampled_encoding(data))
 
@@ -281,9 +287,9 @@ def _unmapped(table: Table, what: str, field: str) -> DataError:
         advice = f"These are pairs: --protocol pairwise. {advice}"
     elif inner:
         advice += f". Or are the rows the list {quoted(inner[0])}? Then give it a file of its own"
-    if sheets := other_sheets(table.source.path):
+    if table.source.sheet is None and (sheets := other_sheets(table.source.path)):
         listed = ", ".join(map(quoted, sheets))
-        advice += f". Only the first sheet is read; the others: {listed}. Put the answers first"
+        advice += f". Only the first sheet is read; the others: {listed}. To read one: --sheet NAME"
     return DataError(what, where=str(table.source.path), advice=advice)
 
 
@@ -380,6 +386,8 @@ def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> It
     each."""
     if table.source.encoding:
         yield _labelled("encoding", table.source.encoding)
+    if table.source.sheet:
+        yield _labelled("sheet", table.source.sheet)
     meanings = table.conversation.meanings if table.conversation else {}
     columns = {**given, **table.recognition.columns, **meanings}
     for field in (form.question, form.answer):

@@ -100,6 +100,39 @@ def test_the_other_sheets_of_a_workbook_are_named(call: CallCommand, tmp_path: P
     write_workbook(tmp_path / "a.xlsx", sheets)
     done = call("init", "made", "--data", "a.xlsx")
     assert done.code == 3 and 'Only the first sheet is read; the others: "Data"' in done.err
+    assert "--sheet NAME" in done.err
+
+
+@pytest.mark.parametrize("first", [[["about"], ["mine"]], []])
+def test_a_sheet_that_is_named_becomes_a_suite_that_runs(
+    call: CallCommand, tmp_path: Path, first: list[list[str]]
+) -> None:
+    """Also behind a cover without rows."""
+    rows = [["question", "model", "answer"], ["Why?", "m", "worth 1 Because."]]
+    write_workbook(tmp_path / "a.xlsx", {"Notes": first, "Ответы": rows})
+    made = call("init", "made", "--data", "a.xlsx", "--sheet", "Ответы", "--protocol", "rubric")
+    assert made.code == 0 and "Ответы" in made.out
+    assert 'data = [{ file = "a.xlsx", sheet = "Ответы" }]' in (
+        tmp_path / "made" / "evenhand.toml"
+    ).read_text(encoding="utf-8")
+    assert call("run", "made", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--data", "a.xlsx", "--sheet", "Dat"), 3, 'did you mean "Data"?'),
+        (("--data", "a.csv", "--sheet", "Data"), 2, "--sheet is that of a workbook"),
+        (("--sheet", "Data"), 2, "--sheet goes with --data"),
+    ],
+)
+def test_a_sheet_that_cannot_be_meant_is_refused(
+    call: CallCommand, tmp_path: Path, options: tuple[str, ...], code: int, said: str
+) -> None:
+    write_workbook(tmp_path / "a.xlsx", {"Data": [["question", "answer"], ["q", "a"]]})
+    (tmp_path / "a.csv").write_text("question,answer\nq,a\n")
+    done = call("init", "made", *options)
+    assert done.code == code and said in done.err and not (tmp_path / "made").exists()
 
 
 def test_answers_that_are_left_out_or_empty_are_told(call: CallCommand) -> None:
