@@ -17,6 +17,11 @@ class Names(NamedTuple):
     more: int = 0
 
 
+def few(names: Sequence[str], most: int) -> Names:
+    """The first so many names."""
+    return Names(names[:most], max(0, len(names) - most))
+
+
 class Counts(NamedTuple):
     """The first few of many names, each with a number, and how many more there are."""
 

@@ -8,7 +8,7 @@ from math import floor
 import numpy as np
 
 from evenhand.errors import quoted
-from evenhand.notes import Counts, Names, Note, Percent, Place, Places, Signed, Span, Spans
+from evenhand.notes import Counts, Names, Note, Percent, Place, Places, Signed, Span, Spans, few
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.missing import Count, differs
 from evenhand.stats.comparison.variants import Layout, unshared
@@ -97,7 +97,7 @@ def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
                 f"Never compared with the baseline: {_listed(absent)}."
                 " evenhand leaderboard ranks all.",
                 "never_compared",
-                candidates=_few(absent),
+                candidates=few(absent, SHOWN),
             )
         )
     if conflicts := int(votes.conflict[rows].sum()):
@@ -197,11 +197,7 @@ def _unpaired(scores: Scores, places: Layout, base: int) -> Iterator[str]:
         sentence = f"{_listed(names)} and the baseline share no unit{differ}.{advice}"
         key = "share_nothing" + ("_try" if advice else "_differ" if apart else "")
         fields = {"fields": ", ".join(apart), "rest": ",".join(rest)}
-        yield Note(sentence, key, variants=_few(names), **fields)
-
-
-def _few(names: Sequence[str]) -> Names:
-    return Names(names[:SHOWN], max(0, len(names) - SHOWN))
+        yield Note(sentence, key, variants=few(names, SHOWN), **fields)
 
 
 def _listed(names: Sequence[str]) -> str:

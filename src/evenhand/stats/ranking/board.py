@@ -206,7 +206,8 @@ def plain_board(ballot: Ballot, level: float) -> Board:
         size, votes.first[dropped], votes.second[dropped], ballot.outcome[dropped]
     ).missing
     met, shares = matrix(ballot.pairs), win_rates(ballot.pairs, level)
-    averages, votes_of = met.averages, matrix(duels).votes.sum(axis=1)
+    averages = met.averages
+    votes_of = np.bincount(np.concatenate([duels.first, duels.second]), minlength=size)
     rows: list[Row] = []
     for place in np.unique(np.concatenate([votes.first[apart], votes.second[apart]])).tolist():
         share = shares[place]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenhand.notes import Names, Note
+from evenhand.notes import Note, few
 from evenhand.stats.ranking.bootstrap import LEAST, Rated
 from evenhand.stats.ranking.duels import Duels
 from evenhand.stats.tables import Bools
@@ -72,26 +72,7 @@ def about_ratings(
             )
         )
     if regular:
-        above = [candidates[place] for place in np.flatnonzero(rated.above).tolist()]
-        below = [candidates[place] for place in np.flatnonzero(rated.below).tolist()]
-        ends = [("never lost", above), ("never won", below)]
-        why = [f"{what}: {names(which)}" for what, which in ends if which]
-        reason = "; ".join(why) or "some never beat the others"
-        notes.append(
-            Note(
-                f"Some ratings would be infinite ({reason}). So every candidate of such a set has"
-                " one vote more, half won and half lost.",
-                "infinite_both"
-                if above and below
-                else "infinite_above"
-                if above
-                else "infinite_below"
-                if below
-                else "infinite",
-                above=Names(above[:NAMED], max(0, len(above) - NAMED)),
-                below=Names(below[:NAMED], max(0, len(below) - NAMED)),
-            )
-        )
+        notes.append(_infinite(rated, candidates))
     if rated.shaky and not flat:
         of = rated.rounds.shape[1]
         sentence = (
@@ -113,6 +94,30 @@ def about_ratings(
             )
         )
     return notes
+
+
+def _infinite(rated: Rated, candidates: Sequence[str]) -> Note:
+    """Who makes ratings infinite, and what is done about it."""
+    above, below = (
+        [candidates[place] for place in np.flatnonzero(places).tolist()]
+        for places in (rated.above, rated.below)
+    )
+    ends = [("never lost", above), ("never won", below)]
+    why = [f"{what}: {names(which)}" for what, which in ends if which]
+    reason = "; ".join(why) or "some never beat the others"
+    return Note(
+        f"Some ratings would be infinite ({reason}). So every candidate of such a set has one vote"
+        " more, half won and half lost.",
+        "infinite_both"
+        if above and below
+        else "infinite_above"
+        if above
+        else "infinite_below"
+        if below
+        else "infinite",
+        above=few(above, NAMED),
+        below=few(below, NAMED),
+    )
 
 
 def names(candidates: Sequence[str]) -> str:
