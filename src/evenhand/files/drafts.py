@@ -82,9 +82,7 @@ def draft_suite(
     their names. `columns` are fields that the user has named, `sheet` is that of workbooks;
     `notice` hears how far a long table is read. Raises UsageError or DataError where one cannot be
     read, also where two columns would fit."""
-    sources = [_source(path, sheet) for path in data]
-    if sheet and not any(source.sheet for source in sources):
-        raise UsageError("--sheet is that of a workbook (.xlsx), and --data names none")
+    sources = _sources(data, sheet)
     protocol = protocol or _protocol(sources[0], folder)
     form = KINDS[protocol].table_form
     columns = fields_of(columns, form)
@@ -217,6 +215,13 @@ def _common_columns(tables: Sequence[Table]) -> Mapping[str, str]:
     maps the columns of all its files alike."""
     first, *others = [table.recognition.columns for table in tables]
     return first if all(columns == first for columns in others) else {}
+
+
+def _sources(data: Sequence[Path], sheet: str | None) -> list[Source]:
+    sources = [_source(path, sheet) for path in data]
+    if sheet and not any(source.sheet for source in sources):
+        raise UsageError("--sheet is that of a workbook (.xlsx), and --data names none")
+    return sources
 
 
 def _source(data: Path, sheet: str | None) -> Source:
