@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from evenhand.kinds.pairwise.cells import DECOR
+from evenhand.kinds.shared.reply import BAR
 from evenhand.regexp import regexp
 
 _CELL = regexp(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
 _WIDE_BAR = regexp("[｜│]")
-_ANY_BAR = regexp("[|｜│]")
 _BULLET = regexp(r"(?:>\s*+|[-*+•]\s++|\d{1,3}[.)]\s++)*+")
 _WRAPPED = regexp(r"(`{1,3}|\*{1,3}|_{1,3})(.*)\1")
 _RULE = regexp(r"\s*+:?[-–—=]++:?\s*+")
@@ -41,12 +41,12 @@ def rows_of(text: str) -> list[Row]:
 
 
 def has_bars(line: str) -> bool:
-    return "|" in line or _WIDE_BAR.search(line) is not None
+    return BAR.search(line) is not None
 
 
 def before_bars(text: str) -> str:
     """What stands in a text before its first bar."""
-    return _ANY_BAR.split(text, 1)[0]
+    return BAR.split(text, 1)[0]
 
 
 def cells_of(text: str) -> list[str]:

@@ -115,7 +115,8 @@ _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.I
 _THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
 
 
-_BAR = re.compile("[|｜│]")
+BAR = re.compile("[|｜│]")
+"""What stands between the cells of a table's line."""
 _BAR_OR_BRACE = re.compile("[|｜│{]")
 _PROSE_LINE = re.compile(r"^(?![^\S\n]*+(?:```.*+)?$)[^|｜│\n]++$", re.MULTILINE)
 
@@ -145,7 +146,7 @@ def _is_in_cell(text: str, start: int, end: int) -> bool:
     reasoning with a draft: so no prose may stand before the table, nor after a tag that ends its
     line."""
     head = text.rfind("\n", 0, start) + 1
-    if _BAR.search(text, head, start) is None or _BAR_OR_BRACE.search(text, end):
+    if BAR.search(text, head, start) is None or _BAR_OR_BRACE.search(text, end):
         return False
     if _PROSE_LINE.search(text, 0, head) is not None:
         return False
