@@ -20,7 +20,7 @@ from msgspec.structs import replace as changed
 
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Failure, Fix, Judgment, LeftOut, Verdict
-from evenhand.kinds.disguise.families import family, gives_itself_away, masked
+from evenhand.kinds.masking import family, mask_names, names_its_author
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
 from evenhand.kinds.pairwise.rule import Round, Settled, agrees, derived, settled
@@ -177,7 +177,7 @@ class PairwiseProtocol:
         all that tells the candidates apart."""
         if self.blind != "mask":
             return pair
-        first, second = (masked(text, but=pair.topic) for text in pair.texts)
+        first, second = (mask_names(text, topic=pair.topic) for text in pair.texts)
         masked_pair = pair.with_texts(first, second)
         if is_one_text(masked_pair):
             return pair
@@ -372,7 +372,7 @@ class PairwiseProtocol:
         flags = [f"shares_family:{side}" for judge in judges for side in _kin(pair, judge)]
         for side, text, seen in zip("AB", pair.texts, visible.texts, strict=True):
             flags += [f"masked:{side}"] if text != seen else []
-            flags += [f"gives_itself_away:{side}"] if gives_itself_away(text) else []
+            flags += [f"gives_itself_away:{side}"] if names_its_author(text) else []
         if self.blind == "mask" and visible is pair and not is_one_text(pair):
             flags.append("mask_hides_difference")
         hidden = hidden_characters(pair.topic, *pair.texts)
@@ -387,7 +387,7 @@ class PairwiseProtocol:
 def _masked(value: Any, topic: str) -> Any:
     """What is shown beside the candidates, with its model names masked too."""
     if isinstance(value, str):
-        return masked(value, but=topic)
+        return mask_names(value, topic=topic)
     if isinstance(value, list):
         return [_masked(item, topic) for item in value]
     if isinstance(value, Mapping):

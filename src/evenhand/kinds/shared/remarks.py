@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from evenhand.kinds.disguise.families import MASK, masked
+from evenhand.kinds.masking import MASK, mask_names
 from evenhand.regexp import regexp
 
 
@@ -196,7 +196,7 @@ def guesses_source(text: str, topic: str = "") -> bool:
     talked about."""
     if not _has_cue(text.casefold()):
         return False
-    hidden = masked(text, but=topic)
+    hidden = mask_names(text, topic=topic)
     return hidden != text and _GUESSES.search(hidden) is not None
 
 

@@ -1,1 +1,0 @@
-"""Who an answer is by: families of models, and how answers give themselves away."""

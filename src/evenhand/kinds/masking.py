@@ -1,0 +1,260 @@
+"""Names of language models: their families, names in a text, and texts that name their author.
+
+A name that holds several (`DeepSeek-R1-Distill-Qwen-7B`) belongs to the weights it was made from: a
+base beats a fine-tune, and of several bases the last one counts. The table is `masking.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from msgspec import Struct, convert
+
+from evenhand.unseen import IN_WORDS
+
+MASK = "[model]"
+EMBEDDED = "qwen2.5-coder-1.5b"
+"""The model behind the plain judge name `embedded`."""
+
+_NO_MODEL = frozenset({"human", "replay", "python"})
+_ANY_MODEL = frozenset({"openai", "azure", "ollama", "openrouter", "embedded"})
+"""Providers that serve anyone's models, so that their own name tells nothing."""
+_MODEL_NAMES = frozenset({"ollama", "openrouter", "embedded"})
+"""Providers whose names are always those of models."""
+
+_LETTER = r"a-z\d_а-яё"
+_VERSION = r"[- ]?v?\d{1,2}(?:\.\d{1,2})?(?:o|b|k)?(?![a-z\d])"
+_SIZE = (
+    r"(?=[-_ .]?v?\d"
+    r"|[-_ ](?:instruct|chat|base|code|lite|mini|pro|max|ultra|large|small|medium|tiny)(?![a-z]))"
+)
+_TIERS = r"opus|sonnet|haiku|pro|ultra|nano|flash|turbo|mini|instruct|preview"
+_NO_TAIL = r"based|like|style|powered|generated|level|class|driven|written|assisted|compatible|as"
+_TAIL = (
+    r"(?:[- ]?v?\d{1,2}(?:\.\d{1,2})?[a-z]?(?![a-z\d]))?+"
+    rf"(?:-(?!(?:{_NO_TAIL})(?![a-z]))[a-z\d]++(?:\.\d++)*+"
+    rf"|[- ](?:{_TIERS}|\d{{1,3}}b)(?![a-z\d]))*+"
+)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|[。！？\n]")
+_WORD_END = r"(?:(?<=[^a-zа-яё])|(?![a-zа-яё]))"
+_MARKS = "\u0300-\u036f\u3099\u309a"
+_CLUSTER = re.compile(f".[{_MARKS}]{{0,8}}", re.DOTALL)
+_HIDDEN = re.compile(f"[{IN_WORDS}]")
+_PLAIN_DASHES = str.maketrans("‐‑−", "---")
+_GAP = r"[\s\"“«「(*_—–-]*+"
+
+
+class Family(Struct, frozen=True, forbid_unknown_fields=True):
+    """One family of models; the fields are patterns, explained in `masking.toml`."""
+
+    key: str
+    ids: str
+    weak_ids: str = ""
+    owners: str = ""
+    names: str = ""
+    words: str = ""
+    is_tuned: bool = False
+
+
+class Introduction(Struct, frozen=True, forbid_unknown_fields=True):
+    """The phrases of one language by which a text names its author."""
+
+    openers: str
+    fillers: str
+    not_after: str
+    closers: str
+
+
+class Mention(NamedTuple):
+    """A name in a folded text, half-open; `is_sure` if it cannot mean anything else."""
+
+    start: int
+    end: int
+    family: str
+    is_sure: bool
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("masking.toml").read_text("utf-8"))
+
+
+@cache
+def families() -> Sequence[Family]:
+    """Return all known families."""
+    return convert(_table()["families"], list[Family])
+
+
+@lru_cache(maxsize=4096)
+def family(name: str) -> str | None:
+    """Return the family of a judge's or candidate's model name; None if it does not tell."""
+    name = unicodedata.normalize("NFKC", name).lower().strip()
+    provider, *rest = parts = re.split("[/:]", EMBEDDED if name == "embedded" else name)
+    if provider in _NO_MODEL:
+        return None
+    names = rest if rest and provider in _ANY_MODEL else parts
+    is_model = bool(rest) and provider in _MODEL_NAMES
+    found = (_family_of(part, name, is_model=is_model) for part in reversed(names))
+    return next(filter(None, found), None)
+
+
+def _family_of(part: str, name: str, *, is_model: bool) -> str | None:
+    """Return the base named last in a part of a name, else the fine-tune named last."""
+    places = [
+        (not each.is_tuned, match.start(), each.key)
+        for each, sure, weak, owners in _id_patterns()
+        for match in (
+            *sure.finditer(part),
+            *(weak.finditer(part) if is_model or owners.search(name) else ()),
+        )
+    ]
+    return max(places)[2] if places else None
+
+
+@cache
+def _id_patterns() -> list[tuple[Family, re.Pattern[str], re.Pattern[str], re.Pattern[str]]]:
+    return [
+        (each, _whole_word(each.ids), _whole_word(each.weak_ids), _whole_word(each.owners))
+        for each in families()
+    ]
+
+
+def _whole_word(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern that stands between other characters than letters; nothing if empty."""
+    return re.compile(rf"(?<![a-zа-яё])(?:{pattern.replace('#', _SIZE) or '(?!)'})(?![a-zа-яё])")
+
+
+def mask_names(text: str, *, topic: str = "") -> str:
+    """Replace the names of models and of their makers by MASK, except families in the topic."""
+    kept = {mention.family for mention in _Scan(topic).mentions}
+    scan, pieces, at = _Scan(text), [], 0
+    for mention in scan.mentions:
+        if mention.family in kept or not scan.is_model(mention):
+            continue
+        start, end = scan.original_span(mention)
+        pieces += [text[at:start], MASK]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def names_its_author(text: str) -> bool:
+    """Return True if the text introduces itself as a model, or as made by the maker of one."""
+    return bool(_Scan(text).introduced)
+
+
+class _Scan:
+    """A text folded for searching, and the names in it."""
+
+    def __init__(self, text: str) -> None:
+        self.folded, self._spans = _fold(text)
+        self.mentions = list(_find_mentions(self.folded))
+
+    def original_span(self, mention: Mention) -> tuple[int, int]:
+        """Return the place of a name in the text as it was."""
+        if self._spans is None:
+            return mention.start, mention.end
+        return self._spans[mention.start][0], self._spans[mention.end - 1][1]
+
+    def is_model(self, mention: Mention) -> bool:
+        """Return True if a name means a model or the maker of one here."""
+        return mention.is_sure or mention in self.introduced or mention in self._confirmed
+
+    @cached_property
+    def introduced(self) -> frozenset[Mention]:
+        """The names by which the text says who wrote it, and other names in those sentences."""
+        if not self.mentions:
+            return frozenset()
+        ends = {match.end() for match in _opening().finditer(self.folded)}
+        not_after, closer = _after("not_after"), _after("closers")
+        authors = {
+            self._sentence(mention)
+            for mention in self.mentions
+            if (mention.start in ends and not not_after.match(self.folded, mention.end))
+            or closer.match(self.folded, mention.end)
+        }
+        return frozenset(each for each in self.mentions if self._sentence(each) in authors)
+
+    @cached_property
+    def _confirmed(self) -> frozenset[Mention]:
+        """The names whose sentence has a sure name, or another word, of the same family."""
+        confirmed: set[Mention] = set()
+        place = sorted(self.mentions, key=lambda each: (self._sentence(each), each.family))
+        for _, group in groupby(place, key=lambda each: (self._sentence(each), each.family)):
+            mentions = list(group)
+            words = {self.folded[each.start : each.end] for each in mentions}
+            if len(words) > 1 or any(each.is_sure for each in mentions):
+                confirmed.update(mentions)
+        return frozenset(confirmed)
+
+    @cached_property
+    def _sentence_ends(self) -> list[int]:
+        return [match.start() for match in _SENTENCE_END.finditer(self.folded)]
+
+    def _sentence(self, mention: Mention) -> int:
+        """Return the index of the sentence that holds a name."""
+        return bisect_left(self._sentence_ends, mention.start)
+
+
+def _fold(text: str) -> tuple[str, list[tuple[int, int]] | None]:
+    """Return the text in NFKC and lower case without hidden characters, and the span of the text
+    that each of its characters comes from; None where the characters are the same."""
+    if text.isascii():
+        return text.lower(), None
+    folded: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for match in _CLUSTER.finditer(text):
+        plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", match[0])).lower()
+        folded.append(plain.translate(_PLAIN_DASHES))
+        spans += [match.span()] * len(plain)
+    return "".join(folded), spans
+
+
+def _find_mentions(folded: str) -> Iterator[Mention]:
+    for match in _mention().finditer(folded):
+        kind, _, index = str(match.lastgroup).partition("_")
+        yield Mention(*match.span(), families()[int(index)].key, kind == "name")
+
+
+@cache
+def _mention() -> re.Pattern[str]:
+    """A name free of letters and digits; a Chinese or Japanese one needs no room."""
+    after = rf"(?:(?<=[^{_LETTER}])|(?![{_LETTER}]))"
+    groups = [
+        rf"(?P<name_{index}>(?:{each.names.replace('#', _VERSION)}){_TAIL}{after})"
+        for index, each in enumerate(families())
+        if each.names
+    ]
+    groups += [
+        rf"(?P<word_{index}>(?:{each.words}){after})"
+        for index, each in enumerate(families())
+        if each.words
+    ]
+    return re.compile(rf"(?:(?<![{_LETTER}])|(?=[\u3041-\u9fff]))(?:{'|'.join(groups)})")
+
+
+@cache
+def _introductions() -> list[Introduction]:
+    return list(convert(_table()["introductions"], dict[str, Introduction]).values())
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    """An opener and its fillers, up to the place where a name may stand."""
+    forms = [
+        rf"(?:{each.openers})(?:{_GAP}(?:{each.fillers}){_WORD_END})*+{_GAP}"
+        for each in _introductions()
+    ]
+    return re.compile("|".join(forms))
+
+
+@cache
+def _after(field: str) -> re.Pattern[str]:
+    return re.compile("|".join(getattr(each, field) for each in _introductions()))
