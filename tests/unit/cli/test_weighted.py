@@ -198,10 +198,13 @@ def test_what_was_exported_passes_the_check(call: CallCommand, tmp_path: Path) -
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     said = check(call, tmp_path, rows, "--json")
     assert (said.code, said.json["ok"], said.json["fixes"]) == (0, 3, []), said.out
-    rows[0]["total_score"] = 99
+    rows[0]["total_score"] += 3
     rows[1]["weights"] = {}
     told = check(call, tmp_path, rows, "--json").json
     assert [one["code"] for one in told["fixes"]] == ["total", "weights"]
+    rows[0]["total_score"] += 1
+    told = check(call, tmp_path, rows, "--json").json
+    assert [(one["unit"], one["path"]) for one in told["problems"]] == [("t0/m", "total_score")]
 
 
 def test_an_output_object_of_which_task_is_not_plain(call: CallCommand, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ after a critical fail.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 from unicodedata import combining
 
 from msgspec.structs import replace
@@ -33,6 +33,12 @@ _ASKED = (
     "confidence",
 )
 _KNOWN = ("task_name", "task_type", "weights", "total_score")
+_SUM_SLACK = 3
+"""How far a stated total may be from the sum of the scores: further off is no slip."""
+_FLAT_SCALES = (1, 10, 100)
+"""Scales that judges grade every dimension on instead of its weight."""
+_ROUNDING = 0.5
+_NUMBER = regexp(r"-?\d{1,9}(?:\.\d{1,9})?")
 
 
 class Task(NamedTuple):
@@ -251,18 +257,57 @@ class _Check(Inspection):
         if scores is None:
             return {}
         self.keys(scores, self.dimensions, "score.")
-        return {d: self._score(scores[d], d, kind, scale) for d in self.dimensions if d in scores}
+        most = self._offered(scores, value.get("total_score"), kind, scale)
+        return {d: self._score(scores[d], d, kind, most) for d in self.dimensions if d in scores}
+
+    def _offered(
+        self,
+        scores: Mapping[str, Any],
+        stated: object,
+        kind: TaskType | None,
+        scale: TaskType | None,
+    ) -> Mapping[str, float] | None:
+        """Return the most points of each dimension on the scale that the scores are on. The stated
+        total is a check digit: where it cannot be their sum, it may be the weighted sum of scores
+        from 0 to 1, 10 or 100."""
+        if kind is None or scale is None:
+            return None
+        total, given = _total_in(stated), [scores.get(d) for d in self.dimensions]
+        if total is None or not all(_is_number(score) and 0 <= score <= 100 for score in given):
+            return scale.weights
+        flat = [dict.fromkeys(self.dimensions, most) for most in _FLAT_SCALES]
+        for most in (scale.weights, *flat):
+            is_flat = most is not scale.weights
+            if is_flat and any(scores[d] > most[d] for d in self.dimensions):
+                continue
+            slack = _ROUNDING if is_flat else _SUM_SLACK
+            if any(abs(total - sum_) <= slack for sum_ in _sums(scores, most, kind, scale)):
+                self.flags += ["rescaled"] * is_flat
+                return most
+        self.breach(
+            "total_off",
+            "out_of_range",
+            "total_score",
+            value=jsontext.dump(stated),
+            sum=jsontext.dump(total_of(scores)),
+            allowed=jsontext.dump(dict(kind.weights)),
+        )
+        return scale.weights
 
     def _score(
-        self, score: object, dimension: str, kind: TaskType | None, scale: TaskType | None
+        self,
+        score: object,
+        dimension: str,
+        kind: TaskType | None,
+        scale: Mapping[str, float] | None,
     ) -> int | float:
         path = f"score.{dimension}"
-        if isinstance(score, bool) or not isinstance(score, int | float):
+        if not _is_number(score):
             self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
             return 0
         if kind is None or scale is None:
             return 0
-        most, offered = kind.weights[dimension], scale.weights[dimension]
+        most, offered = kind.weights[dimension], scale[dimension]
         if not 0 <= score <= offered:
             self._beyond(path, score, offered, most)
             return 0
@@ -337,6 +382,26 @@ class _Check(Inspection):
 
 def _is_blank(text: object) -> bool:
     return text is None or (isinstance(text, str) and is_blank(text))
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _total_in(stated: object) -> float | None:
+    """Return the number that a reply states as its total, in words or not; None if there is none.
+    Beyond all bounds one is as wrong as another."""
+    if isinstance(stated, str) and (number := _NUMBER.search(stated[:REASONING_CHARS])):
+        stated = float(number[0])
+    return min(max(stated, -1000), 1000) if _is_number(stated) else None
+
+
+def _sums(
+    scores: Mapping[str, float], most: Mapping[str, float], kind: TaskType, scale: TaskType
+) -> Iterator[float]:
+    """Yield the sum of scores out of `most`, under the weights of the reply and of the task."""
+    for weights in (scale.weights, kind.weights):
+        yield total_of({d: rescaled(scores[d], most[d], weights[d]) for d in weights})
 
 
 def _is_convertible(scale: TaskType, kind: TaskType | None) -> bool:

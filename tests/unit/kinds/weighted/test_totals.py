@@ -6,12 +6,26 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
+from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.kinds.weighted.check import check_reply, rescaled, total_of
-from tests.unit.kinds.grading import KEYS, protocol, reply, task_of
+from tests.unit.kinds.grading import (
+    DIMENSIONS,
+    FACT,
+    KEYS,
+    PLAIN,
+    WEIGHTS,
+    protocol,
+    reply,
+    said,
+    task_of,
+    under,
+)
 
 WORDS = protocol().words
 
@@ -85,3 +99,95 @@ def test_a_rescaled_score_keeps_its_share(score: float, old: int, new: int) -> N
     assert rescaled(old, old, new) == new
     assert rescaled(0, old, new) == 0
     assert rescaled(share, 0, new) == 0
+
+
+def totalled(scores: tuple[float, ...], total: Any, rubric: str = FACT, **more: Any) -> Checked:
+    return protocol().check(said(*scores, total_score=total, **more), under(rubric))
+
+
+@pytest.mark.parametrize(
+    ("scores", "total", "expected"),
+    [
+        ((0.93, 0.9, 0.8), 91, (55.8, 27, 8)),
+        ((9, 9, 8), 89, (54, 27, 8)),
+        ((50, 25, 10), 38.5, (30, 7.5, 1)),
+        ((93, 90, 80), 91, (55.8, 27, 8)),
+        ((9, 9, 8), "89点", (54, 27, 8)),
+        ((9, 9, 8), " 89/100", (54, 27, 8)),
+        ((1, 1, 1), 100, (60, 30, 10)),
+    ],
+)
+def test_scores_whose_total_is_their_weighted_sum_are_rescaled_and_flagged(
+    scores: tuple[float, ...], total: Any, expected: tuple[float, ...]
+) -> None:
+    checked = totalled(scores, total)
+    assert checked.output is not None
+    assert checked.output["score"] == dict(zip(DIMENSIONS, expected, strict=True))
+    assert checked.output["total_score"] == sum(expected)
+    assert checked.flags == ("rescaled",)
+    assert "rescaled" in {one.code for one in checked.fixes}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("scores", "total", "sum_"),
+    [((50, 20, 5), 79, 75), ((9, 9, 8), 91, 26), ((0, 0, 0), 40, 0), ((50, 20, 5), "9" * 400, 75)],
+)
+def test_a_total_that_is_no_sum_of_the_scores_is_asked_again(
+    scores: tuple[float, ...], total: Any, sum_: int, language: str
+) -> None:
+    text = said(*scores, total_score=total)
+    checked = protocol(language).check(text, under(FACT))
+    [problem] = checked.problems
+    assert (problem.code, problem.path, checked.output) == ("out_of_range", "total_score", None)
+    for words in (problem.message, problem.wording):
+        assert str(total)[:9] in words and str(sum_) in words
+        assert '"logic_and_fact":60' in words.replace(" ", "")
+
+
+@pytest.mark.parametrize("total", [72, 75, 75.0, 78, "78", None, "all of them"])
+def test_a_total_that_is_a_slip_or_no_number_is_computed_again(total: Any) -> None:
+    checked = totalled((50, 20, 5), total)
+    assert checked.output is not None
+    assert (checked.output["total_score"], checked.flags) == (75, ())
+    assert {one.code for one in checked.fixes} <= {"total"}
+
+
+def test_a_total_off_is_told_beside_a_score_out_of_its_range() -> None:
+    checked = totalled((61, 20, 5), 75)
+    assert [one.path for one in checked.problems] == ["total_score", "score.logic_and_fact"]
+
+
+def test_a_total_goes_by_the_weights_of_the_reply_or_of_the_task() -> None:
+    creative = {"weights": WEIGHTS["creative"]}
+    expected = {DIMENSIONS[0]: 54, DIMENSIONS[1]: 15, DIMENSIONS[2]: 7.5}
+    for scores, total in (((27, 15, 30), 72), ((27, 15, 30), 76.5), ((9, 5, 7.5), 72)):
+        checked = totalled(scores, total, **creative)
+        assert checked.output is not None
+        assert checked.output["score"] == expected
+    assert totalled((9, 5, 7.5), 90, **creative).output is None
+    inferred = totalled((9, 9, 8), 86, PLAIN, inferred_task_type="creative")
+    assert inferred.output is not None
+    assert inferred.output["score"] == dict(zip(DIMENSIONS, (27, 27, 32), strict=True))
+
+
+def test_a_total_beside_a_critical_fail_does_not_count() -> None:
+    failed = {"critical_fail": True, "critical_fail_reason": "It lies."}
+    checked = totalled((9, 9, 8), 89, **failed)
+    assert checked.output is not None
+    assert (checked.output["total_score"], checked.flags) == (0, ())
+
+
+def test_weights_of_ones_own_are_summed_as_well() -> None:
+    task = task_of({"a": 12.5, "b": 87.5, "c": 0}, {"a": 50, "b": 50, "c": 0})
+    given = {
+        "critical_fail": False,
+        "reasoning": dict.fromkeys("abc", "x"),
+        "score": {"a": 10, "b": 5, "c": 7},
+        "total_score": 56.3,
+        "confidence": "low",
+    }
+    checked = check_reply(json.dumps(given), task, WORDS)
+    assert checked.output is not None
+    assert checked.output["score"] == {"a": 12.5, "b": 43.75, "c": 0}
+    assert checked.output["total_score"] == 56.25
