@@ -255,10 +255,7 @@ def test_check_a_rubric_shows_what_was_understood(call: CallCommand, tmp_path: P
     }
 
 
-def test_check_a_rubric_in_toml_or_of_another_protocol(call: CallCommand, tmp_path: Path) -> None:
-    (tmp_path / "task.toml").write_text('task_type = "fact"\npoints = "right"\n')
-    told = call("check", "--protocol", "weighted", "--rubric", "task.toml", "--json").json
-    assert (told["task_type"], told["critical"], told["facts"]) == ("fact", [], None)
+def test_check_a_rubric_of_another_protocol(call: CallCommand, tmp_path: Path) -> None:
     call("protocols", "new", "mine", "--from", "weighted")
     path = tmp_path / "mine" / "protocol.toml"
     path.write_text(

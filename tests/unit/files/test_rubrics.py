@@ -12,12 +12,11 @@ from evenhand.errors import DataError, UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, with_rubric_text
 from evenhand.kinds import KINDS
-from evenhand.kinds.weighted.unit import task_rubric
+from evenhand.kinds.weighted.task_rubric import read_task
 from tests.suites import RUBRIC, TASK
 
 TYPES = ("fact", "creative", "speculative")
 WEIGHTED, RUBRICS = find_protocol("weighted"), find_protocol("rubric")
-TOML = 'task_type = "fact"\npoints = "+60 if it is right"\ncritical_fail = ["It lies."]\n'
 
 
 def written(folder: Path, name: str, text: str | bytes) -> Path:
@@ -28,10 +27,10 @@ def written(folder: Path, name: str, text: str | bytes) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("task.md", TASK), ("task.markdown", TASK), ("task.toml", TOML), ("b.md", "\ufeff" + TASK)],
+    [("task.md", TASK), ("task.markdown", TASK), ("b.md", "\ufeff" + TASK)],
 )
 def test_a_task_rubric_is_read_by_its_ending(tmp_path: Path, name: str, text: str) -> None:
-    rubric = task_rubric(read_rubric(written(tmp_path, name, text), WEIGHTED), TYPES)
+    rubric = read_task(read_rubric(written(tmp_path, name, text), WEIGHTED), TYPES)
     assert (rubric.task_type, rubric.critical) == ("fact", ("It lies.",))
 
 
@@ -54,11 +53,8 @@ WRONG: dict[str, tuple[str, str | bytes, str]] = {
         "# Critical Fail Conditions\n\n# More\n",
         "a.md:1: nothing stands",
     ),
-    "not TOML": ("a.toml", "task_type = fact\n", "a.toml:1: not TOML"),
-    "unknown key": ("a.toml", '\npoint = "x"\n', 'a.toml:2: unknown key "point"; did you mean'),
-    "a type in TOML": ("a.toml", '# one\n\ntask_type = "poem"\n', "a.toml:3: unknown task_type"),
     "not UTF-8": ("a.md", "Критерии".encode("cp1251"), "a.md: the rubric cannot be read"),
-    "JSON": ("a.json", json.dumps(RUBRIC), "a.json: a task's rubric is Markdown or TOML"),
+    "JSON": ("a.json", json.dumps(RUBRIC), "a.json: a task's rubric is Markdown"),
 }
 
 
@@ -83,7 +79,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     ("rubric", "is_file"),
     [
         ("task.md", True),
-        ("sub/task.toml", True),
+        ("sub/task.md", True),
         ("task.json", True),
         (TASK, False),
         ("- a point\ntask.md", False),

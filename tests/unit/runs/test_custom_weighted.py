@@ -153,12 +153,11 @@ WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
         3,
         'answers.jsonl:1: "rubric", line 3: no answer can pass',
     ),
-    "not TOML": ({"rubric": "bad.toml"}, rows(None), 2, "bad.toml:2: not TOML"),
     "a rubric of dimensions": (
         {"rubric": "rubric.json"},
         rows(None),
         2,
-        "rubric.json: a task's rubric is Markdown or TOML",
+        "rubric.json: a task's rubric is Markdown",
     ),
     "a setting of another kind": (
         {"settings": {"max_rounds": 2}},
@@ -186,7 +185,6 @@ async def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
     (tmp_path / "off" / "protocol.toml").write_text(OFF)
     (tmp_path / "fact.md").write_text("\ntask_type: fact\n")
     (tmp_path / "empty.md").write_text("\n")
-    (tmp_path / "bad.toml").write_text('points = "x"\npoints =\n')
     (tmp_path / "rubric.json").write_text('{"dimensions": []}')
     async with p.Provider(p.valid()) as provider:
         write_answers(tmp_path, data, at(provider.url), **given)
@@ -202,9 +200,7 @@ async def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
     [
         ({}, ""),
         ({}, "data/task.md"),
-        ({}, "data/task.toml"),
         ({"rubric": "data/task.md"}, None),
-        ({"rubric": "data/task.toml"}, None),
     ],
 )
 def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(
@@ -213,7 +209,6 @@ def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(
     data = tmp_path / "data"
     data.mkdir()
     (data / "task.md").write_text(TASK)
-    (data / "task.toml").write_text('task_type = "fact"\npoints = "right"\n')
     rubric = None if file is None else file.removeprefix("data/") or TASK
     write_answers(tmp_path, rows(rubric), **given | {"data": ["data/answers.jsonl"]})
     (tmp_path / "answers.jsonl").rename(data / "answers.jsonl")

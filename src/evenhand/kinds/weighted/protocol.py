@@ -31,6 +31,7 @@ from evenhand.kinds.shared.render import (
 )
 from evenhand.kinds.shared.words import Words
 from evenhand.kinds.weighted.check import Task, check_reply, failed_grade, under_weights
+from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
 from evenhand.kinds.weighted.form import (
     Dimension,
     TaskType,
@@ -38,9 +39,7 @@ from evenhand.kinds.weighted.form import (
     schema_of,
     shape_of,
 )
-from evenhand.kinds.weighted.tasks.conditions import Hit, TimedOut, decide
-from evenhand.kinds.weighted.tasks.read import TaskRubric
-from evenhand.kinds.weighted.unit import task_rubric
+from evenhand.kinds.weighted.task_rubric import TaskRubric, read_task
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.limits import REPAIRS
 from evenhand.units import Answer
@@ -146,7 +145,7 @@ class WeightedProtocol:
         """The answer's own rubric, else the suite's; the loader saw to it that there is one."""
         text = self.rubric if answer.rubric is None else answer.rubric
         assert text is not None, "an answer without a rubric passed the loader"
-        return task_rubric(text, tuple(task_type.id for task_type in self.types))
+        return read_task(text, tuple(task_type.id for task_type in self.types))
 
     def task(self, answer: Answer, style: Style) -> Task:
         """What code knows before the judge is asked."""
@@ -227,7 +226,7 @@ class WeightedProtocol:
     def _neutral(self, form: Form, style: Style) -> tuple[Message, ...]:
         unknown = self.words.neutral
         blank = Answer(id="", task_name="", prompt=unknown["prompt"], answer=unknown["answer"])
-        rubric = task_rubric(unknown["rubric"], tuple(task_type.id for task_type in self.types))
+        rubric = read_task(unknown["rubric"], tuple(task_type.id for task_type in self.types))
         return self._messages(blank, rubric, form, style)
 
     def _messages(

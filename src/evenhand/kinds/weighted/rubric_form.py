@@ -1,4 +1,4 @@
-"""Rubrics of tasks, as Markdown or TOML."""
+"""Rubrics of tasks, as Markdown."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from evenhand.errors import quoted
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.kinds.weighted.form import read_dimensions, read_types
-from evenhand.kinds.weighted.tasks.read import TaskRubricError, understood
-from evenhand.kinds.weighted.unit import TOML_MARK, task_rubric
+from evenhand.kinds.weighted.task_rubric import TaskRubricError, describe_task, read_task
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 # One word with an ending is a file's name, be it mistyped; a rubric says more.
@@ -21,18 +20,17 @@ _FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
 class TaskForm:
     """The rubric of a task: its type, conditions, facts, and points to add and deduct."""
 
-    endings = (".md", ".markdown", ".toml")
-    about = "a task's rubric is Markdown or TOML"
+    endings = (".md", ".markdown")
+    about = "a task's rubric is Markdown"
     beside = ()
     has_bands = False
 
     def parse(self, text: str, ending: str, protocol: Protocol) -> str:
-        marked = TOML_MARK + text if ending == ".toml" else text
         try:
-            task_rubric(marked, task_types(protocol))
+            read_task(text, task_types(protocol))
         except TaskRubricError as error:
             raise RubricTextError(str(error), line=error.line) from None
-        return marked
+        return text
 
     def is_file(self, rubric: object) -> bool:
         if not isinstance(rubric, str) or "\n" in rubric:
@@ -44,7 +42,7 @@ class TaskForm:
         return iter(())
 
     def understood(self, rubric: Any, protocol: Protocol) -> Understood:
-        parts = understood(task_rubric(rubric, task_types(protocol)))
+        parts = describe_task(read_task(rubric, task_types(protocol)))
         return Understood(parts, list(_lines(parts)))
 
 

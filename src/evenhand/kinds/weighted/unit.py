@@ -22,8 +22,7 @@ from evenhand.kinds.shared.rows import (
     text_of,
     without_empty,
 )
-from evenhand.kinds.weighted.tasks.read import TaskRubric, TaskRubricError, read_task
-from evenhand.kinds.weighted.tasks.toml import read_task_toml
+from evenhand.kinds.weighted.task_rubric import TaskRubricError, read_task
 from evenhand.storedtext import StoredText
 from evenhand.units import Answer, answer_id, task_name_of
 
@@ -48,17 +47,6 @@ def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: b
         language=language,
         extras=extras_of(row),
     )
-
-
-def task_rubric(text: str, types: tuple[str, ...]) -> TaskRubric:
-    """The rubric of a text: TOML if it begins as such, else Markdown; raises TaskRubricError."""
-    if text.startswith(TOML_MARK):
-        return read_task_toml(text.removeprefix(TOML_MARK), types)
-    return read_task(text, types)
-
-
-TOML_MARK = "#:toml\n"
-"""What the text of a .toml file is opened with, so that it is read as such."""
 
 
 def answer_text(answer: Answer) -> str:
@@ -106,7 +94,7 @@ def _rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: bool) ->
     if not isinstance(rubric, str):
         raise RowError(f'"rubric" must be a text or the name of a file, and is {named(rubric)}')
     try:
-        task_rubric(rubric, types)
+        read_task(rubric, types)
     except TaskRubricError as error:
         raise RowError(f'"rubric", line {error.line}: {error}') from None
     return rubric

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.weighted.unit import (
-    TOML_MARK,
     answer_text,
     load_answer,
     read_answer,
-    task_rubric,
 )
 from tests.unit.kinds.grading import FACT, PLAIN, WEIGHTS
 
@@ -72,7 +70,6 @@ WRONG = [
         {"rubric": "# Critical Fail Conditions\n\n- must_match: /(/\n"},
         '"rubric", line 3: must_match',
     ),
-    ({"rubric": TOML_MARK + 'task_type = "poetry"\n'}, '"rubric", line 1: unknown task_type'),
     ({"meta": [1]}, '"meta" must be an object'),
     ({"id": True}, '"id" must be a text'),
     ({"language": 5}, '"language" must be a text such as "en"'),
@@ -97,13 +94,6 @@ def test_a_type_is_one_of_the_protocols() -> None:
     assert read_answer(row, ("soup",), has_rubric=False).rubric == row["rubric"]
     with pytest.raises(RowError, match='unknown task_type "fact"'):
         read_answer(ROW, ("soup",), has_rubric=False)
-
-
-def test_a_toml_rubric_is_read_as_such_with_its_own_lines() -> None:
-    text = 'task_type = "fact"\ncritical_fail = ["It lies.", { max_chars = 9 }]\npoints = "right"\n'
-    rubric = task_rubric(TOML_MARK + text, TYPES)
-    assert (rubric.task_type, rubric.critical) == ("fact", ("It lies.",))
-    assert [one.line for one in rubric.conditions] == [2]
 
 
 @given(

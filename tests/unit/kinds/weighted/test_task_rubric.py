@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.kinds.weighted.tasks.labels import LABELS, VALUES, split
-from evenhand.kinds.weighted.tasks.lines import read_lines
-from evenhand.kinds.weighted.tasks.read import TaskRubric, TaskRubricError, read_task, understood
-from evenhand.kinds.weighted.tasks.toml import read_task_toml
+from evenhand.kinds.weighted.task_rubric import (
+    TaskRubric,
+    TaskRubricError,
+    describe_task,
+    labels,
+    read_task,
+)
 
 FOLDER = Path(__file__).parent / "tasks"
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -22,13 +25,12 @@ DOCS = Path(__file__).parents[4] / "docs" / "weighted-rubrics.md"
 
 
 def read(name: str) -> TaskRubric:
-    text = (FOLDER / name).read_bytes().decode()
-    return (read_task_toml if name.endswith(".toml") else read_task)(text)
+    return read_task((FOLDER / name).read_bytes().decode())
 
 
 def seen(rubric: TaskRubric) -> dict[str, Any]:
-    """`understood` in the short form of the table."""
-    shown = understood(rubric)
+    """`describe_task` in the short form of the table."""
+    shown = describe_task(rubric)
     return shown | {"conditions": [list(one.values()) for one in shown["conditions"]]}
 
 
@@ -55,7 +57,12 @@ def test_what_is_refused_and_where(name):
 
 @pytest.mark.parametrize(
     ("section", "label"),
-    [(s, label) for s, table in LABELS.items() for line in table.values() for label in split(line)],
+    [
+        (section, label)
+        for section in ("critical", "facts", "type")
+        for words in labels()[section].values()
+        for label in words
+    ],
 )
 def test_every_label_opens_its_section(section, label):
     rubric = read_task(f"# A\n\n## {label.title()}\n\nfact\n\n# B\n")
@@ -65,7 +72,7 @@ def test_every_label_opens_its_section(section, label):
 
 
 @pytest.mark.parametrize(
-    ("name", "word"), [(name, word) for name, words in VALUES.items() for word in split(words)]
+    ("name", "word"), [(name, word) for name, words in labels()["values"].items() for word in words]
 )
 def test_every_word_for_a_type_is_known(name, word):
     assert read_task(f"task_type: {word}").task_type == name
@@ -76,9 +83,9 @@ def test_the_docs_list_every_label_and_word():
         part.strip().strip("|*") for part in DOCS.read_text("utf-8").replace("|", ",").split(",")
     }
     listed = {" ".join(part.split()) for part in listed}
-    for table in (*LABELS.values(), VALUES):
-        for line in table.values():
-            assert set(split(line)) <= listed
+    for table in ("critical", "facts", "type", "values"):
+        for words in labels()[table].values():
+            assert set(words) <= listed
 
 
 def test_a_protocol_with_types_of_its_own():
@@ -89,16 +96,15 @@ def test_a_protocol_with_types_of_its_own():
     with pytest.raises(TaskRubricError, match="known types are code, Перевод, fact"):
         read_task("task_type: creative", types)
     with pytest.raises(TaskRubricError, match='did you mean "code"'):
-        read_task_toml('task_type = "coed"', types)
+        read_task("task_type: coed", types)
 
 
-@pytest.mark.parametrize("read", [read_task, read_task_toml])
-def test_a_text_that_cannot_be_sent_is_refused_with_its_line(read):
-    with pytest.raises(TaskRubricError, match="no Unicode text") as refused:
-        read("# a\n# \ud800\n")
+def test_a_text_that_cannot_be_sent_is_refused_with_its_line():
+    with pytest.raises(TaskRubricError, match="not Unicode text") as refused:
+        read_task("# a\n# \ud800\n")
     assert refused.value.line == 2
     with pytest.raises(TaskRubricError, match="longer than"):
-        read("#" * 200_001)
+        read_task("#" * 200_001)
 
 
 def test_more_conditions_than_an_answer_can_be_held_to():
@@ -191,32 +197,6 @@ def test_reading_is_total_and_keeps_every_text_as_it_stands(text):
 
 def read_lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-@given(st.text(st.characters(codec="utf-8")))
-def test_the_raw_lines_are_the_text(text):
-    try:
-        lines = read_lines(text)
-    except TaskRubricError:
-        return
-    assert "".join(line.raw for line in lines) == text
-    assert [line.number for line in lines] == list(range(1, len(lines) + 1))
-
-
-PAIRS = [
-    *('task_type = "fact"', "facts = 'x'", "critical_fail = [", "]", '"a",', "{max_chars = 3},"),
-    *('{must_match = "("},', "points = ['a']", "[critical_fail]", "[[critical_fail]]", "x = 1"),
-    *("max_chars = 2", 'must_match = "a"', "task_type = [1]", "[points]", "a.b = 2"),
-]
-
-
-@given(st.lists(st.one_of(st.sampled_from(PAIRS), st.text(max_size=4)), max_size=8).map("\n".join))
-@settings(max_examples=300, deadline=None)
-def test_reading_toml_is_total(text):
-    try:
-        assert read_task_toml(text).text == text
-    except TaskRubricError as error:
-        assert 1 <= error.line <= text.count("\n") + 1
 
 
 @given(

@@ -14,12 +14,7 @@ from typing import Literal, TypeGuard
 from unicodedata import normalize
 
 from evenhand.errors import nearest, quoted
-from evenhand.kinds.weighted.tasks.patterns import (
-    SEARCH_SECONDS,
-    PatternError,
-    check_pattern,
-    search,
-)
+from evenhand.kinds.weighted.patterns import SEARCH_SECONDS, PatternError, check_pattern, search
 from evenhand.regexp import regexp
 
 MatchKind = Literal["must_match", "must_not_match"]
@@ -145,25 +140,9 @@ def build_condition(key: str, value: str, line: int) -> Condition:
     raise ConditionError(f"unknown condition {quoted(key)}; {_meant(key)}")
 
 
-_MEANINGS = {
-    "match": "match matches contain contains include includes have has mention mentions say says"
-    " regex pattern",
-    "chars": "char character characters length len size",
-}
-_SYNONYMS = {word: name for name, words in _MEANINGS.items() for word in words.split()}
-_COUNTED = frozenset({"words", "word", "lines", "line", "sentences", "paragraphs", "tokens"})
-
-
 def _meant(key: str) -> str:
-    """What a condition that nobody knows was meant to be, by its meaning before its spelling."""
-    words = key.split("_")
-    if words[0] in ("max", "min") and _COUNTED.intersection(words):
-        return (
-            f"code counts characters alone ({words[0]}_chars); as a sentence the condition is"
-            " decided by the judge"
-        )
-    by_meaning = "_".join(_SYNONYMS.get(word, word) for word in words)
-    near = by_meaning if by_meaning in KINDS else nearest(key, KINDS)
+    """Return the advice for a key that is not known."""
+    near = nearest(key, KINDS)
     return f"did you mean {near}?" if near else f"code decides {', '.join(KINDS)}"
 
 

@@ -1,1 +1,0 @@
-"""The task rubrics of the weighted protocol: read from Markdown or TOML."""
