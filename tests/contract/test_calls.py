@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from evenhand.exchange import Reply, Usage
+from evenhand.ledger.keys import unpriced_attempt
 from evenhand.ledger.ports import (
     Call,
     Ledger,
@@ -85,8 +86,30 @@ async def test_tokens_of_calls_without_a_price_are_the_most_they_can_be(
     spent = store.archive.spent("run1")
     assert (spent.unpriced, spent.calls) == (3, 4)
     assert (spent.input_tokens, spent.output_tokens) == (7 + 9 + 7, 3 + 3)
-    assert spent.unpriced_input_tokens == 7 + 9 + 1000
-    assert spent.unpriced_output_tokens == 3 + 300 + 300
+    assert spent.unpriced_tokens == {"judge": (7 + 9 + 1000, 3 + 300 + 300)}
+
+
+async def test_calls_that_cost_nothing_count_as_calls_without_a_price(
+    store: Store, ledger: Ledger
+) -> None:
+    """They may get a price later; of each judge, for another may have another."""
+    await ledger.record(call(1, cost=0))
+    await ledger.record(call(2, cost=None))
+    await ledger.record(call(3, cost=0)._replace(judge="other"))
+    await ledger.record(call(4, cost=5))
+    spent = store.archive.spent("run1")
+    assert spent.unpriced == 1
+    assert spent.unpriced_tokens == {"judge": (14, 6), "other": (7, 3)}
+
+
+async def test_tokens_of_a_lost_call_without_a_price_are_kept(store: Store, ledger: Ledger) -> None:
+    await ledger.record(call(1, cost=None))
+    await ledger.reserve("run1", key(2), unpriced_attempt("judge", 1000, 300), 0)
+    await ledger.reserve("run1", key(3), unpriced_attempt("other: 1", 50, 30), 0)
+    await ledger.flush()
+    spent = store.archive.spent("run1")
+    assert (spent.reserved, spent.calls) == (0, 1)
+    assert spent.unpriced_tokens == {"judge": (1007, 303), "other: 1": (50, 30)}
 
 
 async def test_spent_sums_what_the_run_paid(store: Store, ledger: Ledger) -> None:

@@ -58,6 +58,7 @@ class CallPath(Struct, frozen=True, kw_only=True):
             purse=self.purse,
             ledger=self.ledger,
             run=self.run,
+            judge=self.judge.name,
             price=self.price,
             max_tokens=self.max_tokens,
             stop=self.stop,

@@ -17,6 +17,7 @@ from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import AskAgain, CallLost, CallRejected, EvenhandError, StoppedEarly
 from evenhand.exchange import Reply, Usage
+from evenhand.ledger.keys import unpriced_attempt
 from evenhand.ledger.ports import Ledger
 from evenhand.limits import TOKENS_A_MESSAGE
 
@@ -106,6 +107,7 @@ def budgeted(
     purse: Purse,
     ledger: Ledger,
     run: str,
+    judge: str,
     price: Price | None,
     max_tokens: int,
     stop: Stop,
@@ -121,12 +123,13 @@ def budgeted(
             attempt.hold(partial(give_back, attempt, hold))
             attempt.reservation = os.urandom(6).hex()
             await purse.note(hold, attempt.key, attempt.reservation, stop)
-        elif most:
-            attempt.hold(partial(_note_loss, ledger, run, attempt, most))
+        else:
+            attempt.hold(partial(note_loss, attempt, most))
         reply = await inner(attempt)
+        if not most:
+            attempt.most = most_tokens(reply.usage, attempt.prompt_tokens, max_tokens)
         if price is None:
             tally.unpriced += 1
-            attempt.most = most_tokens(reply.usage, attempt.prompt_tokens, max_tokens)
         else:
             cost = price.cost(reply.usage)
             # Without a count from the provider, it is the most that it can have been.
@@ -151,6 +154,17 @@ def budgeted(
             return None
         purse.spend(hold, 0)
         return ledger.release(attempt.key, attempt.reservation)
+
+    def note_loss(
+        attempt: Attempt, most: int, error: BaseException | None
+    ) -> Awaitable[None] | None:
+        """Without a cap nothing is held; but what was lost and may be billed counts, should the run
+        go on with one. It may have a price then that it does not have now."""
+        if error is None or attempt.cost is not None or not _may_be_billed(attempt, error):
+            return None
+        tokens = attempt.prompt_tokens, max_tokens
+        name = os.urandom(6).hex() if most else unpriced_attempt(judge, *tokens)
+        return ledger.reserve(run, attempt.key, name, most)
 
     return pay
 
@@ -182,16 +196,6 @@ def most_tokens(usage: Usage, prompt_tokens: int, max_tokens: int) -> Usage:
     if usage.input_tokens is not None and usage.output_tokens is not None:
         return Usage()
     return Usage(input_tokens=prompt_tokens, output_tokens=max_tokens)
-
-
-def _note_loss(
-    ledger: Ledger, run: str, attempt: Attempt, most: int, error: BaseException | None
-) -> Awaitable[None] | None:
-    """Without a cap nothing is held; but what was lost and may be billed counts, should the run go
-    on with one."""
-    if attempt.cost is not None or not _may_be_billed(attempt, error):
-        return None
-    return ledger.reserve(run, attempt.key, os.urandom(6).hex(), most)
 
 
 def _may_be_billed(attempt: Attempt, error: BaseException | None) -> bool:

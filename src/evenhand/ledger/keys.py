@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from os import urandom
+from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
@@ -116,3 +117,27 @@ def row_digest(*fields: str | int | None) -> str:
 def digest(text: str) -> str:
     """A short hash of a text, to see whether it changed."""
     return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+class UnpricedTokens(NamedTuple):
+    """The most tokens of a call without a price that was lost and may be billed."""
+
+    judge: str
+    input_tokens: int
+    output_tokens: int
+
+
+_UNPRICED = "unpriced"
+
+
+def unpriced_attempt(judge: str, input_tokens: int, output_tokens: int) -> str:
+    """Return a name for a reservation of no amount, which tells its judge and tokens."""
+    return f"{_UNPRICED} {input_tokens} {output_tokens} {urandom(6).hex()} {judge}"
+
+
+def unpriced_tokens(attempt: str) -> UnpricedTokens | None:
+    """Return what `unpriced_attempt` wrote into a name; None for any other name."""
+    if not attempt.startswith(f"{_UNPRICED} "):
+        return None
+    _, read, written, _, judge = attempt.split(" ", 4)
+    return UnpricedTokens(judge, int(read), int(written))

@@ -131,9 +131,8 @@ class Counts(Struct, frozen=True):
 
 
 class Spent(Struct, frozen=True):
-    """What a run has cost: picodollars of known prices, open reservations, tokens; and the most
-    tokens that the calls without a price can have taken. Of the input, some tokens were read from a
-    provider's cache, and some stored in it."""
+    """What a run has cost: picodollars of known prices, open reservations, tokens. Of the input,
+    some tokens were read from a provider's cache, and some stored in it."""
 
     cost: int
     reserved: int
@@ -141,10 +140,11 @@ class Spent(Struct, frozen=True):
     calls: int
     input_tokens: int
     output_tokens: int
-    unpriced_input_tokens: int = 0
-    unpriced_output_tokens: int = 0
     cached_tokens: int = 0
     stored_tokens: int = 0
+    unpriced_tokens: Mapping[str, tuple[int, int]] = {}
+    """By the judge's name, the most input and output tokens of calls that had no price, or none
+    above zero, when they were made; lost calls included."""
 
     @property
     def usage(self) -> dict[str, int]:

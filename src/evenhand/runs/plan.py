@@ -140,15 +140,21 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         return None if budget is None else int(budget * PICO)
 
     def used(self, spent: Spent) -> int:
-        """What a run has used of its budget. Calls from before their price was known count as the
-        most that they can have cost."""
+        """Return what a run has used of its budget. Calls from before they had a price count as
+        the most that they can have cost."""
         return spent.cost + spent.reserved + self.used_unpriced(spent)
 
     def used_unpriced(self, spent: Spent) -> int:
-        """The most that calls from before their price was known can have cost."""
-        tokens = spent.unpriced_input_tokens, spent.unpriced_output_tokens
-        bounds = [seat.price.bound(*tokens) for seat in self.seats if seat.price]
-        return max(bounds, default=0)
+        """Return the most that calls from before they had a price can have cost, at today's."""
+        return sum(
+            max((price.bound(*tokens) for price in self._prices(judge)), default=0)
+            for judge, tokens in spent.unpriced_tokens.items()
+        )
+
+    def _prices(self, judge: str) -> list[Price]:
+        """Return the prices of the judges of this name; of all judges where none has it."""
+        named = [seat for seat in self.seats if seat.judge.name == judge]
+        return [seat.price for seat in named or self.seats if seat.price]
 
     def know_prices(self) -> None:
         """With a budget every price must be known; raises UsageError."""

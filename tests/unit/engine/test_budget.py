@@ -167,8 +167,9 @@ async def test_calls_from_before_a_price_was_known_count_against_a_later_budget(
     ids=["unknown", "half known", "known"],
 )
 @pytest.mark.parametrize("enough", [True, False])
+@pytest.mark.parametrize("model", ["openai/no-such-model", "python/judge:good", "ollama/any"])
 async def test_calls_without_a_price_or_a_count_are_the_most_they_can_have_cost(
-    tmp_path: Path, usage: Usage, counted: Callable[[int], int], enough: bool
+    tmp_path: Path, usage: Usage, counted: Callable[[int], int], enough: bool, model: str
 ) -> None:
     """Two calls from before a price was set; then money for them and one more, to the token."""
     prompts: list[int] = []
@@ -177,13 +178,40 @@ async def test_calls_without_a_price_or_a_count_are_the_most_they_can_have_cost(
         prompts.append(token_bound(question))
         return good_reply(question, usage)
 
-    unpriced = {"model": "openai/no-such-model", "max_tokens": 300}
+    unpriced = {"model": model, "max_tokens": 300}
     write_suite(tmp_path, 3, unpriced)
     first = await judged(seated(prepared(tmp_path), Scripted(answer)), limit=2)
-    assert (first.spent.unpriced, len(prompts)) == (2, 2)
+    assert (first.spent.cost, len(prompts)) == (0, 2)
     tokens = sum(map(counted, prompts)) + prompts[0] + 300
     budget = PER_TOKEN * (tokens if enough else tokens - 1)
     write_suite(tmp_path, 3, unpriced | {"price": PRICE}, limits={"budget_usd": str(budget)})
     second = await judged(seated(prepared(tmp_path), Scripted(answer)))
     assert second.tally.sent == enough
     assert (second.stopped is None) is enough
+
+
+async def test_calls_of_a_judge_that_is_free_do_not_count_at_the_price_of_another(
+    tmp_path: Path,
+) -> None:
+    """Each call of the judge with a price costs 1.1 dollars, and may cost about six."""
+    async with p.Provider() as provider:
+        judges = [at(provider.url, price=PRICE), {"model": "python/judge:good"}]
+        write_suite(tmp_path, 3, *judges)
+        await judged(tmp_path, limit=2)
+        write_suite(tmp_path, 3, *judges, limits={"budget_usd": "9"})
+        second = await judged(tmp_path)
+    assert (second.stopped, second.counts.verdicts) == (None, 6)
+
+
+async def test_calls_lost_before_their_price_was_known_count_against_a_later_budget(
+    tmp_path: Path,
+) -> None:
+    """Eight attempts without a readable answer, each of about five dollars at most."""
+    async with p.Provider(p.HTML) as provider:
+        write_suite(tmp_path, 1, at(provider.url))
+        await judged(tmp_path)
+        provider.script = [p.valid()]
+        write_suite(tmp_path, 1, at(provider.url, price=PRICE), limits={"budget_usd": "20"})
+        capped = await judged(tmp_path)
+    assert isinstance(capped.stopped, StoppedEarly)
+    assert capped.tally.sent == 0

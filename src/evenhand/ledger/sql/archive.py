@@ -11,7 +11,7 @@ from evenhand.errors import StoreError
 from evenhand.judgment import JudgmentText
 from evenhand.ledger.batches import BatchRow
 from evenhand.ledger.codec import row_judgment
-from evenhand.ledger.keys import unit_digest
+from evenhand.ledger.keys import unit_digest, unpriced_tokens
 from evenhand.ledger.ports import (
     Browsed,
     CallPage,
@@ -119,13 +119,17 @@ _SPENT = ", ".join(
     [
         "SELECT COUNT(*) - COUNT(cost), COUNT(*)",
         *(_sum("cost"), _sum("input_tokens"), _sum("output_tokens")),
-        _sum("coalesce(input_tokens, input_most)", "cost IS NULL"),
-        _sum("coalesce(output_tokens, output_most)", "cost IS NULL"),
         _sum("cached_tokens"),
         _sum("coalesce(stored_tokens, 0)") + " FROM calls WHERE run=:run",
     ]
 )
 _RESERVED = f"SELECT {_sum('amount')} FROM reservations WHERE run=:run"
+_UNPRICED = (
+    f"SELECT judge, {_sum('coalesce(input_tokens, input_most)')},"
+    f" {_sum('coalesce(output_tokens, output_most)')}"
+    " FROM calls WHERE run=:run AND coalesce(cost, 0)=0 GROUP BY judge"
+)
+_UNPRICED_LOST = "SELECT attempt FROM reservations WHERE run=:run AND amount=0"
 
 
 class SqlArchive:
@@ -273,7 +277,22 @@ class SqlArchive:
         [(unpriced, calls, *halves)] = self._rows(_SPENT, run=run)
         cost, *tokens = _whole(halves)
         (reserved,) = _whole(self._rows(_RESERVED, run=run)[0])
-        return Spent(cost, reserved, unpriced, calls, *tokens)
+        read, written, cached, stored = tokens
+        return Spent(
+            *(cost, reserved, unpriced, calls, read, written, cached, stored),
+            unpriced_tokens=self._unpriced_tokens(run),
+        )
+
+    def _unpriced_tokens(self, run: str) -> dict[str, tuple[int, int]]:
+        tokens: dict[str, tuple[int, int]] = {}
+        for judge, *halves in self._rows(_UNPRICED, run=run):
+            read, written = _whole(halves)
+            tokens[judge] = read, written
+        for (attempt,) in self._rows(_UNPRICED_LOST, run=run):
+            if (lost := unpriced_tokens(attempt)) is not None:
+                read, written = tokens.get(lost.judge, (0, 0))
+                tokens[lost.judge] = read + lost.input_tokens, written + lost.output_tokens
+        return tokens
 
     def batches(self, run: str = "") -> list[BatchRow]:
         return batch_rows(self._session, run)
