@@ -11,23 +11,20 @@ of its own, is what says two things at once, or nothing, or would not fit the st
     └── JSONDecodeError     no JSON, from a position on
         └── Truncated       JSON as far as it goes, but the text breaks off
 
-All of it takes time linear in the text, whatever the text. What comes from outside is read by
-`parse`, what `dump` wrote by `restored`, which allows for what was written around it.
+All of it takes time linear in the text. `parse` reads text from outside, `restored` what `dump`
+wrote.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from itertools import accumulate
-from typing import Annotated, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
-from msgspec import Meta
-from msgspec.json import Decoder, Encoder, encode
+from msgspec.json import Encoder
 
 from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
 
@@ -103,76 +100,13 @@ def parse_lenient(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEME
 
 
 def _read(decoder: json.JSONDecoder, text: str, depth: int, elements: int) -> Any:
-    # No text can hold more values than it has characters.
-    row = _swiftly_parsed(text, depth) if len(text) <= elements else None
-    if row is not None:
-        return row
     require_bounds(text, depth, elements)
     return _parsed(decoder, text, depth)
 
 
-def _swiftly_parsed(text: str, depth: int) -> dict[str, Any] | None:
-    """The object of a plain text in a fraction of the time; None where a closer look is needed.
-
-    Each key and each text of the object stands between two quotes: where there are no more, no key
-    stands twice.
-    """
-    quotes = text.count('"')
-    if "\\" in text:
-        # Half of a character; and a backslash at the end of a text, or before a quote in it.
-        if "\\ud" in text or "\\uD" in text or '\\\\"' in text:
-            return None
-        quotes -= text.count('\\"')
-    try:
-        value = _fast.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    is_row = type(value) is dict and quotes == 2 * _texts(value, depth, text)
-    return cast("dict[str, Any]", value) if is_row else None
-
-
-def _texts(value: Any, depth: int, text: str) -> float:
-    """How many keys and texts a value holds; no number where it nests deeper than `depth`, or holds
-    a whole number that may be spelled otherwise in its text, or is too long."""
-    items, texts, holders, has_zero = [value], 0, 0, False
-    for item in items:
-        kind = type(item)
-        if kind is str:
-            texts += 1
-        elif kind is dict:
-            texts += len(item)
-            holders += 1
-            items.extend(item.values())
-        elif kind is list:
-            holders += 1
-            items.extend(item)
-        elif kind is int:
-            has_zero = has_zero or item == 0
-            if abs(item) >= _TOO_LONG:
-                return math.nan
-    is_odd = (has_zero and "-0" in text) or (holders > depth and is_deeper(value, depth))
-    return math.nan if is_odd else texts
-
-
 def restored(text: str) -> Any:
-    """The value that `dump` wrote as this text."""
-    # A short text cannot nest too deep, and none can hold more values than it is long.
-    if len(text) > STORED_DEPTH:
-        require_bounds(text, STORED_DEPTH, len(text))
-    # The fast reader tells neither how a whole number is spelled nor a key that stands twice, of
-    # which `dump` writes none.
-    if "-0" not in text and not _has_long_number(text):
-        with suppress(ValueError, RecursionError):
-            return _fast.decode(text)
-    return _parsed(_decoder, text, STORED_DEPTH)
-
-
-def restored_row(text: str) -> Any:
-    """The same of a text that mostly is an object of texts and counts, in less time for those."""
-    try:
-        return _row.decode(text)
-    except ValueError:
-        return restored(text)
+    """Return the value that `dump` wrote as this text."""
+    return _read(_decoder, text, STORED_DEPTH, len(text))
 
 
 def require_bounds(text: str, depth: int, elements: int) -> None:
@@ -189,7 +123,7 @@ def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
     try:
         value, end = decoder.raw_decode(text, _blanks(text, 0).end())
     except json.JSONDecodeError as error:
-        if _breaks_off(text, error.pos):
+        if error.msg.startswith("Unterminated string") or _STUMP.match(text, error.pos):
             raise Truncated(error.msg, text, error.pos) from None
         raise
     except RecursionError:
@@ -199,7 +133,10 @@ def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
     return value
 
 
-_has_long_number = re.compile(r"[0-9]{19}").search
+_STUMP = re.compile(
+    r"(?:-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|[.eE][-+]?|\\?u?[0-9a-fA-F]{0,4})\s*+\Z"
+)
+"""The rest of a text that breaks off within a literal, a number or an escape."""
 _blanks = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[ \t\n\r]*+").match)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NO_BRACKET = re.compile(r"[^\[\]{}]++")
@@ -222,43 +159,10 @@ def _is_crowded(text: str, elements: int) -> bool:
     return bare.count("{") + bare.count("[") + bare.count(",") > elements
 
 
-# What may be left of a value, a number or an escape where a text breaks off.
-_VALUE_STUMP = re.compile(r"-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?")
-_NUMBER_STUMP = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.|(?:\.[0-9]++)?[eE][-+]?)")
-_ESCAPE_STUMP = re.compile(r"\\u[0-9a-fA-F]{0,4}\Z")
-
-
-def _breaks_off(text: str, at: int) -> bool:
-    """Whether a text in which nothing before `at` is wrong is the beginning of a JSON text."""
-    if at == len(text):
-        return True
-    head = text[:at].rstrip(" \t\n\r")
-    before = head[-1:]
-    if text[at] == '"' and before in ("", "{", "[", ":", ","):
-        return True  # A string may begin here: what is wrong with it is that it has no end.
-    if _VALUE_STUMP.fullmatch(text, at):
-        return before in ("", "[", ":") or (before == "," and _innermost(head) == "[")
-    number = len(text.rstrip("-+.eE0123456789"))
-    if number < at and _NUMBER_STUMP.fullmatch(text, number):
-        return True
-    escape = _ESCAPE_STUMP.search(text, max(at - 6, 0))
-    return escape is not None and escape.start() <= at
-
-
-def _innermost(text: str) -> str:
-    """The bracket that stands open at the end of a text; nothing where none does."""
-    depth = 0
-    for bracket in reversed(_brackets(text)):
-        depth += _STEPS[bracket]
-        if depth > 0:
-            return bracket
-    return ""
-
-
 def dump(value: Any) -> str:
-    """`value` as JSON on one line, every number as it was spelled; raises TooDeep where `restored`
-    would not read it back."""
-    return _writer_of(value)(value)
+    """Return `value` as JSON on one line, every number as it was spelled; raise TooDeep where
+    `restored` would not read it back."""
+    return _spelled_out(value, STORED_DEPTH)
 
 
 def swift(value: Any) -> str:
@@ -271,12 +175,8 @@ _swift = Encoder(enc_hook=float)
 
 
 def encoded(value: Any) -> bytes:
-    """`value` as JSON in UTF-8 in a fraction of the time, for texts in objects and lists. A lone
-    surrogate, which has no UTF-8, stands there as its escape."""
-    try:
-        return encode(value)
-    except UnicodeEncodeError:
-        return compact(value).encode("utf-8", "backslashreplace")
+    """Return `value` as JSON in UTF-8. A lone surrogate, which has no UTF-8, becomes its escape."""
+    return compact(value).encode("utf-8", "backslashreplace")
 
 
 def as_text(value: object) -> str:
@@ -298,53 +198,6 @@ def is_deeper(value: Any, depth: int) -> bool:
 
 def _inner(holder: Any) -> Collection[Any]:
     return holder.values() if isinstance(holder, Mapping) else holder
-
-
-_LEAST, _MOST = -(2**63), 2**63 - 1
-"""The whole numbers that both fast writers write alike."""
-
-
-def _writer_of(value: Any) -> Callable[[Any], str]:
-    """The fastest writer that knows all of `value` and loses no spelling; raises TooDeep."""
-    level, depth = [value], 0
-    is_same = True
-    while level:
-        inner: list[Any] = []
-        is_nested = False
-        for item in level:
-            kind = type(item)
-            if kind is str:
-                continue
-            if kind is dict:
-                is_nested = True
-                inner.extend(item.values())
-                for key in item:
-                    is_same = is_same and type(key) is str
-            elif kind is list or kind is tuple:
-                is_nested = True
-                inner.extend(item)
-            elif kind is int:
-                is_same = is_same and _LEAST <= item <= _MOST
-            elif kind is float:
-                is_same = False
-            elif kind is not bool and item is not None:
-                return _whole
-        depth += is_nested
-        if depth > STORED_DEPTH:
-            raise TooDeep(STORED_DEPTH)
-        level = inner
-    return _fastest if is_same else compact
-
-
-def _fastest(value: Any) -> str:
-    try:
-        return encode(value).decode()
-    except UnicodeEncodeError:
-        return compact(value)  # a lone surrogate, which has no UTF-8
-
-
-def _whole(value: Any) -> str:
-    return _spelled_out(value, STORED_DEPTH)
 
 
 def _spelled_out(value: Any, depth: int) -> str:
@@ -375,8 +228,6 @@ def _number(text: str) -> float | Spelled:
 
 DIGITS_MOST = 300
 """Digits of a whole number that is read as one: each such number is finite as a float too."""
-_TOO_LONG = 10 ** (DIGITS_MOST - 1)
-"""Nearly, so that a sign counts as well."""
 
 
 def _integer(text: str) -> int | Spelled:
@@ -398,9 +249,6 @@ def _refuse(text: str) -> NoReturn:
 _decoder = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_float=_number, parse_int=_integer, parse_constant=_refuse
 )
-_fast = Decoder(float_hook=_number)
-_row = Decoder(dict[str, str | Annotated[int, Meta(gt=0, lt=10**18)] | bool | None])
-"""Reads objects in which nothing nests and no number could be spelled otherwise."""
 _lenient = json.JSONDecoder(
     object_pairs_hook=_pairs,
     parse_float=_number,

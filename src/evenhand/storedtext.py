@@ -3,7 +3,7 @@ becomes a StoreError, whichever door it is read through."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from msgspec.json import Decoder
@@ -37,19 +37,17 @@ class StoredText(Generic[T]):
             raise damaged(self._noun, error) from None
 
 
-def stored_value(text: str, noun: str, read: Callable[[str], Any] = jsontext.restored) -> Any:
+def stored_value(text: str, noun: str) -> Any:
     """The value that `jsontext.dump` wrote as a text of a store; raises StoreError."""
     try:
-        return read(text)
+        return jsontext.restored(text)
     except (*_UNREADABLE, AttributeError) as error:
         raise damaged(noun, error) from None
 
 
-def stored_object(
-    text: str, noun: str, read: Callable[[str], Any] = jsontext.restored
-) -> dict[str, Any]:
+def stored_object(text: str, noun: str) -> dict[str, Any]:
     """The same for a text that is an object."""
-    value = stored_value(text, noun, read)
+    value = stored_value(text, noun)
     if not isinstance(value, dict):
         raise damaged(noun, TypeError("it is not an object"))
     return value

@@ -33,9 +33,7 @@ class JsonObject(Mapping[str, Any]):
     @property
     def _values(self) -> dict[str, Any]:
         if self._parsed is None:
-            is_empty = self.text == "{}"  # as most are where much is imported
-            read = jsontext.restored_row
-            self._parsed = {} if is_empty else stored_object(self.text, "a part of a unit", read)
+            self._parsed = stored_object(self.text, "a part of a unit")
         return self._parsed
 
     def __getitem__(self, name: str) -> Any:

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from msgspec import UNSET, Struct
 
-from evenhand.jsontext import restored_row
 from evenhand.judgment import Judgment, JudgmentText, Verdict
 from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
 from evenhand.kinds.rubric.unit import read_measured
@@ -27,7 +26,7 @@ def scored_units(bodies: Sequence[str]) -> list[ScoredUnit]:
     """Many of them at once."""
     return [
         ScoredUnit(
-            stored_object(bytes(sample.meta).decode(), "the meta of a unit", restored_row),
+            stored_object(bytes(sample.meta).decode(), "the meta of a unit"),
             {} if sample.rubric is UNSET else _ends_of_text(bytes(sample.rubric).decode()),
             len(sample.model_output),
         )
