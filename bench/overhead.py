@@ -103,7 +103,7 @@ def measured(work: Any) -> dict[str, float]:
 
 
 LOADED_LATE = (
-    *("evenhand.data.read", "evenhand.judges.openai", "evenhand.judges.session"),
+    *("evenhand.data.read", "evenhand.judges.openai", "aiohttp"),
     *("evenhand.ledger.sqlite", "evenhand.runs.forecast", "uvloop"),
     *("evenhand.kinds.rubric.kind", "evenhand.kinds.pairwise.kind"),
 )

@@ -103,20 +103,21 @@ class Question(Struct, frozen=True, kw_only=True):
 
 class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one call as the provider counted them; None where it did not say, or where what it
-    said cannot be true: that stands in `claimed`. Of the input, some were read from the provider's
-    cache, and some stored in it."""
+    said cannot be true: `implausible` says what that was. Of the input, some were read from the
+    provider's cache, and some written to it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int = 0
-    stored_tokens: int = 0
-    claimed: str = ""
+    cache_write_tokens: int = 0
+    implausible: str = ""
 
 
 class Reply(Struct, frozen=True, kw_only=True):
     """What a judge said, raw. `odds` holds, where the judge decides by probabilities, the
     log-probability of each option of each decided field, by its path in the reply. `sampling` is
-    what of temperature and seed was really sent."""
+    what of temperature and seed was really sent. `reasoning` is what the judge thought before it
+    replied, where it shows that: kept, shown, and never read as a verdict."""
 
     text: str
     finish: Finish = "stop"
@@ -124,6 +125,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     model: str = ""
     odds: Mapping[str, Mapping[str, float]] = {}
     sampling: Mapping[str, float] = {}
+    reasoning: str = ""
 
 
 Ask = Callable[[Question], Awaitable[Reply]]
@@ -146,7 +148,7 @@ class Judge(Protocol):
     It shows no key."""
     caveat: str
     """What must be said with every result of this judge; empty for most."""
-    lacks: ProviderRefused | None
+    unavailable_reason: ProviderRefused | None
     """Why it could not send anything, such as a key that is not there: told before a run begins."""
 
     def load(self) -> None:

@@ -35,7 +35,7 @@ def units_of(number: int) -> list[IncomingUnit]:
 
 
 def call(number: int, run: str = "run1", cost: int | None = 5, text: str = "reply") -> Call:
-    usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=1, stored_tokens=number % 3)
+    usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=1, cache_write_tokens=number % 3)
     reply = Reply(text=text, usage=usage, model="m", finish="length", odds={"a": {"x": -0.5}})
     return Call(key(number), run, "judge", reply, cost)
 

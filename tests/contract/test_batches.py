@@ -16,7 +16,7 @@ from tests.suites import evenhand_here
 
 
 def call(number: int, text: str = "reply\0") -> Call:
-    usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=2, stored_tokens=1)
+    usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=2, cache_write_tokens=1)
     return Call(key(number), "run1", "judge", Reply(text=text, usage=usage), 5)
 
 

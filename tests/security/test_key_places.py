@@ -210,7 +210,7 @@ def test_dotenv_sets_no_proxy(settings: Settings, proxy: Proxy, name: str) -> No
     assert result.returncode == 0 and f"{name} of .env is not used" in result.stderr
     options = options_of(settings)
     judge = open_judge(options)
-    assert proxy.url not in repr(vars(judge)["_client"].__dict__)
+    assert proxy.url not in repr(vars(judge)["_transport"].__dict__)
 
 
 def options_of(settings: Settings) -> JudgeOptions:

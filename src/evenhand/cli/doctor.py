@@ -15,9 +15,8 @@ import click
 from evenhand.cli.common import json_option, print_json
 from evenhand.errors import EvenhandError, StoreMissing, UsageError
 from evenhand.judges import PROVIDERS, Provider, split_name
-from evenhand.judges.address import key_passage
 from evenhand.judges.environment import environment, place_of
-from evenhand.judges.trust import Trust, TrustedHosts
+from evenhand.judges.trust import Trust, TrustedHosts, key_use
 from evenhand.ledger.postgres.address import shown_url
 from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive
@@ -98,16 +97,16 @@ def _passages(suite: Suite, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Where the keys of a suite's judges would go, and whether they may."""
     for spec in suite.file.judges:
         provider, model = split_name(spec.model)
-        passage = key_passage(provider, judge_options(suite, spec, environ), model)
-        if passage is None:
+        use = key_use(provider, judge_options(suite, spec, environ), model)
+        if use is None:
             continue
         try:
-            Trust(TrustedHosts(), tell=lambda line: None).check(passage)
+            Trust(TrustedHosts(), tell=lambda line: None).check(use)
         except UsageError as error:
             yield f"judge {spec.model}", "look", str(error)
             continue
-        way = ", over plain http" if passage.is_open else ""
-        yield f"judge {spec.model}", "ok", f"{passage.key_name} goes to {passage.host}{way}"
+        way = ", over plain http" if use.is_plaintext else ""
+        yield f"judge {spec.model}", "ok", f"{use.key_name} goes to {use.host}{way}"
 
 
 def _models() -> Iterator[Finding]:

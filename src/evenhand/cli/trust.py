@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from evenhand.cli.common import notice
-from evenhand.judges.trust import Passage, Trust, TrustedHosts, host_named
+from evenhand.judges.trust import KeyUse, Trust, TrustedHosts, host_named
 
 trust_option = click.option(
     "--trust-host",
@@ -28,7 +28,7 @@ def users_trust(trusted: Sequence[str]) -> Trust:
     return Trust(hosts, ask=_ask if is_terminal else None, tell=notice)
 
 
-def _ask(passage: Passage) -> bool:
-    notice(f"{passage.sentence()}.")
-    question = f"May {passage.host} have this key, now and later?"
+def _ask(use: KeyUse) -> bool:
+    notice(f"{use.sentence()}.")
+    question = f"May {use.host} have this key, now and later?"
     return click.confirm(question, default=False, err=True)

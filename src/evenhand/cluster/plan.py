@@ -12,7 +12,7 @@ from evenhand.errors import EvenhandError, UsageError, quoted
 from evenhand.folders import is_within
 from evenhand.jsontext import canonical
 from evenhand.judges import split_name
-from evenhand.judges.absent import AbsentJudge
+from evenhand.judges.replay import UnavailableJudge
 from evenhand.judges.trust import Trust
 from evenhand.kinds.kind import Judging
 from evenhand.ledger.ports import IncomingUnit
@@ -62,7 +62,7 @@ def open_plan(run: Recorded, terms: Terms, here: Surroundings) -> OpenPlan:
             seats.append(_seat(suite, spec, record, here))
         except EvenhandError as error:
             absent[record.name] = str(error)
-            judge = AbsentJudge(record.name, record.identity, record.style, record.caveat)
+            judge = UnavailableJudge(record.name, record.identity, record.style, record.caveat)
             seats.append(Seat(spec=spec, judge=judge, price=None))
     plan = Plan(
         suite=suite,
@@ -76,7 +76,7 @@ def open_plan(run: Recorded, terms: Terms, here: Surroundings) -> OpenPlan:
     groups = frozenset(
         group.index
         for group, members in seated(run.judge_groups, seats)
-        if not any(isinstance(seat.judge, AbsentJudge) for seat in members)
+        if not any(isinstance(seat.judge, UnavailableJudge) for seat in members)
     )
     return OpenPlan(plan=plan, groups=groups, absent=absent)
 
@@ -103,8 +103,8 @@ def _seat(suite: Suite, spec: JudgeSpec, record: JudgeRecord, here: Surroundings
     seat = open_seat(suite, spec, here.environment, lambda line: None, here.trust)
     if canonical(dict(seat.judge.identity)) != canonical(dict(record.identity)):
         raise UsageError(_difference(seat, record))
-    if seat.judge.lacks is not None:
-        raise seat.judge.lacks
+    if seat.judge.unavailable_reason is not None:
+        raise seat.judge.unavailable_reason
     seat.judge.load()
     return seat
 

@@ -34,11 +34,11 @@ class Price(Struct, frozen=True, kw_only=True):
             return None
         if usage.input_tokens >= LONG_PROMPT:
             return self.bound(usage.input_tokens, usage.output_tokens)
-        fresh = usage.input_tokens - usage.cached_tokens - usage.stored_tokens
+        fresh = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
         return (
             fresh * self.input
             + usage.cached_tokens * self.cached
-            + usage.stored_tokens * self.stored
+            + usage.cache_write_tokens * self.stored
             + usage.output_tokens * self.output
         )
 

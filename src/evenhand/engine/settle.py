@@ -47,7 +47,7 @@ async def settle(
         call = await endpoint(changed(question, repeat=repeat) if repeat else question)
         keys.append(call.key)
         reasks += question.reask > 0
-        are_believed &= not call.reply.usage.claimed
+        are_believed &= not call.reply.usage.implausible
         tally.reasks += question.reask > 0
         return call.reply
 

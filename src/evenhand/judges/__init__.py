@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.exchange import Judge
-from evenhand.judges.provider import JudgeOptions, Provider
-from evenhand.judges.providers import PROVIDERS
+from evenhand.judges.providers import PROVIDERS, JudgeOptions, Provider
 
 __all__ = ["PROVIDERS", "JudgeOptions", "Provider", "first_judge", "open_judge", "split_name"]
 

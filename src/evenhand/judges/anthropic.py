@@ -9,12 +9,10 @@ from yarl import URL
 
 from evenhand.errors import UsageError
 from evenhand.exchange import Finish, Message, Usage
-from evenhand.jsontext import encoded
-from evenhand.judges.complaint import is_object
 from evenhand.judges.dialect import SCHEMA, Dialect
-from evenhand.judges.provider import JudgeOptions, Provider
-from evenhand.judges.remote import Decoded, RemoteJudge, text_of
-from evenhand.judges.usage import usage_of
+from evenhand.judges.providers import JudgeOptions, Provider
+from evenhand.judges.remote import RemoteJudge
+from evenhand.judges.reply import Decoded, is_object, stream_error, text_of, usage_of
 
 HOTTEST = 1.0
 _FINISH: dict[str, Finish] = {
@@ -28,6 +26,10 @@ class AnthropicJudge(RemoteJudge):
     """A judge that speaks the messages protocol."""
 
     holder = "content"
+    reserved = (
+        *("model", "messages", "system", "stream", "max_tokens", "temperature"),
+        "output_config.format",
+    )
 
     def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
         temperature = options.temperature
@@ -39,10 +41,16 @@ class AnthropicJudge(RemoteJudge):
             )
         super().__init__(provider, options, model, Dialect(seed=False))
 
-    def _endpoint(self, base: URL) -> URL:
+    def _endpoint(self, base: URL, *, stream: bool) -> URL:
         return base / "messages"
 
-    def _turns(self, messages: Sequence[Message]) -> bytes:
+    def _request(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None,
+        sampled: Mapping[str, float],
+        dialect: Dialect,
+    ) -> dict[str, Any]:
         marked = _last_fixed(messages)
         contents = [_content(m, is_marked=m is marked) for m in messages]
         system = [c for m, c in zip(messages, contents, strict=True) if m.role == "system"]
@@ -51,34 +59,80 @@ class AnthropicJudge(RemoteJudge):
             for m, content in zip(messages, contents, strict=True)
             if m.role != "system"
         ]
-        instructions = {"system": _joined(system)} if system else {}
-        return encoded({**instructions, "messages": turns})[:-1]
-
-    def _settings(
-        self, schema: Mapping[str, Any] | None, sampled: Mapping[str, float], dialect: Dialect
-    ) -> dict[str, Any]:
-        settings = {"model": self._model, "max_tokens": self._max_tokens, **sampled}
+        request: dict[str, Any] = {"system": _joined(system)} if system else {}
+        request |= {"messages": turns, "model": self._model, "max_tokens": self._max_tokens}
+        request |= sampled
         if schema is not None and dialect.mode == SCHEMA:
-            settings["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        return settings
+            request["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        return request
+
+    def _stream_settings(self, dialect: Dialect) -> dict[str, Any]:
+        return {"stream": True}
+
+    def _joiner(self) -> MessageStream:
+        return MessageStream()
 
     def _decode(self, body: Any) -> Decoded:
-        texts = [part["text"] for part in body["content"] if part["type"] == "text"]
+        blocks = body["content"]
         return Decoded(
-            text="".join(texts),
+            text="".join(block["text"] for block in blocks if block["type"] == "text"),
             finish=_FINISH.get(body.get("stop_reason"), "stop"),
             usage=_usage(body.get("usage")),
             model=text_of(body.get("model")),
+            reasoning="\n\n".join(
+                text_of(block.get("thinking")) for block in blocks if block["type"] == "thinking"
+            ),
         )
 
 
+class MessageStream:
+    """Joins the events of a message."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._parts: dict[tuple[int, str], list[str]] = {}
+        self._error: Any = None
+        self._is_whole = False
+
+    def add(self, event: Any) -> None:
+        """Take an event."""
+        kind = event["type"]
+        if kind == "message_start":
+            self._message = dict(event["message"])
+        elif kind == "content_block_start":
+            self._blocks[event["index"]] = dict(event["content_block"])
+        elif kind == "content_block_delta":
+            for name in ("text", "thinking"):
+                if isinstance(text := event["delta"].get(name), str):
+                    self._parts.setdefault((event["index"], name), []).append(text)
+        elif kind == "message_delta":
+            usage = {**(self._message.get("usage") or {}), **(event.get("usage") or {})}
+            self._message |= {**event["delta"], "usage": usage}
+        elif kind == "message_stop":
+            self._is_whole = True
+        elif kind == "error":
+            self._error = event.get("error") or event
+
+    def body(self) -> dict[str, Any] | None:
+        """Return the whole message; None before its end."""
+        if self._error is not None:
+            return stream_error(self._error, has_begun=bool(self._blocks))
+        if not self._is_whole:
+            return None
+        for (index, name), parts in self._parts.items():
+            block = self._blocks[index]
+            block[name] = text_of(block.get(name)) + "".join(parts)
+        return {**self._message, "content": list(self._blocks.values())}
+
+
 Content = str | list[dict[str, Any]]
-"""What a turn says: a text, or parts of one, of which the first is marked."""
+"""A turn: a text, or parts of one, of which the first is marked."""
 
 
 def _last_fixed(messages: Sequence[Message]) -> Message | None:
-    """The message in which the unchanging part of a conversation ends; None where nothing is alike
-    for all units."""
+    """Return the message in which the unchanging part of a conversation ends; None where nothing is
+    alike for all units."""
     last: Message | None = None
     for message in messages:
         if message.content[: message.fixed].strip():
@@ -89,7 +143,7 @@ def _last_fixed(messages: Sequence[Message]) -> Message | None:
 
 
 def _content(message: Message, *, is_marked: bool) -> Content:
-    """The text of a turn, cut where the provider's cache is to end."""
+    """Return the text of a turn, cut where the provider's cache is to end."""
     if not is_marked:
         return message.content
     beginning, rest = message.content[: message.fixed], message.content[message.fixed :]
@@ -101,7 +155,7 @@ def _content(message: Message, *, is_marked: bool) -> Content:
 
 
 def _joined(contents: Sequence[Content]) -> Content:
-    """The instructions: in parts, where one of them is."""
+    """Return the instructions: in parts, where one of them is."""
     texts = [content for content in contents if isinstance(content, str)]
     if len(texts) == len(contents):
         return "\n\n".join(texts)
@@ -112,7 +166,7 @@ def _joined(contents: Sequence[Content]) -> Content:
 
 
 def _usage(counts: Any) -> Usage:
-    """`input_tokens` leaves out what was read from a cache or written to one."""
+    """Return the usage; `input_tokens` leaves out what was read from a cache or written to one."""
     if not is_object(counts):
         return Usage()
     cached, stored = (

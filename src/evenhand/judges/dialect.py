@@ -1,4 +1,4 @@
-"""What one endpoint turned out to take of the request's optional parts.
+"""Which optional parts of a request one endpoint takes.
 
 A dialect only ever narrows: json_schema, then json_object, then no format; a parameter is dropped
 or renamed once. So asking again at once after a narrowing always ends. It is no part of a judge's
@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenhand.judges.complaint import Complaint
+from evenhand.judges.error_response import ErrorResponse
 from evenhand.regexp import regexp
 
 SCHEMA, OBJECT, PLAIN = 0, 1, 2
@@ -27,7 +27,7 @@ _FORMAT = (
 MOST_LOGPROBS, FEW_LOGPROBS = 20, 5
 # The first part named is what is refused; later names are usually a list of what is allowed.
 _PART = regexp(
-    rf"(?P<format>{_FORMAT})|(?P<tokens>\bmax_(completion_)?tokens\b)"
+    rf"(?P<stream>\bstream_options\b)|(?P<format>{_FORMAT})|(?P<tokens>\bmax_(completion_)?tokens\b)"
     r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)|(?P<logprobs>\w*logprobs?\b)",
     re.IGNORECASE,
 )
@@ -35,7 +35,7 @@ _PART = regexp(
 _NOT_TAKEN = regexp(
     r"unsupported|not supported?|n't support|does not support|unknown|unrecogni[sz]ed|unexpected"
     r"|not (permitted|allowed|available|accepted|enabled)|only the default|extra (inputs|fields)"
-    r"|deprecated|cannot be used|incompatible|not compatible",
+    r"|deprecated|cannot be used|incompatible|not compatible|may only be set to 1",
     re.IGNORECASE,
 )
 _REASONING = re.compile(r"(.*/)?(o\d|gpt-([5-9]|\d\d))")
@@ -50,37 +50,41 @@ class Dialect(Struct, frozen=True):
     temperature: bool = True
     seed: bool = True
     logprobs: int = 0
+    stream_usage: bool = True
+    """Ask that the last event of a stream count the tokens."""
 
-    def narrowed(self, complaint: Complaint) -> Dialect | None:
-        """This dialect less the part that is refused; None where it is about no such part."""
-        part = _PART.search(complaint.param) or _PART.search(complaint.text)
-        if part is None or complaint.overflow or complaint.filtered:
+    def narrow(self, error: ErrorResponse) -> Dialect | None:
+        """Return this dialect less the part that is refused; None where no part of it is."""
+        part = _PART.search(error.param) or _PART.search(error.text)
+        if part is None or error.overflow or error.filtered:
             return None
         if part["format"]:
-            takes = complaint.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
+            takes = error.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
             return replace(self, mode=self.mode + 1) if takes else None
         if part["logprobs"]:
-            return self._with_fewer_logprobs(complaint)
-        if complaint.status not in (400, 422) or not _NOT_TAKEN.search(complaint.text):
+            return self._with_fewer_logprobs(error)
+        if error.status not in (400, 422) or not _NOT_TAKEN.search(error.text):
             return None
         return self._without(part)
 
-    def _with_fewer_logprobs(self, complaint: Complaint) -> Dialect | None:
-        if not self.logprobs or complaint.status not in (400, 403, 422, 500, 501):
+    def _with_fewer_logprobs(self, error: ErrorResponse) -> Dialect | None:
+        if not self.logprobs or error.status not in (400, 403, 422, 500, 501):
             return None
-        none = _NOT_TAKEN.search(complaint.text) or self.logprobs <= FEW_LOGPROBS
+        none = _NOT_TAKEN.search(error.text) or self.logprobs <= FEW_LOGPROBS
         return replace(self, logprobs=0 if none else FEW_LOGPROBS)
 
     def _without(self, part: re.Match[str]) -> Dialect | None:
         if part["tokens"]:
             renamed = part["tokens"].lower() == self.tokens and not self.renamed
             return replace(self, tokens=_renamed(self.tokens), renamed=True) if renamed else None
+        if part["stream"]:
+            return replace(self, stream_usage=False) if self.stream_usage else None
         if part["temperature"]:
             return replace(self, temperature=False) if self.temperature else None
         return replace(self, seed=False) if self.seed else None
 
-    def joined(self, learned: Dialect) -> Dialect:
-        """What is left when both narrowings, learned by calls side by side, hold."""
+    def join(self, learned: Dialect) -> Dialect:
+        """Return what is left where both narrowings, learned by calls side by side, hold."""
         return Dialect(
             mode=max(self.mode, learned.mode),
             tokens=learned.tokens if learned.renamed else self.tokens,
@@ -88,16 +92,17 @@ class Dialect(Struct, frozen=True):
             temperature=self.temperature and learned.temperature,
             seed=self.seed and learned.seed,
             logprobs=min(self.logprobs, learned.logprobs),
+            stream_usage=self.stream_usage and learned.stream_usage,
         )
 
 
 def dialect_for(model: str) -> Dialect:
-    """The dialect to start with: reasoning models take `max_completion_tokens` alone."""
+    """Return the dialect to start with: reasoning models take `max_completion_tokens` alone."""
     return Dialect(tokens="max_completion_tokens") if _REASONING.match(model) else Dialect()
 
 
 def response_format(mode: int, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The `response_format` of a request, if it has one."""
+    """Return the `response_format` of a request, if it has one."""
     if schema is None or mode == PLAIN:
         return None
     if mode == OBJECT:

@@ -37,7 +37,7 @@ class ReplayJudge:
     style: Style = "full"
     slots: int | None = None
     caveat: str = ""
-    lacks: ProviderRefused | None = None
+    unavailable_reason: ProviderRefused | None = None
 
     def __init__(self, name: str, path: Path, *, judge: str | None = None) -> None:
         data = _read(path)
@@ -70,6 +70,26 @@ class ReplayJudge:
     def _missing(self, key: ReplyKey) -> str:
         where = f"order {key.order}, round {key.round}, repeat {key.repeat}"
         return f"no reply recorded for unit {quoted(key.unit)} ({where}) in {self._path}"
+
+
+class UnavailableJudge:
+    """A judge of a run that cannot judge here: it has the name and identity that the run recorded,
+    and answers nothing."""
+
+    def __init__(self, name: str, identity: Mapping[str, Any], style: Style, caveat: str) -> None:
+        self.name, self.identity, self.style, self.caveat = name, identity, style, caveat
+        self.account: Hashable = name
+        self.slots: int | None = None
+        self.unavailable_reason: ProviderRefused | None = None
+
+    def load(self) -> None:
+        """There is no code of it here."""
+
+    async def answer(self, question: Question) -> Reply:
+        raise NothingRecorded(f"{self.name} is not here")
+
+    async def close(self) -> None:
+        """It holds nothing."""
 
 
 def _read(path: Path) -> bytes:

@@ -1,16 +1,17 @@
-"""Which host may have which key.
+"""Addresses of judges, and which host may have which key.
 
-A key goes to its provider's own host, to an address that came from the same place as the key (both
-from the user's environment or command line, both from one `.env`), to this machine, or to a host
-that the user has allowed. Anything else ends before a request. What the user allowed stands in
-their environment or in a file of their own, never in a folder that a suite may bring.
-"""
+A judge is at the suite's `base_url`, else where the environment says, else at its provider's own
+address. A key goes to its provider's own host, to an address that came from the same place as the
+key (both from the user's environment or command line, both from one `.env`), to this machine, or to
+a host that the user has allowed. Anything else ends before a request. What the user allowed stands
+in their environment or in a file of their own, never in a folder that a suite may bring."""
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,16 +20,20 @@ from yarl import URL
 
 from evenhand.errors import UsageError, quoted
 from evenhand.folders import read_text
-from evenhand.judges.http import is_loopback
-from evenhand.judges.provider import Provider
+from evenhand.judges.environment import place_of
+from evenhand.judges.providers import JudgeOptions, Provider
+from evenhand.judges.secrets import key_from
+from evenhand.judges.transport import HOST, is_loopback, parse_proxy
 
 VARIABLE = "EVENHAND_TRUST_HOSTS"
 FILE = "trusted-hosts"
-SUITE_KEY = "base_url"
+SUITE_KEY, PROXY = "base_url", "proxy"
 _USER = "the environment"
+_VERSIONED = re.compile(r"/v\d\w*$")
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-class Passage(NamedTuple):
+class KeyUse(NamedTuple):
     """A key and the address that it would go to. The places are files; empty where the user said
     so, in the environment, on the command line or in code."""
 
@@ -45,22 +50,24 @@ class Passage(NamedTuple):
         return host_of(self.url)
 
     @property
-    def is_fit(self) -> bool:
-        """Whether the key may go there without the user's word."""
-        if is_loopback(self.url) or not self.address_name:
-            return True
-        own = URL(self.provider.url) if self.provider.url else None
-        if own and (own.scheme, host_of(own)) == (self.url.scheme, self.host):
-            return True
-        return self.key_place == self.address_place
+    def is_allowed(self) -> bool:
+        """Return True if the key may go there without the user's word."""
+        is_known = is_loopback(self.url) or not self.address_name or self.is_own
+        return is_known or self.key_place == self.address_place
 
     @property
-    def is_open(self) -> bool:
-        """Whether whoever stands on the way can read the key."""
+    def is_own(self) -> bool:
+        """Return True if the address is at the provider's own host."""
+        own = URL(self.provider.url)
+        return bool(own.host) and (own.scheme, host_of(own)) == (self.url.scheme, self.host)
+
+    @property
+    def is_plaintext(self) -> bool:
+        """Return True if whoever is on the way can read the key."""
         return self.url.scheme == "http" and not is_loopback(self.url)
 
     def sentence(self) -> str:
-        """Both places, for whoever is to allow it."""
+        """Return both places in words, for whoever is to allow it."""
         asked = "the call" if self.address_name == SUITE_KEY else _USER
         return (
             f"{self.key_name} from {self.key_place or _USER} would go to {quoted(self.host)},"
@@ -69,12 +76,12 @@ class Passage(NamedTuple):
 
 
 def host_of(url: URL) -> str:
-    """The host as it is connected to: lower case, ASCII, without the dot at its end."""
+    """Return the host as it is connected to: lower case, ASCII, without the dot at its end."""
     return (url.raw_host or "").lower().removesuffix(".")
 
 
 def host_named(text: str) -> str:
-    """A host as a user names it, alone, with a port or in a URL; raises UsageError."""
+    """Return a host as a user names it, alone, with a port or in a URL; raises UsageError."""
     text = text.strip()
     try:
         is_bare_v6 = text.count(":") > 1 and "/" not in text and "[" not in text
@@ -98,7 +105,7 @@ class TrustedHosts:
         return host in self.hosts()
 
     def hosts(self) -> list[str]:
-        """All of them, sorted. Raises UsageError where one is no host."""
+        """Return all of them, sorted. Raises UsageError where one is no host."""
         lines = (line.partition("#")[0] for line in self._text().splitlines())
         words = [*" ".join(lines).split(), *os.environ.get(VARIABLE, "").replace(",", " ").split()]
         return sorted({host_named(word) for word in words})
@@ -129,7 +136,7 @@ class TrustedHosts:
 
 
 def _config_home() -> Path:
-    """The user's folder of settings of Evenhand."""
+    """Return the user's folder of settings of Evenhand."""
     setting = os.environ.get("XDG_CONFIG_HOME", "")
     base = Path(setting) if Path(setting).is_absolute() else Path.home() / ".config"
     return base / "evenhand"
@@ -140,37 +147,159 @@ def _warn(line: str) -> None:
 
 
 class Trust(Struct, frozen=True):
-    """What the user says about keys: hosts allowed before, and how to ask or to tell now. Without
+    """The user's word about keys: hosts allowed before, and how to ask or to tell now. Without
     a question, what was not allowed before is refused."""
 
     hosts: TrustedHosts
-    ask: Callable[[Passage], bool] | None = None
+    ask: Callable[[KeyUse], bool] | None = None
     tell: Callable[[str], None] = _warn
 
-    def check(self, passage: Passage) -> None:
+    def check(self, use: KeyUse) -> None:
         """Raises UsageError for a key that may not go there; says so where others can read it."""
-        if not passage.is_fit and passage.host not in self.hosts:
-            if self.ask is None or not self.ask(passage):
-                raise refusal(passage)
-            self.hosts.remember([passage.host])
-        if passage.is_open:
+        self._require_allowed(use)
+        if use.is_plaintext:
             self.tell(
-                f"Note: {passage.key_name} goes to {passage.host} over plain http:"
+                f"Note: {use.key_name} goes to {use.host} over plain http:"
                 " whoever is on the way can read it."
             )
 
+    def check_route(self, use: KeyUse, options: JudgeOptions) -> None:
+        """Refuse a proxy that the suite's file names and the user has not allowed, and certificates
+        of the suite's for a provider's own host: whoever wrote the file could read the key."""
+        if options.proxy and options.proxy_place:
+            url = parse_proxy(options.proxy, options.proxy_place)
+            route = use._replace(url=url, address_name=PROXY, address_place=options.proxy_place)
+            self._require_allowed(route)
+        elif options.ca_file and options.ca_file_place and use.is_own:
+            raise UsageError(
+                f"ca_file may not vouch for {use.host}: its key would go to whoever made the file",
+                where=options.ca_file_place,
+                advice="Set SSL_CERT_FILE in the environment; or add base_url or proxy beside it.",
+            )
 
-def refusal(passage: Passage) -> UsageError:
-    """The error for a key that may not go where it would."""
-    return UsageError(f"{passage.sentence()}; nothing was sent", advice=" ".join(_ways(passage)))
+    def _require_allowed(self, use: KeyUse) -> None:
+        if not use.is_allowed and use.host not in self.hosts:
+            if self.ask is None or not self.ask(use):
+                raise refusal(use)
+            self.hosts.remember([use.host])
 
 
-def _ways(passage: Passage) -> Iterator[str]:
-    host = passage.host
+def refusal(use: KeyUse) -> UsageError:
+    """Return the error for a key that may not go where it would."""
+    return UsageError(f"{use.sentence()}; nothing was sent", advice=" ".join(_ways(use)))
+
+
+def _ways(use: KeyUse) -> Iterator[str]:
+    host = use.host
     yield f"If that host may have this key: evenhand run --trust-host {host} (remembered),"
     yield f"or {VARIABLE}={host} in the environment."
-    place = passage.key_place or _USER
-    if passage.address_name != SUITE_KEY:
-        yield f"Else set {passage.address_name} in {place} too, or take it away."
-    elif passage.provider.url_names:
-        yield f"Else take base_url away, and set {passage.provider.url_names[0]} in {place}."
+    place = use.key_place or _USER
+    if use.address_name == PROXY:
+        yield "Else take proxy away, and set https_proxy in the environment."
+    elif use.address_name != SUITE_KEY:
+        yield f"Else set {use.address_name} in {place} too, or take it away."
+    elif use.provider.url_names:
+        yield f"Else take base_url away, and set {use.provider.url_names[0]} in {place}."
+
+
+class Address(NamedTuple):
+    """The place of a judge, the setting that says so (empty for its provider's own address), and
+    the file which that stands in (empty where the user says so themselves)."""
+
+    url: URL
+    setting: str
+    place: str
+
+
+def address_of(provider: Provider, options: JudgeOptions, model: str) -> Address:
+    """Return the base URL of a provider. Raises UsageError where it has none, or one that is
+    none."""
+    environment, service = options.environment, provider.service
+    text, setting, place = _text_of(provider, options)
+    url = base_url(service.spell(text), where=setting)
+    if service.surplus:
+        url = url.with_path(re.sub(service.surplus, "", url.raw_path), encoded=True)
+    if not service.path or _VERSIONED.search(url.raw_path):
+        return Address(url, setting, place)
+    version = environment.get(first_set(environment, service.version_names), "").strip()
+    if _DATED.match(version):
+        url = (url / "openai" / "deployments" / model).with_query({"api-version": version})
+    else:
+        url = url.with_path(url.raw_path.rstrip("/") + service.path, encoded=True)
+    return Address(url, setting, place)
+
+
+def _text_of(provider: Provider, options: JudgeOptions) -> tuple[str, str, str]:
+    """Return the address as it stands in the setting that holds it, that setting and its file."""
+    if options.base_url is not None:
+        return options.base_url.strip(), SUITE_KEY, options.base_url_place
+    environment = options.environment
+    setting = first_set(environment, provider.url_names)
+    text = environment.get(setting, "").strip()
+    if text:
+        return text, setting, place_of(environment, setting)
+    if not provider.url:
+        raise UsageError(
+            f"{provider.name} has no address of its own",
+            advice=f"Set {provider.url_names[0]} in the environment, or base_url in [[judges]].",
+        )
+    return provider.url, "", ""
+
+
+def key_use_of(provider: Provider, options: JudgeOptions, address: Address) -> KeyUse:
+    """Return the key that would go to an address of a provider, set or not."""
+    key_name = first_set(options.environment, provider.key_names)
+    key_place = place_of(options.environment, key_name)
+    return KeyUse(provider, key_name, key_place, *address)
+
+
+def key_use(provider: Provider, options: JudgeOptions, model: str) -> KeyUse | None:
+    """Return the key that a judge would send, and where to; None where it has none to send."""
+    name = first_set(options.environment, provider.key_names)
+    secret = key_from(options.environment, name, "") if name else None
+    if secret is None or secret.is_placeholder:
+        return None
+    return key_use_of(provider, options, address_of(provider, options, model))
+
+
+def first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
+    """Return the first of `names` that the environment sets; the first of all where it sets
+    none."""
+    for name in names:
+        if environment.get(name, "").strip():
+            return name
+    return names[0] if names else ""
+
+
+EXAMPLE = "It looks like https://host/v1; a key stands in the environment, not in the URL."
+
+
+def base_url(text: str, *, where: str) -> URL:
+    """Return a base URL as the user gave it, without the trailing slash. Raises UsageError."""
+    try:
+        url = URL(text.strip())
+        fault = _fault(url)
+    except ValueError:
+        url, fault = URL(), "is not a URL"
+    if fault:
+        raise UsageError(f"{_without_secrets(text)} {fault}", where=where, advice=EXAMPLE)
+    path = url.raw_path.rstrip("/")
+    path = path.removesuffix("/chat/completions").removesuffix("/messages")
+    return url.with_path(path, encoded=True)
+
+
+def _without_secrets(text: str) -> str:
+    """Return a URL without the parts that may hold a secret."""
+    return quoted(re.split("[?#]", re.sub("//.*@", "//", text))[0])
+
+
+def _fault(url: URL) -> str:
+    if url.scheme not in ("http", "https") or not url.host:
+        return "is not an http or https URL"
+    # The resolver raises UnicodeError, a ValueError, for a label it cannot encode.
+    url.host.encode("idna")
+    if not HOST.fullmatch(url.raw_host or ""):
+        return "has a host with a character that no host has"
+    if url.user is not None or url.password is not None:
+        return "carries a user name or password"
+    return "carries a query or fragment" if url.raw_query_string or url.raw_fragment else ""

@@ -69,8 +69,8 @@ def call_row(call: Call, at: str) -> CallRow:
         call.cost,
         most.input_tokens,
         most.output_tokens,
-        usage.claimed or None,
-        usage.stored_tokens or None,
+        usage.implausible or None,
+        usage.cache_write_tokens or None,
     )
     return CallRow(*columns, _call_digest(columns, at), at)
 
@@ -127,8 +127,8 @@ def row_call(row: tuple[Any, ...]) -> Call:
             input_tokens=tokens[0],
             output_tokens=tokens[1],
             cached_tokens=cached,
-            stored_tokens=stored or 0,
-            claimed=claimed or "",
+            cache_write_tokens=stored or 0,
+            implausible=claimed or "",
         ),
         model=model,
         odds=stored_object(odds, "a call") if odds else {},

@@ -261,7 +261,7 @@ def _paid(call: LedgerCall | None) -> dict[str, Any]:
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "cached_tokens": usage.cached_tokens,
-            "stored_tokens": usage.stored_tokens,
+            "stored_tokens": usage.cache_write_tokens,
         },
         "paid_by": call.call.run,
     }

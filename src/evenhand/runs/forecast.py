@@ -57,7 +57,7 @@ class Forecast:
     def lacking(self, seats: Sequence[Seat]) -> list[ProviderRefused]:
         """What keeps judges that would be asked from sending anything."""
         judges = [seat.judge for seat in seats if seat.judge.name in self.judges_asked]
-        return [judge.lacks for judge in judges if judge.lacks]
+        return [judge.unavailable_reason for judge in judges if judge.unavailable_reason]
 
     @property
     def cost_likely(self) -> int | None:
@@ -107,7 +107,7 @@ async def require_keys(
     plan: Plan, archive: Archive, limit: int | None, *, retry_failures: bool = False
 ) -> None:
     """Raise what keeps a judge from sending, unless all that it would be asked is in the ledger."""
-    if not any(seat.judge.lacks for seat in plan.seats):
+    if not any(seat.judge.unavailable_reason for seat in plan.seats):
         return
     result = Forecast()
 

@@ -186,7 +186,7 @@ def _read_rubric(suite: Suite, protocol: Protocol) -> object:
 
 def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:
     if spec.price is not None:
-        return given_price(spec.price.input, spec.price.output, provider.storing)
+        return given_price(spec.price.input, spec.price.output, provider.cache_write_multiplier)
     return listed_price(provider.name, model) if provider.is_billed else FREE
 
 

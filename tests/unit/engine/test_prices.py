@@ -37,7 +37,7 @@ def test_what_a_cache_takes_in_has_its_own_price_and_the_bound_holds() -> None:
     ):
         assert price is not None
         assert price.stored * 4 == price.input * 5
-        stored = Usage(input_tokens=1000, output_tokens=10, stored_tokens=1000)
+        stored = Usage(input_tokens=1000, output_tokens=10, cache_write_tokens=1000)
         cost = price.cost(stored)
         assert cost is not None
         assert (price.cost(Usage(input_tokens=1000, output_tokens=10)) or 0) < cost

@@ -140,7 +140,7 @@ async def test_the_reply_is_its_text_blocks_with_all_input_counted(opened: OpenJ
         reply = await answered(opened(NAME, endpoint.url))
     assert (reply.text, reply.finish, reply.model) == ("well", "stop", "claude-test-20260101")
     assert reply.usage == Usage(
-        input_tokens=900, output_tokens=200, cached_tokens=128, stored_tokens=16
+        input_tokens=900, output_tokens=200, cached_tokens=128, cache_write_tokens=16
     )
 
 
@@ -179,7 +179,7 @@ async def test_a_refusal_without_a_word_is_an_empty_reply(opened: OpenJudge) -> 
 )
 async def test_odd_usage_is_unknown(opened: OpenJudge, usage: Any, claimed: str) -> None:
     async with Endpoint(message("well", usage=usage)) as endpoint:
-        assert (await answered(opened(NAME, endpoint.url))).usage == Usage(claimed=claimed)
+        assert (await answered(opened(NAME, endpoint.url))).usage == Usage(implausible=claimed)
 
 
 @pytest.mark.parametrize(

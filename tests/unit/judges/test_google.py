@@ -168,10 +168,10 @@ async def test_a_blocked_prompt_is_a_filtered_reply_that_was_counted(opened: Ope
     [
         (None, Usage()),
         ([], Usage()),
-        ({"promptTokenCount": "9"}, Usage(claimed="input str, output 0 + 0")),
+        ({"promptTokenCount": "9"}, Usage(implausible="input str, output 0 + 0")),
         (
             {"promptTokenCount": 9, "candidatesTokenCount": -1},
-            Usage(claimed="input 9, output -1 + 0"),
+            Usage(implausible="input 9, output -1 + 0"),
         ),
         (
             {"promptTokenCount": 9, "thoughtsTokenCount": 4},

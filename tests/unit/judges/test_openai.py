@@ -242,7 +242,7 @@ async def test_usage_that_is_missing_or_odd_is_unknown(judge: MakeJudge) -> None
         replies = [await asked.answer(question()) for _ in script]
     assert [reply.usage for reply in replies] == [
         *(Usage(), Usage()),
-        Usage(claimed="input str, output -1"),
+        Usage(implausible="input str, output -1"),
     ]
 
 

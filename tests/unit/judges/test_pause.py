@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import CallLost, ProviderRefused
-from evenhand.judges.pause import ABSURD_SECONDS, not_followed, retry_after
+from evenhand.judges.error_response import ABSURD_SECONDS, not_followed, retry_after
 from tests.dialects import Endpoint
 from tests.provider import failing
 from tests.unit.judges.conftest import OpenJudge, answered

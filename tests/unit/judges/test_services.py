@@ -12,7 +12,7 @@ from evenhand import limits
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, UsageError
 from evenhand.exchange import Usage
 from evenhand.judges import PROVIDERS
-from evenhand.judges.ollama import ollama_url
+from evenhand.judges.providers import ollama_url
 from tests.dialects import Endpoint, encoded, listed
 from tests.provider import Behaviour, completion, failing, saying, sending
 from tests.unit.judges.conftest import CHOICE, KEY, SCHEMA, OpenJudge, answered, question

@@ -14,7 +14,7 @@ from yarl import URL
 from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState
 from evenhand.errors import CallLost
 from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
-from evenhand.judges.complaint import is_object
+from evenhand.judges.reply import is_object
 from evenhand.limits import BATCH_PAGES
 
 _STATUS = {

@@ -17,17 +17,15 @@ from evenhand import limits
 from evenhand.batch import BatchAnswer
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
 from evenhand.jsontext import require_bounds
-from evenhand.judges.complaint import (
-    Complaint,
+from evenhand.judges.error_response import (
+    ErrorResponse,
     Recipient,
-    Wishes,
     error_for,
-    is_list,
-    is_object,
-    read_complaint,
+    read_error_response,
+    retry_hints,
 )
-from evenhand.judges.http import Answered, HttpClient, loaded
-from evenhand.judges.pause import not_followed, retry_after, should_retry
+from evenhand.judges.reply import is_list, is_object, load_json
+from evenhand.judges.transport import HttpResponse, Transport
 
 JSON = {"Content-Type": "application/json"}
 _UNKNOWN = frozenset((403, 404, 410))
@@ -37,7 +35,7 @@ _UNKNOWN = frozenset((403, 404, 410))
 class BatchClient:
     """Sends to the batches of one account."""
 
-    def __init__(self, http: HttpClient, base: URL, recipient: Recipient) -> None:
+    def __init__(self, http: Transport, base: URL, recipient: Recipient) -> None:
         self._http, self.base, self._recipient = http, base, recipient
 
     @property
@@ -64,15 +62,15 @@ class BatchClient:
         body: bytes = b"",
         headers: Mapping[str, str] | None = None,
         ident: str = "",
-    ) -> Answered:
+    ) -> HttpResponse:
         """An answer that is no complaint; about the batch of an id, if one is named."""
         answered = await self._http.send(method, url, body, headers)
         if 200 <= answered.status < 300:
             return answered
-        complaint = read_complaint(answered, self._http.scrub)
+        complaint = read_error_response(answered, self._http.scrub)
         raise self._error(complaint, answered.headers, ident)
 
-    def read(self, answered: Answered) -> Any:
+    def read(self, answered: HttpResponse) -> Any:
         """The value of a body that is JSON."""
         text = answered.body.decode("utf-8", "replace").removeprefix("\ufeff")
         try:
@@ -89,23 +87,18 @@ class BatchClient:
         return self._http.scrub(str(text))
 
     def _error(
-        self, complaint: Complaint, headers: Mapping[str, str], ident: str
+        self, complaint: ErrorResponse, headers: Mapping[str, str], ident: str
     ) -> CallError | ProviderRefused:
         if ident and complaint.status in _UNKNOWN:
             return self._unknown(ident, complaint)
-        pause = retry_after(complaint.status, headers)
-        wishes = Wishes(
-            pause=complaint.pause if pause is None else pause,
-            should_retry=should_retry(headers),
-            not_followed=self._http.scrub(not_followed(headers)),
-        )
-        error = error_for(complaint, self._recipient, wishes, proven=False)
+        hints = retry_hints(complaint, headers, self._http.scrub)
+        error = error_for(complaint, self._recipient, hints, proven=False)
         if isinstance(error, CallRejected):
             words = f"the provider takes no such batch: {error}"
             return ProviderRefused(words, advice=f"Check the model {quoted(self.model)}.")
         return error
 
-    def _unknown(self, ident: str, complaint: Complaint) -> ProviderRefused:
+    def _unknown(self, ident: str, complaint: ErrorResponse) -> ProviderRefused:
         recipient = self._recipient
         return ProviderRefused(
             f"the batch {quoted(ident)} is not known to this key at {recipient.base_url}:"
@@ -123,7 +116,7 @@ def lines(data: bytes) -> Iterator[Any]:
         if not line.strip():
             continue
         try:
-            value = loaded(line.decode("utf-8", "replace"))
+            value = load_json(line.decode("utf-8", "replace"))
         except ValueError:
             continue
         if is_object(value):

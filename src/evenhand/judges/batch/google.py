@@ -12,7 +12,7 @@ from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, P
 from evenhand.errors import CallLost
 from evenhand.jsontext import compact
 from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
-from evenhand.judges.complaint import is_list, is_object
+from evenhand.judges.reply import is_list, is_object
 from evenhand.limits import BATCH_PAGES
 
 INLINE_BYTES = 15 * 1024 * 1024

@@ -16,7 +16,7 @@ from evenhand.errors import CallLost, ProviderRefused
 from evenhand.jsontext import compact
 from evenhand.judges.batch.client import BatchClient, listed_objects, number, text
 from evenhand.judges.batch.openai import line_answer
-from evenhand.judges.complaint import is_list, is_object
+from evenhand.judges.reply import is_list, is_object
 from evenhand.limits import BATCH_PAGES
 
 _PHASES: Mapping[str, Phase] = {

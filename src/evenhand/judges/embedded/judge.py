@@ -61,7 +61,7 @@ class Weights:
     path: Path | None
     """None where it is yet to be fetched."""
     sha256: str
-    lacks: ModelMissing | None = None
+    unavailable_reason: ModelMissing | None = None
 
 
 def open_embedded(
@@ -97,7 +97,7 @@ class EmbeddedJudge:
         self.name = model.name
         self.account: Hashable = ("embedded", str(model.path or model.name))
         self._path = model.path
-        self.lacks: ProviderRefused | None = model.lacks
+        self.unavailable_reason: ProviderRefused | None = model.unavailable_reason
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self.identity: Mapping[str, Any] = {
             "provider": "embedded",
@@ -113,8 +113,8 @@ class EmbeddedJudge:
 
     async def answer(self, question: Question) -> Reply:
         """Answer by the child process; raises CallRejected, JudgeCrashed or ProviderRefused."""
-        if self.lacks:
-            raise self.lacks
+        if self.unavailable_reason:
+            raise self.unavailable_reason
         async with self._lock:
             try:
                 child = self._child or await self._start()
@@ -289,7 +289,9 @@ def _weights(name: str, notify: Notify) -> Weights:
         f"the embedded model {model.name} is not here",
         advice=f"Fetch it ({model.download / 1e6:.0f} MB): evenhand models get {model.name}",
     )
-    return Weights(name=short, path=path, sha256=model.sha256, lacks=None if path else lacks)
+    return Weights(
+        name=short, path=path, sha256=model.sha256, unavailable_reason=None if path else lacks
+    )
 
 
 def _own_file(file: str, notify: Notify) -> Weights:

@@ -238,7 +238,7 @@ def test_without_the_model_the_fetch_command_is_given(monkeypatch, tmp_path):
         ("embedded", "qwen2.5-coder-1.5b"),
         ("embedded/smollm2-135m", "smollm2-135m"),
     ):
-        lacks = open_embedded(name).lacks
+        lacks = open_embedded(name).unavailable_reason
         assert isinstance(lacks, ModelMissing) and lacks.exit_code == 2
         assert f"evenhand models get {model}" in lacks.advice
     with pytest.raises(UsageError, match="GGUF"):
