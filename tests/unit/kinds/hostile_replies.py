@@ -320,6 +320,7 @@ _ANSWER_ROWS: list[tuple[str, str, Any, str]] = [
     ),
     ("a reason without a fail", "critical_fail_reason", "It lies.", "schema critical_fail_reason"),
     ("a blank reason without a fail", "critical_fail_reason", "", ""),
+    ("a dash for no reason", "critical_fail_reason", "-", ""),
     (
         "a type inferred though given",
         "inferred_task_type",

@@ -294,7 +294,7 @@ class _Check(Inspection):
         if not self.typed(quote, str, "text", path):
             return ""
         sought = cast("str", quote)
-        if is_blank(sought):
+        if not sought.strip():
             self.breach("evidence_blank", "schema", path, phrase=self.words.no_evidence)
             return ""
         place = self.sources.output.locate(sought)
@@ -317,7 +317,7 @@ class _Check(Inspection):
     def _refusal(self, quote: str, place: Span | None) -> str:
         """Why a quote is no evidence; nothing where it is."""
         if place is None:
-            return self._nowhere(quote) if any(map(str.isalnum, quote)) else "evidence_slight"
+            return "evidence_slight" if is_blank(quote) else self._nowhere(quote)
         is_evidence = is_telling(self._snapped(place), self.sample.model_output)
         return "" if is_evidence else "evidence_slight"
 

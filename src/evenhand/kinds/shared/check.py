@@ -19,7 +19,8 @@ from evenhand.limits import PROBLEMS_KEPT
 from evenhand.regexp import regexp
 from evenhand.unseen import IN_WORDS
 
-_NOTHING_SEEN = regexp(rf"[\s{IN_WORDS}]*+")
+_SAID = regexp(rf"[^\W_{IN_WORDS}]")
+"""A letter or digit that can be seen."""
 _CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
 
 
@@ -27,9 +28,8 @@ V = TypeVar("V", bound=VerdictValue)
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of a text can be seen."""
-    bare = text.strip()
-    return not bare or (not bare.isascii() and _NOTHING_SEEN.fullmatch(bare) is not None)
+    """Return True if a text says nothing: it has no letter and no digit."""
+    return _SAID.search(text) is None
 
 
 class Checked(Struct, Generic[V], frozen=True):

@@ -239,7 +239,8 @@ class _Check(Inspection):
         return bool(failed)
 
     def _why(self, value: Mapping[str, Any]) -> Any:
-        return value.get("critical_fail_reason") or self.task.failed
+        reason = value.get("critical_fail_reason")
+        return self.task.failed if _is_blank(reason) else reason
 
     def _scores(
         self,

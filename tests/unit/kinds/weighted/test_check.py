@@ -118,6 +118,10 @@ PROBLEMS: dict[str, tuple[str, list[tuple[str, str]]]] = {
         said(0, 0, 0, critical_fail=True, critical_fail_reason=" \n"),
         [("schema", "critical_fail_reason")],
     ),
+    "a fail for a reason of dots": (
+        said(0, 0, 0, critical_fail=True, critical_fail_reason="..."),
+        [("schema", "critical_fail_reason")],
+    ),
     "a reason that nobody asked for": (
         said(critical_fail_reason="It lies."),
         [("schema", "critical_fail_reason")],
@@ -417,7 +421,7 @@ CUT = {
     "ja": "首都を正しく挙げており誤りも見当たらないためこの項目は満点とする" * 9,
     "one word": "a" * 300,
     "zh with a foreign word": "答案提到 Python 并且" + "说得很清楚" * 60,
-    "emoji": "😀" * 300,
+    "emoji": "ok" + "😀" * 300,
     "zh clauses": "答案指出了首都，而且没有说错任何事情，因此这一项应当得到满分。" * 9,
     "ja clauses": "首都を正しく挙げており、誤りも見当たらないため、この項目は満点とする。" * 9,
     "ja small kana": "あ" * 198 + "しゃ" * 30,
