@@ -4,7 +4,7 @@ A quote is matched exactly first, then after NFC and white-space folding, then w
 marks and ellipses unified. Whatever is found is a stretch of the original text: offsets are its
 code points, half-open, of the first occurrence. Last, harmless changes are undone: quotation marks
 put around the quote, an ellipsis after it, spaces between CJK and other writing, punctuation of the
-other width; then it must stand at exactly one place.
+other width, Markdown's marks of emphasis and code; then it must stand at exactly one place.
 
 A text is folded once, however many quotes are sought in it, in time linear in its length.
 """
@@ -33,8 +33,11 @@ CLUSTER_MOST = 64
 CLUSTER_USUAL = 4
 """Letters and marks of nearly every cluster there is."""
 
+MARKS_MOST = 3
+"""The longest row of marks that Markdown reads as emphasis or code."""
+
 CUTS_MOST = 1000
-"""Places looked at that would cut a cluster. Only endless rows of ellipses have more."""
+"""Places looked at that would cut a cluster. No writing has more."""
 
 
 class Span(Struct, frozen=True):
@@ -85,18 +88,19 @@ class SearchText:
     @cached_property
     def unified(self) -> _Folding:
         """The same with one sort of quotation marks and of ellipses."""
-        text = self.folded.text
-        plain = "".join(_QUOTATION.sub('"', text[start:end]) for start, end in chunks(text))
-        ellipses = (_Edit(*ellipsis.span(), "...") for ellipsis in matches(_ELLIPSIS, plain))
-        return _Folding(plain, ellipses, self.folded)
+        return _unified(self.folded)
 
     @cached_property
     def loosened(self) -> _Folding:
-        """The same with punctuation of one width, and no space between CJK and other writing."""
-        text = self.unified.text
+        """The same without marks of emphasis and code, with punctuation of one width, and no space
+        between CJK and other writing."""
+        marks = list(_emphasis(self.folded.text))
+        bare = _Folding(self.folded.text, marks, self.folded) if marks else None
+        unified = _unified(bare) if bare else self.unified
+        text = unified.text
         spaces = (_Edit(*space.span(), "") for space in matches(_LOOSE_SPACE, text))
         narrow = "".join(text[start:end].translate(_NARROW) for start, end in chunks(text))
-        return _Folding(narrow, spaces, self.unified)
+        return _Folding(narrow, spaces, unified)
 
 
 class _Edit(NamedTuple):
@@ -162,6 +166,26 @@ class _Folding:
         return self.ends[number] if number >= 0 and at < self.ends[number] else at + 1
 
 
+def _unified(inner: _Folding) -> _Folding:
+    """Return a folded text with one sort of quotation marks and of ellipses."""
+    text = inner.text
+    plain = "".join(_QUOTATION.sub('"', text[start:end]) for start, end in chunks(text))
+    ellipses = (_Edit(*ellipsis.span(), "...") for ellipsis in matches(_ELLIPSIS, plain))
+    return _Folding(plain, ellipses, inner)
+
+
+def _emphasis(text: str) -> Iterator[_Edit]:
+    """Yield Markdown's marks of emphasis and code: not one that stands alone, as a bullet does, nor
+    within a word or a product, as in snake_case and 3*4."""
+    for run in matches(_MARKS, text):
+        start, end = run.span()
+        before, after = text[start - 1 : start], text[end : end + 1]
+        is_alone = not before.strip() and not after.strip()
+        is_inside = before.isascii() and after.isascii() and (before + after).isalnum()
+        if end - start <= MARKS_MOST and run[0] != "~" and not is_alone and not is_inside:
+            yield _Edit(start, end, "")
+
+
 _BLANK = regexp(r"\s{2,}|[^\S ]")
 # All but what NFC leaves as it is, whatever stands before it; and the letter before that.
 _ODD = regexp(
@@ -169,7 +193,8 @@ _ODD = regexp(
     r"\u3001-\u3029\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uffee]+"
 )
 _QUOTATION = regexp("[\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇]")
-_ELLIPSIS = regexp("[…⋯]")
+_ELLIPSIS = regexp(r"(?:[…⋯]|\.{3})[…⋯.]*+")
+_MARKS = regexp(r"([*_~`])\1*+")
 _CJK = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LOOSE_SPACE = regexp(rf"(?<=[{_CJK}]) (?=[^\s{_CJK}])|(?<=[^\s{_CJK}]) (?=[{_CJK}])")
 _NARROW = str.maketrans("，。、；：！？（）［］｛｝％～＝＋－／＜＞", ",.,;:!?()[]{}%~=+-/<>")

@@ -12,7 +12,24 @@ RU = "В 2024 году в Москве прошло 3 встречи: «Заря
 EN = "In 2024 there were 3 meetings: “Dawn”, “East” and others… The result (so far) is good."
 TWICE = "Ice floats. Water sinks. Ice floats. 共 3 天。共 3 天。"
 
+MD = (
+    "**会前**：先发 `agenda.md`……再等回复。结果是*很好*。\n"
+    "* 3*4 in __all__ of snake_case, wait... Then __go__ on."
+)
+
 SNAPPED = [
+    (MD, "会前：", "**会前**："),
+    (MD, "会前：先发", "**会前**：先发"),
+    (MD, "会前:先发 agenda.md", "**会前**：先发 `agenda.md"),
+    (MD, "**会前：**先发", "**会前**：先发"),
+    (MD, "结果是很好。", "结果是*很好*。"),
+    (MD, "结果是**很好**。", "结果是*很好*。"),
+    (MD, "`agenda.md`...再等回复", "`agenda.md`……再等回复"),
+    (MD, "`agenda.md`…再等回复", "`agenda.md`……再等回复"),
+    (MD, "先发agenda.md...再等回复", "先发 `agenda.md`……再等回复"),
+    (MD, "wait… Then", "wait... Then"),
+    (MD, "wait…… Then go on", "wait... Then __go__ on"),
+    (MD, "3*4 in all of", "3*4 in __all__ of"),
     (ZH, "“张三在北京”", "张三在北京"),
     (ZH, '"张三在北京"', "张三在北京"),
     (ZH, "「张三在北京」", "张三在北京"),
@@ -78,6 +95,13 @@ SNAPPED = [
 ]
 
 INVENTED = [
+    (MD, "会前先发"),
+    (MD, "34 in"),
+    (MD, "snakecase"),
+    (MD, "先发...再等回复"),
+    (MD, "wait…on"),
+    (MD, "*** 3*4"),
+    ("**三天**内。__三天__内。", "`三天内`"),
     (ZH, "李四在北京"),
     (ZH, "“李四在北京”"),
     (ZH, "张三在上海"),
