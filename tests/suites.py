@@ -381,7 +381,7 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 class Scripted:
     """A judge in this process: `answer` decides, `asked` holds every question."""
 
-    name, caveat, slots, account, lacks = "scripted", "", None, "scripted", None
+    name, caveat, slots, account, unavailable_reason = "scripted", "", None, "scripted", None
     style: Style = "full"
 
     def __init__(self, answer: Callable[[Question], Awaitable[Reply]]) -> None:

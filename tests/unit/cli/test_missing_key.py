@@ -55,7 +55,7 @@ def test_wrong_data_are_said_first(call: CallCommand, tmp_path: Path) -> None:
 class Locked(Scripted):
     """A judge whose key was taken away."""
 
-    lacks: ProviderRefused | None = LACK
+    unavailable_reason: ProviderRefused | None = LACK
 
 
 async def reply(question: Question) -> Reply:
