@@ -50,6 +50,8 @@ class SideBySide:
     baseline_values: Floats
     units: Sequence[tuple[str, ...]]
     baseline_units: Sequence[tuple[str, ...]]
+    unpaired: int = 0
+    """Questions that only one of the two has."""
 
     @property
     def differences(self) -> Floats:
@@ -73,7 +75,8 @@ class SideBySide:
         missing = int(self.is_missing.sum())
         n = len(self.units)
         same = n - worse - better - missing
-        return Counts(n, worse, better, same, missing, int(self.is_different.sum()))
+        different = int(self.is_different.sum())
+        return Counts(n, worse, better, same, missing, different, self.unpaired)
 
     def rows(self, only: Only, sort: Sort) -> Ints:
         """The places of the rows that are asked for, in their order; what has no difference comes
@@ -103,7 +106,8 @@ class SideBySide:
 
 class Counts(NamedTuple):
     """How many questions there are, and on how many the variant is worse, better, even, or a side
-    has no verdict; and on how many the sides differ, one of them missing included."""
+    has no verdict; and on how many the sides differ, one of them missing included. Questions that
+    one side alone has are in none of these."""
 
     n: int
     worse: int
@@ -111,6 +115,7 @@ class Counts(NamedTuple):
     same: int
     missing: int
     different: int
+    unpaired: int
 
 
 class Setting(NamedTuple):
@@ -147,7 +152,8 @@ def _of_scores(store: Archive, run: Recorded, setting: Setting) -> SideBySide:
     places, base = laid.places, laid.base
     variant = _chosen_variant(places.variants, base, setting.variant)
     values = changed_measure(laid).values
-    keys = np.flatnonzero(places.present[:, variant] & places.present[:, base])
+    ours, theirs = places.present[:, variant], places.present[:, base]
+    keys = np.flatnonzero(ours & theirs)
     units = laid.scores.units
     columns = [
         [tuple(units[unit] for unit in members[int(key)]) for key in keys]
@@ -163,6 +169,7 @@ def _of_scores(store: Archive, run: Recorded, setting: Setting) -> SideBySide:
         baseline_values=values[keys, base],
         units=columns[0],
         baseline_units=columns[1],
+        unpaired=int((ours ^ theirs).sum()),
     )
 
 
@@ -242,6 +249,7 @@ def _of_vote_runs(store: Archive, run: Recorded, earlier: Recorded) -> SideBySid
         baseline_values=np.array(before),
         units=[(name,) for name in names],
         baseline_units=[(name,) for name in names],
+        unpaired=len(ours.keys() ^ theirs.keys()),
     )
 
 

@@ -61,7 +61,7 @@ def test_the_answer_comes_first_and_fits_the_terminal(
     assert " -> 0." in sentence and " of 1 (+0." in sentence
     assert "; better on 19 questions, worse on 0, 20 in all. Better on correct (+" in sentence
     assert "Not enough evidence on clear (+0.00 [" in sentence
-    assert "Nothing is missing: all 40 judgments have a score." in said.out
+    assert "All 40 judgments have a score." in said.out
     assert " p (Holm) " in said.out
     assert max(map(cell_len, lines)) <= 80
 
@@ -149,6 +149,7 @@ def test_missing_judgments_tags_and_repeats_are_shown(
         "failed": 8,
         "pending": 0,
         "missing_scores": {},
+        "unpaired": 0,
     }
     rates = {one["tag"]: (one["rate"], one["baseline_rate"]) for one in found["tags"]}
     assert rates["A"] == (1.0, 0.0) and rates["B"] == (1.0, 3 / 8)
@@ -333,7 +334,24 @@ def test_one_judgment_is_said_in_the_singular(call: CallCommand, tmp_path: Path)
     write_suite(tmp_path, [unit(1, "v1", 3)], READ, judge=SCORES)
     call("run")
     said = call("compare", "--by", "prompt_variant").out
-    assert "Nothing is missing: the one judgment has a score." in said
+    assert "The one judgment has a score." in said
+
+
+def test_units_without_a_partner_are_counted_and_said(call: CallCommand, tmp_path: Path) -> None:
+    shared = {"v1": range(40), "v2": range(10), "v3": range(5, 42)}
+    units = [unit(q, variant, 3) for variant, numbers in shared.items() for q in numbers]
+    write_suite(tmp_path, units, READ, judge=SCORES)
+    call("run")
+    found = call("compare", "--by", "prompt_variant", "--baseline", "v1", "--json").json
+    unpaired = {name: count["unpaired"] for name, count in found["missing"].items()}
+    assert unpaired == {"v1": 35, "v2": 0, "v3": 2}  # 5 to 9 alone are answered by all three
+    said = " ".join(call("compare", "--by", "prompt_variant", "--baseline", "v1").out.split())
+    assert "Without a partner, so not in the difference: v1 35 units, v3 2 units." in said
+    assert "Nothing is missing" not in said
+
+
+def test_no_line_about_partners_where_all_have_one(call: CallCommand, run: str) -> None:
+    assert "Without a partner" not in call("compare", run, "--by", "prompt_variant").out
 
 
 def test_a_run_that_nothing_was_judged_in_says_so(call: CallCommand, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_pairs_that_are_not_judged_yet_are_pending_and_move_the_bounds(folder: P
         assert (row["n"], row["difference"]) == (4, 1)
         assert row["bounds"] == pytest.approx([2 * 4 / 10 - 1, 1])
     text = call("compare", "latest", "--baseline", "c1")
-    assert "Nothing is missing" not in text and "-0.200 to +1.000" in text
+    assert "judgments have a score" not in text and "-0.200 to +1.000" in text
     call("run", ".")
     comparison = compared("latest", "--baseline", "c1")
     assert comparison["missing"]["c2"] | {"missing_scores": {}} == {
@@ -59,9 +59,10 @@ def test_pairs_that_are_not_judged_yet_are_pending_and_move_the_bounds(folder: P
         "failed": 0,
         "pending": 0,
         "missing_scores": {},
+        "unpaired": 0,
     }
     assert {tuple(row["bounds"]) for row in comparison["rows"]} == {(1.0, 1.0)}
-    assert "Nothing is missing: all 10" in call("compare", "latest", "--baseline", "c1")
+    assert "All 10" in call("compare", "latest", "--baseline", "c1")
 
 
 def test_what_one_judge_has_still_to_say_is_pending(folder: Path) -> None:
@@ -150,7 +151,7 @@ def test_pairs_of_other_candidates_are_not_missing_between_two_runs(folder: Path
     for row in comparison["rows"]:
         assert row["n"] == 8
         assert row["bounds"] == pytest.approx([row["difference"]] * 2)
-    assert "Nothing is missing: all 24" in call("compare", after, "--against", before)
+    assert "All 24" in call("compare", after, "--against", before)
 
 
 def test_pairs_that_one_of_two_runs_has_still_to_judge_are_pending(folder: Path) -> None:
@@ -177,6 +178,8 @@ def test_pairs_of_candidates_that_one_run_alone_has_count_in_neither(folder: Pat
     comparison = compared(after, "--against", before)
     assert counted(comparison, after) == (8, 8, 0, 0, 0)
     assert counted(comparison, before) == (3, 3, 0, 0, 0)
+    unpaired = {name: count["unpaired"] for name, count in comparison["missing"].items()}
+    assert unpaired == {after: 5, before: 0}
 
 
 def write_replies(folder: Path, units: list[str]) -> dict[str, str]:

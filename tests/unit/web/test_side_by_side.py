@@ -36,6 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         write_pairs(
             folder / "e", PAIRS, {"model": "python/judge:other"}, name="turned", seed=3, **keep
         ),
+        write_pairs(folder / "f", PAIRS[:2], name="fewer", **keep),
     )
     with served(store) as served_site:
         yield served_site
@@ -159,3 +160,20 @@ def test_a_page_reads_no_more_than_its_rows(site: Site) -> None:
     last = site.get(f"/runs/{run}/changes?after=50").text
     assert len(rows(last)) == 10 and 'rel="next"' not in last
     assert 'rel="prev"' in last and rows(site.get(f"/runs/{run}/changes?after=5000").text) == []
+
+
+def test_what_only_one_side_has_is_counted_in_every_language(site: Site) -> None:
+    fewer, pairs = run_named(site, "fewer"), run_named(site, "pairs")
+    path = f"/runs/{fewer}/changes?against={pairs}"
+    changes = site.json(f"/api{path}")["changes"]
+    assert (changes["n"], changes["unpaired"]) == (2, 1)
+    said = {
+        "en": "Only one side has 1 more; they are not shown here.",
+        "ru": "Есть только у одной из сторон и здесь не показаны — 1.",
+        "zh": "另有 1 个只属于其中一方，此处不显示。",
+        "ja": "ほかに一方にしかないものが 1 件あり、ここには表示しません。",
+    }
+    for language in LANGUAGES:
+        assert said[language] in site.get(f"{path}&lang={language}").text
+    whole = site.json(f"/api/runs/{run_named(site, 'turned')}/changes?against={pairs}")
+    assert whole["changes"]["unpaired"] == 0

@@ -182,12 +182,19 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
         for name, count in counts.items()
         if count.missing_scores
     ]
+    alone = [
+        f"{safe(name)} {_counted(count.unpaired, 'unit')}"
+        for name, count in counts.items()
+        if count.unpaired
+    ]
+    if alone:
+        yield Paragraph(f"Without a partner, so not in the difference: {', '.join(alone)}.")
     if silent:
         yield Text(f"Judgments that give no score on a dimension: {'; '.join(silent)}.")
     if not lacking and not silent:
         planned = sum(count.planned for count in counts.values())
-        all_of = f"all {planned} judgments have" if planned != 1 else "the one judgment has"
-        yield Text(f"Nothing is missing: {all_of} a score.")
+        all_of = f"All {planned} judgments have" if planned != 1 else "The one judgment has"
+        yield Text(f"{all_of} a score.")
         return
     headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
     grid = table(*headers, right=range(1, 6), whole=[6])

@@ -118,7 +118,7 @@ def compare_variants(variants: VariantScores, level: float, seed: int) -> Compar
             variant_mean for measure in measures for variant_mean in _means(measure, places, level)
         ),
         tags=tuple(decided(tagged, level, more_is_better=False)),
-        missing=counts(judged, places),
+        missing=counts(judged, places, base),
         repeats=repeats(judged, with_overall=variants.has_overall),
         pair_by=places.pair_by,
     )

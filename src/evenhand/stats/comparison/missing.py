@@ -31,14 +31,16 @@ class Count:
     pending: int
     missing_scores: Mapping[str, int] = field(default_factory=dict[str, int])
     """By dimension, how many of the scored judgments say nothing on it."""
+    unpaired: int = 0
+    """Units that have no partner in a comparison with the baseline."""
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def counts(scores: Scores, places: Layout) -> dict[str, Count]:
-    """Of every variant. Where it is not known how many judgments a unit is to have, it is as many
-    as there are."""
+def counts(scores: Scores, places: Layout, base: int) -> dict[str, Count]:
+    """Return what every variant lacks, beside the baseline. Where it is not known how many
+    judgments a unit is to have, it is as many as there are."""
     units = len(scores.units)
     lacking = np.isnan(scores.values)
     if scores.asked is not None:
@@ -49,10 +51,14 @@ def counts(scores: Scores, places: Layout) -> dict[str, Count]:
     )
     due = np.maximum(judged, np.maximum(scores.planned, 1))
     variant = places.variant[scores.unit]
+    present = places.present
+    in_all = present.all(axis=1)
     by_variant: dict[str, Count] = {}
     for place, name in enumerate(places.variants):
         members = places.variant == place
         all_due, there, good = (int(each[members].sum()) for each in (due, judged, scored))
+        # A unit of the baseline takes part in every comparison.
+        partners = in_all if place == base else present[:, base]
         silent = lacking[(variant == place) & ~scores.failed].sum(axis=0)
         by_variant[name] = Count(
             units=int(members.sum()),
@@ -62,6 +68,7 @@ def counts(scores: Scores, places: Layout) -> dict[str, Count]:
             failed=there - good,
             pending=all_due - there,
             missing_scores={d: int(n) for d, n in zip(scores.dimensions, silent, strict=True) if n},
+            unpaired=int((~partners[places.key[members]]).sum()),
         )
     return by_variant
 
