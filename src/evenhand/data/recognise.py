@@ -6,11 +6,12 @@ is needed, nothing is guessed: the error lists all columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from evenhand.data import usual
 from evenhand.errors import DataError, nearest, quoted
+from evenhand.kinds.shared.rows import EXTRAS
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.units import META_FIELDS
 
@@ -67,17 +68,28 @@ class _Role(NamedTuple):
 
 
 def recognise(
-    names: Sequence[str], mapped: Mapping[str, str], form: TableForm, where: str
+    names: Sequence[str],
+    mapped: Mapping[str, str],
+    form: TableForm,
+    where: str,
+    *,
+    inner: Sequence[str] = (),
+    empty: Collection[str] = (),
 ) -> Recognition:
     """What the columns of a table hold. `mapped` are the fields that the user has named, each with
-    its column, or an empty name where it is a constant. Raises DataError."""
+    its column, or an empty name where it is a constant; `inner` are dotted names inside objects,
+    `empty` the columns without a value. Raises DataError."""
     is_flat = "meta" not in names
     is_long = is_long_table(names, mapped, form)
     claimed = set(mapped.values())
     columns: dict[str, str] = {}
     roles = _roles(form, is_flat=is_flat, is_long=is_long)
     for role in roles:
-        fits = _fitting(role, names, mapped, claimed, is_strict=is_long and role.is_needed)
+        is_extra = role.field in EXTRAS
+        is_strict = is_extra or (is_long and role.is_needed)
+        fits = _fitting(role, names, mapped, claimed, is_strict=is_strict)
+        # Nobody is asked which context is meant: one is taken, and the others are told.
+        fits = _first_filled(role, fits, empty) if is_extra else fits
         if len(fits) == 1 and fits[0] != role.field:
             columns[role.field] = fits[0]
         elif len(fits) > 1 and role.is_needed:
@@ -87,7 +99,11 @@ def recognise(
     spare = [name for name in names if name not in used]
     # Beside a `meta` of its own a row is the contract's, and its other columns are nobody's texts.
     meanings = _meanings(roles if is_flat else (), form)
-    remarks = _remarks(spare, meanings, names, columns, mapped)
+    guesses = _near(spare, meanings, mapped)
+    whole = {*form.fields, *claimed} - {"meta"}
+    within = [name for name in inner if name.partition(".")[0] not in whole]
+    guesses |= _extras_among(name for name in (*spare, *within) if name not in {*claimed, *empty})
+    remarks = _remarks(guesses, names, {**mapped, **columns})
     return Recognition(columns, tuple(spare) if is_flat else (), remarks, is_long, is_flat)
 
 
@@ -113,6 +129,7 @@ def _roles(form: TableForm, *, is_flat: bool, is_long: bool) -> list[_Role]:
     more = {
         "reference": usual.REFERENCE,
         "context": usual.CONTEXT,
+        "messages": usual.MESSAGES,
         "rubric": usual.RUBRIC,
         "language": usual.LANGUAGE,
         "task_name": usual.TASK_NAME,
@@ -147,6 +164,13 @@ def _fitting(
     return longer if len(longer) == 1 else []
 
 
+def _first_filled(role: _Role, fits: Sequence[str], empty: Collection[str]) -> list[str]:
+    """Return the column with the most usual name of those that hold anything."""
+    order = list(map(usual.folded, role.names))
+    ranked = sorted(fits, key=lambda name: order.index(usual.folded(name)))
+    return ([name for name in ranked if name not in empty] or ranked)[:1]
+
+
 def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) -> DataError:
     listed = ", ".join(quoted(name) for name in names[:COLUMNS_LISTED])
     more = f" and {len(names) - COLUMNS_LISTED} more" if len(names) > COLUMNS_LISTED else ""
@@ -166,23 +190,39 @@ def _meanings(roles: Sequence[_Role], form: TableForm) -> dict[str, str]:
     return usual_names | {field: field for field in form.fields if field not in ("meta", "id")}
 
 
+_Guess = tuple[str, str]
+"""What a column may be called, and the field of that name."""
+
+
+def _near(
+    spare: Sequence[str], meanings: Mapping[str, str], mapped: Collection[str]
+) -> dict[str, _Guess]:
+    """Return the columns that are called nearly like a field, or as one is usually called; none of
+    a field that the user has named a column for."""
+    near = {name: nearest(usual.folded(name), meanings, cutoff=_NEAR) for name in spare}
+    return {
+        name: (guess, meanings[guess])
+        for name, guess in near.items()
+        if guess is not None and meanings[guess] not in mapped
+    }
+
+
+def _extras_among(names: Iterable[str]) -> dict[str, _Guess]:
+    """Return the columns, also inside objects, that hold what a judge may be shown."""
+    usual_names = zip(EXTRAS, (usual.REFERENCE, usual.CONTEXT, usual.MESSAGES), strict=True)
+    fields = {usual.folded(name): field for field, called in usual_names for name in called}
+    plain = {name: usual.folded(name.rpartition(".")[2]) for name in names}
+    return {name: (fields[last],) * 2 for name, last in plain.items() if last in fields}
+
+
 def _remarks(
-    spare: Sequence[str],
-    meanings: Mapping[str, str],
-    names: Sequence[str],
-    columns: Mapping[str, str],
-    mapped: Collection[str],
+    guesses: Mapping[str, _Guess], names: Sequence[str], columns: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Columns that are not used and are called nearly like a field, or as one is usually called;
-    none of a field that the user has named a column for."""
+    """Return a line for each column that is not used and may have been meant."""
     remarks: list[str] = []
-    for name in spare:
-        near = nearest(usual.folded(name), meanings, cutoff=_NEAR)
-        if near is None or meanings[near] in mapped:
-            continue
-        field = meanings[near]
+    for name, (near, field) in guesses.items():
         is_there = field in names or field in columns
-        beside = columns.get(field, field)
+        beside = columns.get(field) or field
         remarks.append(
             f"the column {quoted(name)} is not used, {quoted(beside)} is"
             if is_there

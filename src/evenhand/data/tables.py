@@ -6,7 +6,7 @@ called by what identifies them. What was understood is told once; nothing is gue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -15,15 +15,15 @@ from typing import Any, cast
 from msgspec import Struct
 
 from evenhand.data.alike import NamesAlike
-from evenhand.data.columns import Copies, place
+from evenhand.data.columns import Copies, flattened, place
 from evenhand.data.conversation import find_conversation
 from evenhand.data.faults import fault_of
 from evenhand.data.read import FileForm, Row, rows
 from evenhand.data.recognise import fields_of, recognise
 from evenhand.data.table_ids import Ids, apply_role, ids_of
-from evenhand.errors import DataError
+from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
-from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.shared.rows import EXTRAS, RowError, is_given
 from evenhand.kinds.shared.table_form import PlacedRow, TableForm
 from evenhand.units import META_FIELDS, question_hash
 
@@ -92,7 +92,9 @@ class Table:
             columns = {f: c for f, c in columns.items() if c not in self.conversation.columns}
             names = [name for name in names if name not in self.conversation.columns]
             mapped = {**columns, **dict.fromkeys((*self._constants, *self.conversation.fields), "")}
-        self.recognition = recognise(names, mapped, form, where)
+        inner = dict.fromkeys(name for row in sample for name, _ in flattened(row) if "." in name)
+        empty = [name for name in names if not any(is_given(row.get(name)) for row in sample)]
+        self.recognition = recognise(names, mapped, form, where, inner=[*inner], empty=empty)
         spare = self.recognition.spare
         self.labels = [name for name in spare if any(_is_label(row.get(name)) for row in sample)]
         self._columns = {**columns, **self.recognition.columns}
@@ -171,9 +173,11 @@ class Tables:
         notify: Callable[[str], None],
         *,
         tells_columns: bool = True,
+        use: Collection[str] = EXTRAS,
     ) -> None:
+        """`use` is what the judge is shown beside the judged text: other such columns are told."""
         self._sources, self._columns = sources, columns
-        self._tells_columns = tells_columns
+        self._tells_columns, self._use = tells_columns, use
         self._form, self._tell = form, _Once(notify)
 
     @cached_property
@@ -198,8 +202,10 @@ class Tables:
         """Every row with its file, each called by an id of its own; raises DataError."""
         long = [table for table in self._tables if table.is_long]
         lengths, names = _Lengths(self._form), NamesAlike(self._form.several)
+        unseen = _Unseen(self._use)
         for path, row in self._gathered(long) if long else ():
             names.add(row.value)
+            unseen.add(row.value)
             yield path, row
         for remark in self._ids.remarks:
             self._tell(remark)
@@ -208,8 +214,9 @@ class Tables:
                 name_row(row.value, number)
                 lengths.add(row.value)
                 names.add(row.value)
+                unseen.add(row.value)
                 yield table.source.path, row
-        for remark in (*lengths.remarks, *names.remarks):
+        for remark in (*lengths.remarks, *names.remarks, *unseen.remarks):
             self._tell(remark)
 
     @property
@@ -271,6 +278,53 @@ class _Lengths:
             yield f"{_answers(self._empty)} empty, and judged as such"
         if self._long:
             yield f"{_answers(self._long)} longer than {ANSWER_CHARS:,} characters"
+
+
+def extras_in(rows: Iterable[Mapping[str, Any]], form: TableForm) -> list[str]:
+    """Return what rows hold that the judge should see beside the judged text. Messages among which
+    the answer stands are a log, and would show a judge of pairs whose answer it is."""
+    found: dict[str, None] = {}
+    is_log = False
+    for row in rows:
+        found |= dict.fromkeys(name for name in EXTRAS if is_given(row.get(name)))
+        is_log = is_log or _is_log(row, form)
+    return [name for name in EXTRAS if name in found and not (name == "messages" and is_log)]
+
+
+def _is_log(row: Mapping[str, Any], form: TableForm) -> bool:
+    messages = row.get("messages")
+    answers = [row.get(form.answer)]
+    if isinstance(candidates := row.get(form.several), list):
+        answers += [each.get("text") for each in candidates if isinstance(each, dict)]
+    said = [
+        message.get("content", message.get("value"))
+        for message in (messages if isinstance(messages, list) else ())
+        if isinstance(message, dict)
+    ]
+    return any(answer and answer in said for answer in answers)
+
+
+class _Unseen:
+    """What rows hold for the judge that the suite does not show."""
+
+    def __init__(self, use: Collection[str]) -> None:
+        self._use, self._found = use, dict.fromkeys(EXTRAS, False)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        for name, is_found in self._found.items():
+            if not is_found and is_given(row.get(name)):
+                self._found[name] = True
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        names = [name for name in EXTRAS if self._found[name] and name not in self._use]
+        if names:
+            use = ", ".join(quoted(name) for name in (*self._use, *names))
+            them = "it" if len(names) == 1 else "them"
+            yield (
+                f"The judge does not see: {', '.join(names)}."
+                f" To show {them}, say in the suite: use = [{use}]"
+            )
 
 
 def _answers(number: int) -> str:

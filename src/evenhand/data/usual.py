@@ -58,16 +58,60 @@ IDENT = (
     *("№ п/п", "编号", "序号", "番号", "連番", "通し番号", "管理番号", "no", "no."),
 )
 REFERENCE = (
-    *("reference", "reference_answer", "ground_truth", "expected", "expected_output"),
-    *("expected_answer", "ideal", "ideal_answer", "gold", "gold_answer", "target", "golden_answer"),
-    *("correct_answer", "reference_output", "golden", "groundtruth"),
-    *("эталон", "эталонный_ответ", "правильный_ответ", "ожидаемый_ответ", "референс"),
-    *("参考答案", "标准答案", "正确答案", "参考回答", "参考", "期望输出"),
-    *("正解", "模範解答", "参照回答", "期待される回答", "模範回答"),
+    *("reference", "reference_answer", "ground_truth", "expected_output", "expected_answer"),
+    *("expected", "ideal_answer", "ideal", "golden_answer", "gold_answer", "golden", "gold"),
+    *("correct_answer", "reference_output", "reference_response", "expected_response"),
+    *("golden_response", "ground_truths", "groundtruth", "ref_answer", "target_output", "target"),
+    *("эталон", "эталонный_ответ", "правильный_ответ", "верный_ответ", "ожидаемый_ответ"),
+    *("идеальный_ответ", "образец_ответа", "ожидаемый_результат", "референс"),
+    *(
+        "参考答案",
+        "标准答案",
+        "正确答案",
+        "参考回答",
+        "标准回答",
+        "期望输出",
+        "期望答案",
+        "期望回答",
+    ),
+    *("预期输出", "预期答案", "预期回答", "理想答案", "參考答案", "標準答案", "正確答案", "参考"),
+    *("正解", "正答", "模範解答", "模範回答", "参照回答", "期待される回答", "期待される出力"),
+    *("期待回答", "期待出力", "想定回答", "解答例", "回答例", "正解例"),
 )
+"""Here and below the most usual name first: of several columns the first is taken."""
 CONTEXT = (
-    *("context", "contexts", "passage", "source_text", "контекст", "上下文", "背景"),
-    *("文脈", "コンテキスト"),
+    *("context", "contexts", "retrieved_contexts", "retrieved_context", "retrieval_context"),
+    *("retrieved_documents", "retrieved_docs", "retrieved_passages", "retrieved_chunks"),
+    *("documents", "document", "passages", "passage", "source_text", "source_document"),
+    *("background", "search_results", "reference_contexts", "reference_context"),
+    *("контекст", "контексты", "найденный_контекст", "исходный_текст", "документы", "документ"),
+    *(
+        "上下文",
+        "检索上下文",
+        "检索结果",
+        "检索内容",
+        "参考资料",
+        "参考文档",
+        "背景资料",
+        "背景信息",
+    ),
+    *(
+        "參考資料",
+        "背景",
+        "文脈",
+        "コンテキスト",
+        "コンテクスト",
+        "検索結果",
+        "参考資料",
+        "参考文書",
+    ),
+    *("参照文書", "関連文書", "背景情報", "前提情報"),
+)
+MESSAGES = (
+    *("messages", "chat_history", "conversation_history", "message_history", "dialogue_history"),
+    *("dialog_history", "earlier_messages", "previous_messages", "conversation"),
+    *("история_диалога", "история_чата", "история_сообщений", "предыдущие_сообщения"),
+    *("对话历史", "历史对话", "聊天记录", "历史消息", "会話履歴", "対話履歴", "チャット履歴"),
 )
 RUBRIC = ("rubric", "criteria", "критерии", "рубрика", "评分标准", "ルーブリック", "採点基準")
 LANGUAGE = ("language", "язык", "语言", "言語")
@@ -93,7 +137,10 @@ def folded(name: str) -> str:
     return re.sub(r"[\s_\-]+", "_", wide.strip(" \t\ufeff:：?？*")).strip("_")
 
 
-_ALL = (QUESTION, ANSWER, MODEL, VARIANT, QUESTION_ID, RUN_ID, EVAL_SET, IDENT, REFERENCE, CONTEXT)
+_ALL = (
+    *(QUESTION, ANSWER, MODEL, VARIANT, QUESTION_ID, RUN_ID, EVAL_SET, IDENT),
+    *(REFERENCE, CONTEXT, MESSAGES),
+)
 _CJK = regexp("[\u3040-\u30ff\u3400-\u9fff]")
 _A_TEXT = regexp(
     r"_(?:text|content|body|string)$|^(?:текст|содержание)_|(?:文本|内容|原文|全文|本文|テキスト|文)$"

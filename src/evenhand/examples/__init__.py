@@ -83,7 +83,7 @@ def suite_text(
         language=_quoted(language),
         data=_entries([file.text for file in data]),
         rubric=f"rubric = {_quoted(rubric)}\n" if rubric else "",
-        use=f"use = {_entries([_quoted(name) for name in use])}\n" if use else "",
+        use=f"use = [{', '.join(map(_quoted, use))}]\n" if use else "",
         remark=_LOCAL if is_local else _REMOTE,
         judge=_quoted(judge),
         budget="# " if is_local else "",

@@ -15,12 +15,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand.data.columns import flattened
-from evenhand.data.conversation import CONTEXT
 from evenhand.data.encoding import sampled_encoding
 from evenhand.data.files import is_data_file
 from evenhand.data.read import other_sheets
 from evenhand.data.recognise import answer_columns, fields_of
-from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables
+from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables, extras_in
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.examples import DataFile, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol, judging_of
@@ -99,6 +98,7 @@ def draft_suite(
     # Candidates of pairs are compared with each other, whatever sets them apart.
     compared = _NONE if form.gather else variants
     rubric = _rubric(protocol, language, folder, [path.name for path in data])
+    use = extras_in(rows, form)
     suite = suite_text(
         name=_name(data),
         protocol=protocol,
@@ -109,10 +109,10 @@ def draft_suite(
         columns={**columns, **_common_columns(tables)},
         by=compared.field,
         baseline=compared.values[0] if compared.field else None,
-        use=_use(tables),
+        use=use,
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.text else {})
-    contents = _read_through(sources, columns, protocol, language, rubric, folder, notice)
+    contents = _read_through(sources, columns, protocol, language, rubric, folder, use, notice)
     noun = {"pairwise": "topic", "weighted": "answer"}.get(protocol, "sample")
     names = ", ".join(path.name for path in data)
     size = f"{contents.rows:,} {noun}{'' if contents.rows == 1 else 's'}"
@@ -120,6 +120,7 @@ def draft_suite(
     understood += dict.fromkeys(
         line for table in tables for line in _column_lines(table, form, columns)
     )
+    understood += [f"  the judge sees: {', '.join(use)}"] if use else []
     understood += [*_variant_lines(variants)]
     understood += [f"  {remark}" for remark in contents.remarks]
     understood += [_labelled("rubric", rubric.remark)] if rubric.remark else []
@@ -142,6 +143,7 @@ def _read_through(
     language: str,
     rubric: _Rubric,
     folder: Path,
+    use: Sequence[str],
     notice: Callable[[str], None],
 ) -> _Contents:
     """Read tables as a run will, so that what it would refuse is told before anything is written;
@@ -149,10 +151,10 @@ def _read_through(
     kind, loaded, remarks = KINDS[protocol], find_protocol(protocol), list[str]()
     text = rubric.text or (read_text(folder / rubric.file, "the rubric") if rubric.file else "")
     value = rubric_in(folder / rubric.file, text, loaded) if rubric.file else None
-    settings = {**kind.settings, "use": []}
+    settings = {**kind.settings, "use": use}
     record = JudgingRecord(language=language, rubric_json=rubric_json(value), settings=settings)
     judging = judging_of(loaded, record)
-    tables = Tables(sources, columns, kind.table_form, remarks.append, tells_columns=False)
+    tables = Tables(sources, columns, kind.table_form, remarks.append, tells_columns=False, use=use)
     units = TableUnits(tables, loaded, language=language, copied_to=folder, notice=notice)
     numbers = Counter(unit.id for unit in units.read(judging))
     rows = units.rows
@@ -164,12 +166,6 @@ def _read_through(
         )
         raise error
     return _Contents(rows, remarks)
-
-
-def _use(tables: Sequence[Table]) -> Sequence[str]:
-    """What else the judge is to be shown: what the system was told before it answered."""
-    has_system = any(table.conversation and table.conversation.has_system for table in tables)
-    return (CONTEXT,) if has_system else ()
 
 
 def _first_rows(tables: Sequence[Table], form: TableForm) -> Iterator[Mapping[str, Any]]:

@@ -26,7 +26,7 @@ from evenhand.ledger.ports import IncomingUnit
 from evenhand.manifest import DataRecord
 from evenhand.suite import Suite
 
-READING = 2
+READING = 3
 """How rows become units: a change of that changes this number, and all files are read again."""
 
 
@@ -42,7 +42,7 @@ class DataFiles:
     ) -> None:
         self._suite, self._sources = suite, sources
         form = KINDS[protocol.kind].table_form
-        tables = Tables(sources, suite.file.columns, form, self._tell)
+        tables = Tables(sources, suite.file.columns, form, self._tell, use=suite.file.use)
         self._units = TableUnits(tables, protocol, suite.folder, suite.file.language, notice=notify)
         self._notify, self._remarks = notify, list[str]()
 

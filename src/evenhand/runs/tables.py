@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from evenhand.data.files import is_data_file
 from evenhand.data.frames import NAME, memory_rows
-from evenhand.data.tables import ROWS_LOOKED_AT, Source
+from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, extras_in
 from evenhand.errors import EvenhandError
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
@@ -21,10 +22,12 @@ from evenhand.files.sentences import is_rubric_text
 from evenhand.jsontext import dump
 from evenhand.judges import first_judge
 from evenhand.judges.environment import environment
+from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import Protocol
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.suite import Suite, suite_of_keys
+from evenhand.suite_file import SuiteFile
 
 Rubric = Mapping[str, Any] | str | Path
 
@@ -70,7 +73,7 @@ def table_plan(
 ) -> Plan:
     """What judges a table, with these keys of a suite file; raises UsageError or DataError. Without
     a protocol: by the rubric, where there is one, else in pairs. Without a language: that of the
-    texts."""
+    texts. Without `use`: the judge sees what the table has of reference, context and messages."""
     source = (
         Source(path=Path(data))
         if isinstance(data, str | Path)
@@ -85,11 +88,25 @@ def table_plan(
         "judges": [{"model": first_judge(environ)}],
         "data": [str(source.path)],
     }
-    suite = Suite(suite_of_keys({**defaults, **settings}), Path())
+    file = suite_of_keys({**defaults, **settings})
+    if "use" not in settings:
+        file = suite_of_keys({**defaults, **settings, "use": _use(source, file, notify)})
+    suite = Suite(file, Path())
     plan = prepare(suite, environ, notify, [source])
     if rubric is None:
         return plan
     return replace(plan, rubric=rubric_value(rubric, plan.protocol, suite.file.language))
+
+
+def _use(source: Source, file: SuiteFile, notify: Callable[[str], None]) -> list[str]:
+    """Return what the judge is to see beside the judged text, and tell it."""
+    form = KINDS[find_protocol(file.protocol).kind].table_form
+    table = Table(source, file.columns, form)
+    rows = (row.value for _, row in islice(table.rows(), ROWS_LOOKED_AT))
+    use = extras_in(rows, form)
+    if use:
+        notify(f"The judge sees: {', '.join(use)}")
+    return use
 
 
 def _is_text(value: object) -> bool:

@@ -12,7 +12,14 @@ from typing import Any
 
 from evenhand.errors import quoted
 from evenhand.jsontext import as_text
-from evenhand.kinds.shared.rows import EXTRAS, FieldError, RowError, filled_text_of, named
+from evenhand.kinds.shared.rows import (
+    EXTRAS,
+    FieldError,
+    RowError,
+    filled_text_of,
+    is_given,
+    named,
+)
 from evenhand.kinds.shared.table_form import Gathered, PlacedRow
 from evenhand.units import joined_id, question_hash
 
@@ -21,6 +28,8 @@ AUTHORS = ("model", "prompt_variant")
 _APART = ("run_id", "eval_set_variant")
 """Answers that differ in these are not held against each other."""
 _SHARED = ("language", *EXTRAS)
+_LISTED = ("reference", "context")
+"""Where the answers to a topic differ in these, all of them belong to the topic."""
 
 
 def gather(rows: Iterable[PlacedRow]) -> Gathered:
@@ -48,6 +57,12 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
         remarks.append(f"{lonely:,} {verbs} no pair")
     if any(_shared_id(group) for group in paired):
         remarks.append("An id that all answers to a topic share is the topic's")
+    for name in _LISTED:
+        if number := sum(_differs(group, name) for group in paired):
+            remarks.append(
+                f"{number:,} {'topic has' if number == 1 else 'topics have'} answers with different"
+                f" values of {quoted(name)}: both answers are judged by all of them"
+            )
     are_apart = any(apart for apart, _ in topics)
     return Gathered([_row(group, names, are_apart) for group in paired], remarks)
 
@@ -117,10 +132,23 @@ def _row(group: Sequence[PlacedRow], names: Sequence[str], are_apart: bool) -> P
     if are_apart and meta.get("question_id") in (None, ""):
         meta["question_id"] = question
     for name in _SHARED:
-        filled = [row.value[name] for row in group if row.value.get(name) not in (None, "")]
-        if filled:
-            value[name] = filled[0]
+        if filled := _distinct(group, name):
+            value[name] = filled if name in _LISTED and filled[1:] else filled[0]
     return PlacedRow(value, first.where)
+
+
+def _differs(group: Sequence[PlacedRow], name: str) -> bool:
+    values = [row.value[name] for row in group if is_given(row.value.get(name))]
+    return any(value != values[0] for value in values)
+
+
+def _distinct(group: Sequence[PlacedRow], name: str) -> list[Any]:
+    """Return the different values of a field in the rows of a topic; lists of them opened, where a
+    judge may be shown several."""
+    values = [row.value[name] for row in group if is_given(row.value.get(name))]
+    if name in _LISTED and _differs(group, name):
+        values = [item for each in values for item in (each if isinstance(each, list) else [each])]
+    return [value for at, value in enumerate(values) if value not in values[:at]]
 
 
 def _shared_id(group: Sequence[PlacedRow]) -> str:

@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple, Union
 from msgspec import Struct, field
 
 from evenhand import jsontext
-from evenhand.kinds.shared.rows import EXTRAS
+from evenhand.kinds.shared.render import extra_text
+from evenhand.kinds.shared.rows import EXTRAS, is_given
 from evenhand.measures import ScoredUnit, VotedUnit
 
 NO_BREAK = "\u00a0"
@@ -166,9 +167,9 @@ class ShownUnit(Struct, frozen=True, kw_only=True):
 def about_unit(extras: Mapping[str, Any], meta: Mapping[str, Any]) -> list[Block]:
     """What a unit of any kind carries beside its own texts."""
     blocks: list[Block] = [
-        Group(Label(f"unit.{name}"), [Text(text=jsontext.as_text(extras[name]))])
+        Group(Label(f"unit.{name}"), [Text(text=extra_text(extras[name]))])
         for name in EXTRAS
-        if extras.get(name)
+        if is_given(extras.get(name))
     ]
     if meta:
         items = [f"{name}: {jsontext.as_text(value)}" for name, value in meta.items()]

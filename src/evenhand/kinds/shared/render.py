@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Message
+from evenhand.kinds.shared.rows import is_given
 from evenhand.kinds.shared.scan import matches
 from evenhand.unseen import ASCII_CONTROLS, KINDS, UNSEEN, kind_of
 
@@ -126,23 +127,41 @@ _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"
 
 
 def shown_extras(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, Any]:
-    """What the suite shows beside the judged text, where the unit has it."""
-    return {name: _spoken(extras[name]) for name in use if extras.get(name)}
+    """Return what the suite shows beside the judged text, where the unit has it."""
+    return {
+        name: _spoken(extras[name]) if name == "messages" else extras[name]
+        for name in use
+        if is_given(extras.get(name))
+    }
 
 
 def extra_blocks(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, str]:
-    """The same as texts, by the name of their block."""
-    shown = shown_extras(extras, use)
-    return {_BLOCKS[name]: jsontext.as_text(value) for name, value in shown.items()}
+    """Return the same as texts, by the name of their block."""
+    return {_BLOCKS[name]: extra_text(value) for name, value in shown_extras(extras, use).items()}
+
+
+def extra_text(value: object) -> str:
+    """Return a text as it is, a list of texts as numbered passages, anything else as JSON."""
+    if not isinstance(value, list) or not value:
+        return jsontext.as_text(value)
+    texts = cast("list[object]", value)
+    if not all(isinstance(text, str) for text in texts):
+        return jsontext.dump(texts)
+    if len(texts) == 1:
+        return str(texts[0])
+    return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
+
+
+_SPOKEN = ("role", "content", "from", "value")
 
 
 def _spoken(value: Any) -> Any:
-    """Earlier messages with no more than who said what: what else a log holds, such as the name
-    of a model, is nothing for a judge."""
+    """Return earlier messages with no more than who said what: what else a log holds, such as the
+    name of a model, is nothing for a judge."""
     if not isinstance(value, list):
         return value
     return [
-        {name: message[name] for name in ("role", "content") if name in message}
+        {name: message[name] for name in _SPOKEN if name in message}
         if isinstance(message, dict)
         else message
         for message in value

@@ -142,6 +142,11 @@ def extras_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in EXTRAS if row.get(name) is not None}
 
 
+def is_given(value: object) -> bool:
+    """Return True unless a value is absent, blank or empty; 0 and False are values."""
+    return bool(value.strip()) if isinstance(value, str) else value not in (None, [], {})
+
+
 def named(value: object) -> str:
     """What kind of thing a value is, in words."""
     names = {dict: "an object", list: "a list", bool: "true or false", str: "a text"}

@@ -52,7 +52,7 @@ def counts(scores: Scores, places: Layout, base: int) -> dict[str, Count]:
     due = np.maximum(judged, np.maximum(scores.planned, 1))
     variant = places.variant[scores.unit]
     present = places.present
-    in_all = present.all(axis=1)
+    in_all = np.asarray(present.all(axis=1))
     by_variant: dict[str, Count] = {}
     for place, name in enumerate(places.variants):
         members = places.variant == place
