@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -84,3 +86,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     for reason, number in sorted(reasons.items()):
         terminalreporter.write_line(f"{number} tests left out: {reason}")
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 and host.test that is its own authority, with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the command openssl")
+    place = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    names = "subjectAltName=IP:127.0.0.1,DNS:host.test"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
+    command += ["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test"]
+    command += ["-addext", names, "-keyout", str(place), "-out", str(place)]
+    subprocess.run(command, check=True, capture_output=True)
+    return place

@@ -127,8 +127,8 @@ class Suite:
             )
 
     def address_place(self, url: str | None) -> str:
-        """Where the file gives a judge this `base_url`, also for a judge that the command line
-        names; empty where it does not, and the user does."""
+        """Return where the file gives a judge this `base_url`, `proxy` or `ca_file`, also for a
+        judge that the command line names; empty where it does not, and the user does."""
         return self._addresses.get(url or "", "")
 
     def _where(self, key: str) -> str:
@@ -191,14 +191,16 @@ def _text(path: Path) -> str:
 
 
 def _addresses(values: Mapping[str, Any], path: Path, text: str) -> dict[str, str]:
-    """Each `base_url` that stands in a suite's file, and where."""
+    """Each address, proxy and file of certificates that a suite's file gives to judges, and
+    where."""
     judges: Any = values.get("judges")
     places: dict[str, str] = {}
     for index, judge in enumerate(judges if isinstance(judges, list) else ()):
-        url = judge.get("base_url") if isinstance(judge, dict) else None
-        if isinstance(url, str):
-            line = find_line(text, ("judges", index, "base_url"))
-            places[url] = f"{path}:{line}" if line else str(path)
+        for key in ("base_url", "proxy", "ca_file"):
+            value = judge.get(key) if isinstance(judge, dict) else None
+            if isinstance(value, str):
+                line = find_line(text, ("judges", index, key))
+                places[value] = f"{path}:{line}" if line else str(path)
     return places
 
 

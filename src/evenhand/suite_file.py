@@ -46,6 +46,14 @@ class JudgeSpec(_Part, frozen=True, kw_only=True, omit_defaults=True):
     price: PriceSpec | None = None
     probabilities: bool = False
     """Ask for log-probabilities, and keep the odds of what was decided."""
+    params: dict[str, Any] = {}
+    """Handed through to the request's body as they are: `reasoning_effort`, `top_p`, ..."""
+    stream: bool = False
+    """Have the reply sent by events; a judge whose endpoint answers only so does it by itself."""
+    proxy: Text | None = None
+    """`http://host:port`."""
+    ca_file: Text | None = None
+    """Certificates to trust beside those of the system."""
 
 
 class Limits(_Part, frozen=True, kw_only=True):

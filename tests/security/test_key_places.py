@@ -477,3 +477,47 @@ def test_a_host_may_be_named_in_any_spelling(home: Path) -> None:
     hosts.remember([HOST, "a.test"])
     assert hosts.hosts() == ["a.test", HOST]
     assert "gateway.tes" not in hosts
+
+
+# Proxies and certificates of the suite's own
+
+
+def test_a_proxy_of_the_suite_gets_no_key_before_it_is_allowed(settings: Settings) -> None:
+    settings.env["OPENAI_API_KEY"] = KEY
+    settings.judge["proxy"] = "http://gateway.test:3128"
+    refused = settings.run("--dry-run")
+    assert refused.returncode == 2
+    assert HOST in refused.stderr and "--trust-host" in refused.stderr
+    assert "evenhand.toml:" in refused.stderr
+    assert settings.run("--dry-run", EVENHAND_TRUST_HOSTS=HOST).returncode == 0
+
+
+def test_a_proxy_on_this_machine_is_used(settings: Settings, proxy: Proxy) -> None:
+    settings.env |= {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": GATEWAY, "http_proxy": ""}
+    settings.judge["proxy"] = proxy.url
+    assert settings.run().returncode == 4
+    assert proxy.has_key
+
+
+def test_a_password_of_a_proxy_does_not_stand_in_the_suite(settings: Settings) -> None:
+    settings.judge["proxy"] = "http://user:hunter2-of-the-user@127.0.0.1:1"
+    refused = settings.run("--dry-run")
+    assert refused.returncode == 2 and "hunter2" not in refused.stderr
+
+
+def test_certificates_of_the_suite_vouch_for_no_provider(
+    settings: Settings, certificate: Path
+) -> None:
+    settings.env["OPENAI_API_KEY"] = KEY
+    (settings.folder / "ca.pem").write_bytes(certificate.read_bytes())
+    settings.judge["ca_file"] = "ca.pem"
+    refused = settings.run("--dry-run")
+    assert refused.returncode == 2 and "api.openai.com" in refused.stderr
+    settings.judge["base_url"] = GATEWAY.replace("http:", "https:")
+    assert settings.run("--dry-run", EVENHAND_TRUST_HOSTS=HOST).returncode == 0
+
+
+def test_certificates_lie_in_the_suites_folder(settings: Settings) -> None:
+    settings.judge |= {"ca_file": "../ca.pem", "base_url": GATEWAY}
+    outside = settings.run("--dry-run")
+    assert outside.returncode == 2 and "leads out" in outside.stderr

@@ -342,6 +342,9 @@ def _print_exchange(out: Console, number: int, exchange: Exchange, in_round: int
     for message in exchange.question.messages[-2 if exchange.question.reask else 0 :]:
         out.print(Text(f"{message.role}:", style="bold"))
         out.print(Text(safe(message.content), style="dim"))
+    if reasoning := exchange.reply.reasoning:
+        out.print(Text(f"reasoning, {len(reasoning):,} characters:", style="bold"))
+        out.print(Text(safe(reasoning), style="dim"))
     out.print(Text("reply:", style="bold"))
     out.print(Text(safe(exchange.reply.text)))
     for path, odds in exchange.reply.odds.items():

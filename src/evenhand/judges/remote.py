@@ -51,7 +51,7 @@ from evenhand.judges.reply import (
 )
 from evenhand.judges.sampling import sampling, storable
 from evenhand.judges.secrets import Account, key_from
-from evenhand.judges.transport import HttpResponse, Transport
+from evenhand.judges.transport import HttpResponse, Transport, parse_proxy
 from evenhand.judges.trust import Trust, TrustedHosts, address_of, key_use_of
 
 LARGE_BODY_BYTES = 4 * limits.BODY_BYTES
@@ -90,6 +90,8 @@ class RemoteJudge(ABC):
             trust = options.trust or Trust(TrustedHosts())
             trust.check(use)
             trust.check_route(use, options)
+        if options.proxy_place:
+            _require_no_password(options)
         _check_params(options, self.reserved)
         self.name = options.name
         self.account: Hashable = Account(provider.name, str(url), secret)
@@ -315,6 +317,15 @@ def _merge(request: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, A
         is_table = isinstance(inner, Mapping) and isinstance(value, Mapping)
         merged[name] = _merge(inner, value) if is_table else value
     return merged
+
+
+def _require_no_password(options: JudgeOptions) -> None:
+    if parse_proxy(options.proxy or "", options.proxy_place).user is not None:
+        raise UsageError(
+            "a proxy's user name and password may not stand in the suite",
+            where=options.proxy_place,
+            advice="Set https_proxy (or http_proxy) in the environment, and take proxy away.",
+        )
 
 
 def _check_params(options: JudgeOptions, reserved: Sequence[str]) -> None:

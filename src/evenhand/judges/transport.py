@@ -94,6 +94,7 @@ class Transport:
         ca_file: Path | None = None,
     ) -> None:
         self._url, self._secret, self._ca_file = url, secret, ca_file
+        _check_ca_file(ca_file)
         self._seconds, self._idle_seconds = seconds, idle_seconds
         self._most_bytes = most_bytes
         self._headers = {
@@ -211,7 +212,7 @@ class Transport:
                 ssl=_tls(self._ca_file),
                 resolver=cast("AbstractResolver", _Resolver()),
                 ttl_dns_cache=NAMES_SECONDS,
-                socket_factory=_make_socket,
+                socket_factory=make_socket,
             ),
             headers=self._headers,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -302,7 +303,7 @@ class _Resolver:
         """Nothing is held."""
 
 
-def _make_socket(info: Any) -> socket.socket:
+def make_socket(info: Any) -> socket.socket:
     """Return a socket that asks a silent peer if it is still there."""
     line = socket.socket(*info[:3])
     line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -319,6 +320,19 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
     if ca_file is not None:
         context.load_verify_locations(ca_file)
     return context
+
+
+def _check_ca_file(ca_file: Path | None) -> None:
+    """Raise UsageError for a file that holds no certificates, before anything is sent."""
+    if ca_file is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
+    except OSError as error:
+        raise UsageError(
+            f"ca_file cannot be used: {error.strerror or 'it holds no certificates in PEM form'}",
+            where=str(ca_file),
+        ) from None
 
 
 def _errors() -> tuple[type[Exception], ...]:

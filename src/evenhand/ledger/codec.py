@@ -19,7 +19,7 @@ from evenhand.storedtext import StoredText, stored_object
 CALL_COLUMNS = (
     "key, run, judge, reply, finish, model, odds, sampling,"
     " input_tokens, output_tokens, cached_tokens, cost, input_most, output_most, claimed,"
-    " stored_tokens"
+    " stored_tokens, reasoning"
 )
 
 _Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -45,6 +45,7 @@ class CallRow(NamedTuple):
     output_most: _Number | None
     claimed: str | None
     stored_tokens: _Number | None
+    reasoning: str | None
     digest: str
     at: str
 
@@ -71,6 +72,7 @@ def call_row(call: Call, at: str) -> CallRow:
         most.output_tokens,
         usage.implausible or None,
         usage.cache_write_tokens or None,
+        reply.reasoning or None,
     )
     return CallRow(*columns, _call_digest(columns, at), at)
 
@@ -100,10 +102,12 @@ def _writable(value: object) -> object:
 
 
 def _call_digest(columns: Sequence[Any], at: str) -> str:
-    """The digest of a call; that of one without stored tokens is as it was before they were
-    counted."""
-    counted = columns if columns[-1] is not None else columns[:-1]
-    return row_digest(*counted, at)
+    """Return the digest of a call; that of one without stored tokens or reasoning is as it was
+    before these were kept."""
+    end = len(columns)
+    while end > len(columns) - 2 and columns[end - 1] is None:
+        end -= 1
+    return row_digest(*columns[:end], at)
 
 
 def is_altered(columns: Sequence[Any], stored: object, at: str) -> bool:
@@ -118,8 +122,8 @@ def is_altered(columns: Sequence[Any], stored: object, at: str) -> bool:
 
 def row_call(row: tuple[Any, ...]) -> Call:
     """The call of a row of CALL_COLUMNS."""
-    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row[:-4]
-    *bound, claimed, stored = row[-4:]
+    key, run, judge, text, finish, model, odds, sampling, *tokens, cached, cost = row[:-5]
+    *bound, claimed, stored, reasoning = row[-5:]
     reply = Reply(
         text=text,
         finish=finish,
@@ -133,6 +137,7 @@ def row_call(row: tuple[Any, ...]) -> Call:
         model=model,
         odds=stored_object(odds, "a call") if odds else {},
         sampling=stored_object(sampling, "a call") if sampling else {},
+        reasoning=reasoning or "",
     )
     most = Usage(input_tokens=bound[0], output_tokens=bound[1])
     return Call(key, run, judge, reply, cost, most)

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from evenhand import jsontext
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol, own_prompt
 from evenhand.files.rubrics import read_rubric
@@ -102,6 +103,8 @@ def _judge_differences(judges: Sequence[JudgeRecord], before: Sequence[JudgeReco
 def _judge_change(key: str, old: object, new: object) -> str:
     """A key of a judge with both values, or what else of it is other, by name: a hash says no more
     to anybody."""
+    if key == "params":
+        return f"params {jsontext.dump(new or {})} in place of {jsontext.dump(old or {})}"
     if key in JudgeSpec.__struct_fields__:
         unset = next(field.default for field in structs.fields(JudgeSpec) if field.name == key)
         return str(RuleChange(key, unset if old is None else old, unset if new is None else new))

@@ -67,6 +67,7 @@ class Exchange:
             "reask": self.question.reask,
             "sampling": dict(self.reply.sampling),
             "messages": [message.json() for message in self.question.messages],
+            "reasoning": self.reply.reasoning,
             "reply": self.reply.text,
             "finish": self.reply.finish,
             "model": self.reply.model,

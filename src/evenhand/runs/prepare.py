@@ -84,6 +84,8 @@ def open_seat(
     provider, model = _provider_and_model(spec.model)
     if provider.is_file(model):
         suite.located("judges", model)
+    if spec.ca_file is not None:
+        suite.located("judges", spec.ca_file)
     options = replace(judge_options(suite, spec, environ), notify=notify, trust=trust)
     judge = provider.open(options, model)
     price = _price(spec, provider, model)
@@ -103,6 +105,12 @@ def judge_options(suite: Suite, spec: JudgeSpec, environ: Mapping[str, str]) -> 
         temperature=spec.temperature,
         max_tokens=spec.max_tokens,
         probabilities=spec.probabilities,
+        params=spec.params,
+        stream=spec.stream,
+        proxy=spec.proxy,
+        proxy_place=suite.address_place(spec.proxy),
+        ca_file=suite.folder / spec.ca_file if spec.ca_file else None,
+        ca_file_place=suite.address_place(spec.ca_file),
         seed=suite.file.seed,
         attempt_seconds=suite.file.limits.attempt_seconds,
         folder=suite.folder,

@@ -6,15 +6,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
-import shutil
 import socket
 import ssl
-import subprocess
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from yarl import URL
@@ -23,7 +22,7 @@ from evenhand import limits
 from evenhand.errors import CallLost, ProviderRefused, UsageError
 from evenhand.exchange import Message, Question
 from evenhand.judges import JudgeOptions, open_judge
-from evenhand.judges.transport import Transport, is_loopback, proxy_for
+from evenhand.judges.transport import Transport, is_loopback, make_socket, proxy_for
 from evenhand.judges.trust import base_url
 from tests.provider import Provider, completion, sending
 from tests.unit.judges.conftest import Serve, serving
@@ -33,11 +32,16 @@ WELL = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell"
 
 @asynccontextmanager
 async def opened(
-    url: str, *, seconds: float = 10.0, proxy: str = "", most_bytes: int = 1 << 20
+    url: str, *, seconds: float = 10.0, proxy: str = "", most_bytes: int = 1 << 20, **rest: Any
 ) -> AsyncIterator[Transport]:
     environment = {"http_proxy": proxy, "https_proxy": proxy} if proxy else {}
     client = Transport(
-        URL(url), secret=None, environment=environment, seconds=seconds, most_bytes=most_bytes
+        URL(url),
+        secret=None,
+        environment=environment,
+        seconds=seconds,
+        most_bytes=most_bytes,
+        **rest,
     )
     try:
         yield client
@@ -210,21 +214,56 @@ async def test_a_header_cannot_carry_another() -> None:
             await client.send("GET", URL(f"http://127.0.0.1:{port}/"), b"", {"X": "1\r\nY: 2"})
 
 
+async def test_a_body_that_falls_silent_is_given_up_before_its_whole_time() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_of(reader)
+        writer.write(WELL[:-2])
+        await reader.read()
+
+    async with (
+        serving(serve) as port,
+        opened(f"http://127.0.0.1:{port}/v1", seconds=600, idle_seconds=0.1) as client,
+    ):
+        with pytest.raises(CallLost, match="sent nothing for") as lost:
+            await client.post(b"{}")
+    assert (lost.value.reason, lost.value.billed) == ("timeout", True)
+
+
+async def test_an_answer_that_takes_long_to_begin_is_waited_for() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_of(reader)
+        await asyncio.sleep(0.3)
+        writer.write(WELL)
+        await reader.read()
+
+    async with (
+        serving(serve) as port,
+        opened(f"http://127.0.0.1:{port}/v1", idle_seconds=0.1) as client,
+    ):
+        assert (await client.post(b"{}")).body == b"well"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+async def test_a_request_whose_connection_breaks_is_not_sent_again(method: str) -> None:
+    requests: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        requests.append(await request_of(reader))
+
+    async with serving(serve) as port, opened(f"http://127.0.0.1:{port}/v1") as client:
+        with pytest.raises(CallLost, match="hung up") as lost:
+            await client.send(method, URL(f"http://127.0.0.1:{port}/v1"))
+    assert len(requests) == 1 and lost.value.billed
+
+
+def test_a_silent_connection_is_kept_alive() -> None:
+    with make_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as line:
+        assert line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE")  # noqa: B009
+        assert line.getsockopt(socket.IPPROTO_TCP, idle) == 30
+
+
 # Ways through proxies
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 and host.test that is its own authority, with its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("needs the command openssl")
-    place = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    names = "subjectAltName=IP:127.0.0.1,DNS:host.test"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
-    command += ["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test"]
-    command += ["-addext", names, "-keyout", str(place), "-out", str(place)]
-    subprocess.run(command, check=True, capture_output=True)
-    return place
 
 
 @pytest.fixture
@@ -321,6 +360,45 @@ async def test_what_speaks_no_tls_is_not_there_and_not_billed() -> None:
         with pytest.raises(CallLost, match="cannot connect") as lost:
             await client.post(b"{}")
     assert lost.value.is_unreachable and not lost.value.billed
+
+
+async def test_an_authority_of_the_judges_own_vouches_for_it(
+    context: ssl.SSLContext, certificate: Path
+) -> None:
+    async with (
+        serving(answering(WELL), context) as port,
+        opened(f"https://127.0.0.1:{port}/v1", ca_file=certificate) as client,
+    ):
+        assert (await client.post(b"{}")).body == b"well"
+
+
+@pytest.mark.parametrize("text", [None, "no certificate"])
+def test_a_file_without_certificates_is_told_at_once(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "ca.pem"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match="ca_file cannot be used"):
+        Transport(URL("https://h.test"), secret=None, environment={}, seconds=1, ca_file=path)
+
+
+async def test_a_proxy_of_the_judges_own_is_used_before_that_of_the_environment() -> None:
+    requests: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        requests.append(await request_of(reader))
+        writer.write(WELL)
+
+    async with serving(serve) as port:
+        client = Transport(
+            URL("http://host.test/v1"),
+            secret=None,
+            environment={"http_proxy": "http://127.0.0.1:1"},
+            seconds=10,
+            proxy=f"127.0.0.1:{port}",
+        )
+        assert (await client.post(b"{}")).body == b"well"
+        await client.close()
+    assert requests[0].startswith(b"POST http://host.test/v1 HTTP/1.1")
 
 
 # By a provider's whole server

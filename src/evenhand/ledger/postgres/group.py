@@ -28,6 +28,7 @@ _TEXTS = frozenset(
             "odds",
             "sampling",
             "claimed",
+            "reasoning",
             "digest",
             "at",
         ]

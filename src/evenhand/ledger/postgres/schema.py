@@ -145,5 +145,9 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE INDEX batch_items_by_key ON batch_items (key, batch)
         """,
     ),
+    (
+        "0004_reasoning",
+        "ALTER TABLE calls ADD COLUMN reasoning TEXT",
+    ),
     *COORDINATION,
 )

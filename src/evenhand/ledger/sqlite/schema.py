@@ -5,10 +5,10 @@ judgments belong to a judging and a unit, so that runs share them. `digest` is a
 holds. Money is whole picodollars (1 USD = 10^12), so that sums are exact. `calls.run` is the run
 that paid; a run that finds the reply there pays nothing. Should two processes pay for one key at
 the same time, both replies are kept and the first counts. `claimed` is the usage of a reply as the
-provider tells it, where that cannot be true; `stored_tokens` are those that its cache took in.
-`sendings` are the requests of the last minute, for rates that hold across starts; `account` is a
-hash. A reply that --retry-failures set `aside` is kept, and its cost, but it answers no more.
-"""
+provider tells it, where that cannot be true; `stored_tokens` are those that its cache took in,
+`reasoning` is what a judge thought before it replied. `sendings` are the requests of the last
+minute, for rates that hold across starts; `account` is a hash. A reply that --retry-failures set
+`aside` is kept, and its cost, but it answers no more."""
 
 from __future__ import annotations
 
@@ -153,5 +153,9 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         ) WITHOUT ROWID;
         CREATE INDEX batch_items_by_key ON batch_items (key, batch)
         """,
+    ),
+    (
+        "0007_reasoning",
+        "ALTER TABLE calls ADD COLUMN reasoning TEXT",
     ),
 )
