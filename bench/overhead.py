@@ -144,9 +144,8 @@ def bodies(folder: Path) -> list[bytes]:
     judge: Any = prepared.seats[0].judge
 
     def body(question: Question) -> bytes:
-        tail = judge._tail(question.schema, judge._dialect, question.round, question.repeat)
-        written: bytes = judge._body(question, tail)
-        return written
+        request: bytes = judge.batch_request("1", question).body
+        return request
 
     return [
         body(question)

@@ -36,7 +36,9 @@ def units_of(number: int) -> list[IncomingUnit]:
 
 def call(number: int, run: str = "run1", cost: int | None = 5, text: str = "reply") -> Call:
     usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=1, cache_write_tokens=number % 3)
-    reply = Reply(text=text, usage=usage, model="m", finish="length", odds={"a": {"x": -0.5}})
+    thought = "thought\0" * (number % 2)
+    odds = {"a": {"x": -0.5}}
+    reply = Reply(text=text, usage=usage, model="m", finish="length", odds=odds, reasoning=thought)
     return Call(key(number), run, "judge", reply, cost)
 
 
