@@ -245,7 +245,8 @@ class WeightedProtocol:
         values.setdefault("facts", phrases["no_facts"])
         values["extras"] = "\n".join(values[name] for name in extras)
         values |= {"types": form.types, "shape": form.shape}
-        return self.prompts[style].messages(values, ("types", "shape"))
+        shared = ("critical", "facts", "rubric") if answer.rubric is None else ()
+        return self.prompts[style].messages(values, ("shape", "types", *shared))
 
     def _own_unit(self, answer: Answer, rubric: TaskRubric, form: Form) -> Unit:
         blind: dict[str, Any] = {"prompt": answer.prompt, "answer": answer.answer}

@@ -30,7 +30,7 @@ DATA = ("topic", "extras", "candidate_1", "candidate_2")
 PLACEHOLDERS = {
     "prompts": {
         "system": {"rule"},
-        "user": {*DATA, "criteria", "rule", "shape"},
+        "user": {*DATA, "criteria", "shape"},
         "again": {"problems"},
     },
     "prompts/compact": {"system": set(), "user": {*DATA}, "again": {"problems"}},
@@ -81,14 +81,14 @@ def test_every_prompt_has_the_same_sections_and_placeholders(language: str, plac
 
 
 @each_language
-def test_the_candidates_stand_in_order_and_instructions_follow_them(language: str) -> None:
+def test_what_all_pairs_share_comes_first_and_a_short_reminder_last(language: str) -> None:
     user = sections(language)["user"]
-    places = [user.index(f"{{{{{name}}}}}") for name in ("topic", "candidate_1", "candidate_2")]
+    names = ("criteria", "shape", "topic", "candidate_1", "candidate_2")
+    places = [user.index(f"{{{{{name}}}}}") for name in names]
     assert places == sorted(places)
-    after = user[places[-1] :]
-    names = ("`first_meets`", "`second_meets`", "`comment`", "`mark`", "`explanation`", "`winner`")
-    assert [after.index(name) for name in names] == sorted(after.index(name) for name in names)
-    assert after.rstrip().endswith("{{shape}}")
+    after = user[places[-1] :].strip().splitlines()[1:]
+    assert len("".join(after)) < 400
+    assert "`winner`" in "".join(after)
 
 
 @each_language
@@ -148,8 +148,8 @@ def test_a_judge_that_follows_its_prompt_never_contradicts_the_rule(
     judged = protocol(language, priority=priority)
     (question, _) = judged.questions(PAIR, Asking(ask=_nobody))
     system, user = question.messages
-    for message in (system, user):
-        assert message.content.count(judged.form.rule) == 1
+    assert system.content.count(judged.form.rule) == 1
+    assert judged.form.rule not in user.content
     for marks in product(MARKS, repeat=len(CRITERIA)):
         given = dict(zip(CRITERIA, marks, strict=True))
         assert _followed(judged.form.rule, given) == derived(given, priority), given

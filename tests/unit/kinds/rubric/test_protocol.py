@@ -141,7 +141,7 @@ def test_a_prompt_holds_question_output_and_rubric_and_nothing_unfilled(language
         assert text.count(part) == 1
     assert "{{" not in text
     if style == "full":
-        assert text.rstrip().endswith('"failure_tags":[],"notes":""}')
+        assert text.count('"failure_tags":[],"notes":""}') == 1
 
 
 MARKERS = st.text("qxzj0123456789", min_size=12, max_size=12).map("mk{}".format)
