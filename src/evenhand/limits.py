@@ -93,6 +93,8 @@ UNREACHABLE_TRIES = 3
 UNREACHABLE_SECONDS = 5.0
 # This many calls lost one after the other, none answered between them: the provider is down.
 LOST_IN_A_ROW = 12
+# After so many judgments without a verdict, a run stops that would pay for the rest in vain.
+FUTILE_JUDGMENTS = 20
 
 # Bytes bound tokens from above (a byte-level tokenizer never makes more); each message of a
 # conversation adds at most this many.
@@ -122,6 +124,8 @@ LOOKS_PER_CHECK = 64
 BUSY_MILLISECONDS = 120_000
 # How often it is tried again, in seconds, where SQLite itself does not wait.
 BUSY_LOOK_SECONDS = 0.01
+# How often a run is claimed that nobody holds, before the file system is taken to refuse locks.
+CLAIM_TRIES = 50
 # A commit that takes so long, in seconds, is held up: nothing is asked meanwhile.
 HELD_UP_SECONDS = 1.0
 # Rows read from the store, and written to it, at a time.

@@ -19,17 +19,28 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from msgspec import Struct
 from msgspec.json import Decoder, encode
 
+from evenhand.errors import StoreError
 from evenhand.ledger.codec import CallRow, is_altered
+from evenhand.limits import BUSY_LOOK_SECONDS, BUSY_MILLISECONDS
 
+LOCAL_DISK = (
+    "Wait until nobody else uses it, then run the same command again. If nobody does, the file"
+    " system does not keep locks: put the store on a disk of this machine, --store sqlite:FILE"
+)
 _TALLY = re.compile(rb"evenhand: ([0-9]{20}) calls\n")
 _TALLY_BYTES = 37
 _PLAIN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _UNRECORDED = b"evenhand: unrecorded replies\n"
+
+
+class LockRefusedError(OSError):
+    """A file cannot be locked: the system refuses, or somebody never lets go of it."""
 
 
 class Tally:
@@ -148,6 +159,12 @@ class Unrecorded:
                 descriptor = stack.enter_context(self._locked(os.O_RDWR))
                 size = os.fstat(descriptor).st_size
                 lines = os.pread(descriptor, size, 0).split(b"\n")[1:]
+            except LockRefusedError as error:
+                raise StoreError(
+                    f"replies that wait there cannot be taken in: {error}",
+                    where=str(self.path),
+                    advice=LOCAL_DISK,
+                ) from None
             except OSError:
                 lines = []  # there is none, or none of ours
             rows, bad = _sorted(filter(None, lines))
@@ -186,7 +203,7 @@ class Unrecorded:
         while True:
             descriptor = os.open(self.path, flags | _PLAIN, 0o600)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                _lock(descriptor)
                 if not os.fstat(descriptor).st_nlink:
                     continue  # whoever held it has just taken it in
                 _require_own(descriptor)
@@ -194,6 +211,20 @@ class Unrecorded:
                 return
             finally:
                 os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file, waiting for whoever holds it, but not for ever; raises LockRefusedError."""
+    patience = monotonic() + BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() >= patience:
+                raise LockRefusedError("another process keeps the file locked") from None
+        except OSError as error:
+            raise LockRefusedError(f"the file system refuses a lock ({error.strerror})") from None
+        sleep(BUSY_LOOK_SECONDS)
 
 
 def _require_own(descriptor: int) -> None:

@@ -152,7 +152,13 @@ def _alone(model: Model) -> Generator[None]:
             advice="Set EVENHAND_MODELS to a folder that can.",
         ) from None
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise UsageError(
+                f"the models folder {quoted(home)} keeps no locks: {error.strerror}",
+                advice="Set EVENHAND_MODELS to a folder on a disk of this machine.",
+            ) from None
         yield
 
 

@@ -19,12 +19,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from evenhand.errors import StoreBusy, StoreError
+from evenhand.ledger.beside import LOCAL_DISK
+from evenhand.ledger.sqlite.holders import holders
 from evenhand.ledger.sqlite.inode import Identity, Inode, create, leave, use
 from evenhand.ledger.sqlite.schema import APPLICATION, MIGRATIONS
 from evenhand.limits import (
     BUSY_LOOK_SECONDS,
     BUSY_MILLISECONDS,
     CHECKPOINT_PAGES,
+    CLAIM_TRIES,
     JOIN_KILOBYTES,
 )
 
@@ -92,7 +95,7 @@ class StoreFile:
                 self._prepare()
                 self.identity: Identity = inode.identity
         except (sqlite3.Error, OSError) as error:
-            raise self._no_store(_reason(error)) from None
+            raise self._no_store(error) from None
 
     def connect(self) -> StoreConnection:
         """One more connection."""
@@ -103,7 +106,7 @@ class StoreFile:
                 return self._connect()
             except (sqlite3.Error, OSError) as error:
                 if not _is_busy(error) or time.monotonic() >= patience:
-                    raise self._no_store(_reason(error)) from None
+                    raise self._no_store(error) from None
             time.sleep(BUSY_LOOK_SECONDS)
 
     def _connect(self) -> StoreConnection:
@@ -190,7 +193,7 @@ class StoreFile:
         if not head:
             return self._require_no_log(inode)
         if not head.startswith(_MAGIC):
-            raise self._no_store("this is not a database")
+            raise self._no_store(OSError("this is not a database"))
         self.is_linked = inode.names > 1
         if self.is_linked and (_size(self._log) or _size(Path(f"{self.place}-journal"))):
             raise self._second_name()
@@ -273,26 +276,36 @@ class StoreFile:
     @contextmanager
     def claimed(self, run: str, inode: Inode) -> Iterator[None]:
         """Hold a run for this process; raises StoreBusy naming the one that holds it."""
-        try:
-            is_claimed, holder = inode.claim(run), None
-            if not is_claimed:
-                holder = inode.holder(run)
-                # Whoever held it may have let go of it since.
-                is_claimed = holder is None and inode.claim(run)
-        except OSError as error:
-            raise StoreError(
-                f"no lock can be kept on the store: {error}", where=self._where, advice=ANOTHER
-            ) from None
-        if not is_claimed:
-            raise StoreBusy(
-                f"run {run} is being judged by another process{_of(holder)}",
-                where=self._where,
-                advice="Wait until it has ended, or stop it; then run this command again.",
-            )
+        self._claim(run, inode)
         try:
             yield
         finally:
             inode.release(run)
+
+    def _claim(self, run: str, inode: Inode) -> None:
+        """Claim a run; raises StoreBusy if another process holds it, and StoreError if it is
+        refused although nobody does."""
+        for _ in range(CLAIM_TRIES):
+            try:
+                if inode.claim(run):
+                    return
+            except OSError as error:
+                raise self._no_lock(error.strerror) from None
+            if (holder := inode.holder(run)) is not None:
+                raise StoreBusy(
+                    f"run {run} is being judged by another process (pid {holder})",
+                    where=self._where,
+                    advice="Wait until it has ended, or stop it; then run this command again.",
+                )
+            time.sleep(BUSY_LOOK_SECONDS)  # whoever held it may have let go of it since
+        raise self._no_lock("refused, although no process holds it")
+
+    def _no_lock(self, reason: str) -> StoreError:
+        return StoreError(
+            f"the file system does not keep a lock on the store: {reason}",
+            where=self._where,
+            advice=LOCAL_DISK,
+        )
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -303,11 +316,22 @@ class StoreFile:
             raise self.unusable(error) from None
 
     def unusable(self, error: sqlite3.Error) -> StoreError:
-        return StoreError(f"the store cannot be used: {error}", where=self._where, advice=MEND)
+        advice = LOCAL_DISK if is_lock_error(error) else MEND
+        what = f"the store cannot be used: {self._told(error)}"
+        return StoreError(what, where=self._where, advice=advice)
 
-    def _no_store(self, reason: str) -> StoreError:
+    def _told(self, error: Exception) -> str:
+        """Return what went wrong, and who keeps the store locked where that is it. The path is
+        named beside it."""
+        reason = getattr(error, "strerror", None) or str(error)
+        by = " and ".join(holders(self.place)) if is_lock_error(error) else ""
+        return f"{reason} by {by}" if by else reason
+
+    def _no_store(self, error: Exception) -> StoreError:
         return StoreError(
-            f"the store cannot be opened: {reason}", where=self._where, advice=ANOTHER
+            f"the store cannot be opened: {self._told(error)}",
+            where=self._where,
+            advice=LOCAL_DISK if is_lock_error(error) else ANOTHER,
         )
 
     @property
@@ -315,14 +339,24 @@ class StoreFile:
         return str(self.path)
 
 
-def _of(process: int | None) -> str:
-    """A process, where it is known."""
-    return "" if process is None else f" (pid {process})"
+_LOCK_ERRORS = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_IOERR_LOCK,
+        sqlite3.SQLITE_IOERR_RDLOCK,
+        sqlite3.SQLITE_IOERR_UNLOCK,
+        sqlite3.SQLITE_IOERR_SHMLOCK,
+        sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
+    }
+)
 
 
-def _reason(error: sqlite3.Error | OSError) -> str:
-    """What went wrong, without the path, which is named beside it."""
-    return getattr(error, "strerror", None) or str(error)
+def is_lock_error(error: Exception) -> bool:
+    """Return True if a lock could not be had."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code in _LOCK_ERRORS or code & 0xFF in _LOCK_ERRORS
 
 
 def _is_busy(error: Exception) -> bool:

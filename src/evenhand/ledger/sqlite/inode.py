@@ -18,6 +18,7 @@ import os
 import struct
 import sys
 import threading
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -100,15 +101,19 @@ class Inode:
         """Let go of a run."""
         with self._guard:
             self._claims.discard(run)
-            fcntl.fcntl(self.descriptor, _TRY, _lock(fcntl.F_UNLCK, run, os.getpid() + 1))
+            with suppress(OSError):  # it ends with the process at the latest
+                fcntl.fcntl(self.descriptor, _TRY, _lock(fcntl.F_UNLCK, run, os.getpid() + 1))
 
     def holder(self, run: str) -> int | None:
-        """The process that holds a run; None if nobody does. Nothing is tried: somebody about to
-        claim it is not refused for that."""
+        """Return the process that holds a run; None if nobody does, or the system does not tell.
+        Nothing is tried: somebody about to claim it is not refused for that."""
         with self._guard:
             if run in self._claims:
                 return os.getpid()
-        answer = fcntl.fcntl(self.descriptor, _LOOK, _lock(fcntl.F_WRLCK, run, 1))
+        try:
+            answer = fcntl.fcntl(self.descriptor, _LOOK, _lock(fcntl.F_WRLCK, run, 1))
+        except OSError:
+            return None
         kind, length = _read_lock(answer)
         return None if kind == fcntl.F_UNLCK else length - 1
 

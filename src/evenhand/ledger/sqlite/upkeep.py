@@ -17,8 +17,14 @@ from pathlib import Path
 from time import monotonic
 
 from evenhand.errors import StoreError
-from evenhand.ledger.beside import Tally, Unrecorded, sync_folder
-from evenhand.ledger.sqlite.connection import LOG, MEND, StoreConnection, StoreFile
+from evenhand.ledger.beside import LOCAL_DISK, Tally, Unrecorded, sync_folder
+from evenhand.ledger.sqlite.connection import (
+    LOG,
+    MEND,
+    StoreConnection,
+    StoreFile,
+    is_lock_error,
+)
 from evenhand.ledger.sqlite.holders import holders
 from evenhand.ledger.sqlite.inode import Identity, identity_of
 from evenhand.ledger.sqlite.writer import Write
@@ -59,7 +65,7 @@ class Upkeep:
         """Keep the replies of a group that could not be written beside the store, and say what is
         wrong."""
         rows = [(self._paid[write.sql], write.row) for write in group if write.sql in self._paid]
-        advice = MEND
+        advice = f"{LOCAL_DISK}." if is_lock_error(error) else MEND
         if rows and not self._file.fleeting:
             try:
                 self._unrecorded.keep(rows)
@@ -67,7 +73,7 @@ class Upkeep:
                 advice += " it takes them in, and pays for none of them again."
             except OSError as reason:
                 advice += f" Replies that came too late could not be kept beside it: {reason}."
-        by = " and ".join(holders(self._file.place)) if _is_locked(error) else ""
+        by = " and ".join(holders(self._file.place)) if is_lock_error(error) else ""
         what = f"the store cannot be written: {error}{f' by {by}' if by else ''}"
         return StoreError(what, where=str(self._file.path), advice=advice)
 
@@ -198,11 +204,6 @@ class Upkeep:
             sync_folder(path)
         finally:
             part.unlink(missing_ok=True)
-
-
-def _is_locked(error: Exception) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _recorded_calls(connection: sqlite3.Connection) -> int:
