@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         score,
         score_async,
     )
-    from evenhand.errors import EvenhandError
+    from evenhand.errors import EvenhandError, NoVerdictsWarning
     from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
     from evenhand.kinds.pairwise.verdict import PairVerdict
     from evenhand.kinds.rubric.verdict import RubricVerdict
@@ -41,6 +41,7 @@ __all__ = [
     "Grade",
     "Judgment",
     "LeftOut",
+    "NoVerdictsWarning",
     "PairVerdict",
     "RubricVerdict",
     "Run",
@@ -64,6 +65,7 @@ _HOMES = {
     "Grade": "evenhand.kinds.weighted.verdict",
     "Judgment": "evenhand.judgment",
     "LeftOut": "evenhand.judgment",
+    "NoVerdictsWarning": "evenhand.errors",
     "PairVerdict": "evenhand.kinds.pairwise.verdict",
     "RubricVerdict": "evenhand.kinds.rubric.verdict",
     "Verdict": "evenhand.judgment",

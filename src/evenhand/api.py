@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import sys
 import threading
+import warnings
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -17,7 +18,15 @@ from msgspec import structs
 
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
-from evenhand.errors import DataError, EvenhandError, StoreBusy, UsageError, quoted
+from evenhand.errors import (
+    DataError,
+    EvenhandError,
+    NoVerdicts,
+    NoVerdictsWarning,
+    StoreBusy,
+    UsageError,
+    quoted,
+)
 from evenhand.files.outputs import check_output
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
@@ -306,8 +315,32 @@ async def run_async(
     rubric, the path of its file, or one sentence; `judge` is the one whose key is set unless given.
     `overrides` are keys of the suite file, e.g. `seed=3`, `protocol="pairwise"`, `language="ru"`,
     `store="sqlite:other.db"`. What a suite file names must lie in its folder, unless
-    `allow_outside`. `progress` writes to stderr how far it is, in a notebook unless False.
+    `allow_outside`. `progress` writes to stderr how far it is, in a notebook unless False. Warns
+    with NoVerdictsWarning where there are no verdicts, or it was stopped as all judgments fail.
     """
+    judging = _judge_data(
+        data,
+        rubric=rubric,
+        judge=judge,
+        limit=limit,
+        allow_outside=allow_outside,
+        progress=progress,
+        **overrides,
+    )
+    return _warned(*await judging)
+
+
+async def _judge_data(
+    data: object,
+    *,
+    rubric: Mapping[str, Any] | str | Path | None = None,
+    judge: str | None = None,
+    limit: int | None = None,
+    allow_outside: bool = False,
+    progress: bool | None = None,
+    **overrides: Any,
+) -> tuple[Run, str]:
+    """Return the run, and what to warn of; empty if nothing."""
     if isinstance(overrides.get("store"), str):
         overrides["store"] = {"url": overrides["store"]}
     if judge is not None:
@@ -327,9 +360,19 @@ async def run_async(
     store = open_store(url, folder)
     try:
         summary = await judge_run(plan, store, options)
-        return Run(summary.run, url, folder, summary.json(), summary.stopped, plan.suite.path)
+        stopped = summary.stopped
+        made = Run(summary.run, url, folder, summary.json(), stopped, plan.suite.path)
+        is_futile = isinstance(stopped, NoVerdicts)
+        return made, str(stopped) if is_futile else visible(summary.fruitless)
     finally:
         store.close()
+
+
+def _warned(made: Run, warning: str) -> Run:
+    """Warn whoever called `run` or `run_async`."""
+    if warning:
+        warnings.warn(f"run {made.id}: {warning}", NoVerdictsWarning, stacklevel=3)
+    return made
 
 
 def notify(line: str) -> None:
@@ -455,7 +498,7 @@ def score(question: str, output: str, **settings: Any) -> Judgment:
 
 def run(data: object = "evenhand.toml", **settings: Any) -> Run:
     """As `run_async`, and waits."""
-    return _wait(run_async(data, **settings))
+    return _warned(*_wait(_judge_data(data, **settings)))
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:

@@ -7,6 +7,7 @@
     │   ├── KeyMissing               the judge needs a key, and none is set
     │   └── ModelMissing    exit 2   the embedded model is not here yet
     ├── StoppedEarly        exit 5   budget, deadline or provider down; run again to continue
+    │   └── NoVerdicts               all judgments fail for one reason
     ├── StoreError          exit 6   the store cannot be opened or is damaged
     │   ├── StoreMissing             there is no store yet
     │   ├── StoreBusy                another process judges the same run
@@ -134,6 +135,14 @@ class StoppedEarly(EvenhandError):
 
 class RunOver(StoppedEarly):
     """The money or the time of a run is used up, for all who judge it."""
+
+
+class NoVerdicts(StoppedEarly):
+    """All judgments fail, so the rest is not asked."""
+
+
+class NoVerdictsWarning(UserWarning):
+    """A run from Python has no verdicts, or was stopped because all judgments failed."""
 
 
 class OpenedAnew(StoppedEarly):

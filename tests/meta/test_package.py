@@ -34,6 +34,7 @@ def test_the_public_names_are_these() -> None:
         "Grade",
         "Judgment",
         "LeftOut",
+        "NoVerdictsWarning",
         "PairVerdict",
         "RubricVerdict",
         "Run",

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
 from evenhand.cli.trust import trust_option, users_trust
 from evenhand.cli.watch import Watcher
-from evenhand.errors import StoppedEarly, StoreMissing, UsageError, quoted
+from evenhand.errors import NoVerdicts, StoppedEarly, StoreMissing, UsageError, quoted
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Changes, Store
@@ -213,6 +213,12 @@ def _judge(
 def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
     if summary.stopped:
         click.echo(f"evenhand: {summary.stopped}", err=True)
+        if isinstance(summary.stopped, NoVerdicts):
+            click.echo(
+                "  To judge the failed ones again too: the same command with --retry-failures."
+                f" See all: evenhand show {summary.run}{flag}",
+                err=True,
+            )
         if summary.open_batches:
             number = len(summary.open_batches)
             batches = "1 batch of this run goes" if number == 1 else f"{number} batches of it go"
@@ -243,12 +249,9 @@ def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
 
 
 def _nothing_judged(summary: Summary, flag: str) -> int:
-    counts = summary.counts
-    reasons = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
-    outcomes = [*reasons, *([f"{counts.pending} pending"] if counts.pending else [])]
     rest = "" if summary.is_resumable else " with --retry-failures"
     click.echo(
-        f"evenhand: nothing could be judged: {', '.join(outcomes)}\n"
+        f"evenhand: {summary.fruitless}\n"
         f"  See why: evenhand show {summary.run}{flag}; then try again: the same command{rest}",
         err=True,
     )

@@ -7,7 +7,7 @@ question was not sent stays pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from evenhand.engine.aside import one_aside
 from evenhand.engine.ask import CallPath, in_slots, routed
 from evenhand.engine.attempt import Endpoint
+from evenhand.engine.futility import note_outcome, stop_if_futile
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.schedule import Schedule, Work
 from evenhand.engine.settle import Settled, settle
@@ -70,6 +71,8 @@ class Engine(Struct, frozen=True, kw_only=True):
     pools: Sequence[Pool]
     stop: Stop
     tally: Tally
+    recorded: Collection[int] = ()
+    """Groups of judges that only have recorded replies, by their index: they cost nothing."""
     aside: Aside = field(default_factory=one_aside)
     _moved: Signal = field(default_factory=Signal)
 
@@ -109,6 +112,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         self.stop.check()
         if not self.schedule.is_wanted(unit.no):
             return
+        sent = self.tally.sent
         try:
             settled = await settle(
                 *(self.kind, group, repeat, unit, endpoint, self.tally),
@@ -120,9 +124,13 @@ class Engine(Struct, frozen=True, kw_only=True):
             self._note(unit.no, group.index, repeat, None)
         else:
             await self._keep(settled)
+            # What the ledger answers costs nothing.
+            if group.index not in self.recorded and self.tally.sent > sent:
+                note_outcome(self.tally, group, settled.judgment, settled.reply)
+                stop_if_futile(self.stop, self.tally, group)
 
     async def _keep(self, settled: Settled) -> None:
-        stored, judgment = settled
+        stored, judgment, _ = settled
         status = judgment.status
         self.tally.verdicts += status == "verdict"
         self.tally.failures += status == "failure"

@@ -23,6 +23,8 @@ class Settled(NamedTuple):
 
     stored: StoredJudgment
     judgment: Judgment
+    reply: str | None
+    """The last reply that it rests on, a re-ask where there was one; None where there is none."""
 
 
 async def settle(
@@ -39,9 +41,10 @@ async def settle(
     they were begun, whichever was answered first."""
     conversations: dict[tuple[int, int, str], list[str]] = {}
     reasks, are_believed = 0, True
+    last: tuple[int, str] | None = None
 
     async def ask(question: Question) -> Reply:
-        nonlocal reasks, are_believed
+        nonlocal reasks, are_believed, last
         place = question.round, question.seat, question.order
         keys = conversations.setdefault(place, [])
         call = await endpoint(changed(question, repeat=repeat) if repeat else question)
@@ -49,6 +52,8 @@ async def settle(
         reasks += question.reask > 0
         are_believed &= not call.reply.usage.implausible
         tally.reasks += question.reask > 0
+        if last is None or question.reask >= last[0]:
+            last = question.reask, call.reply.text
         return call.reply
 
     judgment = await kind.judge(unit.body, asking(group, repeat, ask, together, aside))
@@ -59,7 +64,7 @@ async def settle(
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
     text = write_judgment(judgment, calls)
     stored = StoredJudgment(unit.no, group.index, repeat, calls, reasks, text)
-    return Settled(stored, judgment)
+    return Settled(stored, judgment, last and last[1])
 
 
 def asking(

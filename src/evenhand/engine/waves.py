@@ -18,6 +18,7 @@ from evenhand.engine.aside import one_aside
 from evenhand.engine.ask import routed
 from evenhand.engine.attempt import Endpoint
 from evenhand.engine.batches import BatchDesk, Purse
+from evenhand.engine.futility import note_outcome, stop_if_futile
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import token_bound, usd
 from evenhand.engine.schedule import Schedule
@@ -138,6 +139,10 @@ class Waves:
             await self._judge(group)
         self._is_first = False
         await self.ledger.flush()
+        # Not sooner: what the last batch answered is paid for.
+        for group in self.groups:
+            stop_if_futile(self.stop, self.tally, group.group)
+        self.stop.check()
         gathered = sum(desk.gathered for desk in self._desks)
         if gathered >= max(1, self.then_live) or any(desk.sent for desk in self._desks):
             for desk in self._desks:
@@ -204,11 +209,12 @@ class Waves:
         except (Stopped, NothingRecorded):
             self.stop.check()
         else:
-            await self._keep(settled)
+            await self._keep(group, settled)
         await asyncio.sleep(0)  # Ctrl-C is heard
 
-    async def _keep(self, settled: Settled) -> None:
-        stored, judgment = settled
+    async def _keep(self, group: JudgeGroup, settled: Settled) -> None:
+        stored, judgment, reply = settled
+        note_outcome(self.tally, group, judgment, reply)
         self.tally.verdicts += judgment.status == "verdict"
         self.tally.failures += judgment.status == "failure"
         self.tally.left_out += judgment.status == "left_out"

@@ -57,6 +57,7 @@ class Parts(Struct, frozen=True, kw_only=True):
             pools=pools,
             stop=self.stop,
             tally=self.tally,
+            recorded=[pool.group.index for pool in pools if _is_recorded(pool)],
         )
 
     def _call_path(self, seat: Seat) -> CallPath:
@@ -79,6 +80,12 @@ class Parts(Struct, frozen=True, kw_only=True):
             tally=self.tally,
             claims=self.claims,
         )
+
+
+def _is_recorded(pool: Pool) -> bool:
+    """Return True if all judges of a pool only have recorded replies."""
+    providers = {path.judge.identity.get("provider") for path in pool.call_paths}
+    return providers == {"replay"}
 
 
 def _width(concurrency: int, members: Sequence[CallPath]) -> int:

@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import structs
 
 from evenhand.engine.budget import Budget, RunPurse
+from evenhand.engine.futility import failure_advice
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
 from evenhand.engine.recent import account_name, ages
 from evenhand.engine.schedule import Everything
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
-from evenhand.errors import EvenhandError, RunOver, StoreBusy
+from evenhand.errors import EvenhandError, NoVerdicts, RunOver, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.batches import BatchRow
 from evenhand.ledger.coordination import Worker
@@ -115,6 +116,18 @@ class Summary:
     def is_barren(self) -> bool:
         """Whether nothing could be judged: something was planned, and there is no verdict."""
         return self.counts.planned > 0 and not self.counts.verdicts
+
+    @property
+    def fruitless(self) -> str:
+        """Return why there are no verdicts, and what to change; empty if there are some."""
+        if not self.is_barren:
+            return ""
+        counts = self.counts
+        outcomes = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
+        outcomes += [f"{counts.pending} pending"] if counts.pending else []
+        first = max(counts.failures, key=lambda reason: counts.failures[reason], default=None)
+        advice = f"\n  {failure_advice(first)}" if first else ""
+        return f"nothing could be judged: {', '.join(outcomes)}{advice}"
 
     @property
     def is_resumable(self) -> bool:
@@ -403,13 +416,16 @@ async def _judged_together(
 
 
 def _summary(plan: Plan, archive: Archive, scope: Scope, tally: Tally, stop: Stop) -> Summary:
+    counts = archive.counts(scope, plan.judgments_per_unit)
+    # With the last unit judged there was nothing left to stop.
+    is_complete = isinstance(stop.cause, NoVerdicts) and not counts.pending
     return Summary(
         run=scope.run,
         scope=scope,
-        counts=archive.counts(scope, plan.judgments_per_unit),
+        counts=counts,
         spent=archive.spent(scope.run),
         tally=tally,
-        stopped=stop.cause,
+        stopped=None if is_complete else stop.cause,
         open_batches=[batch for batch in archive.batches(scope.run) if batch.is_open],
     )
 

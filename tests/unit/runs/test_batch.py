@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import StoreBusy, UsageError
+from evenhand.errors import NoVerdicts, StoreBusy, UsageError
 from evenhand.ledger.postgres.store import postgres_store
 from evenhand.runs.batch import BatchOptions
 from evenhand.runs.judge import Options, Summary, judge_run
@@ -428,3 +428,15 @@ async def test_no_worker_takes_part_in_a_run_by_the_batch(tmp_path: Path) -> Non
         summary = await judge_run(prepared(tmp_path, ENV), store, options)
         assert store.archive.open_runs() == {}
     assert summary.counts.verdicts == UNITS and set(server.paid.values()) == {1}
+
+
+async def test_no_further_question_is_sent_where_batches_gave_no_verdict(tmp_path: Path) -> None:
+    """Each batch leaves its last five lines unanswered; nothing else would be asked live."""
+    faults = Faults(lines=lambda lines: lines[:-5])
+    async with BatchProvider(lambda request: "no", faults) as server:
+        write_suite(tmp_path, 40, server.judge("openai"))
+        summary = await by_batch(tmp_path, then_live=10)
+        assert server.live == 0
+    assert isinstance(summary.stopped, NoVerdicts)
+    assert summary.counts.failures["not_json"] >= 20
+    assert summary.counts.pending > 0

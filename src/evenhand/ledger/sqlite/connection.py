@@ -290,7 +290,7 @@ class StoreFile:
                 if inode.claim(run):
                     return
             except OSError as error:
-                raise self._no_lock(error.strerror) from None
+                raise self._no_lock(error.strerror or str(error)) from None
             if (holder := inode.holder(run)) is not None:
                 raise StoreBusy(
                     f"run {run} is being judged by another process (pid {holder})",
