@@ -63,8 +63,6 @@ class VotedUnit(NamedTuple):
     lengths: tuple[int | None, int | None]
     """Of their texts in characters; None where nobody knows."""
     fields: Mapping[str, Any]
-    places: tuple[int, int]
-    """Which candidates of the topic these are, counted from one."""
 
 
 class PassVote(NamedTuple):

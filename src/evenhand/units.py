@@ -7,7 +7,8 @@ unless the suite exposes them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +20,12 @@ from evenhand.storedtext import stored_object
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
 _BUT_QUESTION = tuple(name for name in META_FIELDS if name != "question_id")
+APART = ("run_id", "eval_set_variant")
+"""The meta fields in which answers differ that are not held against each other."""
+TOPIC_ID = "#topic"
+"""The key of a row for an id of its topic that code has given: its pairs are named all the same."""
+_NAMES = 1 << 10
+"""Names of candidates that are kept as ids have them."""
 
 
 class JsonObject(Mapping[str, Any]):
@@ -125,16 +132,15 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class Pair(Struct, frozen=True, kw_only=True):
-    """Two answers to one topic. `A` is `first`, as the row of the input file has them."""
+    """Two answers to one topic. `A` is `first`: the one that the id names first, or, of a row of
+    two with an id of its own, the first of the row."""
 
     id: str
     topic: str
     first: Candidate
     second: Candidate
     row: str
-    """The row's own id: several pairs share it where the row has more than two candidates."""
-    places: tuple[int, int] = (1, 2)
-    """Which candidates of the row these are, counted from one."""
+    """The id of its topic, which all pairs on it share."""
     given_lengths: tuple[int | None, int | None] | None = None
     """Of texts that are not here, in characters."""
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -191,10 +197,39 @@ def task_name_of(row: Mapping[str, Any]) -> str:
     return question_hash(row.get("prompt"))
 
 
-def pair_id(row: Mapping[str, Any]) -> str:
-    """The id of a row of candidates: its `id` or `pair_id`, else its question's id, else a hash of
-    its topic."""
-    for name in (row.get("id"), row.get("pair_id"), *filled_meta(row, ("question_id",))):
-        if name not in (None, ""):
-            return str(name)
-    return question_hash(row.get("topic"))
+def own_pair_id(row: Mapping[str, Any]) -> str:
+    """Return the id that a row of candidates brings, empty without one."""
+    return next(
+        (str(row[name]) for name in ("id", "pair_id") if row.get(name) not in (None, "")), ""
+    )
+
+
+def topic_id(row: Mapping[str, Any]) -> str:
+    """Return the id of a row's topic: the row's own id, else its question's id or a hash of the
+    topic, after the fields that tell repeated runs apart."""
+    if row.get(TOPIC_ID) is not None:
+        return str(row[TOPIC_ID])
+    questions = [str(value) for value in filled_meta(row, ("question_id",))]
+    question = questions[0] if questions else question_hash(row.get("topic"))
+    apart = joined_id(filled_meta(row, APART))
+    return own_pair_id(row) or (f"{apart}/{question}" if apart else question)
+
+
+def named_pair_id(topic: str, names: Iterable[str]) -> str:
+    """Return the id of a pair of candidates on a topic, the same whichever stands first."""
+    low, high = sorted(names)
+    return f"{topic}#{_encoded(low)}~{_encoded(high)}"
+
+
+def pair_key(ident: str, names: Sequence[str]) -> str:
+    """Return what a pair is known by in every run: the id that names its candidates. It may have
+    another one where its row has no third candidate."""
+    key = named_pair_id("", names)
+    return ident if ident.endswith(key) else ident + key
+
+
+@lru_cache(maxsize=_NAMES)
+def _encoded(name: str) -> str:
+    for sign in "%#~/":
+        name = name.replace(sign, f"%{ord(sign):02X}")
+    return name

@@ -65,7 +65,7 @@ async def _judged(
     for pair in pairs:
         judgment = await protocol.judge(pair, Asking(ask=ask))
         names = (pair.first.id, pair.second.id)
-        found.append(Judged(pair.row, pair.places, 2, names, [("judge", voted(judgment))]))
+        found.append(Judged(pair.row, 2, names, [("judge", voted(judgment))]))
     return found
 
 

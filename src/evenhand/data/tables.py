@@ -339,11 +339,9 @@ def _calling(
     tables: Sequence[Table], form: TableForm, roles: Sequence[str]
 ) -> Iterator[tuple[Table, NameRow]]:
     """Each table with what calls its rows."""
-    # Rows that hold several answers are called by their question as it is, and need its id beside
-    # them only where it is asked several times.
-    are_alike = _are_alike if form.gather is None else _do_names_repeat
-    needs_question = any(
-        are_alike(table, form, role) for table, role in zip(tables, roles, strict=True)
+    # Rows that hold several answers are called by their question as it is.
+    needs_question = form.gather is None and any(
+        _are_alike(table, form, role) for table, role in zip(tables, roles, strict=True)
     )
     for table, role in zip(tables, roles, strict=True):
         yield table, _Naming(form, role, needs_question, table.recognition.is_flat)
@@ -365,10 +363,13 @@ class _Naming:
             _add_question_id(row, self._form)
         if has_id:
             return
-        name = self._form.id_of(row)
-        if name in self._names:
-            row["id"] = f"{name}#{number}"
-        self._names.add(name)
+        form, name = self._form, self._form.id_of(row)
+        ids = [name] if form.unit_ids is None else form.unit_ids(row)
+        if not self._names.isdisjoint(ids):
+            row[form.number] = name = f"{name}#{number}"
+        self._names.update(ids)
+        if form.gather is not None and name != question_hash(row.get(form.question)):
+            _add_question_id(row, form)
 
 
 def _add_question_id(row: dict[str, Any], form: TableForm) -> None:

@@ -15,7 +15,7 @@ from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.limits import PAGE_ROWS
 from evenhand.measures import Ends, Rule, Scored, ScoredPage, ScoredUnit, Voted, VotedUnit
-from evenhand.results.pairs import pair_question, row_sizes, widen
+from evenhand.results.pairs import CandidatesOfTopics, pair_question, row_sizes
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
 from evenhand.stats.pairwise import preferred, under
@@ -286,7 +286,7 @@ def vote_table(
     a row for each judgment that is still to come for whoever counts what is missing. Without a rule
     for conflicts the run's own holds."""
     kind, scope = recorded.kind, recorded.scope
-    measure, rows, sizes = kind.measure, _VoteRows(rule or recorded.rule), dict[str, int]()
+    measure, rows, candidates = kind.measure, _VoteRows(rule or recorded.rule), CandidatesOfTopics()
     assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
     judged = groupby(store.judged(scope), key=lambda row: row[0])
     no, group = next(judged, _NO_GROUP)
@@ -298,7 +298,8 @@ def vote_table(
         if stored.no != no and not with_seats and not planned:
             continue
         unit = measure.unit(stored.body)
-        widen(sizes, unit)
+        if with_seats:
+            candidates.add(unit)
         if stored.no != no:
             if planned:
                 unjudged.append((stored.id, unit))
@@ -315,9 +316,11 @@ def vote_table(
     for ident, unit in unjudged:
         rows.begin(ident, unit)
         rows.add_pending(planned)
-    if with_seats and scope.positions is not None:
-        sizes = row_sizes(kind, store, recorded.id)
-    return rows.table(tuple(recorded.names), sizes if with_seats else None)
+    sizes = None
+    if with_seats:
+        is_part = scope.positions is not None
+        sizes = row_sizes(kind, store, recorded.id) if is_part else candidates.sizes
+    return rows.table(tuple(recorded.names), sizes)
 
 
 def _planned(recorded: Recorded) -> list[tuple[int, int]]:
@@ -350,14 +353,14 @@ class _VoteRows:
         self._passes, self._preferred = array("q"), array("d")
         self._conflicts = array("b")
         self._pending = array("q")
-        self._seats = array("q")  # first, second, the places of both
+        self._seats = array("q")  # first, second
 
     def begin(self, ident: str, unit: VotedUnit) -> None:
         """The next judgments are of this pair."""
         self._pairs.append(ident)
         self._rows.append(unit.topic)
         first, second = map(self._candidates.of, unit.candidates)
-        self._seats.extend((first, second, *unit.places))
+        self._seats.extend((first, second))
         self._pair = _Opening(
             (first, second, len(self._pairs) - 1, self._topics.of(pair_question(unit))),
             [np.nan if length is None else length for length in unit.lengths],
@@ -388,8 +391,7 @@ class _VoteRows:
             self.add(judge, turn, Voted(winner=None))
 
     def _seated(self, sizes: Mapping[str, int]) -> Seats:
-        seats = np.array(self._seats, dtype=np.int64).reshape(-1, 4)
-        return Seats(candidates=seats[:, :2], places=seats[:, 2:], sizes=sizes)
+        return Seats(candidates=np.array(self._seats, dtype=np.int64).reshape(-1, 2), sizes=sizes)
 
     def table(self, judges: tuple[str, ...], sizes: Mapping[str, int] | None) -> Votes:
         places = np.array(self._places, dtype=np.int64).reshape(-1, 7)

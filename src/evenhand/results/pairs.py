@@ -64,7 +64,7 @@ def judged_pairs(
         ]
         size = sizes.get(pair.topic, 2)
         about = pair_question(pair)
-        judged = Judged(pair.topic, pair.places, size, pair.candidates, votes, about)
+        judged = Judged(pair.topic, size, pair.candidates, votes, about)
         yield JudgedPair(units[0].id, judgments, judged)
 
 
@@ -91,18 +91,35 @@ def figures_of_pairs(
 def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
     """How many candidates each topic of a run of pairs has that has more than two, judged or
     not."""
-    measure, sizes = kind.measure, dict[str, int]()
-    assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
+    voting, candidates = _voting(kind), CandidatesOfTopics()
     for stored in store.units(Scope(run)):
-        widen(sizes, measure.unit(stored.body))
-    return sizes
+        candidates.add(voting.unit(stored.body))
+    return candidates.sizes
 
 
-def widen(sizes: dict[str, int], unit: VotedUnit) -> None:
-    """Take a unit into the sizes."""
-    last = max(unit.places)
-    if last > sizes.get(unit.topic, 2):
-        sizes[unit.topic] = last
+class CandidatesOfTopics:
+    """Who is compared on each topic."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, tuple[str, str] | set[str]] = {}
+        """Most topics have two, and there may be millions of these."""
+
+    def add(self, unit: VotedUnit) -> None:
+        """Take a pair into account; a candidate beside itself is none."""
+        first, second = unit.candidates
+        if first == second:
+            return
+        names = self._names.setdefault(unit.topic, unit.candidates)
+        if first in names and second in names:
+            return
+        if isinstance(names, tuple):
+            names = self._names[unit.topic] = set(names)
+        names.update(unit.candidates)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many they are, of each topic that has more than two."""
+        return {topic: len(names) for topic, names in self._names.items() if len(names) > 2}
 
 
 def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:

@@ -22,6 +22,7 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Change, changed_measure, members_of
 from evenhand.stats.comparison.compare import VariantScores, variant_scores
 from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison.two_runs import pair_keys
 from evenhand.stats.comparison.variants import chosen, usual_fields
 from evenhand.stats.tables import Bools, Floats, Ints, Votes
 
@@ -247,8 +248,8 @@ def _of_vote_runs(store: Archive, run: Recorded, earlier: Recorded) -> SideBySid
         dimension=OVERALL,
         values=np.array([ours[name].share for name in names]),
         baseline_values=np.array(before),
-        units=[(name,) for name in names],
-        baseline_units=[(name,) for name in names],
+        units=[(ours[name].unit,) for name in names],
+        baseline_units=[(theirs[name].unit,) for name in names],
         unpaired=len(ours.keys() ^ theirs.keys()),
     )
 
@@ -256,18 +257,20 @@ def _of_vote_runs(store: Archive, run: Recorded, earlier: Recorded) -> SideBySid
 class _First(NamedTuple):
     """The first candidate of a pair, and what it won."""
 
+    unit: str
     candidate: str
     share: float
 
 
 def _first_shares(votes: Votes) -> dict[str, _First]:
-    """Of each pair the first candidate, and what it won of all votes."""
+    """Return the first candidate of each pair, and what it won of all votes, by what the pair is
+    known by in both runs."""
     pairs, shares = _pair_means(
         votes, 1 - votes.preference, np.ones(votes.pair.size, dtype=np.bool_)
     )
-    opening = np.unique(votes.pair, return_index=True)[1]
+    opening, keys = np.unique(votes.pair, return_index=True)[1], pair_keys(votes)
     return {
-        votes.pairs[pair]: _First(votes.candidates[votes.first[row]], float(share))
+        keys[pair]: _First(votes.pairs[pair], votes.candidates[votes.first[row]], float(share))
         for pair, row, share in zip(pairs, opening, shares, strict=True)
     }
 

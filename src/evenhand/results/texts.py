@@ -6,7 +6,7 @@ from typing import Any
 
 from evenhand.storedtext import StoredText
 
-ABOUT = frozenset({"id", "row", "places", "of", "order", "meta", "language", "lengths"})
+ABOUT = frozenset({"id", "row", "of", "order", "meta", "language", "lengths"})
 """What a unit carries beside its texts: where it came from, and how it was asked about."""
 _units: StoredText[dict[str, Any]] = StoredText(dict[str, Any], "a unit")
 OTHER_SIDE = {"A": "B", "B": "A"}

@@ -25,8 +25,8 @@ class Judged(NamedTuple):
     """One pair with everything that judged it: (judge, vote), failures included."""
 
     row: str
-    places: tuple[int, int]
     of: int
+    """How many candidates its topic has."""
     candidates: tuple[str, str]
     judgments: Sequence[tuple[str, Voted]]
     question: str = ""
@@ -199,7 +199,7 @@ class Topics:
 
     def add(self, pair: Judged) -> None:
         """One more pair; a candidate beside itself has no part in a front."""
-        if pair.places[0] == pair.places[1]:
+        if pair.candidates[0] == pair.candidates[1]:
             return
         earlier = self._pairs.get(pair.row)
         if isinstance(earlier, list):
@@ -325,14 +325,17 @@ def _alike(pair: Judged) -> tuple[int, int]:
 
 
 def _front(pairs: Sequence[Judged]) -> Front | None:
-    """The fronts of one topic, none of one without any verdict. A pair that is missing or failed
-    beats and dominates nothing."""
-    names: dict[int, str] = {}
+    """Return the fronts of one topic; none of one without any verdict, nor where two candidates met
+    twice, which are several questions. A pair that is missing or failed beats and dominates
+    nothing."""
+    names = sorted({name for pair in pairs for name in pair.candidates})
+    number = {name: place for place, name in enumerate(names)}
+    if len({frozenset(pair.candidates) for pair in pairs}) < len(pairs):
+        return None
     beats: list[tuple[int, int]] = []
     marks: dict[tuple[int, int], list[str]] = {}
     for pair in pairs:
-        names.update(zip(pair.places, pair.candidates, strict=True))
-        first, second = pair.places[0] - 1, pair.places[1] - 1
+        first, second = (number[name] for name in pair.candidates)
         judges = _by_judge(pair.judgments)
         if not judges:
             continue
@@ -340,7 +343,6 @@ def _front(pairs: Sequence[Judged]) -> Front | None:
         if winner in ("A", "B"):
             beats.append((first, second) if winner == "A" else (second, first))
         pair_marks = _marks(judges, judges[0][0].marks)
-        # Of judgments made elsewhere the first candidate need not be the first of its topic.
         if first < second:
             marks[first, second] = pair_marks
         else:
@@ -349,9 +351,9 @@ def _front(pairs: Sequence[Judged]) -> Front | None:
         return None
     size = pairs[0].of
     return Front(
-        candidates=[names[place] for place in sorted(names)],
-        front=[names[i + 1] for i in schwartz(size, beats) if i + 1 in names],
-        pareto=[names[i + 1] for i in pareto(size, marks) if i + 1 in names],
+        candidates=names,
+        front=[names[place] for place in schwartz(len(names), beats)],
+        pareto=[names[place] for place in pareto(len(names), marks)],
         complete=len(marks) == size * (size - 1) // 2,
     )
 

@@ -123,12 +123,10 @@ class Passes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seats:
-    """Where the candidates of pairs stand among those of their rows."""
+    """The candidates of pairs, and how many their rows have."""
 
     candidates: Ints
     """Of each pair both candidates, by their numbers."""
-    places: Ints
-    """Of each pair which of its row these are, counted from one."""
     sizes: Mapping[str, int]
     """Of each row that has more than two candidates how many it has, judged or not."""
 

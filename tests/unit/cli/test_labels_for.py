@@ -131,11 +131,11 @@ def test_who_was_shown_first_may_be_said(call: CallCommand, tmp_path: Path) -> N
 def test_pairs_of_a_topic_are_found_by_their_candidates(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path, [pair_row("q", 3, 2, 1)])
     run = call("run", "--json").json["run"]
-    text = "pair_id,annotator,first,second,preference\nq,ann,c3,c1,2\nq#1-2,ann,,,1\n"
+    text = "pair_id,annotator,first,second,preference\nq,ann,c3,c1,2\nq#c1~c2,ann,,,1\n"
     (tmp_path / "labels.csv").write_text(text)
     labels = call("import", "labels.csv", "--for", run, "--json").json["run"]
     winners = {row["unit"]: row["output"]["winner"] for row in stored(tmp_path, labels)}
-    assert winners == {"q#1-3": "A", "q#1-2": "A"}
+    assert winners == {"q#c1~c3": "A", "q#c1~c2": "A"}
 
 
 def test_labels_of_other_pairs_are_left_out_and_told(call: CallCommand, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_labels_that_were_exported_and_imported_again_meet_those_they_were(
     topics = [{"id": f"t{i}", "topic": "Which?", "candidates": names} for i in range(3)]
     write_pairs(tmp_path, topics)
     run = call("run", "--json").json["run"]
-    (tmp_path / "labels.csv").write_text("pair_id,winner\nt0#1-2,1\nt1#1-3,2\n")
+    (tmp_path / "labels.csv").write_text("pair_id,winner\nt0#x~y,1\nt1#x~z,2\n")
     call("import", "labels.csv", "--for", run)
     call("export", "labels", "-o", "m.xlsx")
     columns = {"unit": "Unit", "judge": "Judge", "first": "Candidate A", "second": "Candidate B"}

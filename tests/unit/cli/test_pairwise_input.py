@@ -35,8 +35,8 @@ BAD_ROWS = {
     "duplicate pair_id": (spoilt(pair_id="p0"), '"p0"', 2),
     "duplicate candidate": (spoilt(candidates=[TWO[0], TWO[0]]), "two candidates are called", 2),
     "duplicate of a made id": (
-        [pair_row("a", 1, 2, 3), pair_row("a#1-2", 1, 2)],
-        '"a#1-2"',
+        [pair_row("a", 1, 2, 3), pair_row("a#c1~c2", 1, 2)],
+        '"a#c1~c2"',
         2,
     ),
     "unknown language": (spoilt(language="tlh"), "the protocol speaks ru, zh, ja, en", 2),

@@ -28,7 +28,7 @@ def test_an_id_that_repeats_is_the_id_of_the_question(call: CallCommand, tmp_pat
     assert list(units(call)) == ["m1/1", "m2/1", "m1/2"]
     suite(tmp_path, "pairwise", '["a.csv"]')
     (tmp_path / "a.csv").write_text("id,question,model,answer\n1,q,m1,worth 1\n1,q,m2,worth 2\n")
-    assert list(units(call)) == ["1"]
+    assert list(units(call)) == ["1#m1~m2"]
 
 
 @pytest.mark.parametrize("name", ["id", "номер"])
@@ -221,7 +221,7 @@ def test_the_number_0_is_an_id_like_any_other(
         rows = [row | {"question": f"{row['question']} of {row['model']}"} for row in rows]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     suite(tmp_path, "pairwise", '["a.jsonl"]')
-    assert list(units(call)) == ["0", "1"]
+    assert list(units(call)) == ["0#new~old", "1#new~old"]
 
 
 def test_the_number_0_may_be_the_id_of_a_question_in_several_files(

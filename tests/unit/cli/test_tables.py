@@ -22,7 +22,7 @@ def test_one_row_per_answer_becomes_pairs(
     suite(tmp_path, "pairwise", '["a.csv"]')
     pairs = units(call)
     assert len(pairs) == 2
-    sky = pairs[SKY]
+    sky = pairs[f"{SKY}#m1~m2"]
     assert sky["topic"] == "Why is the sky blue?" and sky["meta"] == {"area": "physics"}
     assert [candidate["id"] for candidate in sky["candidates"]] == ["m1", "m2"]
     board = call("leaderboard", "latest", "--json").json
@@ -55,7 +55,7 @@ def test_more_than_two_answers_are_all_pairs_and_a_lonely_topic_is_told(
     assert ran.json["planned"] == 4
     assert "1 topic has one answer and makes no pair" in ran.err
     assert "1 answer is empty and meets no other" in ran.err
-    assert call("show", "latest", f"{SKY}#2-3").code == 0
+    assert call("show", "latest", f"{SKY}#m2~m3").code == 0
 
 
 def test_a_file_per_variant_is_told_apart_by_constants_and_paired_by_question(
@@ -213,7 +213,7 @@ def test_runs_of_one_question_are_no_questions_of_their_own(
     (tmp_path / "a.csv").write_text("question,model,run_id,answer\n" + RUNS)
     suite(tmp_path, "pairwise", '["a.csv"]')
     pairs = units(call)
-    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}"
+    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}#new~old"
     questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
     assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
     compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
@@ -244,14 +244,19 @@ def test_rows_of_one_topic_are_no_questions_of_their_own(call: CallCommand, tmp_
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     suite(tmp_path, "pairwise", '["a.jsonl"]')
     pairs = units(call)
-    assert len(pairs) == 20 and next(iter(pairs)) == question_hash("q1")
+    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}#new~old"
     questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
     assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
     compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
     assert {(row["n"], row["clusters"]) for row in compared} == {(20, 2)}
+    # A run alone is called as it is among others; without runs a topic needs no id beside its own.
     once = [row for row in rows if row["meta"] == {"run_id": 0}]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in once))
-    assert [pair["meta"] for pair in units(call).values()] == [{"run_id": 0}] * 2
+    assert units(call).items() < pairs.items()
+    for row in once:
+        row["meta"] = {}
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in once))
+    assert [pair["meta"] for pair in units(call).values()] == [{}] * 2
 
 
 def test_runs_of_questions_that_have_ids_keep_them(call: CallCommand, tmp_path: Path) -> None:

@@ -130,4 +130,4 @@ def test_pairs_that_the_baseline_is_not_in_are_left_pending(tmp_path: Path) -> N
     summary = asyncio.run(judged(tmp_path))
     assert summary.decided is not None
     assert [one["outcome"] for one in summary.decided.json()["comparisons"]] == ["better", "better"]
-    assert not any(unit.endswith("#2-3") for unit in judged_units(tmp_path))
+    assert not any(unit.endswith("#c2~c3") for unit in judged_units(tmp_path))

@@ -436,7 +436,7 @@ async def test_a_limit_in_the_middle_of_a_row_of_many_candidates(tmp_path: Path)
     summary = await judged(tmp_path, limit=4)
     assert (summary.counts.planned, summary.counts.verdicts) == (4, 4)
     units = [row["unit"] for row in stored(tmp_path)]
-    assert units == ["a#1-2", "a#1-3", "a#1-4", "a#2-3"]
+    assert units == ["a#c1~c2", "a#c1~c3", "a#c1~c4", "a#c2~c3"]
     front = figures(tmp_path).fronts["a"]
     assert front.candidates == ["c1", "c2", "c3", "c4"]
     # Nobody was seen to beat the third and the fourth.

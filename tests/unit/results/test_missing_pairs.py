@@ -248,7 +248,7 @@ def three_candidates(folder: Path, judged: list[str]) -> None:
 
 
 def test_a_gate_is_not_widened_by_pending_pairs_of_others(folder: Path) -> None:
-    three_candidates(folder, ["1-2"])
+    three_candidates(folder, ["c1~c2"])
     (count,) = [compared("latest", "--baseline", "c1")["missing"]["c2"]]
     assert (count["scored"], count["pending"]) == (12, 0)
     for condition in ("--better", "--no-worse-than=0.1", "--min-win-rate=0.6"):
@@ -265,7 +265,7 @@ def test_a_gate_is_widened_by_pending_pairs_of_the_two(folder: Path) -> None:
 
 
 def test_a_candidate_that_is_not_judged_yet_keeps_a_gate_on_all_open(folder: Path) -> None:
-    three_candidates(folder, ["1-2"])
+    three_candidates(folder, ["c1~c2"])
     result = CliRunner().invoke(cli, ["gate", "latest", "--baseline", "c1", "--better", "--json"])
     gate = json.loads(result.stdout)
     outcomes = {row["variant"]: row["outcome"] for row in gate["conditions"]}
@@ -274,7 +274,7 @@ def test_a_candidate_that_is_not_judged_yet_keeps_a_gate_on_all_open(folder: Pat
 
 
 def test_a_win_rate_against_all_is_widened_by_pending_pairs_of_the_candidate(folder: Path) -> None:
-    three_candidates(folder, ["1-2", "2-3"])  # c2 wins one and loses one, c1 has one to come
+    three_candidates(folder, ["c1~c2", "c2~c3"])  # c2 wins one and loses one, c1 has one to come
     said = held("--candidate", "c2", "--min-win-rate", "0.3")
     assert (said["outcome"], said["value"], said["n"]) == ("better", 0.5, 24)
     assert "over 24 pairs" in said["reason"]

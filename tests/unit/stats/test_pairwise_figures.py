@@ -36,9 +36,7 @@ def judged(
     *judgments: Voted, row: str = "p", places: tuple[int, int] = (1, 2), of: int = 2
 ) -> Judged:
     names = (f"c{places[0]}", f"c{places[1]}")
-    return Judged(
-        row, places, of, names, [(str(judge), vote) for judge, vote in enumerate(judgments)]
-    )
+    return Judged(row, of, names, [(str(judge), vote) for judge, vote in enumerate(judgments)])
 
 
 def test_nothing_judged_has_no_figure() -> None:
@@ -126,9 +124,7 @@ def test_each_criterion_has_its_own_majority() -> None:
 
 
 def test_repeats_of_one_judge_are_no_agreement_among_judges() -> None:
-    pair = Judged(
-        "p", (1, 2), 2, ("x", "y"), [("a", stable("A")), ("a", stable("A")), ("b", stable("B"))]
-    )
+    pair = Judged("p", 2, ("x", "y"), [("a", stable("A")), ("a", stable("A")), ("b", stable("B"))])
     found = pair_figures([pair])
     assert (found.agreement.value, found.agreement.n) == (0.0, 2)
     # One vote a judge, however often it was asked.
@@ -136,7 +132,7 @@ def test_repeats_of_one_judge_are_no_agreement_among_judges() -> None:
 
 
 def test_judges_are_told_apart_where_there_are_several() -> None:
-    pairs = [Judged("p", (1, 2), 2, ("x", "y"), [("a", stable("A")), ("b", turning())])]
+    pairs = [Judged("p", 2, ("x", "y"), [("a", stable("A")), ("b", turning())])]
     found = pair_figures(pairs)
     told = found.json()
     assert (found.consistency.value, found.consistency.n) == (0.5, 2)
@@ -154,7 +150,7 @@ def turning() -> Voted:
 
 def test_pairs_of_one_topic_are_one_cluster() -> None:
     pairs = [
-        Judged("t", (i, j), 5, (f"c{i}", f"c{j}"), [("a", stable("A"))])
+        Judged("t", 5, (f"c{i}", f"c{j}"), [("a", stable("A"))])
         for i, j in combinations(range(1, 6), 2)
     ]
     one, ten = (
@@ -167,7 +163,7 @@ def test_pairs_of_one_topic_are_one_cluster() -> None:
 
 def test_a_front_says_whether_all_pairs_of_its_topic_were_judged() -> None:
     pairs = [
-        Judged("t", (i, j), 3, (f"c{i}", f"c{j}"), [("a", stable("A"))])
+        Judged("t", 3, (f"c{i}", f"c{j}"), [("a", stable("A"))])
         for i, j in combinations(range(1, 4), 2)
     ]
     assert pair_figures(pairs).fronts["t"].complete
@@ -178,7 +174,7 @@ def test_a_front_says_whether_all_pairs_of_its_topic_were_judged() -> None:
 def test_a_topic_on_which_every_judgment_failed_has_no_front(size: int) -> None:
     failed = stable("A")._replace(winner=None, passes=())
     pairs = [
-        Judged("t", (i, j), size, (f"c{i}", f"c{j}"), [("a", failed)])
+        Judged("t", size, (f"c{i}", f"c{j}"), [("a", failed)])
         for i, j in combinations(range(1, size + 1), 2)
     ]
     assert pair_figures(pairs).fronts == {}

@@ -184,7 +184,7 @@ def test_many_panels_decide_as_one_does(panels):
     expected = {}
     for pair, judges in enumerate(panels):
         given = [(judge, Voted(winner)) for judge, all_ in judges.items() for winner in all_]
-        judged = Judged(str(pair), (1, 2), 2, (f"a{pair}", f"b{pair}"), given)
+        judged = Judged(str(pair), 2, (f"a{pair}", f"b{pair}"), given)
         if judged.verdicts:
             expected[f"a{pair}", f"b{pair}"] = CODES[panel_winner(judged)]
     names = votes.candidates

@@ -17,7 +17,7 @@ from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.rows import check_language
 from evenhand.measures import Ends
-from evenhand.units import Pair
+from evenhand.units import Pair, named_pair_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class PairwiseJudging:
         return await self.of(pair).judge(pair, asking)
 
     def unit_keys(self, body: str) -> Sequence[str]:
-        """Its id; and of several pairs on one topic the one that names its candidates, as an import
-        of votes makes it."""
+        """Return its id, and the one that names its candidates, as a topic with more of them or an
+        import of votes has it, unless `A` would be the other one there."""
         pair = load_pair(body)
-        low, high = sorted((pair.first.id, pair.second.id))
-        return [pair.id, f"{pair.row}#{low}-{high}"]
+        named = named_pair_id(pair.row, (pair.first.id, pair.second.id))
+        return [pair.id] if pair.second.id < pair.first.id else [pair.id, named]
 
     def output_key(self, output: Mapping[str, Any]) -> str | None:
         """The id of the pair."""

@@ -20,7 +20,7 @@ from evenhand.kinds.pairwise.measure import voted, voted_unit
 from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
 from evenhand.kinds.pairwise.shown import shown
 from evenhand.kinds.pairwise.table import PairTable
-from evenhand.kinds.pairwise.unit import FIELDS
+from evenhand.kinds.pairwise.unit import FIELDS, ids_of_pairs
 from evenhand.kinds.pairwise.verdict import READER
 from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.kinds.shared.load import Protocol, ProtocolForm, require_same_ids
@@ -28,7 +28,7 @@ from evenhand.kinds.shared.own import OwnForm, OwnPrompt
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.kinds.shared.words import Words
 from evenhand.limits import REPAIRS
-from evenhand.units import pair_id
+from evenhand.units import TOPIC_ID, topic_id
 
 
 class PairwiseKind:
@@ -58,7 +58,15 @@ class PairwiseKind:
         ),
     )
     table_form = TableForm(
-        "topic", "answer", FIELDS, pair_id, ("id", "pair_id"), gather, "candidates"
+        question="topic",
+        answer="answer",
+        fields=FIELDS,
+        id_of=topic_id,
+        ids=("id", "pair_id"),
+        gather=gather,
+        several="candidates",
+        unit_ids=ids_of_pairs,
+        number=TOPIC_ID,
     )
     rubric_form = None
     table = PairTable()

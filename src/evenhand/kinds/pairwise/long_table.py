@@ -1,8 +1,7 @@
 """One row per answer becomes one row per topic: the rows of a topic are its candidates.
 
-A candidate is called by its model and its prompt variant, as far as these set answers apart; which
-place it has is the order of the table, so that answers added at the end leave the others as they
-were.
+A candidate is called by its model and its prompt variant, as far as these set answers apart. The
+order of the rows says nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +20,10 @@ from evenhand.kinds.shared.rows import (
     named,
 )
 from evenhand.kinds.shared.table_form import Gathered, PlacedRow
-from evenhand.units import joined_id, question_hash
+from evenhand.units import APART, TOPIC_ID, joined_id, question_hash
 
 AUTHORS = ("model", "prompt_variant")
 """The meta fields that say whose answer it is."""
-_APART = ("run_id", "eval_set_variant")
-"""Answers that differ in these are not held against each other."""
 _SHARED = ("language", *EXTRAS)
 _LISTED = ("reference", "context")
 """Where the answers to a topic differ in these, all of them belong to the topic."""
@@ -63,8 +60,7 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
                 f"{number:,} {'topic has' if number == 1 else 'topics have'} answers with different"
                 f" values of {quoted(name)}: both answers are judged by all of them"
             )
-    are_apart = any(apart for apart, _ in topics)
-    return Gathered([_row(group, names, are_apart) for group in paired], remarks)
+    return Gathered([_row(group, names) for group in paired], remarks)
 
 
 def _meta(row: PlacedRow) -> Mapping[str, Any]:
@@ -106,7 +102,7 @@ def _topic_key(row: PlacedRow) -> tuple[str, str]:
         error.where = row.where
         raise
     meta = _meta(row)
-    apart = joined_id(meta[name] for name in _APART if meta.get(name) not in (None, ""))
+    apart = joined_id(meta[name] for name in APART if meta.get(name) not in (None, ""))
     return apart, _text(meta.get("question_id")) or question_hash(topic)
 
 
@@ -122,19 +118,18 @@ def _no_pair(topics: int, empty: int) -> str:
     )
 
 
-def _row(group: Sequence[PlacedRow], names: Sequence[str], are_apart: bool) -> PlacedRow:
-    first = group[0]
-    apart, question = _topic_key(first)
-    value: dict[str, Any] = {"pair_id": f"{apart}/{_shared_id(group) or question}".lstrip("/")}
-    value |= {"topic": first.value["topic"], "candidates": _candidates(group, names)}
+def _row(group: Sequence[PlacedRow], names: Sequence[str]) -> PlacedRow:
+    apart, question = _topic_key(group[0])
+    value: dict[str, Any] = {TOPIC_ID: f"{apart}/{_shared_id(group) or question}".lstrip("/")}
+    value |= {"topic": _distinct(group, "topic")[0], "candidates": _candidates(group, names)}
     value["meta"] = meta = _common_meta(group)
     # Runs of one question are several rows: what they are about must be the same in all of them.
-    if are_apart and meta.get("question_id") in (None, ""):
+    if apart and meta.get("question_id") in (None, ""):
         meta["question_id"] = question
     for name in _SHARED:
         if filled := _distinct(group, name):
             value[name] = filled if name in _LISTED and filled[1:] else filled[0]
-    return PlacedRow(value, first.where)
+    return PlacedRow(value, group[0].where)
 
 
 def _differs(group: Sequence[PlacedRow], name: str) -> bool:
@@ -143,12 +138,13 @@ def _differs(group: Sequence[PlacedRow], name: str) -> bool:
 
 
 def _distinct(group: Sequence[PlacedRow], name: str) -> list[Any]:
-    """Return the different values of a field in the rows of a topic; lists of them opened, where a
-    judge may be shown several."""
+    """Return the different values of a field in the rows of a topic, sorted; lists of them opened,
+    where a judge may be shown several."""
     values = [row.value[name] for row in group if is_given(row.value.get(name))]
     if name in _LISTED and _differs(group, name):
         values = [item for each in values for item in (each if isinstance(each, list) else [each])]
-    return [value for at, value in enumerate(values) if value not in values[:at]]
+    distinct = [value for at, value in enumerate(values) if value not in values[:at]]
+    return sorted(distinct, key=as_text)
 
 
 def _shared_id(group: Sequence[PlacedRow]) -> str:

@@ -21,7 +21,6 @@ def voted_unit(body: str) -> VotedUnit:
         candidates=(first.id, second.id),
         lengths=pair.lengths or (len(first.text) or None, len(second.text) or None),
         fields=raw_object(pair.meta),
-        places=pair.places,
     )
 
 
@@ -32,7 +31,6 @@ def measured(pair: Pair) -> VotedUnit:
         candidates=(pair.first.id, pair.second.id),
         lengths=pair.lengths,
         fields=pair.meta,
-        places=pair.places,
     )
 
 

@@ -1,7 +1,8 @@
 """From an input row to its pairs, or the sentence that says what is wrong with the row.
 
 A row with more than two candidates is all pairs among them. What a pair holds does not depend on
-the other candidates of its row, nor on where the row stands.
+the other candidates of its row, nor on where they and the row stand; only a row of two with an id
+of its own says which of them is `A`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from evenhand.kinds.shared.rows import (
     without_empty,
 )
 from evenhand.storedtext import StoredText
-from evenhand.units import Candidate, Pair, pair_id
+from evenhand.units import Candidate, Pair, named_pair_id, own_pair_id, topic_id
 
 _TEXTS = ("topic",)
 FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
@@ -38,23 +39,33 @@ def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
     """The pairs of a row; raises RowError."""
     row = without_empty(row, _TEXTS)
     topic, candidates = filled_text_of(row, "topic", FIELDS), _candidates(row)
-    meta, language, extras, ident = meta_of(row), language_of(row), extras_of(row), _id(row)
-    several = len(candidates) > 2
-    pairs: list[Pair] = []
-    for i, j in combinations(range(1, len(candidates) + 1), 2):
-        pair = Pair(
-            id=f"{ident}#{i}-{j}" if several else ident,
+    for name in ("id", "pair_id"):
+        check_id(row.get(name), name)
+    meta, language, extras, ident = meta_of(row), language_of(row), extras_of(row), topic_id(row)
+    keeps_id = len(candidates) == 2 and bool(own_pair_id(row))
+    if not keeps_id:
+        candidates.sort(key=lambda candidate: candidate.id)
+    return [
+        Pair(
+            id=ident if keeps_id else named_pair_id(ident, (first.id, second.id)),
             topic=topic,
-            first=candidates[i - 1],
-            second=candidates[j - 1],
+            first=first,
+            second=second,
             row=ident,
-            places=(i, j),
             meta=meta,
             language=language,
             extras=extras,
         )
-        pairs.append(pair)
-    return pairs
+        for first, second in combinations(candidates, 2)
+    ]
+
+
+def ids_of_pairs(row: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the pairs of a row; none of a row that cannot be read."""
+    try:
+        return [pair.id for pair in read_pairs(row)]
+    except RowError:
+        return []
 
 
 def is_one_text(pair: Pair) -> bool:
@@ -83,7 +94,6 @@ def pair_text(pair: Pair) -> str:
         "topic": pair.topic,
         "candidates": [_candidate_value(pair.first), _candidate_value(pair.second)],
         "row": pair.row,
-        "places": pair.places,
         "meta": pair.meta,
     }
     if pair.language is not None:
@@ -101,7 +111,6 @@ class PairBody(ExtrasBody, frozen=True):
     topic: str
     candidates: tuple[Candidate, Candidate]
     row: str
-    places: tuple[int, int]
     meta: Raw
     language: str | None = None
     lengths: tuple[int | None, int | None] | None = None
@@ -125,7 +134,6 @@ def load_pair(text: str) -> Pair:
         first=first,
         second=second,
         row=body.row,
-        places=body.places,
         given_lengths=body.lengths,
         meta=raw_object(body.meta),
         language=body.language,
@@ -138,12 +146,6 @@ def _candidate_value(candidate: Candidate) -> dict[str, str]:
     if candidate.model:
         value["model"] = candidate.model
     return value
-
-
-def _id(row: Mapping[str, Any]) -> str:
-    for name in ("id", "pair_id"):
-        check_id(row.get(name), name)
-    return pair_id(row)
 
 
 def _candidates(row: Mapping[str, Any]) -> list[Candidate]:

@@ -42,5 +42,9 @@ class TableForm(NamedTuple):
     """For a kind whose rows hold several answers."""
     several: str = ""
     """The field that holds them: a table that has it is no long one."""
+    unit_ids: Callable[[Mapping[str, Any]], Sequence[str]] | None = None
+    """The ids of the units of such a row."""
+    number: str = "id"
+    """The field for what is called like another and is told apart by its row's number."""
     topic: str = "meta.question_id"
     """The field that tells questions apart, where a row has it."""

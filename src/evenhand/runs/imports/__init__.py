@@ -40,7 +40,7 @@ from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
 
-VERSION = 5
+VERSION = 6
 """Of how rows are read: a change gives other runs."""
 TABLES = ("votes", "scores")
 """Kinds of files that are the user's own tables."""

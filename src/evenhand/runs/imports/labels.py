@@ -17,6 +17,7 @@ from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.shared.raw import object_text
 from evenhand.ledger.ports import Archive
 from evenhand.runs.recorded import LABELS, Recorded
+from evenhand.units import named_pair_id
 
 HUMAN = "human"
 _UNITS = ("unit", "pair_id", "id")
@@ -38,7 +39,7 @@ class KnownPair(NamedTuple):
 
 
 class KnownPairs:
-    """The pairs of a run, by their ids, and by topic and candidates."""
+    """The pairs of a run, by their ids, and by topic and candidates, whichever stands first."""
 
     def __init__(self, archive: Archive, run: Recorded) -> None:
         if not isinstance(run.kind.measure, Voting):
@@ -53,12 +54,12 @@ class KnownPairs:
         self.verdict_column = _VERDICTS[0]
         """Where the labels of the file that was read say who is better."""
         self.pairs: dict[str, KnownPair] = {}
-        self._by_candidates: dict[tuple[str, frozenset[str]], KnownPair] = {}
+        self._named: dict[str, KnownPair] = {}
         for unit in archive.units(run.scope):
             pair = load_pair(unit.body)
             names = pair.first.id, pair.second.id
             self.pairs[pair.id] = KnownPair(pair.id, *names, object_text(pair.meta), unit.body)
-            self._by_candidates[pair.row, frozenset(names)] = self.pairs[pair.id]
+            self._named[named_pair_id(pair.row, names)] = self.pairs[pair.id]
 
     def read(self, path: Path, shaping: Shaping) -> Iterator[TidyRow]:
         """The labels of a file as votes; raises DataError. Those of pairs that the run does not
@@ -76,13 +77,14 @@ class KnownPairs:
             if pair is None:
                 self.left_out += 1
             else:
-                yield _vote(pair, row.value, verdict or "", row.where)
+                yield _vote(pair, unit, row.value, verdict or "", row.where)
         if row is not None and not has_verdict:
             raise missing("winner", row.value, str(path), LABELS)
 
     def _pair(self, unit: str, row: Mapping[str, Any]) -> KnownPair | None:
-        names = frozenset(text_of(row.get(name)) for name in ("first", "second"))
-        return self.pairs.get(unit) or self._by_candidates.get((unit, names))
+        names = [text_of(row.get(name)) for name in ("first", "second")]
+        keys = (unit, named_pair_id(unit, names))
+        return self.pairs.get(unit) or next(filter(None, map(self._named.get, keys)), None)
 
     def none_known(self) -> DataError:
         """The error for labels of which none is about a pair of the run."""
@@ -99,18 +101,23 @@ def _cell(row: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return next(filter(None, texts), "") if texts else None
 
 
-def _vote(pair: KnownPair, row: Mapping[str, Any], verdict: str, where: str) -> TidyRow:
-    """A label as a vote on its pair, in the order in which the candidates were shown, where the row
-    says who stood first."""
+def _vote(pair: KnownPair, unit: str, row: Mapping[str, Any], verdict: str, where: str) -> TidyRow:
+    """Return a label of a unit as a vote on its pair, in the order in which the candidates were
+    shown, where the row says who stood first; raises DataError for another candidate."""
     first, second = pair.first, pair.second
+    for name in ("first", "second"):
+        shown = text_of(row.get(name))
+        if shown and shown not in (first, second):
+            raise DataError(
+                f'"{name}" is {quoted(shown)}, no candidate of the pair {quoted(pair.id)}',
+                where=where,
+                advice=f"They are {quoted(first)} and {quoted(second)}.",
+            )
     shown_first = text_of(row.get("first"))
-    if shown_first and shown_first not in (first, second):
-        raise DataError(
-            f'"first" is {quoted(shown_first)}, no candidate of the pair {quoted(pair.id)}',
-            where=where,
-            advice=f"They are {quoted(first)} and {quoted(second)}.",
-        )
-    if shown_first == second:
+    is_turned = shown_first == second
+    if not shown_first and unit.endswith(named_pair_id("", (first, second))):
+        is_turned = second < first  # the first that its id names is meant
+    if is_turned:
         first, second = second, first
     annotator = _cell(row, _ANNOTATORS) or ""
     vote = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, Literal, NamedTuple, cast
 
 from evenhand import jsontext
@@ -39,8 +39,9 @@ from evenhand.runs.imports.met import Met
 from evenhand.runs.imports.register import Register
 from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
 from evenhand.runs.imports.tally import Tally
-from evenhand.runs.imports.topics import TopicPair, Topics
+from evenhand.runs.imports.topics import Topics
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, WaitingRows
+from evenhand.units import pair_key
 
 _BLANKS = (f'"{BLANK}","candidates":["{BLANK}","{BLANK}"]', f'"{BLANK}"')
 """What a judgment says of its pair: its id and its candidates, and its meta."""
@@ -344,8 +345,10 @@ class VoteRows:
     def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
         forms = Forms(self.tally, _BLANKS)
-        for (opening, places), judged in zip(self._placed(), self._votes.judged(), strict=True):
-            pair, body, about = _pair(opening, places)
+        is_named, openings = self._has_several(), chain.from_iterable(self._openings)
+        opened = map(_Opening._make, openings)
+        for opening, judged in zip(opened, self._votes.judged(), strict=True):
+            pair, body, about = _pair(opening, is_named)
             if self._known is not None:
                 pair, body, about = _as_known(self._known.pairs[pair.id])
             values = (about, pair.meta)
@@ -402,20 +405,16 @@ class VoteRows:
             rows.append(VoteRow._make((is_turned, side, preference, *more, explanation)))
         return settled(pair, rows, self.judges[judged.judge], self._on_unreadable)
 
-    def _placed(self) -> Iterator[tuple[_Opening, Sequence[int | None] | None]]:
-        """What is known of every pair, with the places of its candidates where there are units with
-        several pairs."""
-        places = None
-        if self._may_be_several:
-            for openings in self._openings:
-                pairs = map(_Opening._make, openings)
-                self._topics.add(TopicPair(o.key, o.low, o.high, o.first) for o in pairs)
-            places = self._topics.places()
-        whole = map(_Opening._make, chain.from_iterable(self._openings))
-        return zip(whole, repeat(None)) if places is None else zip(whole, places, strict=True)
+    def _has_several(self) -> bool:
+        """Return True if a unit has several pairs."""
+        if not self._may_be_several:
+            return False
+        for openings in self._openings:
+            self._topics.add(opening[0] for opening in openings)
+        return self._topics.repeat()
 
 
-def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[VotedPair, str, str]:
+def _pair(opening: _Opening, is_named: bool) -> tuple[VotedPair, str, str]:
     """The pair of its first row, its text as `load_pair` reads it, and what a judgment says of it,
     both written piece by piece: an object for each would take longer.
 
@@ -423,12 +422,8 @@ def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[Vote
     was shown first: so runs about the same pairs have the same ids and can be joined.
     """
     key, cluster, low, high, first, lengths, meta, _, question, answers = opening
-    places = (1, 2) if several is None else tuple(several)
-    if low == high or cluster != key:
-        # No front has a candidate that meets itself, nor one made of several units of a topic.
-        places = (1, 1 if low == high else 2)
     second = high if first == low else low
-    ident = f"{key}#{low}-{high}" if several is not None else key
+    ident = pair_key(key, (low, high)) if is_named else key
     pair = VotedPair(ident, first, second, meta)
     name, (told, other_told), (answer, other) = jsontext.swift(ident), lengths, answers
     told = told if told is not None else len(answer) or None
@@ -438,7 +433,7 @@ def _pair(opening: _Opening, several: Sequence[int | None] | None) -> tuple[Vote
         f'{{"id":{_name(first)},"text":{_text(answer)}}},'
         f'{{"id":{_name(second)},"text":{_text(other)}}}],'
         f'"row":{name if cluster == ident else jsontext.swift(cluster)},'
-        f'"places":{_numbers(*places)},"meta":{meta},"lengths":{_lengths(told, other_told)}}}'
+        f'"meta":{meta},"lengths":{_lengths(told, other_told)}}}'
     )
     return pair, body, _about(pair, name)
 

@@ -6,7 +6,6 @@ name them in the order of their names; a sample or an answer is known by its id.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -29,9 +28,9 @@ from evenhand.stats.tables import (
     Scores,
     Votes,
 )
+from evenhand.units import pair_key
 
 WINNER, OVERALL = "winner", "overall"
-_PLACES = re.compile(r"#\d+-\d+")
 _RATING = {FIRST: 0.0, SECOND: 1.0, TIE: 2.0, UNCERTAIN: 2.0, NONE: np.nan}
 
 
@@ -126,11 +125,10 @@ def join_votes(votes: Votes, others: Votes | None) -> Joined:
     units, topics, sides = _Numbers(), _Numbers(), list[Ratings]()
     cluster, fields = np.zeros(0, dtype=np.int64), dict[str, Field]()
     tables = [table for table in (votes, others) if table is not None]
-    numbered = {ident: row for table in tables for ident, row in _numbered(table)}
     for table in tables:
         rows = np.unique(table.pair, return_index=True)[1]
         number = np.zeros(len(table.pairs), dtype=np.int64)
-        numbers = number[table.pair[rows]] = units.of(_vote_keys(table, rows, numbered))
+        numbers = number[table.pair[rows]] = units.of(_vote_keys(table, rows))
         sides.append(_vote_ratings(table, number))
         of_pairs = {k: Field(f.codes[rows], f.levels) for k, f in table.fields.items()}
         _add_fields(fields, of_pairs, numbers, len(units.numbers))
@@ -149,35 +147,10 @@ def join_votes(votes: Votes, others: Votes | None) -> Joined:
     )
 
 
-def _numbered(votes: Votes) -> Iterator[tuple[str, str]]:
-    """The ids that are their topic's with the places of two candidates, each with that topic. What
-    was exported under such an id and imported again no longer says what its topic is."""
-    for ident, row in zip(votes.pairs, votes.rows, strict=True):
-        if ident.startswith(f"{row}#") and _PLACES.fullmatch(ident[len(row) :]):
-            yield ident, row
-
-
-def _vote_keys(
-    votes: Votes, rows: Ints, numbered: Mapping[str, str]
-) -> Iterator[tuple[str, str, str]]:
-    columns = (votes.first, votes.second, votes.pair)
-    for first, second, pair in zip(*(column[rows].tolist() for column in columns), strict=True):
-        low, high = votes.candidates[first], votes.candidates[second]
-        if high < low:
-            low, high = high, low
-        ident = votes.pairs[pair]
-        if "#" in ident:
-            ident = _unit_of_pair(ident, numbered, low, high)
-        yield ident, low, high
-
-
-def _unit_of_pair(ident: str, numbered: Mapping[str, str], low: str, high: str) -> str:
-    """What a pair is about: its id less the part that tells the pairs of one unit apart, which it
-    has on a side with several of them and lacks on one with a single pair."""
-    for tail in (f"#{low}-{high}", f"#{high}-{low}"):
-        if ident.endswith(tail):
-            return ident.removesuffix(tail)
-    return numbered.get(ident, ident)
+def _vote_keys(votes: Votes, rows: Ints) -> Iterator[str]:
+    columns = (votes.pair, votes.first, votes.second)
+    for pair, *both in zip(*(column[rows].tolist() for column in columns), strict=True):
+        yield pair_key(votes.pairs[pair], [votes.candidates[code] for code in both])
 
 
 def _vote_ratings(votes: Votes, number: Ints) -> Ratings:

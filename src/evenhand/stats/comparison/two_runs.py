@@ -1,4 +1,5 @@
-"""Two runs as one table, so that they are compared as variants are: paired by the unit's id."""
+"""Two runs as one table, so that they are compared as variants are: paired by the unit's id,
+pairs by topic and candidates."""
 
 from __future__ import annotations
 
@@ -11,7 +12,20 @@ from evenhand.errors import UsageError, quoted
 from evenhand.measures import QUESTIONS
 from evenhand.stats.comparison.compare import VariantScores, of_judge, variant_scores
 from evenhand.stats.comparison.variants import judge_named
-from evenhand.stats.tables import NONE, UNIT, Bools, Field, Fields, Floats, Ints, Scores, Votes
+from evenhand.stats.tables import (
+    FIRST,
+    NONE,
+    SECOND,
+    UNIT,
+    Bools,
+    Field,
+    Fields,
+    Floats,
+    Ints,
+    Scores,
+    Votes,
+)
+from evenhand.units import pair_key
 
 RUN, QUESTION = "run", "question"
 
@@ -26,7 +40,7 @@ def run_variants(
 ) -> VariantScores:
     """Two runs laid out as variants are, the second of `runs` as the baseline: paired by the ids of
     their units, or by `pair_by`. Raises UsageError where they have nothing in common."""
-    if not pair_by and not set(scores.units) & set(baseline.units):
+    if not pair_by and not _ids(scores) & _ids(baseline):
         raise UsageError(
             f"the runs {runs[0]} and {runs[1]} have no unit in common",
             advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
@@ -41,6 +55,11 @@ def run_variants(
     pairing = list(pair_by) or [UNIT, *questions[:1]]
     variants = variant_scores(table, [RUN], runs[1], pair_by=pairing)
     return replace(variants, notes=list(_scale_notes(scores, baseline, changed)))
+
+
+def _ids(scores: Scores) -> set[str]:
+    """Return what the units of a run are paired by."""
+    return set(scores.fields[UNIT].levels)
 
 
 def _require_judge(
@@ -161,13 +180,24 @@ def _changed(votes: Votes, baseline: Votes) -> str:
     return f"{changed} of {len(shared)} judgments that both runs have name another winner."
 
 
-def _outcomes(votes: Votes) -> dict[tuple[str, str, int], int]:
-    columns = zip(votes.pair, votes.judge, votes.repeat, votes.outcome, strict=True)
-    return {
-        (votes.pairs[pair], votes.judges[judge], int(repeat)): int(outcome)
-        for pair, judge, repeat, outcome in columns
-        if outcome != NONE
-    }
+def _outcomes(votes: Votes) -> dict[tuple[str, str, int], int | str]:
+    """Return what each judgment says of a pair: the name of the winner, or that there is none."""
+    keys, outcomes = pair_keys(votes), dict[tuple[str, str, int], int | str]()
+    columns = (votes.pair, votes.judge, votes.repeat, votes.outcome, votes.first, votes.second)
+    for pair, judge, repeat, outcome, *both in zip(*(c.tolist() for c in columns), strict=True):
+        if outcome != NONE:
+            won = votes.candidates[both[outcome]] if outcome in (FIRST, SECOND) else outcome
+            outcomes[keys[pair], votes.judges[judge], repeat] = won
+    return outcomes
+
+
+def pair_keys(votes: Votes) -> list[str]:
+    """Return of each pair what it is known by in both runs."""
+    keys = list(votes.pairs)
+    columns = (votes.pair, votes.first, votes.second)
+    for pair, *both in zip(*(column.tolist() for column in columns), strict=True):
+        keys[pair] = pair_key(votes.pairs[pair], [votes.candidates[code] for code in both])
+    return keys
 
 
 def win_rates(votes: Votes, candidates: Sequence[str]) -> Scores:
@@ -187,7 +217,10 @@ def win_rates(votes: Votes, candidates: Sequence[str]) -> Scores:
     topic[votes.pair] = votes.topic
     kept: Bools = np.asarray(asked.any(axis=1))
     rows, moved = kept[votes.pair] & votes.made, np.cumsum(kept) - 1
-    pairs = [pair for pair, is_kept in zip(votes.pairs, kept, strict=True) if is_kept]
+    pairs, keys = (
+        [name for name, is_kept in zip(names, kept, strict=True) if is_kept]
+        for names in (votes.pairs, pair_keys(votes))
+    )
     return Scores(
         dimensions=tuple(f"win rate of {name}" for name in candidates),
         low=np.zeros(len(candidates)),
@@ -202,7 +235,7 @@ def win_rates(votes: Votes, candidates: Sequence[str]) -> Scores:
         critical=np.zeros(int(rows.sum()), dtype=np.bool_),
         units=pairs,
         fields={
-            UNIT: Field(np.arange(len(pairs)), tuple(pairs)),
+            UNIT: Field(np.arange(len(keys)), tuple(keys)),
             QUESTION: Field(topic[kept], tuple(votes.topics)),
         },
         id_fields=(UNIT,),

@@ -19,12 +19,10 @@ def vote_fronts(votes: Votes) -> dict[str, Front]:
     judgments: list[list[tuple[str, Voted]]] = [[] for _ in votes.pairs]
     for pair, judge, vote in _voted(votes):
         judgments[pair].append((votes.judges[judge], vote))
-    columns = (seats.candidates.tolist(), seats.places.tolist())
-    for row, (first, second), (place, other), voted in zip(
-        votes.rows, *columns, judgments, strict=True
-    ):
+    columns = (votes.rows, seats.candidates.tolist(), judgments)
+    for row, (first, second), voted in zip(*columns, strict=True):
         names = (votes.candidates[first], votes.candidates[second])
-        topics.add(Judged(row, (place, other), seats.sizes.get(row, 2), names, voted))
+        topics.add(Judged(row, seats.sizes.get(row, 2), names, voted))
     return topics.fronts()
 
 

@@ -1,4 +1,4 @@
-"""Rows to pairs: ids, places, orders, and what is wrong with a row."""
+"""Rows to pairs: ids, orders, and what is wrong with a row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def candidates(*texts: str) -> list[dict[str, str]]:
 
 def test_a_row_of_two_is_one_pair_under_its_own_id() -> None:
     pair = one(ROW | {"language": "ja", "reference": "R", "context": "C"})
-    assert (pair.id, pair.row, pair.places) == ("p", "p", (1, 2))
+    assert (pair.id, pair.row) == ("p", "p")
     assert (pair.topic, pair.texts) == ("Why?", ("Because.", "Therefore."))
     assert (pair.first.id, pair.second.id, pair.meta) == ("x", "y", {"run": 3})
     assert (pair.language, pair.extras) == ("ja", {"reference": "R", "context": "C"})
@@ -43,8 +43,7 @@ def test_more_candidates_are_all_pairs_among_them(number: int) -> None:
     texts = [f"text {i}" for i in range(1, number + 1)]
     pairs = read_pairs(ROW | {"candidates": candidates(*texts)})
     expected = list(combinations(range(1, number + 1), 2))
-    assert [pair.places for pair in pairs] == expected
-    assert [pair.id for pair in pairs] == [f"p#{i}-{j}" for i, j in expected]
+    assert [pair.id for pair in pairs] == [f"p#c{i}~c{j}" for i, j in expected]
     assert [pair.texts for pair in pairs] == [(f"text {i}", f"text {j}") for i, j in expected]
     assert {pair.row for pair in pairs} == {"p"}
 
@@ -70,7 +69,8 @@ def test_candidates_may_come_from_the_columns_of_a_table() -> None:
     numbered = {"2": {"id": "y", "text": "second"}, "1": {"id": "x", "text": "first"}}
     assert one(ROW | {"candidates": numbered}).texts == ("first", "second")
     ten = {str(i): {"text": f"t{i}"} for i in range(1, 11)}
-    assert read_pairs(ROW | {"candidates": ten})[8].texts == ("t1", "t10")
+    texts = {pair.id: pair.texts for pair in read_pairs(ROW | {"candidates": ten})}
+    assert texts["p#1~10"] == ("t1", "t10")
     text = '[{"id": "x", "text": "first"}, {"id": "y", "text": "second"}]'
     assert one(ROW | {"candidates": text}).texts == ("first", "second")
 
@@ -113,9 +113,9 @@ def test_what_is_wrong_with_a_row_is_said(change: dict[str, Any], said: str) -> 
 @pytest.mark.parametrize(
     ("change", "ident"),
     [
-        ({"pair_id": None, "meta": {"question_id": "q7"}}, "q7"),
-        ({"pair_id": "", "topic": "Why?"}, "000f579acf"),
-        ({"pair_id": "", "topic": "  Why?\n"}, "000f579acf"),
+        ({"pair_id": None, "meta": {"question_id": "q7"}}, "q7#x~y"),
+        ({"pair_id": "", "topic": "Why?"}, "000f579acf#x~y"),
+        ({"pair_id": "", "topic": "  Why?\n"}, "000f579acf#x~y"),
     ],
 )
 def test_a_row_without_an_id_is_called_by_its_question(change: dict[str, Any], ident: str) -> None:
@@ -137,7 +137,7 @@ def test_another_candidate_leaves_the_other_pairs_of_a_row_as_they_are() -> None
         for number in (6, 7)
     )
     assert seven.items() >= six.items()
-    assert set(seven) - set(six) == {f"p#{i}-7" for i in range(1, 7)}
+    assert set(seven) - set(six) == {f"p#c{i}~c7" for i in range(1, 7)}
 
 
 def test_orders_are_drawn_from_the_seed_and_the_pair() -> None:
