@@ -159,6 +159,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     kind: str
     files: tuple[str, ...]
     criteria: tuple[str, ...] = ()
+    scale: tuple[float, float] | UnsetType = UNSET
+    """The ends of the scale that all scores are on, where the other tool has one."""
 
 
 _NOT_TOLD = JudgingRecord()

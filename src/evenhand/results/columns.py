@@ -71,6 +71,9 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
         failures.update(row[3].reason for row in kept if row[3].reason is not None)
         places = [(units.places[no], judge, repeat) for no, judge, repeat, _ in kept]
         rows.extend(places, _scored_page(recorded.kind, measure, [row[3] for row in kept]))
+    imported = recorded.manifest.imported
+    if imported is not None and imported.scale:
+        units.ends.update(dict.fromkeys(rows.columns, imported.scale))
     low, high, is_given = rows.ends(units.ends)
     tags = rows.tags()
     if recorded.imported and not tags.any():

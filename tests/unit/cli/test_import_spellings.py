@@ -80,7 +80,7 @@ def test_shares_beside_shares_and_on_another_dimension_are_taken(
     assert call("import", "t.csv", "--kind", "scores").code == 0
 
 
-READINGS = {6: "c4b5b4a0c2243644"}
+READINGS = {7: "c4b5b4a0c2243644"}
 """By version what becomes of the table below."""
 
 

@@ -392,3 +392,127 @@ def test_an_archive_of_something_else_is_refused(tmp_path: Path) -> None:
         found(archive(tmp_path / "log.eval", {"other.json": {}}), "inspect")
     with pytest.raises(DataError, match="no samples"):
         found(archive(tmp_path / "log.eval", {"header.json": HEADER}), "inspect")
+
+
+# Errors of the other tool, and scores off its scale
+
+
+def failures(rows: Sequence[TidyRow]) -> list[tuple[str, str]]:
+    """The reason and detail of every row without a score."""
+    read = [read_score(row.value) for row in rows]
+    return [(score.failed, score.detail) for score in read if score.failed]
+
+
+def graded(*components: dict[str, Any], score: float = 0, **result: Any) -> dict[str, Any]:
+    """A result of promptfoo whose assertions came out so."""
+    grading = {"pass": score > 0.5, "score": score, "componentResults": list(components)}
+    about = {"testIdx": 0, "provider": "echo", "failureReason": int(score <= 0.5)}
+    return {**about, "score": score, "success": score > 0.5, "gradingResult": grading, **result}
+
+
+def rubric(score: float, reason: str, **rest: Any) -> dict[str, Any]:
+    """An assertion that a model graded."""
+    assertion = {"type": "llm-rubric", "value": "is kind"}
+    return {"pass": score > 0.5, "score": score, "reason": reason, "assertion": assertion, **rest}
+
+
+NO_JSON = "Could not extract JSON from llm-rubric response"
+
+
+@pytest.mark.parametrize(
+    ("component", "said"),
+    [
+        (rubric(0, "HTTP 503", metadata={"graderError": True}), "HTTP 503"),
+        (rubric(0, NO_JSON), NO_JSON),
+        (rubric(0, "No output"), "No output"),
+        (rubric(0, "API error: 429 Too Many Requests"), "429"),
+        (rubric(0, "API call error: Error: fetch failed"), "fetch failed"),
+        (rubric(0, "llm-rubric produced malformed response: {"), "malformed"),
+        (rubric(0, "Custom function threw error: x is not defined"), "not defined"),
+        (rubric(0, "", error="timeout of 300000 ms"), "timeout"),
+    ],
+)
+def test_a_grader_of_promptfoo_that_failed_gives_no_score(
+    tmp_path: Path, component: dict[str, Any], said: str
+) -> None:
+    held = {"pass": True, "score": 1, "reason": "ok", "assertion": {"type": "contains"}}
+    result = graded(held, component, score=0.5, namedScores={})
+    [(reason, detail)] = failures(promptfoo(tmp_path, {"results": [result]}))
+    assert reason == "schema" and said in detail
+
+
+@pytest.mark.parametrize("reason", ["Error handling is missing.", "No output format is named.", ""])
+def test_an_assertion_that_did_not_hold_is_a_score(tmp_path: Path, reason: str) -> None:
+    made = promptfoo(tmp_path, {"results": [graded(rubric(0, reason))]})
+    assert scored(made) == {"score": 0, "llm-rubric": 0}
+
+
+def test_a_grader_that_failed_without_components(tmp_path: Path) -> None:
+    grading = {"pass": False, "score": 0, "reason": NO_JSON}
+    result = graded(gradingResult=grading, error=NO_JSON)
+    assert failures(promptfoo(tmp_path, {"results": [result]})) == [("schema", f"error: {NO_JSON}")]
+
+
+@pytest.mark.parametrize("score", [7, -0.5, 85.0])
+def test_a_score_of_promptfoo_off_its_scale_is_a_failed_judgment(
+    tmp_path: Path, score: float
+) -> None:
+    made = promptfoo(tmp_path, {"results": [graded(rubric(score, "good"), score=score)]})
+    [(reason, detail)] = failures(made)
+    assert (reason, len(made)) == ("out_of_range", 1)
+    assert f"{score:g}" in detail and "0 to 1" in detail
+
+
+def test_figures_of_promptfoo_that_no_assertion_gave_may_be_anything(tmp_path: Path) -> None:
+    result = graded(rubric(1, "good"), score=1, namedScores={"words": 212, "f1": 0.5})
+    made = promptfoo(tmp_path, {"results": [result]})
+    assert scored(made[:2] + made[3:]) == {"score": 1, "llm-rubric": 1, "f1": 0.5}
+    assert failures(made)[0][0] == "out_of_range"
+
+
+def test_assertions_of_promptfoo_that_share_a_metric_are_no_sum(tmp_path: Path) -> None:
+    """The tool adds them up, so that two that held were 2 of 1."""
+    held = {"pass": True, "score": 1, "assertion": {"type": "contains", "metric": "tone"}}
+    made = promptfoo(tmp_path, {"results": [graded(held, held, score=1, namedScores={"tone": 2})]})
+    assert scored(made) == {"score": 1, "tone": 1}
+
+
+def test_grades_of_fastchat_off_their_scale(tmp_path: Path) -> None:
+    row = {"question_id": "11", "model": "m", "judge": ["gpt-4", "single-v1"], "turn": 1}
+    made = found(lines(tmp_path, *(row | {"score": one} for one in (10, 0, 100, -3))), "fastchat")
+    failed = [read_score(one.value).failed for one in made]
+    assert failed == ["", "", "out_of_range", "out_of_range"]
+
+
+def test_errors_of_the_tables_of_votes_are_failures(tmp_path: Path) -> None:
+    games = [("error", "model_1"), ("$ERROR$", None), (-1, "-1")]
+    pairs = [PAIR | {"g1_winner": g1, "g2_winner": g2} for g1, g2 in games]
+    made = found(lines(tmp_path, *pairs), "fastchat")
+    assert said(made) == ["schema", "a", "schema", "empty", "schema", "schema"]
+    arena = [{"score": "$ERROR$"}, {"score": -1}, {"score": ""}, {}, None]
+    row = {"question_id": "q", "model": "m", "games": arena}
+    made = found(lines(tmp_path, row), "arena-hard")
+    assert said(made) == ["schema", "schema", "empty", "empty", "empty"]
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps([ALPACA | {"preference": one} for one in (-1, "$ERROR$", None, "")]))
+    assert said(found(path, "alpacaeval")) == ["schema", "schema", "empty", "empty"]
+
+
+def test_a_sample_of_inspect_that_ended_in_an_error_has_no_score(tmp_path: Path) -> None:
+    """Some scorers may have come before the error."""
+    errored = {"id": 1, "epoch": 1, "scores": {"match": {"value": "I"}}, "error": "out of memory"}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(HEADER | {"samples": [errored]}))
+    assert failures(found(path, "inspect")) == [("schema", "error: out of memory")]
+
+
+def test_arguments_of_inspect_are_fields(tmp_path: Path) -> None:
+    eval_ = {"model": "m", "task": "t", "task_args": {"shots": 5, "cot": None, "on": ["a"]}}
+    eval_ |= {"solver": "plan", "solver_args": {"depth": 2}}
+    path = tmp_path / "log.json"
+    path.write_text(
+        json.dumps({"eval": eval_, "samples": [{"id": 1, "scores": {"s": {"value": 1}}}]})
+    )
+    value = found(path, "inspect")[0].value
+    assert (value["task_args.shots"], value["solver"], value["solver_args.depth"]) == (5, "plan", 2)
+    assert (value["task_args.cot"], value["task_args.on"]) == ("null", '["a"]')

@@ -8,7 +8,7 @@ failed judgment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +35,10 @@ class Layout(NamedTuple):
     """The columns that tell its units apart, as far as they are there; nothing: to be found out."""
     is_table: bool = True
     """Whether its files have rows and columns, which may be read otherwise."""
+    scale: tuple[float, float] | None = None
+    """The ends of the scale that all its scores are on, if it has one."""
+    settings: Callable[[Sequence[Path]], Sequence[str]] = lambda paths: ()
+    """The further columns of the key: settings in which files of one run differ."""
 
 
 LAYOUTS: dict[str, Layout] = {
@@ -43,6 +47,10 @@ LAYOUTS: dict[str, Layout] = {
     "alpacaeval": Layout(alpacaeval.read, ("unit",)),
     "fastchat": Layout(fastchat.read, ("unit", "turn", "model", "file")),
     "arena-hard": Layout(arena_hard.read, ("unit",)),
-    "inspect": Layout(inspect_log.read, ("unit", "model", "task"), is_table=False),
-    "promptfoo": Layout(promptfoo.read, ("unit", "model", "prompt"), is_table=False),
+    "inspect": Layout(
+        inspect_log.read, ("unit", "model", "task"), is_table=False, settings=inspect_log.settings
+    ),
+    "promptfoo": Layout(
+        promptfoo.read, ("unit", "model", "prompt"), is_table=False, scale=promptfoo.SCALE
+    ),
 }

@@ -2,7 +2,7 @@
 
 - pairs in both orders: question_id, model_1, model_2, g1_winner, g2_winner, judge, turn;
 - settled or human pairs: question_id, model_a, model_b, winner, judge, turn;
-- grades: question_id, model, judge, score (-1: not parsed), turn;
+- grades: question_id, model, judge, score (1 to 10; -1: not parsed), turn;
 - reviews of Vicuna's first table: question_id, answer1_id, answer2_id, score [s1, s2].
 
 A judge is written as its model and its prompt; the prompts for turns and for mathematics belong to
@@ -15,14 +15,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.foreign.rows import TidyRow, begin, list_of, missing, non_null, table
+from evenhand.data.foreign.rows import (
+    NoScore,
+    TidyRow,
+    begin,
+    list_of,
+    missing,
+    non_null,
+    on_scale,
+    table,
+)
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import Row
 
 INCONSISTENT = "tie (inconsistent)"
 _VERDICTS = ("g1_winner", "g2_winner", "winner", "score")
-_UNPARSED = "-1, which means not parsed"
+_SCALE = (0.0, 10.0)
+"""Its prompts ask for 1 to 10; judges give 0 as well."""
 
 
 def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
@@ -100,7 +110,9 @@ def _review(row: Row, path: Path) -> Iterator[TidyRow]:
 
 
 def _parsed(score: Any) -> Any:
-    return _UNPARSED if score in (-1, "-1", "-1.0") else score
+    if score in (-1, "-1", "-1.0"):
+        return NoScore("schema", "the score is -1, which means not parsed")
+    return on_scale(score, *_SCALE, "the score")
 
 
 def _stem(path: Path) -> str:

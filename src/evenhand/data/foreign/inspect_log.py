@@ -2,27 +2,37 @@
 
 A sample is a unit, the model under test a variant, an epoch a repeat, and every scorer a dimension
 (`scorer/key` where its value is an object). C, I, P and N are 1, 0, 0.5 and 0, as the tool itself
-counts them. A sample that ended in an error keeps the scores it has; without any it failed.
+counts them. A sample that ended in an error failed. The arguments of a task and of its solver are
+fields; logs that differ in them hold different variants, not repeats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evenhand.data.files import require_file
 from evenhand.data.foreign.archive import Archive
-from evenhand.data.foreign.rows import TidyRow, begin, no_table, non_null, object_of
+from evenhand.data.foreign.rows import (
+    NoScore,
+    TidyRow,
+    begin,
+    no_table,
+    non_null,
+    object_of,
+    short_hash,
+)
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 from evenhand.data.jsonrows import read_array
 from evenhand.data.read import members
 from evenhand.errors import DataError
-from evenhand.jsontext import parse_lenient
+from evenhand.jsontext import dump, parse_lenient
 
 JUDGE = "inspect"
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+SETTING_CHARS = 200
 _HEADERS = ("header.json", "_journal/start.json")
 _NOT_A_LOG = "Is it an Inspect log? They end in .eval or .json."
 
@@ -44,6 +54,35 @@ def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
         raise DataError("there are no samples in it", where=str(path), advice=_NOT_A_LOG)
 
 
+def settings(paths: Sequence[Path]) -> list[str]:
+    """Return the fields of tasks and solvers in which logs differ."""
+    logs = [_settings(_header(path)) for path in paths]
+    names = dict.fromkeys(name for log in logs for name in log)
+    return [name for name in names if len({text_of(log.get(name)) for log in logs}) > 1]
+
+
+def _settings(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the task and of its solver as fields."""
+    fields = {"solver": about.get("solver")} if about.get("solver") else {}
+    for group in ("task_args", "solver_args"):
+        for name, value in object_of(about.get(group)).items():
+            text = dump(value)
+            is_short = len(text) <= SETTING_CHARS
+            short = text if is_short else f"{begin(text, SETTING_CHARS)} {short_hash(text)}"
+            fields[f"{group}.{name}"] = value if _is_plain(value) else short
+    return fields
+
+
+def _header(path: Path) -> Mapping[str, Any]:
+    """Return what a log says of the whole evaluation."""
+    if path.suffix == ".eval":
+        with Archive(path) as archive:
+            return _about(archive)
+    for keys, row in members(path, (("eval",), ("samples",)), parse_lenient):
+        return row.value if keys == ("eval",) else {}
+    return {}
+
+
 def _plain(path: Path) -> Iterator[Sample]:
     """The samples of a .json log, in which the header comes before them."""
     about: Mapping[str, Any] = {}
@@ -58,13 +97,18 @@ def _archived(path: Path) -> Iterator[Sample]:
     """The samples of an .eval log: from its summaries, which are small, else from themselves; of
     one that was cut short, from its journal."""
     with Archive(path) as archive:
-        header = next((name for name in _HEADERS if name in archive.names), None)
-        if header is None:
-            raise DataError("there is no header.json in it", where=str(path), advice=_NOT_A_LOG)
-        about = next(_entries(archive, header))[0].get("eval")
+        about = _about(archive)
         for name in _sample_files(archive.names):
             for sample, where in _entries(archive, name):
-                yield object_of(about), sample, where
+                yield about, sample, where
+
+
+def _about(archive: Archive) -> Mapping[str, Any]:
+    header = next((name for name in _HEADERS if name in archive.names), None)
+    if header is None:
+        where = str(archive.path)
+        raise DataError("there is no header.json in it", where=where, advice=_NOT_A_LOG)
+    return object_of(next(_entries(archive, header))[0].get("eval"))
 
 
 def _sample_files(names: list[str]) -> list[str]:
@@ -90,6 +134,7 @@ def _unit(about: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]
         judge=JUDGE,
         model=about.get("model"),
         task=about.get("task"),
+        **_settings(about),
         repeat=sample.get("epoch"),
         input=begin(text) if isinstance(text, str) else None,
         **{name: value for name, value in metadata.items() if _is_plain(value)},
@@ -97,10 +142,14 @@ def _unit(about: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _is_plain(value: object) -> bool:
-    return isinstance(value, str | int | float) and len(str(value)) <= 200
+    return isinstance(value, str | int | float) and len(str(value)) <= SETTING_CHARS
 
 
 def _scores(sample: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
+    if error := sample.get("error"):
+        said = text_of(object_of(error).get("message") or error)
+        yield None, NoScore("schema", f"error: {said}")
+        return
     for scorer, score in object_of(sample.get("scores")).items():
         value = object_of(score).get("value") if isinstance(score, dict) else score
         if isinstance(value, dict):
@@ -109,10 +158,7 @@ def _scores(sample: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
             )
         else:
             yield scorer, _number(value)
-    error = sample.get("error")
-    if error:
-        yield None, f"error: {text_of(object_of(error).get('message') or error)}"
-    elif not sample.get("scores"):
+    if not sample.get("scores"):
         yield None, None
 
 

@@ -2,24 +2,27 @@
 
 A test is a unit, and provider and prompt are the variants. The dimensions are the test's `score`,
 its named scores, and its assertions without a name, called after their type. An answer that could
-not be had (`failureReason` 2) is a failed judgment; an assertion that did not hold is a score.
+not be had (`failureReason` 2) is a failed judgment, and so is one on which a grader failed, which
+the tool itself counts as 0. An assertion that did not hold is a score. Scores run from 0 to 1.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evenhand.data.files import format_of
 from evenhand.data.foreign.rows import (
+    NoScore,
     TidyRow,
     begin,
     list_of,
     no_table,
     non_null,
     object_of,
+    on_scale,
     short_hash,
     table,
 )
@@ -31,6 +34,15 @@ from evenhand.jsontext import dump, parse_lenient
 
 JUDGE = "promptfoo"
 _ERROR = 2
+SCALE = (0.0, 1.0)
+_GRADER_FAILED = re.compile(
+    r"""\s*(?: could\ not\ (?:extract|parse)\ .*response | .{0,40}\ produced\ malformed\ response
+    | no\ output\s*$ | error: | (?:\w+\ )?api\ (?:call\ )?error
+    | (?:request|call)\ (?:failed|timed\ out)
+    | custom\ function\ threw\ error | python\ code\ execution\ failed )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""How reasons begin that older versions give where a grader failed; newer ones mark it."""
 _RESULTS = (("results", "results"), ("results",))
 
 
@@ -86,23 +98,67 @@ def _prompt(prompt: Mapping[str, Any]) -> str | None:
 
 
 def _scores(result: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
+    """Yield the scores of a result. Where a grader failed, or a score is off the scale, there are
+    none: the score of the whole is made of those of its assertions."""
     grading = object_of(result.get("gradingResult"))
+    components = [object_of(part) for part in list_of(grading.get("componentResults"))]
+    if error := _error(result, grading, components):
+        yield None, NoScore("schema", f"error: {error}")
+        return
+    asserted = dict(_asserted(components))
+    named = object_of(result.get("namedScores")) or object_of(grading.get("namedScores"))
+    scores = {
+        "score": _value(result.get("score", grading.get("score")), result.get("success")),
+        **({} if components else named),
+        **asserted,
+    }
+    scores = {name: on_scale(score, *SCALE, name) for name, score in scores.items()}
+    for score in scores.values():
+        if isinstance(score, NoScore):
+            yield None, score
+            return
+    yield from scores.items()
+    # What is worked out of other figures, say a number of words, need not be on the scale.
+    for name, score in named.items():
+        if name not in scores:
+            yield name, on_scale(score, *SCALE, name)
+
+
+def _error(
+    result: Mapping[str, Any], grading: Mapping[str, Any], components: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return what went wrong where there is no verdict on a result; empty where there is one. A
+    grader that failed is noted as an assertion that did not hold, with 0."""
     reason, error = result.get("failureReason"), text_of(result.get("error"))
     if reason == _ERROR or (reason is None and error and not grading):
-        yield None, f"error: {error}"
-        return
-    yield "score", _value(result.get("score", grading.get("score")), result.get("success"))
-    named_scores = object_of(result.get("namedScores")) or object_of(grading.get("namedScores"))
-    yield from named_scores.items()
+        return error or "without a message"
+    whole = {"pass": result.get("success"), "score": result.get("score"), "reason": error}
+    for part in components or [{**whole, **grading}]:
+        said = text_of(part.get("error")) or text_of(part.get("reason"))
+        is_known = bool(part.get("error")) or object_of(part.get("metadata")).get("graderError")
+        is_failed = part.get("pass") is False and not part.get("score")
+        if is_known or (is_failed and _GRADER_FAILED.match(said)):
+            return said or "a grader failed"
+    return ""
+
+
+def _asserted(components: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield the scores of assertions: the mean of those that share a metric, each of the others."""
+    metrics: dict[str, list[Any]] = {}
     counts: dict[str, int] = {}
-    for component in map(object_of, list_of(grading.get("componentResults"))):
+    for component in components:
         assertion = object_of(component.get("assertion"))
-        if assertion.get("metric") in named_scores or not assertion:
+        if not assertion:
             continue
-        name = _name(assertion)
+        name, score = _name(assertion), _value(component.get("score"), component.get("pass"))
+        if assertion.get("metric"):
+            metrics.setdefault(name, []).append(score)
+            continue
         counts[name] = counts.get(name, 0) + 1
-        number = f" {counts[name]}" if counts[name] > 1 else ""
-        yield name + number, _value(component.get("score"), component.get("pass"))
+        yield name + (f" {counts[name]}" if counts[name] > 1 else ""), score
+    for name, scores in metrics.items():
+        are_numbers = all(isinstance(score, int | float) for score in scores)
+        yield name, sum(scores) / len(scores) if are_numbers else scores[0]
 
 
 def _name(assertion: Mapping[str, Any]) -> str:

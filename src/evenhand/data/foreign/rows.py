@@ -53,6 +53,24 @@ class TidyRow(NamedTuple):
     flag: str = ""
 
 
+class NoScore(NamedTuple):
+    """What stands in the place of a score where a layout knows why there is none."""
+
+    reason: Literal["schema", "out_of_range"]
+    detail: str
+
+
+def on_scale(score: Any, low: float, high: float, name: str) -> Any:
+    """Return a score as it is, or a NoScore where it is a number off its scale."""
+    try:
+        number = float(score)
+    except (TypeError, ValueError, OverflowError):
+        return score
+    if not (number < low or number > high):  # NaN is neither
+        return score
+    return NoScore("out_of_range", f"{name} {number:g} is off the scale from {low:g} to {high:g}")
+
+
 class Join(NamedTuple):
     """How a second table goes with the rows."""
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from evenhand.data.foreign.chunks import Chunk
 from evenhand.data.foreign.decimals import DecimalCommas
-from evenhand.data.foreign.rows import TidyRow, missing, object_of, require, table
+from evenhand.data.foreign.rows import NoScore, TidyRow, missing, object_of, require, table
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.spellings import Side, spelled_score, spelled_side
 from evenhand.errors import DataError, quoted
@@ -211,18 +211,22 @@ class Score(NamedTuple):
 
 def read_score(row: Mapping[str, Any]) -> Score:
     """What a row of scores says."""
-    text, number = text_of(row.get("score")), _number(row.get("score"))
-    score, failed, detail = _score(text, number)
-    dimension = row.get("dimension", "score")
-    if dimension is None and failed == "schema":
-        detail = text  # a layout says in words why there is no score
+    cell, dimension = row.get("score"), row.get("dimension", "score")
+    text, number = "", None
+    score: float | None = None
+    failed: Failed
+    if isinstance(cell, NoScore):
+        failed, detail = cell
+    else:
+        text, number = text_of(cell), _number(cell)
+        score, failed, detail = _score(text, number)
     return Score(
         dimension=None if dimension is None else text_of(dimension) or "score",
         score=score,
         failed=failed,
         detail=detail,
         spelled="" if score is None or number is not None else text,
-        unreadable=text if failed == "schema" and dimension is not None else "",
+        unreadable=text if failed == "schema" else "",
         repeat=text_of(row.get("repeat")),
         tags=_tags(row.get("failure_tags")),
     )

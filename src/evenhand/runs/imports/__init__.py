@@ -40,7 +40,7 @@ from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
 
-VERSION = 6
+VERSION = 7
 """Of how rows are read: a change gives other runs."""
 TABLES = ("votes", "scores")
 """Kinds of files that are the user's own tables."""
@@ -212,7 +212,7 @@ async def import_files(
     first = next(rows)
     key = duels.key if duels is not None else options.key or layout.key
     if layout.key and not options.key:
-        key = _present(key, first.value, len(paths) > 1)
+        key = [*_present(key, first.value, len(paths) > 1), *layout.settings(paths)]
     with _gathering(first.shape, kind, tuple(key), judge, options) as gathered:
         if duels is None and all(_is_plain(path, kind, options) for path in paths):
             gathered.fill(_plain_chunks(paths, first.shape, options))
@@ -229,7 +229,7 @@ async def import_files(
                 judging=judging,
                 protocol=gathered.shape,
                 evenhand=version("evenhand"),
-                imported=_facts(gathered, kind, paths),
+                imported=_facts(gathered, kind, paths, layout),
             )
             run = run_id(name, judging.id, intake.content)
             async with ledger.begin(run, name, manifest, intake):
@@ -411,9 +411,11 @@ def _judging(
     )
 
 
-def _facts(gathered: VoteRows | ScoreRows, kind: str, paths: Sequence[Path]) -> Facts:
-    files = tuple(path.name for path in paths)
-    return Facts(kind=kind, files=files, criteria=tuple(gathered.criteria))
+def _facts(
+    gathered: VoteRows | ScoreRows, kind: str, paths: Sequence[Path], layout: Layout
+) -> Facts:
+    files, scale = tuple(path.name for path in paths), layout.scale or UNSET
+    return Facts(kind=kind, files=files, criteria=tuple(gathered.criteria), scale=scale)
 
 
 def _hash(paths: Sequence[Path]) -> str:

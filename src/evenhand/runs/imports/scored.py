@@ -98,13 +98,18 @@ def _scored(tally: Tally, output: SearchText, row: ScoreRow) -> _Scored:
 
 def repeats(rows: Iterable[ScoreRow]) -> list[list[ScoreRow]]:
     """The rows of each judgment: by the repeat that they name, and where a dimension stands twice
-    in one, by the order in which they come."""
+    in one, by the order in which they come. A row without a dimension is a judgment that failed as
+    a whole: it hides in no other."""
     judgments_of: dict[str, list[list[ScoreRow]]] = {}
     counts: dict[tuple[str, str | None], int] = {}
+    failed: list[list[ScoreRow]] = []
     for row in rows:
+        if row.dimension is None:
+            failed.append([row])
+            continue
         judgments, place = judgments_of.setdefault(row.repeat, []), (row.repeat, row.dimension)
         number = counts[place] = counts.get(place, -1) + 1
         if number == len(judgments):
             judgments.append([])
         judgments[number].append(row)
-    return [judgment for judgments in judgments_of.values() for judgment in judgments]
+    return [judgment for judgments in judgments_of.values() for judgment in judgments] + failed
