@@ -50,6 +50,8 @@ class Faults:
     upload: list[str] = field(default_factory=list[str])
     state: list[str] = field(default_factory=list[str])
     """`held`, `broken`."""
+    live: list[str] = field(default_factory=list[str])
+    """Of questions that are asked live: `broken`."""
     download: list[str] = field(default_factory=list[str])
     """`held`, `broken`, `halved`: the body ends early."""
     looks: int = 0
@@ -59,6 +61,10 @@ class Faults:
     lines: Callable[[list[Line]], list[Line]] = lambda lines: lines
     expired: bool = False
     """Whether batches end as expired."""
+    status: list[Any] = field(default_factory=list[Any])
+    """What is told as the status of batches in place of the true one, if anything."""
+    raw: bytes | None = None
+    """What stands in the results in place of lines."""
 
 
 @dataclass
@@ -248,6 +254,10 @@ class BatchProvider:
         batch = self.batches.get(ident)
         if batch is None:
             return web.json_response({"error": {"message": "no such batch"}}, status=404)
+        told = _shape(request.path)(batch)
+        if self.faults.status:
+            _say_status(told, self.faults.status[0])
+            return web.json_response(told)
         self._work(batch)
         return web.json_response(_shape(request.path)(batch))
 
@@ -259,7 +269,7 @@ class BatchProvider:
         lines = [self._line(*it) for it in batch.requests]
         batch.lines = self.faults.lines(lines)
         batch.status = "expired" if self.faults.expired else "completed"
-        answered = {line[0] for line in batch.lines if line[1] == 200}
+        answered = {str(line[0]) for line in batch.lines if line[1] == 200}
         self.paid.update(raw.decode() for ident, _, raw in batch.requests if ident in answered)
 
     def _line(self, ident: str, body: dict[str, Any], raw: bytes) -> Line:
@@ -282,19 +292,24 @@ class BatchProvider:
             lines = [_google_line(line) for line in batch.lines]
         else:
             lines = [_openai_line(line) for line in (bad if ident.endswith("-errors") else good)]
-        return web.Response(body="\n".join(map(json.dumps, lines)).encode())
+        return self._file(lines)
+
+    def _file(self, lines: list[Any]) -> web.Response:
+        raw = self.faults.raw
+        return web.Response(body="\n".join(map(json.dumps, lines)).encode() if raw is None else raw)
 
     async def _results(self, request: web.Request, _: bytes, ident: str) -> web.StreamResponse:
         if fault := await self._fault("download"):
             return fault
-        lines = [_anthropic_line(line) for line in self.batches[ident].lines]
-        return web.Response(body="\n".join(map(json.dumps, lines)).encode())
+        return self._file([_anthropic_line(line) for line in self.batches[ident].lines])
 
     async def _cancel(self, request: web.Request, _: bytes, ident: str) -> web.StreamResponse:
         self.batches[ident].status = "cancelled"
         return web.json_response(_shape(request.path)(self.batches[ident]))
 
     async def _complete(self, _: web.Request, raw: bytes) -> web.StreamResponse:
+        if fault := await self._fault("live"):
+            return fault
         body, self.live = json.loads(raw), self.live + 1
         self.paid[json.dumps(body, sort_keys=True)] += 1
         return web.json_response(self._said(body))
@@ -427,9 +442,24 @@ def _google_batch(batch: Batch) -> dict[str, Any]:
     elif batch.lines and len(batch.requests) > 15:
         operation["response"] = {"responsesFile": f"files/{batch.id}"}
     elif batch.lines:
-        items = [{**_google_line(line), "metadata": {"key": line[0]}} for line in batch.lines]
+        items = [{**_google_line(line), "metadata": _id("key", line[0])} for line in batch.lines]
         operation["response"] = {"inlinedResponses": {"inlinedResponses": items}}
     return operation
+
+
+def _say_status(told: dict[str, Any], status: Any) -> None:
+    """Put another status into what is told of a batch."""
+    if "processing_status" in told:
+        told["processing_status"] = status
+    elif "done" in told:
+        told |= {"done": False, "metadata": {**told["metadata"], "state": status}}
+    else:
+        told["status"] = status
+
+
+def _id(name: str, ident: Any) -> dict[str, Any]:
+    """The id of a line; an empty object for the id of a line that has none."""
+    return {} if ident == {} else {name: ident}
 
 
 def _shape(path: str) -> Callable[[Batch], dict[str, Any]]:
@@ -444,15 +474,15 @@ def _openai_line(line: Line) -> dict[str, Any]:
     ident, status, body = line
     if status == 0 and isinstance(body, str):
         error = {"code": body, "message": "not executed"}
-        return {"custom_id": ident, "response": None, "error": error}
+        return {**_id("custom_id", ident), "response": None, "error": error}
     response = {"status_code": status, "request_id": "r", "body": body}
-    return {"id": "x", "custom_id": ident, "response": response, "error": None}
+    return {"id": "x", **_id("custom_id", ident), "response": response, "error": None}
 
 
 def _anthropic_line(line: Line) -> dict[str, Any]:
     ident, status, body = line
     if status == 200:
-        return {"custom_id": ident, "result": {"type": "succeeded", "message": body}}
+        return {**_id("custom_id", ident), "result": {"type": "succeeded", "message": body}}
     if status == 0:
         return {"custom_id": ident, "result": {"type": "expired"}}
     said = body["error"]["message"]
@@ -464,7 +494,7 @@ def _anthropic_line(line: Line) -> dict[str, Any]:
 def _google_line(line: Line) -> dict[str, Any]:
     ident, status, body = line
     if status == 200:
-        return {"key": ident, "response": body}
+        return {**_id("key", ident), "response": body}
     if status == 0:
         return {"key": ident, "error": {"code": 1, "message": "cancelled"}}
     return {"key": ident, "error": {"code": 13 if status >= 500 else 3, **body["error"]}}

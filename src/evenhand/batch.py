@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from evenhand.exchange import Question, Reply, Schema
 
-Phase = Literal["waiting", "ended", "refused"]
+Phase = Literal["waiting", "ended", "refused", "unknown"]
+"""`unknown`: in a state that no documentation names."""
 
 
 class BatchRequest(NamedTuple):
@@ -66,6 +67,8 @@ class BatchEndpoint(Protocol):
 
     bounds: BatchBounds
     can_cancel: bool
+    is_named: bool
+    """Whether a batch carries our name, so that one that is found by it is surely ours."""
 
     async def create(self, name: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Make a batch that can be found again by its name, or by its size and age."""
@@ -80,8 +83,12 @@ class BatchEndpoint(Protocol):
         """How a batch stands."""
         ...
 
-    async def answers(self, ident: str) -> list[BatchAnswer]:
-        """All answers of a batch that has ended."""
+    async def results(self, ident: str) -> bytes:
+        """Return all results of a batch that has ended, as lines."""
+        ...
+
+    def read(self, results: bytes) -> list[BatchAnswer]:
+        """Return the answers in the results of a batch."""
         ...
 
     async def cancel(self, ident: str) -> None:

@@ -14,7 +14,7 @@ from evenhand.ledger.sql.batches import SqlBatches
 from tests.batch_provider import KEYS, BatchProvider, Faults
 from tests.crash.watching import ended, kept
 from tests.suites import evenhand, started, write_suite
-from tests.unit.runs.test_batch import PRICE, by_batch
+from tests.unit.runs.test_batch import PRICE, asked, by_batch, missing, prefixed
 
 UNITS = 12
 NOTES = ("prepare", "attach", "take", "close_batch")
@@ -88,6 +88,43 @@ async def test_killed_while_the_provider_holds_its_answer(
     assert (server.paid.total(), set(server.paid.values()), server.live) == (UNITS, {1}, 0)
     assert len(server.batches) == 1
     assert verified.returncode == 0, verified.stdout
+
+
+@pytest.mark.parametrize("point", ["state", "download"])
+async def test_killed_beside_results_of_other_ids_nothing_is_paid_for_again(
+    tmp_path: Path, point: str
+) -> None:
+    """A real process and kill -9; the one after it ends, and asks nothing."""
+    strange = Faults(**{point: ["held"]}, lines=prefixed)  # type: ignore[arg-type]
+    async with BatchProvider(faults=strange) as server:
+        write_suite(tmp_path, UNITS, server.judge("anthropic"))
+        (tmp_path / ".env").write_text("ANTHROPIC_API_KEY=sk-x-0123456789\n")
+        words = ("run", "--batch", "--batch-then-live", "1")
+        process = started(*words, cwd=tmp_path)
+        await asyncio.wait_for(server.held.wait(), 60)
+        process.kill()
+        await asyncio.to_thread(ended, process)
+        for _ in range(2):
+            done = await asyncio.to_thread(evenhand, *words, cwd=tmp_path)
+            assert done.returncode == 4, done.stderr
+            assert "has an id that was sent" in done.stderr and "results.jsonl" in done.stderr
+    assert asked(server) == UNITS
+
+
+async def test_killed_after_a_part_was_recorded_the_rest_is_asked_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was answered proves that the batch is ours, and what it left is asked once."""
+    monkeypatch.setattr("evenhand.engine.batches._RECORDED_AT_ONCE", UNITS // 2)
+    async with BatchProvider(faults=Faults(lines=missing)) as server:
+        write_suite(tmp_path, UNITS, server.judge("anthropic", price=PRICE))
+        with monkeypatch.context() as patch:
+            _dying(patch, "take", "after")
+            with pytest.raises(Killed):
+                await by_batch(tmp_path, then_live=1)
+        done = await by_batch(tmp_path, then_live=1)
+    assert (done.counts.verdicts, done.counts.pending) == (UNITS, 0)
+    assert (server.live, len(server.batches), set(server.paid.values())) == (UNITS // 2, 1, {1})
 
 
 async def test_ctrl_c_in_a_real_process_leaves_the_batch_and_says_how_to_go_on(

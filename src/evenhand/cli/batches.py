@@ -35,9 +35,10 @@ ACTIONS = ("cancel", "forget")
 def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_json: bool) -> None:
     """List the batches that are under way, of all runs or of RUN.
 
-    `batches cancel BATCH` has one end early at its provider; what it has answered until then is
-    recorded by the next run. `batches forget BATCH` gives up one that is lost for good: its
-    questions are open again, and the money held for it stays counted, for it may be billed.
+    `batches cancel BATCH` has one end early at its provider; the next run records what it has
+    answered until then, and asks the rest live. `batches forget BATCH` gives up one that is lost
+    for good: its questions are open again, and the money held for it stays counted, for it may be
+    billed.
     """
     if words and words[0] in ACTIONS:
         if len(words) != 2:
@@ -98,8 +99,8 @@ def _act(action: str, name: str, url: str | None) -> None:
             place = f"the store {url or store_here()}"
             wait(cancel_batch(store.archive, batch, environment(), place))
             notice(
-                f"batch {batch.ident} is being cancelled; what it has answered is recorded by the"
-                " next run with --batch"
+                f"batch {batch.ident} is being cancelled; the next run with --batch records what it"
+                " has answered, and asks the rest live"
             )
         else:
             wait(forget_batch(store, batch))

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from json import dumps
 from typing import TYPE_CHECKING
 
-from evenhand import jsontext, limits
+from evenhand import jsontext
 from evenhand.batch import BatchAnswer
 from evenhand.engine.budget import beyond, excess_of, most_tokens
 from evenhand.errors import AskAgain, CallError, CallLost, ProviderRefused, StoppedEarly
 from evenhand.exchange import Reply, Schema
+from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.batches import BatchItem, ItemOutcome, OpenBatch, OpenItem
 from evenhand.ledger.ports import Call
 
@@ -58,23 +59,23 @@ class BatchReading:
         try:
             reply = self._read(answer, self._schema(it.schema), jsontext.restored(it.item.sampling))
         except AskAgain:
-            self._outcomes.append(ItemOutcome(key, None, "unanswered", "asked in another form"))
+            self._outcomes.append(ItemOutcome(key, None, "unanswered"))
         except CallLost as loss:
             self._leave(key, str(loss), may_be_billed=loss.billed)
         except CallError as error:
-            desk.reject(key, error)
+            if error.reason in RETRIED_BY_NEXT_RUN:
+                return self._leave(key, str(error))
+            desk.refused[key] = error
             self._outcomes.append(ItemOutcome(key, None, "refused", str(error)))
         except ProviderRefused as error:
             self.fatal = error
-            if is_line:
-                desk.tries[key] = limits.BATCH_TRIES
-            self._leave(key, error.what)
+            # Where it refuses all alike, a batch may be made of them when that is mended.
+            self._leave(key, error.what if is_line or self.calls else "")
         else:
             self._outcomes.append(ItemOutcome(key, self._call(it.item, reply)))
             self.calls += 1
 
     def _leave(self, key: str, detail: str, *, may_be_billed: bool = False) -> None:
-        self._desk.tries[key] += 1
         outcome = ItemOutcome(key, None, "unanswered", detail, may_be_billed)
         self._outcomes.append(outcome)
 

@@ -17,6 +17,8 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from evenhand import jsontext, limits
 from evenhand.batch import BatchEndpoint, BatchJudge, BatchRequest, BatchState
 from evenhand.engine.batch_reading import BatchReading, complaint_of
@@ -35,8 +37,8 @@ from evenhand.errors import (
     quoted,
 )
 from evenhand.exchange import Judge, Question
-from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.batches import (
+    FOUND,
     Batches,
     BatchItem,
     NewBatch,
@@ -88,6 +90,8 @@ class BatchPath:
     max_tokens: int
     requests_most: int
     tally: Tally
+    keep: Callable[[str, bytes], str]
+    """Keeps a file of that name; returns where."""
     notice: Callable[[str], None]
     """Told what is tried again."""
     tell: Callable[[str], None]
@@ -138,8 +142,6 @@ class BatchDesk:
         self.path = path
         self.refused: dict[str, CallError] = {}
         """Questions that the provider will not answer, by their keys."""
-        self.tries: Counter[str] = Counter()
-        """How many batches left a question without an answer."""
         self.is_full = False
         """Whether the provider takes no more for now."""
         self.sent = 0
@@ -148,6 +150,8 @@ class BatchDesk:
         self._bytes_most = min(bounds.bytes, limits.BATCH_BYTES)
         self._refusals = 0
         self._strangers: set[str] = set()
+        self._unknown_looks: Counter[str] = Counter()
+        """How often in a row a batch was in a state that nobody knows."""
         self._chunks: dict[str | None, Chunk] = {}
 
     # Sending
@@ -218,7 +222,8 @@ class BatchDesk:
         price = f", at most ${usd(chunk.amount)}" if path.price else ""
         path.tell(f"batch {state.id}: {size:,} questions to {path.judge.name}{price}")
         return OpenBatch(
-            *(name, path.run, path.judge.name, path.place, state.id, "waiting", began, size)
+            *(name, path.run, path.judge.name, path.place, state.id, "waiting", began, size),
+            is_sure=state.status != FOUND,
         )
 
     async def _created(
@@ -257,7 +262,8 @@ class BatchDesk:
         path, since = self.path, began - limits.BATCH_CLOCK_SECONDS
         for ident in await self._patiently(lambda: path.endpoint.find(name, size, since)):
             if ident and ident not in self._strangers and not await path.book.is_known(ident):
-                return await self._patiently(partial(path.endpoint.state, ident))
+                state = await self._patiently(partial(path.endpoint.state, ident))
+                return state if path.endpoint.is_named else replace(state, status=FOUND)
         return None
 
     # Going on with what is there
@@ -274,30 +280,76 @@ class BatchDesk:
             await path.book.close_batch(batch.name, "void", "not made")
             return None
         await path.book.attach(batch.name, state.id, state.status)
-        return batch._replace(ident=state.id, stage="waiting")
+        is_sure = state.status != FOUND
+        return batch._replace(ident=state.id, stage="waiting", is_sure=is_sure)
 
     async def look(self, batch: OpenBatch) -> OpenBatch | None:
         """See how a batch stands, and take in what has come; the batch that is still waited for,
         if it has not ended."""
         path = self.path
         state = await self._patiently(lambda: path.endpoint.state(batch.ident))
-        if state.phase == "waiting":
-            await path.book.note(batch.name, state.status)
-            return batch
+        if state.phase in ("waiting", "unknown"):
+            if batch.is_sure:
+                await path.book.note(batch.name, state.status)
+            return self._waiting(batch, state)
         if state.phase == "refused":
             await self._take_refusal(batch, state)
-        elif not await self._take_answers(batch, state):
-            self._strangers.add(batch.ident)
-            await path.book.attach(batch.name, "", "")
-            return await self.recover(batch)
-        return None
+            return None
+        results = await self._patiently(lambda: path.endpoint.results(batch.ident))
+        if await self._take_answers(batch, state, results):
+            return None
+        if batch.is_sure:
+            self._end_unmatched(batch, results)
+            return None
+        self._strangers.add(batch.ident)
+        await path.book.attach(batch.name, "", "")
+        return await self.recover(batch)
 
-    async def _take_answers(self, batch: OpenBatch, state: BatchState) -> bool:
-        """Record all that a batch has answered; whether it is ours at all."""
-        path = self.path
-        answers = await self._patiently(lambda: path.endpoint.answers(batch.ident))
+    def _waiting(self, batch: OpenBatch, state: BatchState) -> OpenBatch | None:
+        """Return a batch that is to be waited for; raises Stopped where nobody knows for what."""
+        if state.phase == "waiting":
+            self._unknown_looks.pop(batch.name, None)
+            return batch
+        self._unknown_looks[batch.name] += 1
+        if self._unknown_looks[batch.name] < limits.BATCH_UNKNOWN_LOOKS:
+            return batch
+        if batch.run != self.path.run:
+            return None
+        raise self._ended(
+            StoppedEarly(
+                f"the batch {quoted(batch.ident)} is in a state that is not known:"
+                f" {quoted(state.status)}",
+                advice="It is left as it is at the provider, and nothing is asked again. Run the"
+                " same command again later to go on with it, or give it up: evenhand batches"
+                f" forget {batch.ident}",
+            )
+        )
+
+    def _end_unmatched(self, batch: OpenBatch, results: bytes) -> None:
+        """End the run at a batch of which no result can be told to a question. To ask again would
+        be paid for again, and end the same way: the batch stays open. One of another run ends that
+        run alone."""
+        if batch.run != self.path.run:
+            return
+        kept = self.path.keep(f"{batch.name}-results.jsonl", results)
+        raise self._ended(
+            ProviderRefused(
+                f"no result of the batch {quoted(batch.ident)} has an id that was sent, so that"
+                " nobody can say which question it answers",
+                advice=f"The results are kept in {kept}; nothing is asked again. Ask live, with the"
+                " same command without --batch, or give the batch up: evenhand batches forget"
+                f" {batch.ident}",
+            )
+        )
+
+    async def _take_answers(self, batch: OpenBatch, state: BatchState, results: bytes) -> bool:
+        """Record all that a batch has answered. Return False where it holds results, and none of
+        them is about a question of it."""
+        path, answers = self.path, self.path.endpoint.read(results)
         items = {item_id(it.item.key): it for it in await path.book.open_items(batch.name)}
-        if answers and items and not any(answer.id in items for answer in answers):
+        # Where a part was recorded before a crash, the batch is ours.
+        is_whole = len(items) == batch.size
+        if results.strip() and is_whole and not any(answer.id in items for answer in answers):
             return False
         reading = BatchReading(self, batch, items)
         # Replies first: they show that the judge works, and that an error is its question's own.
@@ -367,13 +419,6 @@ class BatchDesk:
         except (CallError, ProviderRefused):
             return False
         return False
-
-    def reject(self, key: str, error: CallError) -> None:
-        """A question that will not be answered. What another try may mend is asked live."""
-        if error.reason in RETRIED_BY_NEXT_RUN:
-            self.tries[key] = limits.BATCH_TRIES
-        else:
-            self.refused[key] = error
 
     # Patience
 

@@ -32,7 +32,7 @@ from evenhand.kinds.shared.asking import Aside
 from evenhand.ledger.batches import Batches, OpenBatch
 from evenhand.ledger.keys import call_keys
 from evenhand.ledger.ports import Call, Ledger, StoredUnit
-from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST, BATCH_TRIES
+from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,11 +232,11 @@ class Waves:
             if call is not None:
                 scratch.cached += 1
                 return call
-            if desk is None or desk.tries[key] >= BATCH_TRIES:
+            if desk is not None and key in desk.refused:
+                raise desk.refused[key]
+            if desk is None or await self.book.was_left(key):
                 self.left += 1
                 raise Stopped
-            if key in desk.refused:
-                raise desk.refused[key]
             waiting = self.open.keys() & set(await self.book.waiting_in(key))
             self._needed |= waiting
             if not waiting:

@@ -18,6 +18,8 @@ from evenhand.ledger.ports import Call
 
 Stage = Literal["prepared", "waiting", "ended", "void"]
 """Noted, and perhaps made; made, and not ended; ended; never made, or given up."""
+FOUND = "found by its size"
+"""The status of a batch that may be another's, until it has ended."""
 OPEN_STAGES: tuple[Stage, ...] = ("prepared", "waiting")
 
 
@@ -68,6 +70,8 @@ class OpenBatch(NamedTuple):
     stage: Stage
     created: float
     size: int
+    is_sure: bool = True
+    """Whether it is surely ours: the provider named it when it was made, or it carries our name."""
 
 
 class OpenItem(NamedTuple):
@@ -80,8 +84,9 @@ class OpenItem(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """What became of an item: the call that answers it; or, without one, why there is none. Its
-    money is given back unless it `may_be_billed`."""
+    """What became of an item: the call that answers it; or, without one, why there is none, empty
+    where a batch may be asked for it once more. Its money is given back unless it
+    `may_be_billed`."""
 
     key: str
     call: Call | None = None
@@ -172,6 +177,10 @@ class Batches(Protocol):
 
     async def waiting_in(self, key: str) -> list[str]:
         """The names of open batches that hold a question without an answer."""
+        ...
+
+    async def was_left(self, key: str) -> bool:
+        """Return True if a batch has ended and did not bring back an answer to a question."""
         ...
 
     async def is_known(self, ident: str) -> bool:

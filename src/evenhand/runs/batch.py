@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -116,7 +119,7 @@ async def ask_by_batch(
     if waves.left and not stop.thrown and not options.then_live and is_batched:
         stop.throw(
             StoppedEarly(
-                f"batches left {waves.left:,} questions without an answer, again and again",
+                f"batches left {waves.left:,} questions without an answer",
                 advice="Ask them live: the same command without --batch, or with"
                 " --batch-then-live 50.",
             )
@@ -125,6 +128,14 @@ async def ask_by_batch(
         is_one = waves.left == 1
         rest = "question is left: it is" if is_one else "questions are left: they are"
         options.tell(f"{waves.left:,} {rest} asked live")
+
+
+def _keep(folder: Path, name: str, data: bytes) -> str:
+    """Write a file that only its owner can read; return where it is."""
+    path = folder / name
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    return str(path)
 
 
 def _desk(
@@ -156,6 +167,7 @@ def _desk(
             max_tokens=seat.spec.max_tokens,
             requests_most=most,
             tally=course.tally,
+            keep=partial(_keep, course.plan.suite.folder),
             notice=notice,
             tell=options.tell,
         )

@@ -194,18 +194,18 @@ async def test_lines_may_come_in_any_order_twice_or_not_at_all(
 ) -> None:
     async with BatchProvider(faults=Faults(lines=Once(LINES[fault]))) as server:
         write_suite(tmp_path, 9, server.judge(provider, price=PRICE))
-        summary = await by_batch(tmp_path)
+        summary = await by_batch(tmp_path, then_live=1)
     assert (summary.counts.verdicts, summary.counts.pending) == (9, 0)
     assert (len(server.paid), set(server.paid.values())) == (9, {1})
-    assert summary.spent.calls == 9
+    assert (summary.spent.calls, len(server.batches)) == (9, 1)
 
 
-async def test_what_no_batch_answers_is_asked_live(tmp_path: Path) -> None:
+async def test_what_a_batch_does_not_bring_back_is_asked_live(tmp_path: Path) -> None:
     async with BatchProvider(faults=Faults(lines=half_expired, expired=True)) as server:
         write_suite(tmp_path, 12, server.judge("openai"))
         summary = await by_batch(tmp_path, then_live=1)
     assert summary.counts.verdicts == 12
-    assert server.live == 3
+    assert (server.live, len(server.batches)) == (6, 1)
     assert set(server.paid.values()) == {1}
 
 
@@ -213,8 +213,113 @@ async def test_without_live_calls_what_no_batch_answers_stays_pending(tmp_path: 
     async with BatchProvider(faults=Faults(lines=lambda lines: [])) as server:
         write_suite(tmp_path, 12, server.judge("openai"))
         summary = await by_batch(tmp_path)
-    assert (summary.counts.pending, server.live, len(server.batches)) == (12, 0, 2)
+        again = await by_batch(tmp_path)
+    assert (summary.counts.pending, server.live, len(server.batches)) == (12, 0, 1)
     assert summary.stopped is not None and summary.stopped.exit_code == 5
+    assert again.stopped is not None and again.stopped.exit_code == 5
+
+
+async def test_what_is_not_answered_live_either_fails(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(lines=missing, live=["broken"] * 1000)) as server:
+        write_suite(tmp_path, 4, server.judge("openai"))
+        summary = await by_batch(tmp_path, then_live=1)
+    assert (summary.counts.verdicts, dict(summary.counts.failures)) == (2, {"transport": 2})
+    assert len(server.batches) == 1
+
+
+# Ids that are not ours
+
+
+def prefixed(lines: list[Line]) -> list[Line]:
+    return [(f"batch_req_{i}", s, b) for i, s, b in lines]
+
+
+def in_capitals(lines: list[Line]) -> list[Line]:
+    return [(i.upper(), s, b) for i, s, b in lines]
+
+
+def null(lines: list[Any]) -> list[Any]:
+    return [(None, s, b) for _, s, b in lines]
+
+
+def nameless(lines: list[Any]) -> list[Any]:
+    return [({}, s, b) for _, s, b in lines]
+
+
+def asked(server: BatchProvider) -> int:
+    """Questions that were paid for, by the batch or live."""
+    return sum(len(batch.requests) for batch in server.batches.values()) + server.live
+
+
+@pytest.mark.parametrize("change", [prefixed, in_capitals, null, nameless])
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_batch_of_which_nothing_can_be_matched_ends_the_run(
+    tmp_path: Path, provider: str, change: Any
+) -> None:
+    async with BatchProvider(faults=Faults(lines=change)) as server:
+        write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
+        for _ in range(3):
+            summary = await by_batch(tmp_path, then_live=1)
+            assert summary.stopped is not None and summary.stopped.exit_code == 4
+            assert (summary.counts.pending, asked(server)) == (UNITS, UNITS)
+    [kept] = tmp_path.glob("evenhand-*-results.jsonl")
+    assert str(kept) in summary.stopped.advice and "batch_0" in summary.stopped.what
+    assert len(kept.read_bytes().splitlines()) == UNITS
+    # It may be billed.
+    assert summary.spent.reserved > 0
+
+
+async def test_results_that_cannot_be_read_are_kept_and_read_by_the_next_run(
+    tmp_path: Path,
+) -> None:
+    async with BatchProvider(faults=Faults(raw=b"<html>please log in</html>")) as server:
+        write_suite(tmp_path, UNITS, server.judge("anthropic"))
+        summary = await by_batch(tmp_path, then_live=1)
+        assert summary.stopped is not None and summary.stopped.exit_code == 4
+        server.faults.raw = None
+        done = await by_batch(tmp_path, then_live=1)
+    assert (done.counts.verdicts, asked(server)) == (UNITS, UNITS)
+
+
+async def test_of_a_batch_with_some_ids_that_are_not_ours_the_rest_is_asked_live(
+    tmp_path: Path,
+) -> None:
+    def half(lines: list[Line]) -> list[Line]:
+        return [*lines[:5], *prefixed(lines[5:])]
+
+    async with BatchProvider(faults=Faults(lines=half)) as server:
+        write_suite(tmp_path, UNITS, server.judge("google"))
+        summary = await by_batch(tmp_path, then_live=1)
+    assert summary.counts.verdicts == UNITS
+    assert (server.live, asked(server)) == (UNITS - 5, 2 * UNITS - 5)
+
+
+async def test_the_strange_batch_of_one_run_does_not_end_another(tmp_path: Path) -> None:
+    async with BatchProvider(faults=Faults(lines=Once(prefixed))) as server:
+        write_suite(tmp_path, 6, server.judge("openai"), name="first")
+        assert (await by_batch(tmp_path)).stopped is not None
+        write_suite(tmp_path, samples(UNITS)[6:], server.judge("openai"), name="second")
+        summary = await by_batch(tmp_path)
+    assert (summary.stopped, summary.counts.verdicts) == (None, UNITS - 6)
+
+
+# States
+
+
+@pytest.mark.parametrize("status", ["nonsense", None, 7, ""], ids=repr)
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_state_that_nobody_knows_is_told_and_the_run_can_be_resumed(
+    tmp_path: Path, provider: str, status: object
+) -> None:
+    async with BatchProvider(faults=Faults(status=[status])) as server:
+        write_suite(tmp_path, 4, server.judge(provider))
+        left = await by_batch(tmp_path)
+        assert left.stopped is not None and left.stopped.exit_code == 5
+        assert json.dumps(status).strip('"') in left.stopped.what
+        assert "not known" in left.stopped.what
+        server.faults.status = []
+        done = await by_batch(tmp_path)
+    assert (done.counts.verdicts, asked(server)) == (4, 4)
 
 
 async def test_a_question_that_does_not_fit_is_a_failure_as_live(tmp_path: Path) -> None:

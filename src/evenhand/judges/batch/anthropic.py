@@ -11,9 +11,17 @@ from typing import Any
 
 from yarl import URL
 
-from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState
+from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.errors import CallLost
-from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
+from evenhand.judges.batch.client import (
+    BatchClient,
+    absent,
+    lines,
+    listed_objects,
+    number,
+    status_of,
+    text,
+)
 from evenhand.judges.reply import is_object
 from evenhand.limits import BATCH_PAGES
 
@@ -29,6 +37,11 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+_PHASES: Mapping[str, Phase] = {
+    "in_progress": "waiting",
+    "canceling": "waiting",
+    "ended": "ended",
+}
 _COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
@@ -37,6 +50,7 @@ class AnthropicBatches:
 
     bounds = BatchBounds(requests=100_000, bytes=240 * 1024 * 1024)
     can_cancel = True
+    is_named = False
 
     def __init__(self, client: BatchClient) -> None:
         self._client = client
@@ -70,23 +84,25 @@ class AnthropicBatches:
     async def state(self, ident: str) -> BatchState:
         return _state(await self._client.about(ident, "GET", self._url(ident)))
 
-    async def answers(self, ident: str) -> list[BatchAnswer]:
-        data = await self._client.download(ident, self._url(ident, "results"))
-        return [_answer(line) for line in lines(data)]
+    async def results(self, ident: str) -> bytes:
+        return await self._client.download(ident, self._url(ident, "results"))
+
+    def read(self, results: bytes) -> list[BatchAnswer]:
+        return [_answer(line) for line in lines(results)]
 
     async def cancel(self, ident: str) -> None:
         await self._client.about(ident, "POST", self._url(ident, "cancel"))
 
 
 def _state(batch: Any) -> BatchState:
-    ident, status = text(batch.get("id")), text(batch.get("processing_status"))
+    ident, status = text(batch.get("id")), status_of(batch.get("processing_status"))
     if not ident:
         raise CallLost("transport", "the provider named no id of the batch", billed=True)
     counts = _counts(batch)
     return BatchState(
         id=ident,
         status=status,
-        phase="ended" if status == "ended" else "waiting",
+        phase=_PHASES.get(status, "unknown"),
         answered=counts["succeeded"],
         failed=counts["errored"] + counts["canceled"] + counts["expired"],
     )

@@ -139,6 +139,17 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def status_of(value: Any) -> str:
+    """Return the status of a batch; one that is no text as JSON, so that it can be told."""
+    return value if isinstance(value, str) else json.dumps(value)[:100]
+
+
+def as_lines(values: Any) -> bytes:
+    """Return the objects of a list as lines."""
+    items: list[Any] = values if is_list(values) else []
+    return b"\n".join(json.dumps(item).encode() for item in items)
+
+
 def number(value: Any) -> int:
     """A decoded value that should be a count or a time in seconds, as a number or as Google writes
     it; else 0."""

@@ -11,13 +11,23 @@ from yarl import URL
 from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.errors import CallLost
 from evenhand.jsontext import compact
-from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
-from evenhand.judges.reply import is_list, is_object
+from evenhand.judges.batch.client import (
+    BatchClient,
+    absent,
+    as_lines,
+    lines,
+    listed_objects,
+    number,
+    status_of,
+    text,
+)
+from evenhand.judges.reply import is_object
 from evenhand.limits import BATCH_PAGES
 
 INLINE_BYTES = 15 * 1024 * 1024
 """Of the 20 MB that a call may have."""
 _PHASES: Mapping[str, Phase] = {
+    **dict.fromkeys(("PENDING", "QUEUED", "RUNNING", "CANCELLING", "UPDATING"), "waiting"),
     "SUCCEEDED": "ended",
     "CANCELLED": "ended",
     "EXPIRED": "ended",
@@ -32,6 +42,7 @@ class GoogleBatches:
 
     bounds = BatchBounds(requests=50_000, bytes=1024**3)
     can_cancel = True
+    is_named = True
 
     def __init__(self, client: BatchClient) -> None:
         self._client = client
@@ -102,7 +113,7 @@ class GoogleBatches:
     async def state(self, ident: str) -> BatchState:
         return self._state(await self._operation(ident))
 
-    async def answers(self, ident: str) -> list[BatchAnswer]:
+    async def results(self, ident: str) -> bytes:
         operation = await self._operation(ident)
         output = operation.get("response") or _about(operation).get("output")
         output = output if is_object(output) else {}
@@ -110,11 +121,13 @@ class GoogleBatches:
             base = self._client.base
             path = f"/download{base.raw_path}/{file}:download"
             url = base.with_path(path, encoded=True).with_query({"alt": "media"})
-            return [_answer(line) for line in lines(await self._client.download(ident, url))]
+            return await self._client.download(ident, url)
         listed = output.get("inlinedResponses")
         listed = listed.get("inlinedResponses") if is_object(listed) else listed
-        items = listed if is_list(listed) else []
-        return [_answer(item) for item in items if is_object(item)]
+        return as_lines(listed)
+
+    def read(self, results: bytes) -> list[BatchAnswer]:
+        return [_answer(line) for line in lines(results)]
 
     async def cancel(self, ident: str) -> None:
         await self._client.about(ident, "POST", self._url(f"{ident}:cancel"))
@@ -126,14 +139,17 @@ class GoogleBatches:
         ident, about, error = text(operation.get("name")), _about(operation), operation.get("error")
         if not ident:
             raise CallLost("transport", "the provider named no id of the batch", billed=True)
-        status = text(about.get("state")).rpartition("STATE_")[2]
+        status = status_of(about.get("state")).rpartition("STATE_")[2]
+        phase = _PHASES.get(status, "unknown")
+        if operation.get("done") and phase in ("waiting", "unknown"):
+            phase = "ended"
         stats = about.get("batchStats")
         stats = stats if is_object(stats) else {}
         complaint = text(error.get("message")) if is_object(error) else ""
         return BatchState(
             id=ident,
-            status=status or ("DONE" if operation.get("done") else "PENDING"),
-            phase=_PHASES.get(status, "ended" if operation.get("done") else "waiting"),
+            status=status,
+            phase=phase,
             answered=number(stats.get("successfulRequestCount")),
             failed=number(stats.get("failedRequestCount")),
             complaint=self._client.scrub(complaint),

@@ -12,18 +12,27 @@ from yarl import URL
 from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.errors import CallLost
 from evenhand.jsontext import compact
-from evenhand.judges.batch.client import BatchClient, absent, lines, listed_objects, number, text
+from evenhand.judges.batch.client import (
+    BatchClient,
+    absent,
+    lines,
+    listed_objects,
+    number,
+    status_of,
+    text,
+)
 from evenhand.judges.reply import is_list, is_object
 from evenhand.limits import BATCH_PAGES
 
 NAME = "evenhand"
 """The key of the metadata that holds our name of a batch."""
-_PHASES: Mapping[str, Phase] = {
+PHASES: Mapping[str, Phase] = {
+    **dict.fromkeys(("validating", "in_progress", "finalizing", "cancelling"), "waiting"),
+    **dict.fromkeys(("pending", "queued", "running", "processing"), "waiting"),
+    **dict.fromkeys(("completed", "expired", "cancelled"), "ended"),
     "failed": "refused",
-    "completed": "ended",
-    "expired": "ended",
-    "cancelled": "ended",
 }
+"""By the status of a batch; the second line is of others who speak this protocol."""
 _STILL_READ = ("pending", "running")
 """Azure looks at a file before it can be used."""
 _LOOKS, _LOOK_SECONDS = 60, 1.0
@@ -35,6 +44,7 @@ class OpenAIBatches:
 
     bounds = BatchBounds(requests=50_000, bytes=190 * 1024 * 1024)
     can_cancel = True
+    is_named = True
 
     def __init__(self, client: BatchClient, path: str = "/v1/chat/completions") -> None:
         self._client, self._path = client, path
@@ -94,14 +104,17 @@ class OpenAIBatches:
     async def state(self, ident: str) -> BatchState:
         return self._state(await self._batch(ident))
 
-    async def answers(self, ident: str) -> list[BatchAnswer]:
+    async def results(self, ident: str) -> bytes:
         batch = await self._batch(ident)
-        answers: list[BatchAnswer] = []
+        files: list[bytes] = []
         for field in ("output_file_id", "error_file_id"):
             if file := text(batch.get(field)):
                 url = self._url("files", file, "content")
-                answers += map(line_answer, lines(await self._client.download(ident, url)))
-        return answers
+                files.append(await self._client.download(ident, url))
+        return b"\n".join(files)
+
+    def read(self, results: bytes) -> list[BatchAnswer]:
+        return [line_answer(line) for line in lines(results)]
 
     async def cancel(self, ident: str) -> None:
         await self._client.about(ident, "POST", self._url("batches", ident, "cancel"))
@@ -110,7 +123,7 @@ class OpenAIBatches:
         return await self._client.about(ident, "GET", self._url("batches", ident))
 
     def _state(self, batch: Any) -> BatchState:
-        counts, status = batch.get("request_counts"), text(batch.get("status"))
+        counts, status = batch.get("request_counts"), status_of(batch.get("status"))
         counts = counts if is_object(counts) else {}
         complaints = dict(self._complaints(batch.get("errors")))
         ident = text(batch.get("id"))
@@ -119,7 +132,7 @@ class OpenAIBatches:
         return BatchState(
             id=ident,
             status=status,
-            phase=_PHASES.get(status, "waiting"),
+            phase=PHASES.get(status.lower(), "unknown"),
             answered=number(counts.get("completed")),
             failed=number(counts.get("failed")),
             complaint=complaints.pop(0, ""),

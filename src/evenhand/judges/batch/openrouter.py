@@ -11,20 +11,21 @@ from typing import Any
 
 from yarl import URL
 
-from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
+from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState
 from evenhand.errors import CallLost, ProviderRefused
 from evenhand.jsontext import compact
-from evenhand.judges.batch.client import BatchClient, listed_objects, number, text
-from evenhand.judges.batch.openai import line_answer
-from evenhand.judges.reply import is_list, is_object
+from evenhand.judges.batch.client import (
+    BatchClient,
+    as_lines,
+    lines,
+    listed_objects,
+    number,
+    status_of,
+    text,
+)
+from evenhand.judges.batch.openai import PHASES, line_answer
+from evenhand.judges.reply import is_object
 from evenhand.limits import BATCH_PAGES
-
-_PHASES: Mapping[str, Phase] = {
-    "failed": "refused",
-    "completed": "ended",
-    "expired": "ended",
-    "cancelled": "ended",
-}
 
 
 class OpenRouterBatches:
@@ -32,6 +33,7 @@ class OpenRouterBatches:
 
     bounds = BatchBounds(requests=5_000, bytes=190 * 1024 * 1024, is_one_schema=True)
     can_cancel = False
+    is_named = False
 
     def __init__(self, client: BatchClient) -> None:
         self._client = client
@@ -75,10 +77,11 @@ class OpenRouterBatches:
     async def state(self, ident: str) -> BatchState:
         return self._state(await self._batch(ident))
 
-    async def answers(self, ident: str) -> list[BatchAnswer]:
-        results = (await self._batch(ident)).get("results")
-        items = results if is_list(results) else []
-        return [line_answer(item) for item in items if is_object(item)]
+    async def results(self, ident: str) -> bytes:
+        return as_lines((await self._batch(ident)).get("results"))
+
+    def read(self, results: bytes) -> list[BatchAnswer]:
+        return [line_answer(line) for line in lines(results)]
 
     async def cancel(self, ident: str) -> None:
         raise ProviderRefused(
@@ -90,7 +93,8 @@ class OpenRouterBatches:
         return await self._client.about(ident, "GET", self._url(ident))
 
     def _state(self, batch: Any) -> BatchState:
-        ident, status, error = text(batch.get("id")), text(batch.get("status")), batch.get("error")
+        ident, status = text(batch.get("id")), status_of(batch.get("status"))
+        error = batch.get("error")
         if not ident:
             raise CallLost("transport", "the provider named no id of the batch", billed=True)
         complaint = text(error.get("message")) if is_object(error) else text(error)
@@ -98,7 +102,7 @@ class OpenRouterBatches:
         return BatchState(
             id=ident,
             status=status,
-            phase=_PHASES.get(status, "waiting"),
+            phase=PHASES.get(status.lower(), "unknown"),
             answered=number(counts.get("completed")),
             failed=number(counts.get("failed")),
             complaint=self._client.scrub(complaint),

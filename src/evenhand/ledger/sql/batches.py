@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from evenhand.ledger.batches import (
+    FOUND,
     BatchItem,
     BatchRow,
     ItemOutcome,
@@ -39,7 +40,7 @@ _CLOSE_ITEM = "UPDATE batch_items SET state=?, detail=? WHERE batch=? AND key=?"
 _OPEN_KEYS = "SELECT key FROM batch_items WHERE batch=:batch AND state='open'"
 _OPEN = (
     "SELECT name, run, judge, place, ident, stage, created,"
-    " (SELECT COUNT(*) FROM batch_items i WHERE i.batch=b.name) FROM batches b"
+    " (SELECT COUNT(*) FROM batch_items i WHERE i.batch=b.name), status FROM batches b"
     " WHERE stage IN ('prepared', 'waiting') ORDER BY created, name"
 )
 _OPEN_ITEMS = (
@@ -50,6 +51,9 @@ _OPEN_ITEMS = (
 _WAITING = (
     "SELECT i.batch FROM batch_items i JOIN batches b ON b.name=i.batch"
     " WHERE i.key=:key AND i.state='open' AND b.stage IN ('prepared', 'waiting')"
+)
+_LEFT = (
+    "SELECT 1 FROM batch_items WHERE key=:key AND state='unanswered' AND detail IS NOT NULL LIMIT 1"
 )
 _ROWS = (
     "SELECT name, run, judge, ident, stage, status, created, ended,"
@@ -160,8 +164,8 @@ class SqlBatches:
 
     async def open_batches(self) -> list[OpenBatch]:
         return [
-            OpenBatch(name, run, judge, place, ident, stage, _seconds(created), size)
-            for name, run, judge, place, ident, stage, created, size in await self._rows(_OPEN)
+            OpenBatch._make((*row, _seconds(created), size, status != FOUND))
+            for *row, created, size, status in await self._rows(_OPEN)
         ]
 
     async def open_items(self, name: str) -> list[OpenItem]:
@@ -175,6 +179,9 @@ class SqlBatches:
     async def waiting_in(self, key: str) -> list[str]:
         # Asked for every question of a wave: too short for a thread.
         return [str(name) for (name,) in self._session.rows(_WAITING, {"key": key})]
+
+    async def was_left(self, key: str) -> bool:
+        return bool(self._session.rows(_LEFT, {"key": key}))
 
     async def is_known(self, ident: str) -> bool:
         return bool(await self._rows("SELECT 1 FROM batches WHERE ident=:ident", ident=ident))
