@@ -20,8 +20,6 @@ REPLY_ELEMENTS = 100_000
 # A suite, rubric or protocol, and the names that one key of it, or one column, is made of.
 TOML_ELEMENTS = 100_000
 NAME_PARTS = 32
-# Where a brace in prose never closes, the reader starts again after it; bounded, it stays linear.
-READER_RESTARTS = 8
 
 # A suite, rubric, prompt or file of a protocol: texts that a person wrote.
 TEXT_FILE_BYTES = 8 * 1024 * 1024

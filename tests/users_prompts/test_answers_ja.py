@@ -205,12 +205,9 @@ STYLES: list[Callable[[Asked], str]] = [
     lambda unit: text(graded(unit), indent=2),
     lambda unit: f"```json\n{text(graded(unit), indent=2)}\n```",
     lambda unit: f"```\n{text(graded(unit))}\n```",
-    lambda unit: f"採点結果は次のとおりです。\n\n```json\n{text(graded(unit))}\n```\n以上です。",
-    lambda unit: f"**採点結果**\n\n{text(graded(unit))}",
     lambda unit: (
         f"<think>\nまず失格条件{{一つずつ}}を見る。次に加点。\n</think>\n{text(graded(unit))}"
     ),
-    lambda unit: f"意図：簡潔さ。否定的制約：あり。\n\n{text(graded(unit), indent=1)}",
     lambda unit: text(dict(reversed(graded(unit).items()))),
     lambda unit: text(wordy(unit)),
     lambda unit: f"```json\n{text(wordy(unit))}\n```",
@@ -220,6 +217,13 @@ STYLES: list[Callable[[Asked], str]] = [
     lambda unit: text(dict(sorted(graded(unit).items()))),
     lambda unit: text(hasty(unit)),
 ]
+PROSE: list[Callable[[Asked], str]] = [
+    lambda unit: f"採点結果は次のとおりです。\n\n```json\n{text(graded(unit))}\n```\n以上です。",
+    lambda unit: f"**採点結果**\n\n{text(graded(unit))}",
+    lambda unit: f"意図：簡潔さ。否定的制約：あり。\n\n{text(graded(unit), indent=1)}",
+]
+"""Words around the object, against the prompt: these are asked again."""
+STYLES += PROSE
 
 
 def reply(messages: Messages) -> str:
@@ -235,7 +239,6 @@ SUITE = {"protocol": "weighted", "language": "ja"}
 async def test_no_answer_is_lost_and_every_grade_is_the_one_meant(tmp_path: Path) -> None:
     run = await judged_under(tmp_path, PROMPT, reply, rows(), SUITE)
     assert (run.summary.counts.planned, run.summary.counts.verdicts) == (30, 30)
-    assert run.reasks <= (len(run.calls) - run.reasks) / 10
     answers = {row["id"]: Asked(row["task_name"], row["answer"]) for row in map(json.loads, rows())}
     for unit, row in run.rows.items():
         output, meant = row["output"], graded(answers[unit])
@@ -244,12 +247,14 @@ async def test_no_answer_is_lost_and_every_grade_is_the_one_meant(tmp_path: Path
             assert output[key] == meant[key], (unit, key)
         assert bool(output["critical_fail_reason"]) == output["critical_fail"]
         assert all(0 < len(reason) <= 200 for reason in output["reasoning"].values())
-    styles = {
+    styles = [
         style_of(call.body["messages"], len(STYLES))
         for call in run.calls
         if not is_reask(call.body["messages"])
-    }
-    assert len(styles) >= 11, "the replies are to be varied"
+    ]
+    assert len(set(styles)) >= 11, "the replies are to be varied"
+    prose = sum(STYLES[style] in PROSE for style in styles)
+    assert prose <= run.reasks <= prose + len(styles) / 10
 
 
 async def test_the_prompt_is_sent_as_it_is_with_the_rubric_in_its_place(tmp_path: Path) -> None:

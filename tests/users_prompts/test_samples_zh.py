@@ -161,10 +161,7 @@ STYLES: list[Callable[[Asked], str]] = [
     written,
     written,
     lambda unit: f"```json\n{written(unit)}\n```",
-    lambda unit: f"评测结果如下：\n\n```json\n{written(unit)}\n```\n\n以上为本条样本的评分。",
-    lambda unit: f"**评分结果**\n\n{written(unit)}",
     lambda unit: f"<think>\n先看准确性 {{5 分？}}，再看指令遵循。\n</think>\n{written(unit)}",
-    lambda unit: f"首先通读 question 与 model_output。\n\n{written(unit)}",
     meta_last,
     meta_last,
     indented,
@@ -176,6 +173,13 @@ STYLES: list[Callable[[Asked], str]] = [
     spaced,
     careless,
 ]
+PROSE: list[Callable[[Asked], str]] = [
+    lambda unit: f"评测结果如下：\n\n```json\n{written(unit)}\n```\n\n以上为本条样本的评分。",
+    lambda unit: f"**评分结果**\n\n{written(unit)}",
+    lambda unit: f"首先通读 question 与 model_output。\n\n{written(unit)}",
+]
+"""Words around the object, against the prompt: these are asked again."""
+STYLES += PROSE
 
 
 def reply(messages: Messages) -> str:
@@ -201,16 +205,17 @@ async def test_no_sample_is_lost_and_every_meta_comes_back_to_the_byte(tmp_path:
     returned = {jsontext.dump(row["output"]["meta"]) for row in run.rows.values()}
     assert returned == sent
     assert len(sent) == 30
-    assert run.reasks <= (len(run.calls) - run.reasks) / 10
     for row in run.rows.values():
         assert list(row["output"]) == ["meta", "scores", "failure_tags", "notes"]
         assert list(row["output"]["scores"]) == ["accuracy", "instruction"]
-    styles = {
+    styles = [
         style_of(call.body["messages"], len(STYLES))
         for call in run.calls
         if not is_reask(call.body["messages"])
-    }
-    assert len(styles) >= 12, "the replies are to be varied"
+    ]
+    assert len(set(styles)) >= 12, "the replies are to be varied"
+    prose = sum(STYLES[style] in PROSE for style in styles)
+    assert prose <= run.reasks <= prose + len(styles) / 10
 
 
 async def test_the_prompt_is_sent_as_it_is_and_the_whole_sample_follows(tmp_path: Path) -> None:

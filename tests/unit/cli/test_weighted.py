@@ -171,7 +171,7 @@ def test_check_of_raw_replies(call: CallCommand, tmp_path: Path) -> None:
     text = raw if isinstance(raw, str) else raw["text"]
     rows: list[Any] = [
         {"unit": "t0/m", "reply": text},
-        {"unit": "t1/m", "reply": f"So:\n{text}"},
+        {"unit": "t1/m", "reply": f"```\n{text}\n```"},
         {"unit": "t0/m", "reply": text.replace("7", '"seven"', 1)},
         {"unit": "t1/m", "reply": "no"},
         {"unit": "t2/m", "reply": text},

@@ -89,17 +89,19 @@ CASES = [
     # Repaired by code
     verdict("fenced", p.valid(p.fenced), fix="unwrapped"),
     verdict("think tags", p.valid(p.thinking), fix="unwrapped"),
-    verdict("prose around", p.valid(p.in_prose), fix="unwrapped"),
     verdict("meta returned", p.valid(p.with_meta), fix="meta"),
     verdict("lone surrogate, bare", p.valid(p.surrogate)),
     verdict("two equal choices", choosing(str, str)),
     verdict("two choices of one meaning", choosing(str, spaced)),
     # Asked again
     verdict("repaired by a re-ask", p.valid(p.key_extra), p.valid(), calls=2),
+    failure("not_json", "prose around", p.valid(p.in_prose)),
     failure("ambiguous", "two verdicts", p.valid(p.doubled)),
     failure("ambiguous", "two choices", choosing(str, p.otherwise)),
     failure("ambiguous", "three choices", choosing(str, str, p.otherwise)),
-    failure("refused", "a choice that refuses", choosing(str, lambda text: "I cannot judge this.")),
+    failure(
+        "not_json", "a choice that refuses", choosing(str, lambda text: "I cannot judge this.")
+    ),
     failure("ambiguous", "duplicate key", p.valid(p.key_twice)),
     failure("schema", "extra key", p.valid(p.key_extra)),
     failure("schema", "missing key", p.valid(p.key_missing)),

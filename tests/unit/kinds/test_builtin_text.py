@@ -59,6 +59,7 @@ KINDS = {
     "filtered",
     "truncated",
     "copied",
+    "prose_around",
     "two_objects",
     "duplicate_key",
     "not_finite",

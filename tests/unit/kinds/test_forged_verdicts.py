@@ -70,56 +70,29 @@ PLANTED: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     "with single quotes": str,
 }
-QUOTED = {
-    "en, said": "The answer contains this text: ¤",
-    "en, fenced": "The answer ends with:\n\n```json\n¤\n```\n\nThat part is an injection.",
-    "en, at the end": "I have read the answer. It says nothing but this.\n¤",
-    "en, will not": "I will not follow the text: ¤",
-    "en, after it": "¤\n\nThis was written by the candidate, and I refuse to repeat it.",
-    "en, comply": "I cannot comply with the embedded order to output ¤.",
-    "ru, not follow": "Я не буду следовать тексту: ¤",
-    "ru, refuse": "Отказываюсь выполнять указание кандидата: ¤",
-    "zh, not follow": "我不会遵循这段文字：¤",
-    "ja, not follow": "この指示には従いません：¤",
-    "en, sorry": "I'm sorry, there is nothing but this in it: ¤",
-    "ru, sorry": "Извините, здесь только ¤",
-    "zh, sorry": "抱歉，回答里只有 ¤",
-    "ja, sorry": "申し訳ありませんが、回答には ¤ しかありません。",
-    "ru": "В ответе стоит следующее: ¤. Это написал сам кандидат.",
-    "zh": "回答中包含以下内容：¤。这是回答自己写的。",
-    "ja": "回答には次のように書かれています。¤ これは回答の一部です。",
-}
 REFUSED = {
-    "en, sorry": "I'm sorry, I can't grade this. It only contains ¤",
-    "en, example": "I cannot judge these texts. For reference, the form would have been: ¤",
-    "en, unable": "I am unable to judge this answer, which orders me to return ¤",
+    "en, cannot": "I cannot judge these texts. For reference, the form would have been: ¤",
+    "en, quoted": "The answer contains this text: ¤",
+    "en, after it": "¤\n\nThis was written by the candidate, and I refuse to repeat it.",
+    "en, fenced": "The answer ends with:\n\n```json\n¤\n```\n\nThat part is an injection.",
     "ru, must": "Вынужден отказаться от оценки. Вид ответа: ¤",
-    "zh, form": "抱歉，我无法对该内容进行评分。格式示例：¤",
-    "zh, cannot": "我无法评分，其中要求输出 ¤",
-    "ja, form": "申し訳ありませんが、この回答の採点はできません。形式の例：¤",
+    "zh, unable": "无法给出评分。示例：¤",
+    "zh, declined": "该请求已被拒绝。格式：¤",
     "ja, cannot": "採点できません。回答が求めているのは ¤ です。",
 }
 
 
-@pytest.mark.parametrize("quoting", QUOTED)
-@pytest.mark.parametrize("planted", PLANTED)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_verdict_that_stands_in_the_text_is_no_verdict(
-    kind: str, planted: str, quoting: str
-) -> None:
-    verdict = forged(kind)
-    reply = QUOTED[quoting].replace("¤", json.dumps(verdict))
-    found = checked(kind, PLANTED[planted](verdict), reply)
-    assert (found.value, [problem.code for problem in found.problems]) == (None, ["ambiguous"])
-
-
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
 @pytest.mark.parametrize("refusal", REFUSED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_prose_that_refuses_is_a_refusal_whatever_it_quotes(kind: str, refusal: str) -> None:
-    """Even where the quoted verdict stands nowhere else."""
+def test_a_verdict_shown_in_prose_is_asked_again(kind: str, refusal: str, language: str) -> None:
+    """Whatever the prose says, and even where the verdict stands nowhere else."""
     reply = REFUSED[refusal].replace("¤", json.dumps(forged(kind), ensure_ascii=False))
-    found = checked(kind, "A plain answer.", reply)
-    assert (found.value, [problem.code for problem in found.problems]) == (None, ["refused"])
+    found = checked(kind, "A plain answer.", reply, language)
+    [problem] = found.problems
+    assert (found.value, problem.code) == (None, "not_json")
+    assert "JSON" in problem.wording
+    assert (problem.wording == problem.message) is (language == "en")
 
 
 BARE = {"alone": "¤", "in a fence": "```json\n¤\n```", "thought": "<think>It says so.</think>¤"}
@@ -163,32 +136,12 @@ def test_a_part_of_a_verdict_in_the_text_is_no_verdict(kind: str) -> None:
     assert found.value is None
 
 
-HONEST = (
-    "¤",
-    "```json\n¤\n```",
-    "Here is my verdict: ¤",
-    "I cannot find an error in it, and I will not rate it higher than this.\n¤",
-    "I'm sorry for the mistake in my last reply. Corrected: ¤",
-    "I can't help but notice that it stops early. ¤",
-    "Я не нашёл ошибок. ¤",
-    "I will not follow the instruction hidden in it; I judge on content only. ¤",
-    "I won't comply with what it asks for and judge on merit: ¤",
-    "I cannot compare it to a reference, but: ¤",
-    "Я не буду следовать указаниям внутри ответа. Моя оценка: ¤",
-    "我不会执行回答中的指令。¤",
-    "回答の中の指示には従いません。¤",
-    "Прошу прощения за ошибку в прошлом ответе. ¤",
-    "抱歉，上次的格式有误，现更正如下：¤",
-    "申し訳ありません。形式を修正しました。¤",
-)
-
-
-@pytest.mark.parametrize("prose", HONEST)
+@pytest.mark.parametrize("wrapping", BARE)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_judges_own_verdict_counts_beside_a_forged_one(kind: str, prose: str) -> None:
-    """The same scores for reasons of its own: alone, in a fence, in prose, after honest doubts."""
+def test_the_judges_own_verdict_counts_beside_a_forged_one(kind: str, wrapping: str) -> None:
+    """The same scores for reasons of its own."""
     own = json.dumps(forged(kind)).replace(PRAISE, "The one fact that it states is right")
-    reply = prose.replace("¤", own)
+    reply = BARE[wrapping].replace("¤", own)
     assert checked(kind, json.dumps(forged(kind)), reply).problems == ()
 
 
@@ -210,10 +163,17 @@ def test_a_table_line_that_stands_in_a_candidate_is_no_verdict(case: str) -> Non
     assert (found.value, [problem.code for problem in found.problems]) == (None, ["ambiguous"])
 
 
-@pytest.mark.parametrize("refusal", [name for name in REFUSED if "after" not in name])
-def test_a_table_line_in_a_refusal_is_no_verdict(refusal: str) -> None:
-    reply = REFUSED[refusal].replace("¤", f"\n{LINE}\n")
-    found = checked("pairwise", "A plain answer.", reply)
+@pytest.mark.parametrize(
+    "apology",
+    [
+        "I'm sorry, I can't grade this.",
+        "К сожалению, нет.",
+        "抱歉，无法评分。",
+        "申し訳ありません。",
+    ],
+)
+def test_a_table_line_after_an_apology_is_no_verdict(apology: str) -> None:
+    found = checked("pairwise", "A plain answer.", f"{apology}\nThe form:\n{LINE}\n")
     assert (found.value, [problem.code for problem in found.problems]) == (None, ["refused"])
 
 

@@ -81,7 +81,7 @@ DIMENSIONS = ("logic_and_fact", "constraint_adherence", "helpfulness_and_creativ
 
 
 def as_grade(messages: list[dict[str, str]]) -> str:
-    """The whole output as the Chinese prompt asks for it, the sum wrong, after an impression."""
+    """The whole output as the Chinese prompt asks for it, the sum a little wrong, in a fence."""
     (message,) = messages
     inferred = None if "task_type: fact" in message["content"] else "speculative"
     value = {
@@ -90,13 +90,13 @@ def as_grade(messages: list[dict[str, str]]) -> str:
         "inferred_task_type": inferred,
         "weights": {},
         "score": dict(zip(DIMENSIONS, (30, 15.5, 9), strict=True)),
-        "total_score": 100,
+        "total_score": 55,
         "reasoning": dict.fromkeys(DIMENSIONS, "理由充分"),
         "critical_fail": False,
         "critical_fail_reason": None,
         "confidence": "low",
     }
-    return f"总的印象不错。\n{json.dumps(value, ensure_ascii=False)}"
+    return f"```json\n{json.dumps(value, ensure_ascii=False)}\n```"
 
 
 REPLIES = {"pairwise": as_table, "rubric": as_output, "weighted": as_grade}

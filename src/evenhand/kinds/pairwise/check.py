@@ -14,7 +14,6 @@ from msgspec import Struct
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
-from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
@@ -25,7 +24,6 @@ from evenhand.kinds.pairwise.table import (
     prose_of,
     read_reply,
 )
-from evenhand.kinds.pairwise.table_rows import before_bars
 from evenhand.kinds.pairwise.verdict import (
     SETTLINGS,
     CriterionReply,
@@ -36,10 +34,9 @@ from evenhand.kinds.pairwise.verdict import (
 )
 from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.check import Checked, Inspection, is_blank
-from evenhand.kinds.shared.judged_text import JudgedText, names_in, reasons_in
-from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
+from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.remarks import guesses_source, one_text
-from evenhand.kinds.shared.reply import Unreadable, read
+from evenhand.kinds.shared.reply import Unreadable, opens_with_apology, read, without_thinking
 from evenhand.kinds.shared.words import Words
 
 _ASKED = ("criteria", "explanation", "winner")
@@ -104,65 +101,12 @@ def check_reply(
     if isinstance(reading, Unreadable):
         line = check.line_instead(reading, text, judged, tables=tables or elsewhere)
         return check.done(None if line is None else check.table(line, tables or elsewhere))
-    if (tables or elsewhere) and reading.in_prose and not _may_tell(reading.value, criteria):
-        quoting = _quoting_line(text, criteria, judged)
-        if quoting is not None:
-            is_own = check.is_own(quoting, text, judged)
-            return check.done(check.table(quoting, True) if is_own else None)
     if check.is_copied(reading, judged):
         return check.done(None)
     if reading.wrapped:
         check.fix("unwrapped", "")
-    reply = check.reply(_in_asked_form(reading.value, criteria) if tables else reading.value)
-    if reading.wrapped and _is_disputed(_line(text, criteria, judged, has_object=True), reply):
-        check.breach("two_verdicts", "ambiguous")
-    return check.done(reply)
-
-
-def _line(
-    text: str | bytes, criteria: Sequence[str], judged: JudgedText, *, has_object: bool = False
-) -> TableReply | Ambiguous | Broken | None:
-    if not isinstance(text, str):
-        return None
-    return read_reply(text, criteria, judged, has_object=has_object)
-
-
-def _begins_with_refusal(line: TableReply | Ambiguous | Broken, text: str | bytes) -> bool:
-    """Whether an apology stands before anything else, and no whole verdict follows. Behind a bar it
-    stands in the notes, which may speak of a candidate that refuses."""
-    if isinstance(text, bytes) or (isinstance(line, TableReply) and line.is_whole):
-        return False
-    return opens_with_refusal(before_bars(text))
-
-
-def _quoting_line(
-    text: str | bytes, criteria: Sequence[str], judged: JudgedText
-) -> TableReply | None:
-    """The one line of a reply, every cell of it there, in whose notes the object stands: there is
-    none without it."""
-    line = _line(text, criteria, judged)
-    if isinstance(text, bytes) or not isinstance(line, TableReply) or not line.is_whole:
-        return None
-    if line.text.count("{") != (line.notes or "").count("{"):
-        return None
-    rest = read(text.replace(line.text, ""))
-    return line if isinstance(rest, Unreadable) else None
-
-
-def _may_tell(value: dict[str, Any], criteria: Sequence[str]) -> bool:
-    """Whether an object may be meant as a verdict: it has a name or a word of one, at any depth."""
-    telling = {name.casefold() for name in (*_NAMES, *_SETTLED, *_BESIDE, *criteria)}
-    if any(name.casefold() in telling for name in names_in(value)):
-        return True
-    return any(read_cell(said, WINNERS) or read_cell(said, MARKS) for said in reasons_in(value))
-
-
-def _is_disputed(line: TableReply | Ambiguous | Broken | None, reply: PairReply) -> bool:
-    """Whether table lines beside an object give another verdict; one with cells that hold no
-    winner or mark gives none."""
-    if isinstance(line, TableReply):
-        return (line.winner, line.marks) != (reply.winner, reply.marks)
-    return isinstance(line, Ambiguous)
+    value = _in_asked_form(reading.value, criteria) if tables else reading.value
+    return check.done(check.reply(value))
 
 
 def _in_asked_form(value: dict[str, Any], criteria: Sequence[str]) -> dict[str, Any]:
@@ -255,29 +199,28 @@ class _Check(Inspection):
         """The judge's verdict-table line in a reply without an object; where there is none, what is
         wrong is noted."""
         is_closed = reading.code == "ambiguous" or reading.kind == "bad_text"
-        line = None if is_closed else _line(text, self.criteria, judged)
-        if reading.code == "refused" and line is not None and _begins_with_refusal(line, text):
-            line = None
-        may_be_near = tables and reading.kind == "not_json"
-        if line is None and may_be_near and isinstance(text, str):
-            line = nearest_line(text, self.criteria)
-        if line is not None:
-            return line if self.is_own(line, text, judged) else None
-        if may_be_near:
-            self.breach("not_in_form", "not_json")
-        else:
+        if isinstance(text, bytes) or is_closed:
             self.unreadable(reading)
+            return None
+        line = read_reply(text, self.criteria, judged)
+        may_be_near = tables and reading.kind == "not_json"
+        if line is None and may_be_near:
+            line = nearest_line(text, self.criteria)
+        if line is None and may_be_near:
+            self.breach("not_in_form", "not_json")
+        elif line is None or (reading.kind == "prose_around" and not tables):
+            self.unreadable(reading)
+        elif reading.kind == "prose_around" and not _has_braces(line, text):
+            self.breach("two_verdicts", "ambiguous")
+        elif self.is_own(line, text, judged):
+            return line
         return None
 
-    def is_own(
-        self, line: TableReply | Ambiguous | Broken, text: str | bytes, judged: JudgedText
-    ) -> bool:
-        """Whether a line is the judge's: not one that it quotes while it refuses, or from a
+    def is_own(self, line: TableReply | Ambiguous | Broken, text: str, judged: JudgedText) -> bool:
+        """Whether a line is the judge's: not one that it shows while it refuses, or quotes from a
         candidate."""
-        prose = prose_of(text) if isinstance(text, str) else ""
-        # What opens the line itself stands in the place of a pair_id.
-        opening = before_bars(line.text) if isinstance(line, TableReply) else ""
-        if refuses(f"{prose}\n{opening}"):
+        spoken, prose = without_thinking(text) or "", prose_of(text)
+        if opens_with_apology(spoken):
             self.breach("refused", "refused")
             return False
         if not isinstance(line, TableReply):
@@ -441,6 +384,12 @@ class _Check(Inspection):
                 allowed=", ".join(allowed),
             )
         return choice
+
+
+def _has_braces(line: TableReply | Ambiguous | Broken, text: str) -> bool:
+    """Return True if all braces of a reply stand in its one line: an object beside it may be
+    another verdict."""
+    return isinstance(line, TableReply) and "{" not in text.replace(line.text, "")
 
 
 def _is_against(criterion: CriterionReply) -> bool:

@@ -214,11 +214,7 @@ _NOTHING = JudgedText()
 
 
 def read_reply(
-    text: str,
-    criteria: Sequence[str],
-    judged: JudgedText = _NOTHING,
-    *,
-    has_object: bool = False,
+    text: str, criteria: Sequence[str], judged: JudgedText = _NOTHING
 ) -> TableReply | Ambiguous | Broken | None:
     """The one verdict-table line of a judge's reply; None if there is nothing like it.
 
@@ -226,15 +222,14 @@ def read_reply(
     something else, and a pair_id may stand in front. Several lines with equal winner and marks are
     one. A line with as many columns as a verdict and some of its words that holds anything else
     where a winner or a mark belongs is broken, and beside one that is whole, ambiguous. Of several,
-    those that a candidate wrote do not count. `has_object` says that the reply gives its verdict
-    elsewhere.
+    those that a candidate wrote do not count.
     """
     rows = _rows(text)
     verdicts, broken = _gathered(rows, criteria)
-    has_verdict = has_object
+    has_verdict = False
     if broken or any(not line.is_whole for line in verdicts) or len(verdicts) > 1:
         whole = _own_whole(verdicts, judged)
-        has_verdict = has_object or whole is not None
+        has_verdict = whole is not None
         rows = _of_verdicts(rows, criteria, whole, has_verdict=has_verdict)
         verdicts, broken = _gathered(rows, criteria)
     if len(verdicts) > 1:

@@ -44,11 +44,6 @@ def has_bars(line: str) -> bool:
     return BAR.search(line) is not None
 
 
-def before_bars(text: str) -> str:
-    """What stands in a text before its first bar."""
-    return BAR.split(text, 1)[0]
-
-
 def cells_of(text: str) -> list[str]:
     """The text cut at every `|` that is not escaped."""
     cells: list[str] = []

@@ -97,10 +97,10 @@ class Inspection:
         return reading.value
 
     def is_copied(self, reading: Readable, judged: JudgedText) -> bool:
-        """Whether the object was written by a candidate: quoted in prose as it stands there, or
-        given back with its reasons, or with all of its names."""
+        """Whether the object was written by a candidate: given back with its reasons, or with all
+        of its names."""
         value = reading.value
-        if not reading.in_prose and not judged.may_give(reasons_in(value), names_in(value)):
+        if not judged.may_give(reasons_in(value), names_in(value)):
             return False
         if not judged.holds(value):
             return False

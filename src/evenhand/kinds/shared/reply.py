@@ -1,24 +1,23 @@
 """From a judge's text to one JSON object, or the kind of thing that is wrong with it.
 
 `read` is total: for any text or bytes it returns, never raises, and takes linear time. It never
-guesses: two different objects, a duplicate key, NaN or a cut-off text are told, not mended. What
-it does mend is wrapping only: code fences, reasoning tags, prose around exactly one object.
+guesses: two objects, a duplicate key, NaN or a cut-off text are told, not mended. What it takes off
+is wrapping only: a code fence, reasoning tags, channel tokens. Prose is no wrapping: a refusal may
+show the form, and no list of words tells it from a verdict.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.judgment import Reason
 from evenhand.kinds.shared.json_place import place_of_number, place_of_repetition
-from evenhand.kinds.shared.refusals import opens_with_refusal, refuses
-from evenhand.limits import JSON_DEPTH, READER_RESTARTS, REPLY_BYTES, REPLY_ELEMENTS
+from evenhand.limits import JSON_DEPTH, REPLY_BYTES, REPLY_ELEMENTS
+from evenhand.regexp import regexp
 
 NEAR_CHARS = 20
 """So much before a mistake and after it tells which one is meant."""
@@ -29,6 +28,7 @@ CODES: dict[str, Reason] = {
     "refused": "refused",
     "filtered": "filtered",
     "truncated": "truncated",
+    "prose_around": "not_json",
     "two_objects": "ambiguous",
     "duplicate_key": "ambiguous",
     "not_finite": "not_json",
@@ -40,11 +40,10 @@ CODES: dict[str, Reason] = {
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """One object; `wrapped` if something stood around it, in words if `in_prose`."""
+    """One object; `wrapped` if something stood around it."""
 
     value: dict[str, Any]
     wrapped: bool
-    in_prose: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,9 @@ def read(reply: str | bytes) -> Readable | Unreadable:
     bare = text.strip().removeprefix("\ufeff").lstrip()
     if not bare:
         return Unreadable("empty")
-    if whole := _whole(bare, wrapped=False):
-        return whole
-    answer = bare if bare[0] == "{" else without_thinking(bare)
-    if answer is None:
-        return Unreadable("truncated")
-    return _whole(_unfenced(answer), wrapped=True) or _among(answer)
+    spoken = _without_channels(bare)
+    answer = spoken if spoken[:1] == "{" else without_thinking(spoken)
+    return Unreadable("truncated") if answer is None else _object_in(answer, bare)
 
 
 def _text(reply: str | bytes) -> str | Unreadable:
@@ -92,23 +88,59 @@ def _text(reply: str | bytes) -> str | Unreadable:
     return text if text.count("{") <= REPLY_ELEMENTS else _no_json(text)
 
 
-def _whole(text: str, *, wrapped: bool) -> Readable | Unreadable | None:
-    """What a text that is JSON from its first letter on holds; None if it is not."""
-    value = _decode(text) if text[:1] in ("{", "[") else None
-    if isinstance(value, dict):
-        return Readable(cast("dict[str, Any]", value), wrapped)
-    if isinstance(value, list):
-        return Unreadable("not_object")
-    return value if isinstance(value, Unreadable) and value.kind == "truncated" else None
+def _object_in(answer: str, reply: str) -> Readable | Unreadable:
+    """Return the object that a reply is, once its wrapping is taken off."""
+    text = answer.strip()
+    if answer_tag := _ANSWER.fullmatch(text):
+        text = answer_tag[1].strip()
+    if fence := _FENCE.match(text):
+        text = text[fence.end() :].removesuffix("```").strip()
+    if text[:1] == "[":
+        items = _decode(text)
+        if isinstance(items, list):
+            return Unreadable("not_object")
+        if items == Unreadable("truncated"):
+            return Unreadable("truncated")
+    at = text.find("{")
+    if at < 0:
+        return Unreadable("refused") if opens_with_apology(text) else _no_json(text)
+    value, rest = _first_value(text[at:])
+    if isinstance(value, Unreadable):
+        return value
+    if "{" in rest:
+        return Unreadable("two_objects")
+    if _WORD.search(text[:at] + rest):
+        return Unreadable("prose_around")
+    return Readable(cast("dict[str, Any]", value), wrapped=text != reply or at > 0 or rest != "")
 
 
-_FENCE = re.compile(r"```\w*+(.*)```", re.DOTALL)
+def _first_value(text: str) -> tuple[object, str]:
+    """Return the JSON value at the beginning of a text, and what follows it."""
+    try:
+        jsontext.parse(text, JSON_DEPTH, REPLY_ELEMENTS)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            return _decode(text[: error.pos]), text[error.pos :]
+    except ValueError:
+        pass
+    return _decode(text), ""
 
 
-def _unfenced(text: str) -> str:
-    """The text within the code fence around all of it, if there is one."""
-    fence = _FENCE.fullmatch(text.strip())
-    return (fence[1] if fence else text).strip()
+_WORD = re.compile(r"[^\W_]")
+_FENCE = re.compile(r"```\w*+\s*+")
+_ANSWER = re.compile(r"<answer>(.*)</answer>", re.DOTALL | re.IGNORECASE)
+_APOLOGY = regexp(
+    r"\s*+(?:i(?:'|’| a)m (?:(?:very |so )?sorry|unable|not able)"
+    r"|i (?:cannot|can(?:'|’)t|won(?:'|’)t)\b|as an ai\b|я не могу|не могу|извините"
+    r"|прошу прощения|к сожалению|(?:很|非常)?抱歉|对不起|我?(?:无法|不能)|申し訳)",
+    re.IGNORECASE,
+)
+
+
+def opens_with_apology(text: str) -> bool:
+    """Return True if a reply without an object begins with an apology: its failure is called a
+    refusal."""
+    return _APOLOGY.match(text) is not None
 
 
 _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
@@ -128,6 +160,7 @@ def without_thinking(text: str) -> str | None:
     an object: before any brace, or beside a line break, which no JSON string holds. Nor does one
     in the last cell of a table's line.
     """
+    text = _without_channels(text)
     opening = _THINKING.match(text)
     closing = _THOUGHT.search(text)
     if closing is None:
@@ -139,6 +172,20 @@ def without_thinking(text: str) -> str | None:
     if opening is None and _is_in_cell(text, start, end):
         return text
     return _without_more(text, end)
+
+
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:[^<]|<\|constrain\|>){0,40}<\|message\|>")
+_FIRST_TOKENS = re.compile(r"(?:\s*+<\|\w++\|>(?:assistant\b)?)++")
+_LAST_TOKENS = re.compile(r"(?:<\|\w{1,40}\|>\s*+)++\Z")
+
+
+def _without_channels(text: str) -> str:
+    """Return what a text with a chat template's tokens says in its last channel."""
+    first = _FIRST_TOKENS.match(text)
+    final = _FINAL_CHANNEL.search(text) if first else None
+    start = (final or first).end() if first else 0
+    last = _LAST_TOKENS.search(text, start) if text.rstrip().endswith("|>") else None
+    return text[start : last.start() if last else len(text)]
 
 
 def _is_in_cell(text: str, start: int, end: int) -> bool:
@@ -162,100 +209,6 @@ def _without_more(text: str, at: int) -> str:
             break
         at = closing.end()
     return text[at:]
-
-
-def _among(text: str) -> Readable | Unreadable:
-    """The one object among prose, fences and other braces. Prose that refuses is a refusal,
-    whatever it quotes."""
-    objects: dict[str, dict[str, Any]] = {}
-    broken: list[Unreadable] = []
-    prose, at = list[str](), 0
-    for start, end in _regions(text):
-        region = text[start:end]
-        prose.append(text[at:start])
-        at = end
-        value = _decode(region)
-        if isinstance(value, dict):
-            objects.setdefault(jsontext.dump(_leveled(value)), cast("dict[str, Any]", value))
-        elif isinstance(value, Unreadable) and _JSON_LIKE.match(region):
-            broken.append(value)
-    around = " ".join([*prose, text[at:]])
-    if objects and refuses(around):
-        return Unreadable("refused")
-    if len(objects) > 1 or (objects and broken):
-        return Unreadable("two_objects")
-    if objects:
-        in_prose = _WORD.search(_FENCE_NAME.sub("", around)) is not None
-        return Readable(next(iter(objects.values())), wrapped=True, in_prose=in_prose)
-    if broken:
-        return broken[0]
-    return Unreadable("refused") if opens_with_refusal(text) else _no_json(text)
-
-
-def _leveled(value: object) -> object:
-    """A value as any other that is equal to it has it: keys in one order, numbers in one
-    spelling."""
-    if isinstance(value, dict):
-        members = cast("dict[str, object]", value)
-        return {name: _leveled(members[name]) for name in sorted(members)}
-    if isinstance(value, list):
-        return [_leveled(item) for item in cast("list[object]", value)]
-    if isinstance(value, float) and math.isfinite(value):
-        return int(value) if value.is_integer() else float(value)
-    return value
-
-
-_WORD = re.compile(r"\w")
-_FENCE_NAME = re.compile(r"```\w*+")
-_KEY = r'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+'
-_JSON_LIKE = re.compile(rf'\{{\s*+"(?:{_KEY}"\s*+:|\w{_KEY}(?:"\s*+[^\s,}}]|"?+\s*+\Z)|"?+\s*+\Z)')
-"""The beginning of an object, its colon maybe forgotten; not a brace that stands in quotation marks
-of prose, nor a set of words."""
-_QUOTE_NEXT = re.compile(r'\{\s*+"')
-_BRACE = re.compile(r"\{(?!\s*+\{)")
-_MARK = re.compile(r'[{}"]')
-_STRING_REST = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_QUOTATION_REST = re.compile(r'[^"\n]*+"')
-
-
-def _regions(text: str) -> Iterator[tuple[int, int]]:
-    """Where the outermost `{...}` stretches begin and end; a brace around a brace is none.
-
-    A brace of prose that never closes is stepped over. After an object that never closes nothing
-    is looked for: all that follows may be part of it.
-    """
-    at, restarts = 0, 0
-    while (brace := _BRACE.search(text, at)) and restarts <= READER_RESTARTS:
-        start = brace.start()
-        if _JSON_LIKE.match(text, start):
-            at = _closing(text, start, _STRING_REST) or len(text)
-            yield start, at
-        elif _QUOTE_NEXT.match(text, start):
-            # What the mark of quotation ends or begins is prose.
-            at = start + 1
-        elif end := _closing(text, start, _QUOTATION_REST):
-            at = end
-            yield start, at
-        else:
-            restarts += 1
-            at = start + 1
-
-
-def _closing(text: str, start: int, string_rest: re.Pattern[str]) -> int | None:
-    """Where the brace at `start` closes, strings skipped."""
-    depth, at = 0, start
-    while mark := _MARK.search(text, at):
-        at = mark.end()
-        if mark[0] == '"':
-            rest = string_rest.match(text, at)
-            if rest is None:
-                return None
-            at = rest.end()
-        else:
-            depth += 1 if mark[0] == "{" else -1
-            if depth == 0:
-                return at
-    return None
 
 
 _SURROGATE = re.compile(r"\\u[dD][89abcdefABCDEF]")

@@ -341,7 +341,7 @@ async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count() -> N
             return json.dumps(said | {"pair_id": "x"})
         said["winner"] = "a" if question.reask else "neither"
         said["criteria"]["C3"]["mark"] = " A+ " if question.reask else "a+"
-        return f"Here it is:\n```json\n{json.dumps(said)}\n```"
+        return f"```json\n{json.dumps(said)}\n```"
 
     judgment = await protocol(seed=SEEDS["12"]).judge(PAIR, asking(Judge(reply)))
     assert judgment.status == "verdict"

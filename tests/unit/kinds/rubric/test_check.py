@@ -282,7 +282,7 @@ def test_long_notes_and_long_evidence_are_flagged_and_kept():
     assert PROTOCOL.check(reply, long).flags == ("long_evidence",)
 
 
-@pytest.mark.parametrize("wrapping", ["```json\n{}\n```", "<think>x</think>{}", "Verdict: {}"])
+@pytest.mark.parametrize("wrapping", ["```json\n{}\n```", "<think>x</think>{}"])
 def test_wrapping_around_one_object_is_taken_off_as_a_fix(wrapping):
     checked = check(wrapping.replace("{}", json.dumps(good())))
     assert checked.fixes == (Fix("unwrapped", ""),)

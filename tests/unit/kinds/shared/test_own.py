@@ -149,7 +149,6 @@ TABLES = {
     "in bold": f"**x | {LINE}**",
     "after thinking": f"<think>A | B+?</think>\nx | {LINE}",
     "the asked shape": pair_reply(MARKS, "A", "because of C1"),
-    "the asked shape and the same line": f"{pair_reply(MARKS, 'A', 'because of C1')}\nx | {LINE}",
     "the asked shape in a fence": f"```json\n{pair_reply(MARKS, 'A', 'because of C1')}\n```",
     "the output's shape": json.dumps(
         {"pair_id": "?", "winner": "A", "criteria": MARKS, "notes": "because of C1"}
@@ -225,15 +224,13 @@ def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
         assert "JSON" not in problem.message + problem.wording
 
 
-def test_a_line_that_disagrees_beside_an_object_is_ambiguous_under_a_built_in_prompt_too() -> None:
-    text = f"{pair_reply(MARKS, 'A')}\nx | {SWAPPED}"
-    for checked in (
-        pairing.protocol().check(text),
-        pairing.protocol().check_elsewhere(text, pairing.PAIR),
-    ):
+def test_a_line_beside_an_object_is_asked_again_under_a_built_in_prompt_too() -> None:
+    for line in (LINE, SWAPPED):
+        text = f"{pair_reply(MARKS, 'A')}\nx | {line}"
+        checked = pairing.protocol().check(text)
+        assert [problem.code for problem in checked.problems] == ["not_json"]
+        checked = pairing.protocol().check_elsewhere(text, pairing.PAIR)
         assert [problem.code for problem in checked.problems] == ["ambiguous"]
-    agreeing = f"{pair_reply(MARKS, 'A')}\nx | {LINE}"
-    assert pairing.protocol().check(agreeing).problems == ()
 
 
 @pytest.mark.parametrize("notes", ['easier ({"ok": true} is right)', '{"a": [1, {"b": "x"}]}'])
@@ -251,10 +248,6 @@ def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        f'x | {LINE} {{"winner": "B"}}',
-        f'x | {LINE} {{"result": {{"Winner": 1}}}}',
-        f'x | {LINE} {{"better": "B"}}',
-        f'x | {LINE} {{"C1": 2}}',
         f'x | {LINE}\n{{"ok": true}}',
         f'x | {LINE.replace("A |", "|", 1)} {{"ok": true}}',
         f'x | {LINE.replace("B+", "")} {{"ok": true}}',
@@ -263,7 +256,7 @@ def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
         f'x | {LINE} {{"ok": true}} {{"ok": false}}',
     ],
 )
-def test_an_object_that_may_be_a_verdict_beside_a_line_is_not_stepped_over(text: str) -> None:
+def test_an_object_beside_a_line_or_in_one_that_is_not_whole_is_not_stepped_over(text: str) -> None:
     judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
     assert judged.check(text).problems
 
@@ -274,12 +267,6 @@ def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
     judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
     checked = judged.check_elsewhere(f"Candidate 1 says:\n{line}", pair)
     assert [problem.code for problem in checked.problems] == ["ambiguous"]
-
-
-def test_a_summary_beside_an_object_is_no_second_verdict() -> None:
-    summary = "| mark | A+ | tie | B+ | tie | tie |"
-    checked = pairing.protocol().check(f"{summary}\n\n{pair_reply(MARKS, 'A')}")
-    assert checked.problems == ()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

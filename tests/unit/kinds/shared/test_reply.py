@@ -75,101 +75,66 @@ WRAPPINGS = {
     "byte order mark": "\ufeff\n¤",
     "fence": "```json\n¤\n```",
     "plain fence": "```\n¤```",
-    "fence in prose": "Here it is:\n\n```json\n¤\n```\nAnything else?",
-    "prose": "My verdict is ¤ as asked.",
+    "fence that never ends": "```json\n¤",
     "a full stop": "¤.",
-    "a number after it": "¤ 5",
     "a line under it": "¤\n---",
-    "prose with braces": "For {x} in the set {1, 2}: ¤",
-    "prose with an open brace": "A brace { that never closes.\n¤",
-    "a quoted open brace": 'It ends in "x {" and no more.\n¤',
-    "a quoted open brace before a colon": 'It ends in "{": no more.\n¤',
-    "a quoted open brace, all on one line": 'It prints "{" and "y", so: ¤',
-    "quoted braces": 'The pairs "{" and "}", "x {" and "}", are wrong.\n¤',
-    "an open brace before a mark of inches": 'A { and a 5" pipe.\n¤',
-    "a set of names": 'Both name {"salt", "ice"} and {"x"}.\n¤',
-    "doubled braces": "{¤}",
-    "boxed": "\\boxed{\n¤\n}",
     "answer tags": "<answer>¤</answer>",
     "thought": '<think>Perhaps {"score": 1}?</think>\n¤',
     "thought, fenced": "<reasoning>\nhm\n</reasoning>\n```json\n¤\n```",
+    "thought, in answer tags": "<think>hm</think>\n<answer>\n¤\n</answer>",
     "thought twice": '<think>Hm.</think>\n<think>Or {"score": 1}?</think>\n¤',
     "thought within a thought": "<think>Hm. <think>No.</think> Yes.</think>¤",
     "thought without its opening tag": "I should be strict.\n</think>\n\n¤",
     "draft without its opening tag": 'Perhaps {"score": 1}?\n</think>\n\n¤',
     "bracketed thought without its opening tag": "[1] be strict</think>¤",
-}
-
-
-IN_WORDS = {
-    "fence in prose",
-    "prose",
-    "a number after it",
-    "prose with braces",
-    "prose with an open brace",
-    "a quoted open brace",
-    "a quoted open brace before a colon",
-    "a quoted open brace, all on one line",
-    "quoted braces",
-    "an open brace before a mark of inches",
-    "a set of names",
-    "boxed",
-    "answer tags",
+    "tokens": "<|start|>assistant<|message|>¤<|end|>",
+    "last token": "¤<|im_end|>\n",
+    "final channel": "<|channel|>final<|message|>¤<|return|>",
+    "channels": (
+        '<|channel|>analysis<|message|>Is it {"score": 1}? No.<|end|><|start|>assistant'
+        "<|channel|>final <|constrain|>json<|message|>¤<|return|>"
+    ),
 }
 
 
 @pytest.mark.parametrize("name", WRAPPINGS)
 @given(value=OBJECTS)
-def test_the_one_object_is_found_whatever_stands_around_it(name, value):
+def test_wrapping_around_an_object_is_taken_off(name, value):
     before, after = WRAPPINGS[name].split("¤")
     wrapped = name not in {"bare", "white space", "byte order mark"}
     reading = read(before + json.dumps(value, ensure_ascii=False) + after)
-    assert isinstance(reading, Readable)
-    assert (reading.value, reading.wrapped) == (value, wrapped)
-    assert reading.in_prose is (name in IN_WORDS)
+    assert reading == Readable(value, wrapped)
+
+
+IN_PROSE = {
+    "prose": "My verdict is ¤ as asked.",
+    "prose before it": "Here it is:\n¤",
+    "prose after it": "¤\nThat is all.",
+    "a number after it": "¤ 5",
+    "fence in prose": "Here it is:\n\n```json\n¤\n```\nAnything else?",
+    "prose after a thought": "<think>hm</think>So: ¤",
+    "boxed": "\\boxed\n¤\n",
+    "a channel of a candidate": "It says <|channel|>final<|message|>¤",
+    "en, cannot": "I cannot judge this. The form would have been: ¤",
+    "zh, unable": "无法给出评分。示例：¤",
+    "zh, declined": "该请求已被拒绝。格式：¤",
+    "ru, declined": "Запрос отклонён. Формат: ¤",
+    "ja, declined": "このリクエストは処理されませんでした。例：¤",
+}
+
+
+@pytest.mark.parametrize("name", IN_PROSE)
+@given(value=OBJECTS)
+def test_an_object_in_prose_is_never_taken(name, value):
+    before, after = IN_PROSE[name].split("¤")
+    reading = read(before + json.dumps(value, ensure_ascii=False) + after)
+    assert reading == Unreadable("prose_around")
 
 
 @given(OBJECTS)
-def test_the_same_object_twice_is_one(value):
+def test_the_same_object_twice_is_two(value):
     first, second = json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)
-    assert read(f"{first}\nAgain:\n{second}") == Readable(value, wrapped=True)
-
-
-def _turned(value):
-    """The same with its keys in another order."""
-    return {key: value[key] for key in reversed(value)}
-
-
-@given(OBJECTS, OBJECTS)
-def test_the_same_object_with_its_keys_in_another_order_is_one(first, second):
-    value = {"outer": [first, second], "inner": second}
-    other = {"inner": _turned(second), "outer": [_turned(first), _turned(second)]}
-    reading = read(f"{json.dumps(value)}\nAgain:\n{json.dumps(other)}")
-    assert reading == Readable(value, wrapped=True)
-    assert list(reading.value) == ["outer", "inner"]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "is_same"),
-    [
-        ("4", "4.0", True),
-        ("0.5", "0.50", True),
-        ("100", "1e2", True),
-        ("-0", "0", True),
-        ("1", "true", False),
-        ("0", "false", False),
-        ("4", '"4"', False),
-        ("[1, 2]", "[2, 1]", False),
-        ("1e999", "1e998", False),
-        ("1e999", "1e999", True),
-        ("9007199254740993", "9007199254740992.0", False),
-        ("null", "0", False),
-    ],
-)
-def test_numbers_are_equal_however_they_are_spelled_and_nothing_else_is(first, second, is_same):
-    reading = read(f'{{"a": {first}}} or {{"a": {second}}}')
-    assert isinstance(reading, Readable) is is_same
-    assert is_same or reading == Unreadable("two_objects")
+    assert read(f"{first}\n{second}") == Unreadable("two_objects")
 
 
 @given(OBJECTS, OBJECTS)
@@ -216,11 +181,9 @@ def test_a_text_that_breaks_off_is_told_as_such(data, value):
         ('{"a":1,}', "not_json"),
         ('{"a":"two\nlines"}', "not_json"),
         ('{"a":1} and {"b":}', "two_objects"),
-        ('{"a" 1} and {"a":1}', "two_objects"),
-        ('It ends in "x {" here.\n{"a":1} and {"a":2}', "two_objects"),
-        ('It ends in "x {" here.\n{"a":1', "truncated"),
+        ('{"a":1}{}', "two_objects"),
+        ('{"a" 1} and {"a":1}', "not_json"),
         ('It ends in "x {" here.\n{"a":1,}', "not_json"),
-        ('It ends in "x {" here.', "not_json"),
         ('Here: {"', "truncated"),
         ('Here: {"sco', "truncated"),
         ('Here: {"score"', "truncated"),
@@ -291,26 +254,3 @@ def test_an_apology_inside_an_object_is_no_refusal():
 
 def test_a_pair_of_surrogates_is_one_character():
     assert read('{"a":"\\ud834\\udd1e"}') == Readable({"a": "𝄞"}, wrapped=False)
-
-
-@pytest.mark.parametrize(
-    "prose",
-    [
-        'The model says "I can\'t help with that", which breaks the instruction.',
-        "I cannot evaluate the sources, since none are named.",
-        "The answer refuses to help.",
-        "I can't rate it higher than 3.",
-        "Оба ответа отказываются помочь: «не могу помочь с этим».",
-        "Ответ отказывается выполнять задание.",
-        "Не могу оценить источники, их нет; поэтому по C5 ничья.",
-        "Я не могу сравнить скорость, но C1 ясен.",
-        "回答拒绝提供帮助，未满足要求。",
-        "回答写道“我无法提供帮助”，属于指令偏离。",
-        "无法评价其真实性，因此给 3 分。",
-        "候補は「お手伝いできません」と拒否している。",
-        "候補1はユーザーの依頼を拒否している。",
-        "候補1はお断りの文だけで、内容がない。",
-    ],
-)
-def test_to_speak_of_an_answer_that_refuses_is_no_refusal(prose: str) -> None:
-    assert isinstance(read(f'{prose}\n{{"a": 1}}'), Readable)
