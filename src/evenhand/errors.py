@@ -29,6 +29,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from evenhand.credentials import hide_credentials, hide_in_address
 from evenhand.unseen import visible
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ QUOTE_LIMIT = 200
 
 
 def quoted(value: object) -> str:
-    """`value` as it may stand in a message: cut at 200 characters, control characters shown."""
-    text = str(value)
+    """`value` as it may stand in a message: cut at 200 characters, control characters shown, an
+    address without its password."""
+    text = hide_in_address(str(value))
     cut = text if len(text) <= QUOTE_LIMIT else text[: QUOTE_LIMIT - 1] + "…"
     visible = "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
     return f'"{visible}"'
@@ -85,8 +87,8 @@ class EvenhandError(Exception):
     exit_code: ClassVar[int] = 70
 
     def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
-        super().__init__(what)
-        self.what, self.where, self.advice = what, where, advice
+        super().__init__(hide_credentials(what))
+        self.what, self.where, self.advice = map(hide_credentials, (what, where, advice))
 
     def __str__(self) -> str:
         # The name of a file may hold anything, line breaks too.
@@ -173,7 +175,7 @@ class CallError(Exception):
     """One call that gave no reply. `reason` is the failure it becomes when nothing else helps."""
 
     def __init__(self, reason: Reason, message: str) -> None:
-        super().__init__(message)
+        super().__init__(hide_credentials(message))
         self.reason: Reason = reason
 
 

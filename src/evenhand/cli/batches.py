@@ -19,6 +19,7 @@ from evenhand.cli.common import (
 from evenhand.errors import UsageError, quoted
 from evenhand.judges.environment import environment
 from evenhand.ledger.batches import BatchRow
+from evenhand.ledger.postgres.address import shown_url
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.grid import table
 from evenhand.report.terminal.tables import safe
@@ -96,7 +97,7 @@ def _act(action: str, name: str, url: str | None) -> None:
     try:
         batch = named_batch([row for row in store.archive.batches() if row.is_open], name)
         if action == "cancel":
-            place = f"the store {url or store_here()}"
+            place = f"the store {shown_url(url or store_here())}"
             wait(cancel_batch(store.archive, batch, environment(), place))
             notice(
                 f"batch {batch.ident} is being cancelled; the next run with --batch records what it"

@@ -11,6 +11,7 @@ from types import ModuleType
 import click
 
 from evenhand.cli.streams import lasting_streams, lost_output
+from evenhand.credentials import hide_credentials
 from evenhand.errors import EvenhandError, UsageError, nearest, quoted
 from evenhand.report.terminal.stream import guarded_streams
 
@@ -181,5 +182,5 @@ def _unexpected(error: Exception) -> int:
 def _report_bug() -> None:
     import traceback
 
-    traceback.print_exc()
+    click.echo(hide_credentials(traceback.format_exc()), err=True, nl=False)
     click.echo("evenhand: this is a bug in evenhand; nothing recorded is lost.", err=True)

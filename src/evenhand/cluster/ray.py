@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, redirect_stdout
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from evenhand.cluster.actor import RayWorker, Versions, versions_here
 from evenhand.engine.stop import Stop
 from evenhand.errors import StoppedEarly, UsageError
+from evenhand.ledger.postgres.address import split_user
 from evenhand.limits import LOOK_AGAIN_MOST
 from evenhand.runs.judge import Crew
 
@@ -80,16 +81,15 @@ def ray_crew(
 def without_password(url: str) -> str:
     """The address of a store as nodes are told it; raises UsageError for one whose password the
     command line holds: Ray keeps that, and shows it."""
-    parts = urlsplit(url)
-    user, _, host = parts.netloc.rpartition("@")
-    name, colon, _ = user.partition(":")
+    user, parts = split_user(url)
+    name, colon, _ = user.removesuffix("@").partition(":")
     query = "&".join(p for p in parts.query.split("&") if not p.startswith("password="))
-    if (colon or query != parts.query) and any(parts.netloc in word for word in sys.argv):
+    if (colon or query != parts.query) and any((user or parts.netloc) in word for word in sys.argv):
         raise UsageError(
             "Ray keeps the command line of this process, and the store's password stands in it",
             advice="Put the password into PGPASSWORD or ~/.pgpass, here and on every node.",
         )
-    netloc = f"{name}@{host}" if name else host
+    netloc = f"{name}@{parts.netloc}" if name else parts.netloc
     return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from yarl import URL
 
+from evenhand.credentials import hide_in_address
 from evenhand.errors import UsageError, quoted
 from evenhand.folders import read_text
 from evenhand.judges.environment import place_of
@@ -290,7 +291,7 @@ def base_url(text: str, *, where: str) -> URL:
 
 def _without_secrets(text: str) -> str:
     """Return a URL without the parts that may hold a secret."""
-    return quoted(re.split("[?#]", re.sub("//.*@", "//", text))[0])
+    return quoted(re.split("[?#]", hide_in_address(text))[0])
 
 
 def _fault(url: URL) -> str:
@@ -300,6 +301,7 @@ def _fault(url: URL) -> str:
     url.host.encode("idna")
     if not HOST.fullmatch(url.raw_host or ""):
         return "has a host with a character that no host has"
-    if url.user is not None or url.password is not None:
-        return "carries a user name or password"
+    # Also behind a slash: a password may hold one.
+    if "@" in str(url):
+        return "carries a user name or password (in a path an @ is written %40)"
     return "carries a query or fragment" if url.raw_query_string or url.raw_fragment else ""

@@ -8,17 +8,19 @@ and PGPASSFILE work as they do elsewhere. A password is handed on, and shown now
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import ip_address
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from evenhand.credentials import hide_in_address
 from evenhand.errors import UsageError
 
 SCHEMES = ("postgresql", "postgres")
 DEFAULT_SCHEMA = "evenhand"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_SECRET = frozenset({"password", "sslpassword"})
+HIGHEST_PORT = 65535
 FORM = "postgresql://USER@HOST:PORT/DATABASE"
 
 
@@ -73,10 +75,11 @@ def is_postgres(url: str) -> bool:
 def read_address(url: str) -> Address:
     """The address in a URL; raises UsageError, which does not show it."""
     try:
-        parts = urlsplit(url)
+        user, parts = split_user(url)
         options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         values = dict(options)
         hosts = _hosts(parts.netloc, values)
+        _require_ports(hosts, values)
     except ValueError:
         raise _unreadable() from None
     if parts.scheme not in SCHEMES or parts.fragment or "\0" in unquote(url):
@@ -88,21 +91,16 @@ def read_address(url: str) -> Address:
             advice="e.g. ?schema=team_a",
         )
     rest = urlencode([option for option in options if option[0] != "schema"])
-    dsn = urlunsplit((parts.scheme, _quoted(parts.netloc), parts.path, rest, ""))
+    dsn = urlunsplit((parts.scheme, f"{_quoted(user)}{parts.netloc}", parts.path, rest, ""))
     database = unquote(parts.path.lstrip("/"))
     database = database or values.get("dbname") or values.get("database") or ""
-    public = urlencode([option for option in options if option[0] not in _SECRET])
-    user, _, place = _quoted(parts.netloc).rpartition("@")
-    name = f"{user.partition(':')[0]}@" if user else ""
-    shown = urlunsplit((parts.scheme, f"{name}{place}", parts.path, public, ""))
-    return Address(dsn, database, schema, shown, hosts, frozenset(values))
+    return Address(dsn, database, schema, hide_in_address(url), hosts, frozenset(values))
 
 
 def shown_url(url: str) -> str:
-    """A store's URL as it may be printed and kept: one of PostgreSQL without its password, any
-    other as it is."""
+    """A store's URL as it may be printed and kept, without user and password."""
     if not is_postgres(url):
-        return url
+        return hide_in_address(url)
     try:
         return read_address(url).shown
     except UsageError:
@@ -111,16 +109,51 @@ def shown_url(url: str) -> str:
 
 def _hosts(netloc: str, values: dict[str, str]) -> tuple[str, ...]:
     """The hosts, each with its port where one is named."""
-    named = netloc.rpartition("@")[2]
-    text = unquote(named) or values.get("host", "")
+    text = unquote(netloc) or values.get("host", "")
     return tuple(filter(None, text.split(",")))
 
 
-def _quoted(netloc: str) -> str:
-    """User, password and hosts such that no reader takes a part of the password for a host."""
-    authority, at, hosts = netloc.rpartition("@")
+_SETTING = re.compile(r"\?[a-z_]+=")
+_COLON = re.compile(r"(?!\[)[^:/?#]*:")
+_PORT = re.compile(r"\d*(?:[/,?]|$)")
+
+
+def split_user(url: str) -> tuple[str, SplitResult]:
+    """Return user and password, with the `@` behind them, and the parts of the URL without them.
+
+    A password may hold any sign, so that it ends at the last `@`; but one in a setting, as in
+    `host:5432/db?user=a@b`, ends none. Raises ValueError.
+    """
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        return "", urlsplit(url)
+    head, colon = _SETTING.split(rest, maxsplit=1)[0], _COLON.match(rest)
+    if colon and "@" in head:
+        end = head.rfind("@")
+    elif colon and not _PORT.match(rest, colon.end()):
+        end = rest.rfind("@")
+    else:
+        end = re.split("[/?#]", rest, maxsplit=1)[0].rfind("@")
+    return rest[: end + 1], urlsplit(f"{scheme}://{rest[end + 1 :]}")
+
+
+def _require_ports(hosts: Sequence[str], values: Mapping[str, str]) -> None:
+    """Raise UsageError for a port that is no number or too high. It is not shown: in an address
+    without an `@` it may be a password."""
+    ports = [host.rpartition(":")[2] for host in hosts if ":" in host.rpartition("]")[2]]
+    ports += filter(None, values.get("port", "").split(","))
+    if not all(port.isdecimal() and 0 < int(port[:6]) <= HIGHEST_PORT for port in ports):
+        raise UsageError(
+            f"a port in the address of the PostgreSQL store is no number from 1 to {HIGHEST_PORT}",
+            advice=f"It looks like {FORM}, e.g. postgresql://me@localhost:5432/evenhand.",
+        )
+
+
+def _quoted(user: str) -> str:
+    """User and password such that no reader takes a part of the password for a host."""
+    authority, at, _ = user.rpartition("@")
     names = (quote(unquote(part), safe="") for part in authority.split(":", 1))
-    return f"{':'.join(names)}{at}{hosts}"
+    return f"{':'.join(names)}{at}"
 
 
 def _unreadable() -> UsageError:

@@ -35,7 +35,7 @@ LOST = (
 )
 """What may be over in a moment, on another connection: it was cut, the server starts anew, the one
 that answers is a standby, two writers were in each other's way."""
-FAILED = (*LOST, asyncpg.PostgresError, ValueError)
+FAILED = (*LOST, asyncpg.PostgresError, ValueError, OverflowError)
 """Whatever the driver says is wrong."""
 PROGRAM = "evenhand"
 """How our sessions are called in the server's lists, before the process and its machine."""
@@ -201,7 +201,7 @@ def reason(error: BaseException) -> str:
         return "it does not answer"
     if isinstance(error, OSError):
         return error.strerror or "the connection was lost"
-    if isinstance(error, pg.ClientConfigurationError | ValueError):
+    if isinstance(error, pg.ClientConfigurationError | ValueError | OverflowError):
         return "a setting of its address is wrong"
     if isinstance(error, pg.TargetServerAttributeNotMatched):
         return "none of its hosts is what target_session_attrs asks for"
