@@ -188,6 +188,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     waves: tuple[Wave, ...] = ()
     data: DataRecord | None = None
     """What the units were read from; None where nothing can stand for it."""
+    copied: bool = False
+    """True where the run came from another store and was not started in this one."""
 
     @property
     def is_sequential(self) -> bool:
@@ -214,6 +216,11 @@ def plain(record: Struct) -> dict[str, Any]:
 def manifest_json(manifest: Manifest) -> bytes:
     """A manifest as a store keeps it: without its judging, which many runs may share."""
     return msgspec.json.encode(msgspec.structs.replace(manifest, judging=_NOT_TOLD))
+
+
+def copied_manifest_json(text: bytes | str) -> bytes:
+    """Return the text of a manifest for the store that its run is copied to."""
+    return msgspec.json.encode(msgspec.structs.replace(_manifests.read(text), copied=True))
 
 
 def read_manifest(text: bytes | str, judging: JudgingRecord) -> Manifest:

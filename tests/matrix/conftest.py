@@ -14,7 +14,7 @@ import pytest
 
 from evenhand.cli.main import main
 from tests.matrix.worlds import IMPORTS, WORLDS, World
-from tests.unit.cli.conftest import Said
+from tests.unit.cli.conftest import Said, newest_run
 
 
 @contextlib.contextmanager
@@ -27,6 +27,9 @@ def _within(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
+READING = ("show", "export", "settle", "compare", "leaderboard", "agreement", "gate", "report")
+
+
 class Place:
     """The folder of a world, in which commands can be called."""
 
@@ -34,7 +37,13 @@ class Place:
         self.world, self.folder = world, folder
 
     def call(self, *arguments: str) -> Said:
-        """`evenhand ...` as a user calls it; a crash is an exit code of 70."""
+        """`evenhand ...` as a user calls it; a crash is an exit code of 70. What reads is told the
+        run by its id: an import is never `latest`."""
+        command, *rest = arguments
+        if command in READING:
+            with _within(self.folder):
+                rest = [newest_run(), *rest[rest[:1] == ["latest"] :]]
+        arguments = (command, *rest)
         out, err = io.StringIO(), io.StringIO()
         argv = mock.patch.object(sys, "argv", ["evenhand", *arguments])
         environment = mock.patch.dict(os.environ, {"COLUMNS": "100", "OPENAI_API_KEY": "none"})

@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.cli.main import main
 from tests.published.data import Call, folder
+from tests.unit.cli.conftest import NEWEST, newest_run
 
 
 @pytest.fixture
@@ -22,7 +23,8 @@ def call(
     monkeypatch.chdir(tmp_path)
 
     def called(*arguments: str) -> dict[str, Any]:
-        monkeypatch.setattr(sys, "argv", ["evenhand", *arguments, "--json"])
+        words = [newest_run() if word == NEWEST else word for word in arguments]
+        monkeypatch.setattr(sys, "argv", ["evenhand", *words, "--json"])
         with pytest.raises(SystemExit) as left:
             main()
         assert left.value.code == 0

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.published.data import Call, anchor, fed, folder, imported, records
+from tests.unit.cli.conftest import NEWEST
 
 MAXIMA = {
     "Correctness": 3,
@@ -48,7 +49,7 @@ def shisa_cells(call: Call) -> dict[tuple[str, str, str, str], float]:
     for judge in JUDGES:
         for fields, name in rows.items():
             by = [part for one in fields for part in ("--by", one)]
-            compared = call("compare", *by, "--judge", judge)
+            compared = call("compare", NEWEST, *by, "--judge", judge)
             for variant, (mean, _) in means(compared, "score").items():
                 found[(*name(*variant.split(" / ")), judge)] = mean
     return found
@@ -97,7 +98,7 @@ def llmeval2(call: Call) -> None:
 
 def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
     llmeval2(call)
-    compared = call("compare", "--by", "model", "--by", "subject")
+    compared = call("compare", NEWEST, "--by", "model", "--by", "subject")
     points: dict[str, tuple[float, float]] = {}
     for dimension, most in MAXIMA.items():
         for variant, (mean, n) in means(compared, dimension).items():
@@ -119,7 +120,7 @@ def test_published_chinese_dimension_means_do_not_follow_from_the_data(call: Cal
     """The trap: three published rows have means that the data do not give, with right totals."""
     assert anchor("llmeval2.inconsistent_published_rows")["kind"] == "trap"
     llmeval2(call)
-    compared = call("compare", "--by", "model")
+    compared = call("compare", NEWEST, "--by", "model")
     correct, accurate = means(compared, "Correctness"), means(compared, "Accuracy")
     assert correct["zhigong"][0] < 2.072 - 0.01 and accurate["zhigong"][0] < 4.080 - 0.01
 
@@ -142,7 +143,7 @@ def russian_truth() -> Iterable[dict[str, Any]]:
 
 def test_russian_rates_and_means(call: Call) -> None:
     imported(call, "scores", russian_truth())
-    compared = call("compare", "--by", "model", "--baseline", "llama")
+    compared = call("compare", NEWEST, "--by", "model", "--baseline", "llama")
     for model in ("gpt_20B", "llama", "llama_17B"):
         target = anchor(f"ru_truthfulqa.{model}")
         for dimension, value in target["value"].items():
@@ -155,7 +156,7 @@ def test_russian_rates_and_means(call: Call) -> None:
 def test_russian_models_are_compared_on_the_questions_that_both_answered(call: Call) -> None:
     """`llama_17B` was judged on 63 of 200 questions: its mean stands beside no other's."""
     imported(call, "scores", russian_truth())
-    compared = call("compare", "--by", "model", "--baseline", "llama")
+    compared = call("compare", NEWEST, "--by", "model", "--baseline", "llama")
     shared = {row["variant"]: row["n"] for row in compared["rows"]}
     assert shared == {"gpt_20B": 200, "llama_17B": 63}
     assert any('"llama_17B": 63 units are shared' in note for note in compared["notes"])
@@ -178,7 +179,7 @@ def test_russian_error_counts_of_every_run(call: Call) -> None:
     told = fed(call, "ruqual_ru/results.jsonl.gz", "scores", *columns, *failed)
     errors = sum(bool(row["error"]) for row in records("ruqual_ru/results.jsonl.gz"))
     assert sum(told["failures"].values()) == errors
-    compared = call("compare", "--by", "log")
+    compared = call("compare", NEWEST, "--by", "log")
     published = records("ruqual_ru/published_summaries.csv")
     target = anchor("ruqual.summaries")
     assert len(published) == target["value"]["runs"]
@@ -226,7 +227,7 @@ def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:
         takes.setdefault((row["model"], row["i"]), []).append(row["grade"])
     columns = ("--map", "unit=i", "--map", "repeat=take", "--judge", "command-r-plus")
     fed(call, name, "scores", *columns, "--wide", "dimension=grade")
-    repeats = call("compare", "--by", "model")["repeats"]
+    repeats = call("compare", NEWEST, "--by", "model")["repeats"]
     assert repeats["most"] == 3
     centres = {unit: sum(cell) / 3 for unit, cell in takes.items()}
     within = sum((v - centres[u]) ** 2 for u, cell in takes.items() for v in cell) / 400

@@ -18,7 +18,7 @@ from evenhand.ledger.ports import Store
 from evenhand.results.columns import vote_table
 from evenhand.results.rows import full_rows
 from evenhand.runs.imports import Imported, Options, import_files
-from evenhand.runs.recorded import find_run
+from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.tables import FIRST, SECOND, TIE
 from tests.published.data import anchor, folder, records
@@ -37,7 +37,7 @@ def imported(store: Store, path: Path | str, kind: str, **options: Any) -> Impor
 
 
 def rows(store: Store) -> list[Mapping[str, Any]]:
-    return list(full_rows(store.archive, find_run(store.archive, "latest")))
+    return list(full_rows(store.archive, recorded_run(store.archive, store.archive.runs()[0])))
 
 
 def arena(store: Store, *dropped: str) -> Imported:
@@ -201,7 +201,7 @@ def test_the_annotations_of_one_model_on_alpacaeval(store: Store) -> None:
     name = "alpacaeval/raw_claude-2.1__weighted_alpaca_eval_gpt4_turbo.jsonl.gz"
     found = imported(store, name, "alpacaeval")
     assert (found.tally.rows, found.tally.units, found.tally.verdicts) == (805, 805, 805)
-    votes = vote_table(store.archive, find_run(store.archive, "latest"))
+    votes = vote_table(store.archive, recorded_run(store.archive, store.archive.runs()[0]))
     raw = records(name)
     assert votes.preference == pytest.approx([row["preference"] - 1 for row in raw])
     assert votes.second_length.tolist() == [len(row["output_2"]) for row in raw]

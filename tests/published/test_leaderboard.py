@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.published.data import Call, anchor, fed, folder, records
+from tests.unit.cli.conftest import NEWEST
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
@@ -16,7 +17,7 @@ PANDALM = "pandalm/testset.jsonl.gz"
 
 def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
     """The rows of a leaderboard by candidate."""
-    found = call("leaderboard", *arguments)
+    found = call("leaderboard", NEWEST, *arguments)
     return {row["candidate"]: row for row in found["rows"]}
 
 
@@ -27,7 +28,7 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call
     lengths = ("--map", "first_length=len_output_1", "--map", "second_length=len_output_2")
     only = ("--where", f"model={model}", "--where", "annotator=weighted_alpaca_eval_gpt4_turbo")
     fed(call, ANNOTATIONS, "alpacaeval", *columns, *lengths, *only)
-    said = call("leaderboard", "--length-controlled", "--bootstrap", "0")
+    said = call("leaderboard", NEWEST, "--length-controlled", "--bootstrap", "0")
     found = {row["candidate"]: row for row in said["rows"]}[model]
     published = anchor(f"alpacaeval.lc.{model}")["value"]
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
@@ -87,7 +88,7 @@ def test_rakuda_win_rates_are_of_all_matches_in_either_order(call: Call) -> None
 
 def test_rakuda_ratings_with_a_position_term(call: Call) -> None:
     rakuda(call)
-    found = call("leaderboard", "--position", "--ties", "half", "--bootstrap", "200")
+    found = call("leaderboard", NEWEST, "--position", "--ties", "half", "--bootstrap", "200")
     published = anchor("rakuda_v1.bt_home")
     mine = {row["candidate"]: row["rating"] for row in found["rows"]}
     assert mine == pytest.approx(published["value"], abs=published["tolerance"])
@@ -98,21 +99,21 @@ def test_rakuda_ratings_with_a_position_term(call: Call) -> None:
 
 def test_mtbench_verdicts_in_the_order_of_names_have_no_position_term(call: Call) -> None:
     call("import", str(folder() / "mtbench/gpt4_pair.jsonl.gz"), "--kind", "fastchat")
-    found = call("leaderboard", "--position", "--bootstrap", "0")
+    found = call("leaderboard", NEWEST, "--position", "--bootstrap", "0")
     assert found["position"] is None
     assert any("No position term: all pairs" in note for note in found["notes"])
 
 
 def test_mtbench_votes_whose_orders_were_drawn_have_one(call: Call) -> None:
     call("import", str(folder() / "mtbench/human_votes.jsonl.gz"), "--kind", "fastchat")
-    position = call("leaderboard", "--position", "--bootstrap", "200")["position"]
+    position = call("leaderboard", NEWEST, "--position", "--bootstrap", "200")["position"]
     assert position["low"] < 0 < position["high"]
 
 
 def test_peer_judging_by_gpt4(call: Call) -> None:
     columns = ("--map", "unit=question_id", "--map", "winner=score", "--judge", "gpt4")
     fed(call, "prd/ratings_gpt4.jsonl.gz", "votes", *columns)
-    found = call("leaderboard", "--on-conflict", "split", "--bootstrap", "0")
+    found = call("leaderboard", NEWEST, "--on-conflict", "split", "--bootstrap", "0")
     models = ["gpt4", "claude", "vicuna-13b", "gpt35", "bard"]
     at = [found["matrix"]["candidates"].index(model) for model in models]
     heat, published = found["matrix"]["win_rate"], anchor("prd.gpt4_heatmap")
@@ -130,10 +131,10 @@ def test_judges_that_are_candidates_are_weighted_by_their_own_standing(call: Cal
     names = ("--value", "judge:ratings_gpt4=gpt4,ratings_claude=claude")
     call("import", *files, "--kind", "votes", *columns, *names)
     options = ("--on-conflict", "split", "--peer-weights", "--bootstrap", "0")
-    both = call("leaderboard", *options)
+    both = call("leaderboard", NEWEST, *options)
     weights, alone = both["judge_weights"], dict[str, dict[str, float]]()
     for judge in weights:
-        rows = call("leaderboard", *options, "--judge", judge)["rows"]
+        rows = call("leaderboard", NEWEST, *options, "--judge", judge)["rows"]
         alone[judge] = {row["candidate"]: row["win_rate"] for row in rows}
     published = anchor("prd.gpt4_winrate")
     assert alone["gpt4"] == pytest.approx(published["value"], abs=published["tolerance"])
@@ -164,7 +165,7 @@ def pandalm(call: Call) -> None:
 
 def test_pandalm_majorities(call: Call) -> None:
     pandalm(call)
-    panel = call("show", "latest")["pairwise"]["panel"]
+    panel = call("show", NEWEST)["pairwise"]["panel"]
     counts = [panel.get(winner, 0) for winner in ("tie", "A", "B")]
     assert counts == anchor("pandalm.label_counts")["value"]
     assert panel.get("uncertain", 0) == 0  # no three-way split
@@ -175,6 +176,6 @@ def test_pandalm_majorities_by_pair_of_models(call: Call) -> None:
     published = anchor("pandalm.human_table")["value"]
     assert {row["cmp_key"] for row in records(PANDALM)} == set(published)
     for key, expected in published.items():
-        shown = call("show", "latest", "--where", f"cmp_key={key}")["pairwise"]
+        shown = call("show", NEWEST, "--where", f"cmp_key={key}")["pairwise"]
         stood = shown["candidates"]["response 1"]
         assert [stood["wins"], stood["losses"], stood["ties"]] == expected

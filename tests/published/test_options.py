@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.published.data import Call, anchor, fed, folder, records
+from tests.unit.cli.conftest import NEWEST
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
@@ -76,7 +77,9 @@ def test_difficulties_are_joined_by_the_index_of_instructions_that_go_by_their_t
     name = f"alpacaeval/raw_claude-2.1__{WEIGHTED}.jsonl.gz"
     fed(call, name, "alpacaeval")
     gamed = str(folder() / "alpacaeval/df_gamed.csv.gz")
-    board = call("leaderboard", "--difficulty", gamed, "--anchors", gamed, "--bootstrap", "0")
+    board = call(
+        "leaderboard", NEWEST, "--difficulty", gamed, "--anchors", gamed, "--bootstrap", "0"
+    )
     rows = {row["candidate"]: row for row in board["rows"]}
     target = anchor("alpacaeval.lc.claude-2.1")
     value = 100 * rows["claude-2.1"]["length_controlled"]

@@ -121,8 +121,10 @@ def agreement_command(
         return
     from evenhand.report.terminal.agreement import Sides, agreement_lines
 
-    tell_selection(run_record)
     out = console()
     names = Sides(run_record.row.name, labels.title if labels else None)
-    for line in agreement_lines(about, agreed_on, names):
+    heading, *lines = agreement_lines(about, agreed_on, names)
+    out.print(heading)
+    tell_selection(run_record)
+    for line in lines:
         out.print(line)

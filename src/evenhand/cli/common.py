@@ -178,8 +178,16 @@ def about_run(run: Recorded) -> dict[str, Any]:
     return {"run": run.id, "selected": run.selection and run.selection.json()}
 
 
+def tell_run(run: Recorded, *, stderr: bool = False) -> None:
+    """Print the line that names the run of a command, and one about what of it was selected."""
+    from evenhand.report.terminal.tables import safe
+
+    click.echo(safe(f"run {run.id}  {run.row.name}"), err=stderr)
+    tell_selection(run, stderr=stderr)
+
+
 def tell_selection(run: Recorded, *, stderr: bool = False) -> None:
-    """One line about what was selected, if anything was."""
+    """Print a line about what of a run was selected, if anything was."""
     if run.selection is not None:
         from evenhand.report.terminal.tables import safe
 

@@ -15,7 +15,7 @@ from evenhand.cli.common import (
     recorded,
     run_argument,
     store_option,
-    tell_selection,
+    tell_run,
     where_option,
 )
 from evenhand.report.terminal.console import console
@@ -106,7 +106,7 @@ def compare_command(
         earlier = question.against and question.against.id
         print_json(about_run(run_record) | {"against": earlier} | answer.json())
         return
-    tell_selection(run_record)
+    tell_run(run_record)
     _print(answer, run_record, question.against)
 
 
@@ -121,8 +121,9 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
 
     out = console()
     if earlier is not None:
-        for record, word in ((run, "run"), (earlier, "against")):
-            out.print(safe(f"{word:7} {record.id}  {record.row.name}, {_moment(record)}"))
+        moments = [record.row.started[:16].replace("T", " ") for record in (run, earlier)]
+        against = f"against run {earlier.id}  {earlier.row.name}"
+        out.print(safe(f"{against} ({moments[0]} against {moments[1]})"))
     for line in comparison_lines(answer.comparison):
         out.print(line)
     if answer.comparison.is_duel:
@@ -137,7 +138,3 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
     if answer.changed is not None:
         for line in changed_lines(answer.changed):
             out.print(line)
-
-
-def _moment(run: Recorded) -> str:
-    return run.row.started[:16].replace("T", " ")

@@ -20,7 +20,7 @@ from evenhand.cli.common import (
     run_argument,
     store_at,
     store_option,
-    tell_selection,
+    tell_run,
     wait,
     where_option,
 )
@@ -167,7 +167,7 @@ def export_command(
         number = (_write_sheet if people else _write)(output, opened, run_record, form)
     finally:
         opened.close()
-    tell_selection(run_record, stderr=True)
+    tell_run(run_record, stderr=True)
     if output != "-":
         click.echo(f"{number} rows written to {output}", err=True)
     _tell_left_out(counts, has_failures=full or people)

@@ -18,6 +18,7 @@ from evenhand.cli.common import (
     recorded,
     run_argument,
     store_option,
+    tell_run,
     where_option,
 )
 from evenhand.data.write import write_bytes
@@ -26,7 +27,6 @@ from evenhand.files.outputs import check_output
 from evenhand.report.junit import junit
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
-from evenhand.report.terminal.tables import safe
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.decision.gate import Gate
@@ -123,10 +123,10 @@ def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
     if as_json:
         print_json(about_run(run) | gate.json())
     else:
+        tell_run(run)
         out = console()
         for text in gate_lines(gate, out.width):
             out.print(text)
-        out.print(safe(f"run {run.row.id}  {run.row.name}"))
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):
             click.echo(line, err=as_json)

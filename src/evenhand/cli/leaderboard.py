@@ -15,7 +15,7 @@ from evenhand.cli.common import (
     recorded,
     run_argument,
     store_option,
-    tell_selection,
+    tell_run,
     where_option,
 )
 from evenhand.report.terminal.console import console
@@ -126,7 +126,7 @@ def leaderboard_command(
     from evenhand.report.terminal.pairs import criteria_line
     from evenhand.results.names import names_of
 
-    tell_selection(run_record)
+    tell_run(run_record)
     out = console()
     for line in leaderboard_lines(board):
         out.print(line)

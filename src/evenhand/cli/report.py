@@ -12,7 +12,7 @@ from evenhand.cli.common import (
     recorded,
     run_argument,
     store_option,
-    tell_selection,
+    tell_run,
     where_option,
 )
 from evenhand.files.outputs import check_output
@@ -69,5 +69,5 @@ def report_command(
         size = write_report(Path(output), opened, run_record, options)
     finally:
         opened.close()
-    tell_selection(run_record, stderr=True)
+    tell_run(run_record, stderr=True)
     click.echo(f"{output} written, {size / 1e6:.1f} MB", err=True)

@@ -104,8 +104,9 @@ def _json(recorded: Recorded, summary: Summary, changes: list[RuleChange]) -> di
 
 def _print(recorded: Recorded, summary: Summary, changes: list[RuleChange]) -> None:
     out = console()
+    out.print(safe(f"run {recorded.id}  {recorded.row.name}"))
     if summary.run != recorded.id:
-        out.print(f"run {summary.run}  beside {recorded.id} {safe(recorded.row.name)}")
+        out.print(f"settled as run {summary.run}, beside it")
     for change in changes:
         out.print(safe(change))
     out.print(outcome_lines(summary.json()))

@@ -18,7 +18,7 @@ from evenhand.cli.common import (
     print_json,
     recorded,
     store_option,
-    tell_selection,
+    tell_run,
     wait,
     where_option,
 )
@@ -149,7 +149,7 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
     if as_json:
         print_json(about | run_json(run.kind, store, scope, run.judge_groups, run.rule))
         return
-    tell_selection(run)
+    tell_run(run)
     out = console()
     out.print(Legend(_about(about, run)))
     out.print()
@@ -163,7 +163,7 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
 
 def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]:
     """What a run is, each as a name and what is said of it."""
-    for key in ("run", "name", "protocol", "protocol_version", "language", "seed"):
+    for key in ("protocol", "protocol_version", "language", "seed"):
         yield key, str(about[key])
     yield "started", f"{about['started'][:16].replace('T', ' ')} UTC"
     if about["prompt"]:
@@ -195,7 +195,7 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
     if as_json:
         print_json(about_run(run) | {"judgments": list(full_rows(store, run, is_wanted))})
         return
-    tell_selection(run)
+    tell_run(run)
     rows = table("unit", "result", "notes" if only == "notes" else "flags")
     for unit, stored in store.judgments(run.scope):
         judgment = run.judgment(stored)
@@ -267,6 +267,7 @@ def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
     if as_json:
         print_json(
             {
+                "run": run.id,
                 "unit": stored_object(judged[0][0].body, "a unit"),
                 "judgments": [
                     judged_unit.row | {"exchanges": [exchange.json() for exchange in trace]}
@@ -275,6 +276,7 @@ def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
             }
         )
         return
+    tell_run(run)
     out = console()
     for (stored_unit, _), judged_unit, trace in zip(judged, rows, traces, strict=True):
         _print_judgment(out, run, stored_unit.body, judged_unit, trace)

@@ -19,7 +19,7 @@ from evenhand.cluster.worker import Orders, WorkerLoop
 from evenhand.errors import EvenhandError, Interrupted
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Store
-from evenhand.runs.recorded import named_run
+from evenhand.runs.recorded import find_run
 
 
 @click.command("worker")
@@ -54,7 +54,7 @@ def worker_command(
 
 
 def _work(store: Store, run: str | None, idle_exit: float | None, trusted: Sequence[str]) -> int:
-    ident = None if run is None else named_run(store.archive.runs(), run).id
+    ident = None if run is None else find_run(store.archive, run).id
     here = Surroundings(folder=Path(), environment=environment(Path()), trust=users_trust(trusted))
     watcher = Watcher("")
     orders = Orders(run=ident, idle_exit=idle_exit, tell=notice, notice=watcher.notice)

@@ -15,7 +15,7 @@ from evenhand.errors import EvenhandError, Interrupted, OpenedAnew, StoreError, 
 from evenhand.ledger.coordination import OpenRun, Work, Worker
 from evenhand.ledger.ports import Ledger, Store
 from evenhand.limits import LOOK_AGAIN_MOST
-from evenhand.runs.recorded import Recorded, named_run, recorded_run
+from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.share import Share, work_of
 from evenhand.runs.terms import read_terms
 
@@ -159,7 +159,7 @@ class WorkerLoop:
         if work is not None:
             await work.ready.plan.aclose()
         archive = self._store.archive
-        run = recorded_run(archive, named_run(archive.runs(), open_run.run))
+        run = find_run(archive, open_run.run)
         ready = await asyncio.to_thread(open_plan, run, read_terms(open_run.terms), self._here)
         self._works[run.id] = work = _OpenWork(open_run.opening, run, ready, tally)
         for judge, reason in ready.absent.items():

@@ -4,8 +4,9 @@ command line names."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -81,6 +82,11 @@ class Recorded:
     def imported(self) -> bool:
         """Whether its judgments were made elsewhere: then it has no protocol and no calls."""
         return self.manifest.judging.source is not None
+
+    @property
+    def is_judged_here(self) -> bool:
+        """Return True unless the run was imported, or copied from another store."""
+        return not self.imported and not self.manifest.copied
 
     @property
     def kind_name(self) -> str:
@@ -224,36 +230,59 @@ def recorded_run(archive: Archive, row: RunRow) -> Recorded:
 
 def find_run(archive: Archive, name: str) -> Recorded:
     """The run that a command line names, see `named_run`; raises UsageError."""
-    return recorded_run(archive, named_run(archive.runs(), name))
+
+    def is_judged_here(row: RunRow) -> bool:
+        return recorded_run(archive, row).is_judged_here
+
+    return recorded_run(archive, named_run(archive.runs(), name, is_judged_here))
 
 
-def named_run(runs: Sequence[RunRow], name: str) -> RunRow:
-    """Of runs, the one started last first: an id, a suite's name (its last run), `latest` (the one
-    started last) or a unique prefix of an id; `~1` behind it is the run of the same name before
-    it. Raises UsageError."""
+def named_run(
+    runs: Sequence[RunRow], name: str, is_judged_here: Callable[[RunRow], bool]
+) -> RunRow:
+    """Return the run that a name stands for.
+
+    A name is an id, a unique prefix of one, a suite's name (its last run) or `latest` (the run
+    judged last); `~1` behind it is the run of the same name before it. `runs` begin with the one
+    started last. Imported and copied runs are never `latest`, and a suite's name means one of them
+    only where no run of that name was judged here. Raises UsageError.
+    """
     if not runs:
         raise UsageError("the store holds no run", advice="Judge something first: evenhand run")
-    rows = _matching(runs, name)
+    rows = _matching(runs, name, is_judged_here)
     if not rows and (match := _BEFORE.fullmatch(name)):
-        rows = _matching(runs, match[1])
+        name = match[1]
+        rows = _matching(runs, name, is_judged_here)
         if len(rows) == 1:
-            return _before(runs, rows[0], int(match[2]))
+            same = [run for run in runs if run.name == rows[0].name]
+            if is_judged_here(rows[0]):
+                same = list(filter(is_judged_here, same))
+            return _before(same, rows[0], int(match[2]))
     if len(rows) == 1:
         return rows[0]
+    if name == LATEST:
+        raise UsageError(
+            "latest is the run judged last, and every run of this store was imported or copied",
+            advice=f"Name the run. {_there_are(runs)}",
+        )
     what = "several runs begin" if rows else "no run begins"
     called = "" if rows else ", and none is called so"
     raise UsageError(f"{what} with {quoted(name)}{called}", advice=_there_are(rows or runs))
 
 
-def _matching(runs: Sequence[RunRow], name: str) -> Sequence[RunRow]:
+def _matching(
+    runs: Sequence[RunRow], name: str, is_judged_here: Callable[[RunRow], bool]
+) -> Sequence[RunRow]:
     if name == LATEST:
-        return runs[:1]
-    exact = [row for row in runs if row.id == name] or [row for row in runs if row.name == name]
-    return exact[:1] or [row for row in runs if row.id.startswith(name)]
+        return list(islice(filter(is_judged_here, runs), 1))
+    exact = [row for row in runs if row.id == name]
+    if not exact and (named := [row for row in runs if row.name == name]):
+        exact = [next(filter(is_judged_here, named), named[0])]
+    return exact or [row for row in runs if row.id.startswith(name)]
 
 
 def _before(runs: Sequence[RunRow], row: RunRow, steps: int) -> RunRow:
-    same = [run for run in runs if run.name == row.name and run.starts <= row.starts]
+    same = [run for run in runs if run.starts <= row.starts]
     if steps < len(same):
         return same[steps]
     runs_before = f"are no {steps} runs" if steps > 1 else "is no run"

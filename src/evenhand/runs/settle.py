@@ -79,7 +79,9 @@ async def _held(
     intake = await ledger.intake(IncomingUnit(unit.id, recorded.id, unit.body) for unit in units)
     run = run_id(recorded.row.name, record.id, intake.content)
     source = recorded.manifest.settled_from or recorded.id
-    manifest = structs.replace(recorded.manifest, judging=record, settled_from=source, data=None)
+    manifest = structs.replace(
+        recorded.manifest, judging=record, settled_from=source, data=None, copied=False
+    )
     async with ledger.begin(run, recorded.row.name, manifest, intake):
         yield run
 

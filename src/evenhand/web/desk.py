@@ -69,7 +69,7 @@ class Desk:
         runs = {recorded.id: recorded for recorded in self.runs()}
         try:
             rows = [recorded.row for recorded in runs.values()]
-            recorded = runs[named_run(rows, name).id]
+            recorded = runs[named_run(rows, name, lambda row: runs[row.id].is_judged_here).id]
         except UsageError as error:
             raise NotFound(error.what, advice=error.advice) from None
         return with_present_suite(recorded, Path(), environment())

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from evenhand.cli.main import main
+from evenhand.runs.stores import open_archive
 
 
 class Said(NamedTuple):
@@ -21,12 +22,28 @@ class Said(NamedTuple):
     err: str
 
     @property
+    def answer(self) -> str:
+        """What stdout says below the line that names the run."""
+        return self.out.partition("\n")[2]
+
+    @property
     def json(self) -> Any:
         """All of stdout, which must be one JSON value and nothing else."""
         return json.loads(self.out)
 
 
 CallCommand = Callable[..., Said]
+NEWEST = "<newest>"
+"""Among the words of a command: the id of the run that came last into the store, an import too."""
+
+
+def newest_run() -> str:
+    """Return the id of the run that came last into the store here."""
+    archive = open_archive("sqlite:evenhand.db")
+    try:
+        return archive.runs()[0].id
+    finally:
+        archive.close()
 
 
 @pytest.fixture
@@ -38,7 +55,8 @@ def call(
     monkeypatch.setenv("COLUMNS", "120")
 
     def called(*arguments: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["evenhand", *arguments])
+        words = [newest_run() if word == NEWEST else word for word in arguments]
+        monkeypatch.setattr(sys, "argv", ["evenhand", *words])
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main()

@@ -55,7 +55,7 @@ def test_the_answer_comes_first_and_fits_the_terminal(
     monkeypatch.setenv("COLUMNS", "80")
     said = call("compare", run, "--by", "prompt_variant", "--baseline", "v1")
     assert (said.code, said.err) == (0, "")
-    lines = said.out.splitlines()
+    lines = said.answer.splitlines()
     assert lines[0].startswith("v2 is better than v1 overall: 0.")
     sentence = " ".join(" ".join(lines[:4]).split())
     assert " -> 0." in sentence and " of 1 (+0." in sentence
@@ -182,7 +182,7 @@ def test_many_variants_stand_in_a_table_a_dimension(
     units = [unit(q, name, score) for q in range(12) for name, score in levels.items()]
     write_suite(tmp_path, units, READ, judge=SCORES)
     call("run")
-    said = call("compare", "--by", "prompt_variant", "--baseline", "base").out
+    said = call("compare", "--by", "prompt_variant", "--baseline", "base").answer
     assert said.startswith("good is better than base overall: 0.50 -> 0.75 of 1 (+0.25 [")
     for sentence in ("bad is worse than base overall", "whether same is better or worse than"):
         assert sentence in " ".join(said.split())
@@ -251,7 +251,7 @@ def test_a_run_that_was_to_stop_early_tells_its_sequential_decision_first(
     assert found["missing"]["v2"]["pending"] > 0
     decided = found["sequential"]
     assert (decided["outcome"], decided["variant"], decided["sequential"]) == ("better", "v2", True)
-    said = " ".join(call("compare").out.split())
+    said = " ".join(call("compare").answer.split())
     assert said.startswith("Decided: v2 is better than v1,")
     answer, figures = said.split("The figures below")
     assert "error at most 0.05" in answer
@@ -280,7 +280,7 @@ def test_two_tests_of_one_question_give_one_answer(call: CallCommand) -> None:
     assert overall["p_adjusted"] < 0.05 and overall["outcome"] == "not enough evidence"
     assert overall["outcome"] == found["sequential"]["outcome"]
     assert (overall["decided_by"], overall["units_needed"]) == ("sequential", None)
-    said = " ".join(call("compare").out.split())
+    said = " ".join(call("compare").answer.split())
     assert said.startswith("Not enough evidence: v2 against v1,")
     assert "is better than" not in said
     assert "not enough evidence (sequential)" in said
@@ -321,7 +321,7 @@ def test_a_variant_that_was_not_to_be_decided_has_a_sentence_of_its_own(
     call("run")
     call("run", "--to-the-end")
     call("run", "--until-decided")
-    answer, figures = " ".join(call("compare").out.split()).split("The figures below")
+    answer, figures = " ".join(call("compare").answer.split()).split("The figures below")
     assert answer.startswith("Not enough evidence: v2 against v1,")
     assert "v2 is better" not in figures and "v3 is better than v1" in figures
 
@@ -414,7 +414,7 @@ def test_run_ends_with_the_answer_and_what_comes_next(
     assert f"evenhand compare {run}\n" in out[answer:]
     assert f"evenhand report {run} -o report.html\n" in out[answer:]
     assert "evenhand view\n" in out[answer:]
-    first = call("compare").out.splitlines()[0]
+    first = call("compare").answer.splitlines()[0]
     assert first in out, "the same sentence"
 
 
@@ -446,5 +446,5 @@ def test_scores_that_are_all_the_same_have_a_difference_without_an_interval(
     rows = [f"q{question},{variant},3" for question in range(3) for variant in ("v1", "v2")]
     (tmp_path / "scores.csv").write_text("\n".join(["unit,variant,score", *rows, ""]))
     call("import", "scores.csv", "--kind", "scores", "--judge", "j")
-    said = " ".join(call("compare", "--by", "variant").out.split())
+    said = " ".join(call("compare", "scores", "--by", "variant").out.split())
     assert "3.00 -> 3.00 (+0.00); better on 0 questions" in said

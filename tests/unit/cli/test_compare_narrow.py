@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 OWN, SURE = "a rare bad answer that is not among them", "however scores are spread"
 
@@ -18,11 +18,11 @@ def test_text_json_and_report_say_it(call: CallCommand, tmp_path: Path) -> None:
     ]
     (tmp_path / "fine.csv").write_text("unit,judge,model,score\n" + "".join(rows))
     call("import", "fine.csv", "--kind", "scores")
-    compared = call("compare", "--by", "model", "--baseline", "old", "--json").json
+    compared = call("compare", NEWEST, "--by", "model", "--baseline", "old", "--json").json
     (row,) = [row for row in compared["rows"] if row["dimension"] == "score"]
     assert row["narrow"] and row["sure_low"] < row["low"] < row["high"] < row["sure_high"]
-    text = " ".join(call("compare", "--by", "model", "--baseline", "old").out.split())
-    call("report", "latest", "-o", "r.html")
+    text = " ".join(call("compare", NEWEST, "--by", "model", "--baseline", "old").out.split())
+    call("report", NEWEST, "-o", "r.html")
     page = (tmp_path / "r.html").read_text()
     for words in (OWN, SURE):
         assert any(words in note for note in compared["notes"])

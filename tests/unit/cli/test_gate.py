@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from tests.suites import answers, write_answers, write_pairs, write_suite
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 from tests.unit.cli.gates import AGAINST, JUDGE, judged, pairs, samples
 
 CONDITION = {
@@ -62,7 +62,7 @@ def test_people_read_sentences(call: CallCommand, tmp_path: Path) -> None:
     asked = ("--better", "--min-mean", "4.9", "--dimension", "correct", "--max-failure-rate", "0")
     said = call("gate", *AGAINST, *asked)
     assert said.code == 1
-    text = " ".join(said.out.split())
+    text = " ".join(said.answer.split())
     assert text.startswith("failed: 1 of 3 conditions is not met")
     assert 'met "v2" is better than "v1" on "correct": the difference is +1.40 [' in text
     assert 'not met The mean of "v2" on "correct" is below 4.9: it is 4.40 [' in text
@@ -336,9 +336,9 @@ def test_judgments_made_elsewhere_are_held_to_the_same(call: CallCommand, tmp_pa
     made = call("import", "scores.csv", "--kind", "scores", "--store", "sqlite:evenhand.db")
     assert made.code == 0, made.err
     against = ("--by", "variant", "--baseline", "old", "--pair-by", "question_id")
-    assert call("gate", *against, "--better", "--no-worse-than", "0.1").code == 0
-    assert call("gate", "--max-failure-rate", "0").code == 1
-    assert call("gate", "--max-failure-rate", "0.05").code == 0
+    assert call("gate", NEWEST, *against, "--better", "--no-worse-than", "0.1").code == 0
+    assert call("gate", NEWEST, "--max-failure-rate", "0").code == 1
+    assert call("gate", NEWEST, "--max-failure-rate", "0.05").code == 0
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_threshold_off_the_scale_is_refused(
 def test_the_run_is_named(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, samples(v1="1335"), judge=JUDGE)
     run = call("run", "--json").json["run"]
-    assert call("gate", "--min-mean", "0.1").out.rstrip().endswith(f"run {run}  test")
+    assert call("gate", "--min-mean", "0.1").out.startswith(f"run {run}  test\n")
 
 
 def test_a_margin_that_no_win_rate_can_miss_is_refused(call: CallCommand, tmp_path: Path) -> None:

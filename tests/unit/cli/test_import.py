@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.data.write import write
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 VOTES = [
     {"unit": f"q{i}", "judge": "j", "first": a, "second": b, "winner": winner, "area": "x"}
@@ -185,7 +185,7 @@ def test_of_many_columns_that_differ_some_are_told(call: CallCommand, tmp_path: 
 def test_one_candidate_is_no_plural(call: CallCommand, tmp_path: Path) -> None:
     write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}, VOTES[2]])
     call("import", "v.csv", "--kind", "votes")
-    board = call("leaderboard").out
+    board = call("leaderboard", NEWEST).out
     assert "1 vote on a candidate against itself is left out." in board and "1 votes" not in board
     write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}])
     assert "1 candidate: a" in call("import", "v.csv", "--kind", "votes").out
@@ -198,7 +198,7 @@ def test_a_report_says_once_who_met_itself(
     write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}, VOTES[2]])
     call("import", "v.csv", "--kind", "votes")
     options = ("--baseline", "a", "--language", language, "--summary")
-    call("report", "-o", "report.html", *options)
+    call("report", NEWEST, "-o", "report.html", *options)
     assert (tmp_path / "report.html").read_text(encoding="utf-8").count(itself) == 1
 
 
@@ -216,7 +216,7 @@ def test_many_judges_are_not_all_listed(call: CallCommand, tmp_path: Path) -> No
     rows = [VOTES[0] | {"unit": f"q{i}", "judge": f"judge{i}"} for i in range(200)]
     write(tmp_path / "v.csv", rows)
     call("import", "v.csv", "--kind", "votes")
-    shown = call("show").out
+    shown = call("show", NEWEST).out
     assert "and 180 more" in shown and "judge199" not in shown
 
 
@@ -230,12 +230,12 @@ def test_what_was_judged_about_one_question_hangs_together_in_every_command(
     ]
     write(tmp_path / "scores.csv", rows)
     call("import", "scores.csv", "--kind", "scores")
-    (row,) = call("agreement", "--json").json["rows"]
+    (row,) = call("agreement", NEWEST, "--json").json["rows"]
     assert (row["units"], row["clusters"]) == (18, 6)
-    gate = call("gate", "--min-mean", "0.1", "--json").json
+    gate = call("gate", NEWEST, "--min-mean", "0.1", "--json").json
     assert [(c["n"], c["clusters"]) for c in gate["conditions"]] == [(18, 6)]
     assert "over 18 units on 6 questions" in gate["reasons"][0]
-    compared = call("compare", "--by", "model", "--json").json["rows"]
+    compared = call("compare", NEWEST, "--by", "model", "--json").json["rows"]
     assert {row["clusters"] for row in compared} == {6}
 
 
@@ -253,11 +253,11 @@ def test_votes_on_one_question_hang_together_whatever_their_units_are_called(
     for name in ("question_id", "colour"):
         write(tmp_path / f"{name}.csv", rows(name))
         call("import", f"{name}.csv", "--kind", "votes")
-        found = call("leaderboard", "--json").json
+        found = call("leaderboard", NEWEST, "--json").json
         widths[found["topics"]] = found["rows"][0]["high"] - found["rows"][0]["low"]
     assert set(widths) == {6, 24} and widths[6] > 1.5 * widths[24]
     call("import", "question_id.csv", "--kind", "votes")
-    assert "24 votes on 6 topics" in call("leaderboard").out
+    assert "24 votes on 6 topics" in call("leaderboard", NEWEST).out
 
 
 def test_an_object_names_its_judge_and_is_not_another_one_in_every_row(

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.files.replies import check_file
 from tests.suites import pair_row, pairs, write_rows
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 VOTES = [
     {"unit": "p0", "judge": "ann", "first": "c1", "second": "c2", "winner": "first"},
@@ -26,7 +26,7 @@ def test_what_was_imported_and_exported_passes_the_check(
     votes = [vote | {"judge": judge} for vote in VOTES for judge in judges]
     write_rows(tmp_path, votes, "votes.jsonl")
     assert call("import", "votes.jsonl", "--kind", "votes").code == 0
-    assert call("export", "latest", "-o", name).code == 0
+    assert call("export", NEWEST, "-o", name).code == 0
     write_rows(tmp_path, pairs(3), "pairs.jsonl")
     found = check_file("pairwise", "en", None, tmp_path / "pairs.jsonl", tmp_path / name)
     assert found.problems == []
@@ -45,6 +45,6 @@ def test_imported_pairs_of_one_topic_are_found_by_their_candidates(
     write_rows(tmp_path, [pair_row("t", 1, 2, 3)], "pairs.jsonl")
     assert call("import", "votes.jsonl", "--kind", "votes").code == 0
     for name in ("v.jsonl", "v.txt"):
-        assert call("export", "latest", "-o", name).code == 0
+        assert call("export", NEWEST, "-o", name).code == 0
         found = check_file("pairwise", "en", None, tmp_path / "pairs.jsonl", tmp_path / name)
         assert (found.units, found.problems) == (3, [])

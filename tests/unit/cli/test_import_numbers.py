@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
 def table(folder: Path, *winners: object) -> None:
@@ -34,7 +34,9 @@ def test_they_are_read_once_their_meaning_is_said(call: CallCommand, tmp_path: P
     table(tmp_path, 0, 1, 2, 1)
     said = call("import", "t.csv", "--kind", "votes", "--value", "winner:0=first,1=second,2=tie")
     assert said.code == 0 and "4 verdicts + 0 failures" in said.out
-    (row,) = [row for row in call("leaderboard", "--json").json["rows"] if row["candidate"] == "y"]
+    (row,) = [
+        row for row in call("leaderboard", NEWEST, "--json").json["rows"] if row["candidate"] == "y"
+    ]
     assert (row["wins"], row["losses"], row["ties"]) == (2, 1, 1)
     table(tmp_path, 1, 2, 3, -1)
     said = call("import", "t.csv", "--kind", "votes", "--missing", "-1")

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.data.write import write
 from evenhand.runs.imports import VERSION
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
 def test_a_table_without_further_options_is_the_run_that_it_always_was(
@@ -43,7 +43,7 @@ def test_scores_become_votes_within_what_tells_units_apart(
     assert (found["key"], found["units"], found["verdicts"]) == (["unit", "turn"], 2, 2)
     assert found["unmatched_scores"] == 1
     assert "1 score met no other: no vote" in call(*command).out
-    board = call("leaderboard", "--json").json
+    board = call("leaderboard", NEWEST, "--json").json
     assert {row["candidate"]: row["wins"] for row in board["rows"]} == {"a": 0, "b": 2}
     assert found["run"] != call(*command, "--key", "unit", "--json").json["run"]
 
@@ -56,7 +56,7 @@ def test_repeats_meet_by_the_column_that_tells_them_apart(
     command = ("import", "s.csv", "--kind", "scores", "--votes-from-scores", "model", "--json")
     found = call(*command).json
     assert (found["units"], found["verdicts"], found["repeats"]) == (1, 2, 2)
-    board = call("leaderboard", "--json").json
+    board = call("leaderboard", NEWEST, "--json").json
     assert {row["candidate"]: row["wins"] for row in board["rows"]} == {"a": 0, "b": 1}
 
 
@@ -88,10 +88,10 @@ def test_the_winner_of_several_dimensions_follows_from_the_marks(
     )
     command = ("import", "s.csv", "--kind", "scores", "--votes-from-scores", "model", "--json")
     assert (found := call(*command).json)["failures"] == {"empty": 1} and found["verdicts"] == 3
-    call("export", "latest", "-o", "e.jsonl")
+    call("export", NEWEST, "-o", "e.jsonl")
     verdicts = map(json.loads, (tmp_path / "e.jsonl").read_text().splitlines())
     assert [verdict["winner"] for verdict in verdicts] == ["tie", "A", "B"]
-    assert "marks_missing" in call("show", "latest").out
+    assert "marks_missing" in call("show", NEWEST).out
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_name_of_a_file_is_what_stands_before_its_endings(
     for file in files:
         (tmp_path / file).write_text("unit,score\nq1,1\n")
     call("import", *files, "--kind", "scores", "--set", "judge={file}")
-    assert call("show", "--json").json["judges"] == ["gpt-4.1", "gpt-4.5", ".hidden"]
+    assert call("show", NEWEST, "--json").json["judges"] == ["gpt-4.1", "gpt-4.5", ".hidden"]
 
 
 def test_rows_are_chosen_by_what_a_second_table_says(call: CallCommand, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_only_some_rows_are_read_and_a_second_table_says_more_of_them(
     command = ("import", "s.csv", "--kind", "scores", *judge, "--join", "areas.csv", "--json")
     found = call(*command, "--failed", "error").json
     assert (found["verdicts"], found["failures"]) == (3, {"empty": 1})
-    assert call("show", "--where", "area=prose", "--json").json["verdicts"] == 2
+    assert call("show", NEWEST, "--where", "area=prose", "--json").json["verdicts"] == 2
     only = call(*command, "--where", "by=bob", "--where", "by=cy", "--where", "error=").json
     assert (only["rows"], only["judges"]) == (1, 1)
     for wrong, what in (
@@ -216,7 +216,7 @@ def test_voters_that_nobody_tells_apart_are_numbered_on_each_pair(
     rows = ["unit,judge,first,second,winner", "q1,ann,a,b,a", "q1,ann,b,a,b", "q1,bob,a,b,a"]
     (tmp_path / "v.csv").write_text("\n".join([*rows, "q2,bob,a,b,a"]))
     call("import", "v.csv", "--kind", "votes", "--voters", "voter")
-    shown = call("show", "--json").json
+    shown = call("show", NEWEST, "--json").json
     assert shown["judges"] == ["voter 1", "voter 2", "voter 3"] and shown["verdicts"] == 4
     assert shown["pairwise"]["settled"] == {"one_order": 4}
     (tmp_path / "s.csv").write_text("unit,judge,score\nq,j,1\n")
@@ -236,7 +236,7 @@ def test_scores_become_votes_between_those_who_were_scored(
     found = call(*command, "model", "--json").json
     assert (found["verdicts"], found["failures"], found["units"]) == (1, {"empty": 1}, 2)
     assert found["candidates"] == ["new", "old"] and found["criteria"] == ["clear", "true"]
-    board = call("leaderboard", "--json").json
+    board = call("leaderboard", NEWEST, "--json").json
     assert {row["candidate"]: row["wins"] for row in board["rows"]} == {"new": 1, "old": 0}
     assert board["first_rounds"] == 0
     assert 'there is no "system"' in call(*command, "system").err
@@ -258,7 +258,7 @@ def test_vicunas_reviews_become_votes_as_their_scores_say(
         "import", "r.jsonl", "--kind", "fastchat", "--votes-from-scores", "model", "--json"
     ).json
     assert (found["verdicts"], found["failures"]) == (3, {"empty": 1})
-    rows = call("leaderboard", "--json").json["rows"]
+    rows = call("leaderboard", NEWEST, "--json").json["rows"]
     assert [(row["wins"], row["ties"]) for row in rows] == [(1, 1), (1, 1)]
 
 
@@ -269,20 +269,20 @@ def test_a_file_per_judge_names_its_judge_and_judges_may_be_peers(
         (tmp_path / f"{name}.csv").write_text(f"unit,first,second,winner\nq,a,b,{winner}\n")
     files = [f"{name}.csv" for name in "abc"]
     call("import", *files, "--kind", "votes", "--set", "judge={file}")
-    board = call("leaderboard", "--peer-weights", "--outright", "--json").json
+    board = call("leaderboard", NEWEST, "--peer-weights", "--outright", "--json").json
     assert list(board["judge_weights"]) == ["a", "b"]
     for low, high in board["judge_weight_intervals"].values():
         assert 0 <= low < 0.1 and 0.9 < high <= 1
     assert any("no weight among peers: c" in note for note in board["notes"])
     won = {row["candidate"]: row["outright"] for row in board["rows"]}
     assert won == pytest.approx({"a": 1 / 3, "b": 1 / 3})
-    shown = call("leaderboard", "--peer-weights", "--outright").out
+    shown = call("leaderboard", NEWEST, "--peer-weights", "--outright").out
     assert "won outright, %" in shown and "by peers, %" in shown
     assert re.search(r"weights +a 1\.00 \[0\.02, 1\.00\], b 0\.00", shown)
-    of_one = call("leaderboard", "--peer-weights", "--judge", "c")
+    of_one = call("leaderboard", NEWEST, "--peer-weights", "--judge", "c")
     assert of_one.code == 2 and "The judges are c, the candidates a, b" in of_one.err
     call("import", "c.csv", "--kind", "votes", "--judge", "people")
-    assert "no judge is a candidate" in call("leaderboard", "--peer-weights").err
+    assert "no judge is a candidate" in call("leaderboard", NEWEST, "--peer-weights").err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.runs.imports import VERSION
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_scores_are_read_as_people_write_them(
     (tmp_path / "t.csv").write_text(f"unit,judge,score\n{rows}", encoding="utf-8")
     told = call("import", "t.csv", "--kind", "scores")
     assert told.code == 0 and "4 verdicts + 0 failures" in told.out and "read as usual" in told.out
-    call("export", "latest", "-o", "scores.jsonl")
+    call("export", NEWEST, "-o", "scores.jsonl")
     lines = (tmp_path / "scores.jsonl").read_text().splitlines()
     values = [json.loads(line)["scores"]["score"]["score"] for line in lines]
     assert sorted(values) == pytest.approx(sorted(scores))
@@ -52,7 +52,9 @@ def test_how_much_better_one_is_says_who_won(call: CallCommand, tmp_path: Path) 
     (tmp_path / "t.csv").write_text(f"unit,judge,first,second,winner\n{rows}")
     told = call("import", "t.csv", "--kind", "votes")
     assert told.code == 0 and "5 verdicts + 0 failures" in told.out
-    (row,) = [row for row in call("leaderboard", "--json").json["rows"] if row["candidate"] == "x"]
+    (row,) = [
+        row for row in call("leaderboard", NEWEST, "--json").json["rows"] if row["candidate"] == "x"
+    ]
     assert (row["wins"], row["losses"], row["ties"]) == (2, 2, 1)
 
 
@@ -113,7 +115,7 @@ def test_what_is_read_otherwise_has_a_version_of_its_own(call: CallCommand, tmp_
     outcomes: list[object] = []
     for kind in ("scores", "votes"):
         assert call("import", f"{kind}.csv", "--kind", kind).code == 0
-        call("export", "latest", "--full", "-o", f"{kind}.jsonl")
+        call("export", NEWEST, "--full", "-o", f"{kind}.jsonl")
         rows = map(json.loads, (tmp_path / f"{kind}.jsonl").read_text().splitlines())
         outcomes += [[row["unit"], row["status"], row["output"], row["detail"]] for row in rows]
     digest = blake2b(json.dumps(outcomes, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.data.write import write
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
 def write_votes(path: Path, winners: list[str]) -> None:
@@ -47,7 +47,7 @@ def test_who_won_is_read_as_others_spell_it(
     write_votes(tmp_path / "votes.csv", [*spellings, *spellings])
     said = call("import", "votes.csv", "--kind", "votes", *arguments)
     assert said.code == 0 and (f"{spellings[0]} as first (2)" in said.out) == (not arguments)
-    row = call("leaderboard", "--json").json["rows"][0]
+    row = call("leaderboard", NEWEST, "--json").json["rows"][0]
     assert (row["wins"], row["losses"], row["ties"]) == (2, 2, 2)
 
 
@@ -57,7 +57,9 @@ def test_the_name_of_a_candidate_goes_before_what_a_word_usually_means(
     row = {"unit": "q", "judge": "j", "first": "B", "second": "A", "winner": "A"}
     write(tmp_path / "votes.csv", [row])
     call("import", "votes.csv", "--kind", "votes")
-    rows = {row["candidate"]: row["wins"] for row in call("leaderboard", "--json").json["rows"]}
+    rows = {
+        row["candidate"]: row["wins"] for row in call("leaderboard", NEWEST, "--json").json["rows"]
+    }
     assert rows == {"A": 1, "B": 0}
 
 
@@ -92,7 +94,7 @@ def test_an_order_that_cannot_be_read_comes_to_what_the_rule_says(
     write(tmp_path / "votes.csv", rows)
     asked = ("import", "votes.csv", "--kind", "votes", "--on-unreadable", rule, "--json")
     assert call(*asked).json["settled"] == settled
-    rows_shown = call("leaderboard", "--json").json["rows"]
+    rows_shown = call("leaderboard", NEWEST, "--json").json["rows"]
     assert {row["candidate"]: row["wins"] for row in rows_shown}["x"] == wins
 
 
@@ -155,7 +157,7 @@ def test_a_decimal_comma_is_read_where_no_comma_separates_cells(
     assert "Stil 2" in lines and "Preis 2" in lines and "Wahrheit 1" not in lines
     assert 'cannot be read: "3,5" 1, "1,250" 1, "gut, fast" 1, "2,500" 1' in lines
     assert "--value" not in lines, "it takes no value with a comma"
-    call("export", "latest", "-o", "out.jsonl")
+    call("export", NEWEST, "-o", "out.jsonl")
     texts = (tmp_path / "out.jsonl").read_text().splitlines()
     scores = [json.loads(text)["scores"]["Wahrheit"]["score"] for text in texts]
     assert scores == [4.5, 4, 3.25]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.data.write import write
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
 def test_columns_that_should_be_rows(call: CallCommand, tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_columns_that_should_be_rows(call: CallCommand, tmp_path: Path) -> None:
     write(tmp_path / "votes.csv", votes)
     found = call("import", "votes.csv", "--kind", "votes", "--wide", "judge=ann,bob", "--json").json
     assert (found["judges"], found["verdicts"]) == (2, 8)
-    assert call("agreement", "--json").json["rows"][0]["agreement"]["value"] == 0.5
+    assert call("agreement", NEWEST, "--json").json["rows"][0]["agreement"]["value"] == 0.5
 
 
 def test_a_column_for_each_order_is_a_pass_each(call: CallCommand, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_column_for_each_order_is_a_pass_each(call: CallCommand, tmp_path: Pat
     write(tmp_path / "votes.csv", rows)
     found = call("import", "votes.csv", "--kind", "votes", "--wide", "pass=ab,ba", "--json").json
     assert found["settled"] == {"stable": 1, "uncertain": 1}
-    assert call("leaderboard", "--json").json["consistency"] == 0.5
+    assert call("leaderboard", NEWEST, "--json").json["consistency"] == 0.5
 
 
 def test_wide_columns_may_have_dots_and_stand_in_objects(call: CallCommand, tmp_path: Path) -> None:

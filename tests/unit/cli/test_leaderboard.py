@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from evenhand.data.write import write
 from tests.suites import pair_row, samples, write_pairs, write_suite
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 COIN, CONTENT, BAD = ({"model": f"python/judge:{name}"} for name in ("coin", "content", "bad"))
 NAMES = ("春の答え-大きなモデル", "summer", "осень-модель-длинное-имя-варианта", "winter")
@@ -94,7 +94,7 @@ def test_the_same_store_and_seed_give_the_same_bytes(call: CallCommand, imported
 
 def test_rules_for_conflicts(call: CallCommand, imported: str) -> None:
     def made(rule: str) -> Any:
-        return call("leaderboard", "--on-conflict", rule, "--bootstrap", "0", "--json").json
+        return call("leaderboard", NEWEST, "--on-conflict", rule, "--bootstrap", "0", "--json").json
 
     by_rule = {rule: made(rule) for rule in ("uncertain", "tie", "drop", "split")}
     assert all(one["conflicts"] == 8 and one["rule"] == rule for rule, one in by_rule.items())
@@ -174,12 +174,12 @@ def test_two_votes_of_a_newcomer_have_an_interval_everywhere(
     ]
     write(tmp_path / "votes.csv", table)
     call("import", "votes.csv", "--kind", "votes")
-    rows = {row["candidate"]: row for row in call("leaderboard", "--json").json["rows"]}
+    rows = {row["candidate"]: row for row in call("leaderboard", NEWEST, "--json").json["rows"]}
     newcomer = rows["c"]
     assert (newcomer["n"], newcomer["votes"], newcomer["win_rate"]) == (1, 2, 0)
     assert (newcomer["low"], newcomer["high"]) == pytest.approx((0, 0.975))
-    assert re.search(r"c +1 +0\.0 \[0\.0, 97\.5\]", call("leaderboard").out)
-    call("report", "-o", "report.html", "--summary")
+    assert re.search(r"c +1 +0\.0 \[0\.0, 97\.5\]", call("leaderboard", NEWEST).out)
+    call("report", NEWEST, "-o", "report.html", "--summary")
     page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     answer = page.split('<div class="answer">')[1].split("</div>")[0]
     assert "told apart" in answer and "c 0 % [0, 98]" in answer
@@ -189,12 +189,12 @@ def test_few_votes_have_words(call: CallCommand, tmp_path: Path) -> None:
     row = {"unit": "q", "judge": "j", "first": "a", "second": "b", "winner": "a"}
     write(tmp_path / "one.csv", [row])
     call("import", "one.csv", "--kind", "votes")
-    text = re.sub(r"\s+", " ", call("leaderboard").out)
+    text = re.sub(r"\s+", " ", call("leaderboard", NEWEST).out)
     assert "All votes are on one topic" in text and "never lost: a; never won: b" in text
     assert "nan" not in text and "inf " not in text
     write(tmp_path / "none.csv", [row, row | {"unit": "r", "first": "c", "winner": "?"}])
     call("import", "none.csv", "--kind", "votes")
-    text = call("leaderboard", "--where", "unit=r").out
+    text = call("leaderboard", NEWEST, "--where", "unit=r").out
     assert "No vote has a verdict" in text and "1 failed" in text
 
 
@@ -236,7 +236,7 @@ def test_the_fronts_of_one_judge_are_its_own(call: CallCommand, tmp_path: Path) 
     write(tmp_path / "votes.csv", rows)
     call("import", "votes.csv", "--kind", "votes")
     fronts = {
-        judge: call("leaderboard", *arguments, "--json").json["fronts"]
+        judge: call("leaderboard", NEWEST, *arguments, "--json").json["fronts"]
         for judge, arguments in (("", ()), ("x", ("--judge", "x")), ("y", ("--judge", "y")))
     }
     assert {

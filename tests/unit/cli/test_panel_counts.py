@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.suites import pair_row, write_pairs, write_rows
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 from tests.unit.web.serving import served
 
 COUNTED = ("wins", "losses", "ties", "uncertain")
@@ -35,12 +35,12 @@ def votes() -> list[dict[str, Any]]:
 
 
 def of_show(call: CallCommand) -> dict[str, tuple[int, ...]]:
-    found = call("show", "--json").json["pairwise"]["candidates"]
+    found = call("show", NEWEST, "--json").json["pairwise"]["candidates"]
     return {name: tuple(one[key] for key in COUNTED) for name, one in found.items()}
 
 
 def of_leaderboard(call: CallCommand, *more: str) -> dict[str, tuple[int, ...]]:
-    rows = call("leaderboard", *more, "--json").json["rows"]
+    rows = call("leaderboard", NEWEST, *more, "--json").json["rows"]
     assert all(sum(row[key] for key in COUNTED) == row["pairs"] for row in rows)
     return {row["candidate"]: tuple(row[key] for key in COUNTED) for row in rows}
 
@@ -56,11 +56,11 @@ def test_three_judges_are_counted_alike_by_every_command(call: CallCommand, tmp_
     write_rows(tmp_path, votes(), "votes.jsonl")
     assert call("import", "votes.jsonl", "--kind", "votes").code == 0
     assert of_show(call) == of_leaderboard(call) == of_view(tmp_path) == PANEL
-    assert call("export", "latest", "-o", "v.txt").code == 0
+    assert call("export", NEWEST, "-o", "v.txt").code == 0
     lines = (tmp_path / "v.txt").read_text().splitlines()[1:]
     winners = [line.split("|")[1].strip() for line in lines]
     assert winners == ["A", "B", "tie", "uncertain", "uncertain"]
-    shown = call("show").out
+    shown = call("show", NEWEST).out
     assert re.search(r"c1\s+1\s+1\s+1\s+2\n", shown)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 WORDS = "and no other lies below"
 
@@ -23,10 +23,14 @@ def test_it_is_asked_about_wherever_it_is_averaged_in(call: CallCommand, tmp_pat
     table(tmp_path, 7, 9, -1, 8, 5, 6)
     call("import", "t.csv", "--kind", "scores")
     note = f'4 scores are -1 on "score", {WORDS} 5: if that stands for none, import the table'
-    assert any(note in told for told in call("compare", "--by", "model", "--json").json["notes"])
-    assert any(note in told for told in call("gate", "--min-mean", "0.5", "--json").json["notes"])
+    assert any(
+        note in told for told in call("compare", NEWEST, "--by", "model", "--json").json["notes"]
+    )
+    assert any(
+        note in told for told in call("gate", NEWEST, "--min-mean", "0.5", "--json").json["notes"]
+    )
     call("import", "t.csv", "--kind", "scores", "--missing", "-1")
-    assert WORDS not in call("compare", "--by", "model").out
+    assert WORDS not in call("compare", NEWEST, "--by", "model").out
 
 
 @pytest.mark.parametrize("scores", [(-1, 0, 1, 0), (-1, -2, 5, 3), (1, 5, 3, 4)], ids=str)

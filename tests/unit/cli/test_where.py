@@ -67,9 +67,9 @@ def test_several_fields_all_hold_and_of_one_field_any_value(call: CallCommand, r
 
 def test_it_is_said_what_was_selected(call: CallCommand, run: None) -> None:
     said = call("compare", *BY, "--where", "model=big", "--where", "model=small")
-    assert said.out.splitlines()[0] == "Only model = big or small: 240 of 240 units."
+    assert said.answer.splitlines()[0] == "Only model = big or small: 240 of 240 units."
     shown = call("show", "--where", "question_id=q3")
-    assert shown.out.splitlines()[0] == "Only question_id = q3: 24 of 240 units."
+    assert shown.answer.splitlines()[0] == "Only question_id = q3: 24 of 240 units."
     assert "24 = 24 verdicts + 0 failures + 0 pending" in shown.out
     assert "q4" not in shown.out
 

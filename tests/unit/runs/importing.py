@@ -11,7 +11,7 @@ from evenhand.data.write import write
 from evenhand.judgment import Judgment
 from evenhand.ledger.ports import Store
 from evenhand.runs.imports import Imported, Options, import_files
-from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.recorded import Recorded, recorded_run
 
 Judgments = dict[tuple[str, str, int], Judgment]
 
@@ -29,7 +29,7 @@ class Importer:
 
     @property
     def recorded(self) -> Recorded:
-        return find_run(self.store.archive, "latest")
+        return recorded_run(self.store.archive, self.store.archive.runs()[0])
 
     @property
     def judgments(self) -> Judgments:

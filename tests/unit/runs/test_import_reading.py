@@ -20,7 +20,7 @@ from evenhand.data.write import write
 from evenhand.ledger.ports import Store
 from evenhand.runs.imports import Options, import_files
 from evenhand.runs.imports.forms import BLANK
-from evenhand.runs.recorded import find_run
+from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from tests.unit.runs.importing import Importer, score, vote
 
@@ -46,7 +46,7 @@ ODD_SCORES: list[dict[str, Any]] = [
 
 def stored(store: Store) -> list[Any]:
     """All that a store holds of its last run."""
-    run = find_run(store.archive, "latest")
+    run = recorded_run(store.archive, store.archive.runs()[0])
     judgments = [(unit.id, one.judge, one.text) for unit, one in store.archive.judgments(run.scope)]
     return [run.id, list(store.archive.units(run.scope)), judgments]
 

@@ -18,7 +18,7 @@ from evenhand.data.write import write
 from evenhand.errors import UsageError
 from evenhand.results.columns import score_table, vote_table
 from evenhand.runs.imports import Options, import_files
-from evenhand.runs.recorded import find_run
+from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
 from evenhand.stats.tables import Scores, Votes
@@ -35,7 +35,7 @@ def take(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     def taken(kind: str, rows: Sequence[dict[str, Any]], **options: Any) -> Any:
         write(tmp_path / "rows.jsonl", rows)
         asyncio.run(import_files(store, [tmp_path / "rows.jsonl"], kind, Options(**options)))
-        run = find_run(store.archive, "latest")
+        run = recorded_run(store.archive, store.archive.runs()[0])
         table = vote_table if kind == "votes" else score_table
         return table(store.archive, run)
 

@@ -22,6 +22,7 @@ from evenhand.ledger.sql.session import Session, bindings, bound
 from evenhand.ledger.sql.start import KEEP_JUDGING, KEEP_TEXT, STAMP
 from evenhand.ledger.sql.verify import run_digest
 from evenhand.limits import BATCH_ROWS
+from evenhand.manifest import copied_manifest_json
 
 _KEEP_UNIT = "INSERT INTO units (digest, id, body) VALUES (?,?,?) ON CONFLICT (digest) DO NOTHING"
 _RUNS = (
@@ -131,11 +132,14 @@ class Copy:
                     self._run(number, ident, *columns)
         self._progress("runs", len(runs), len(runs))
 
-    def _run(self, source: int, ident: str, name: str, judging: str, *rest: str) -> None:
+    def _run(
+        self, source: int, ident: str, name: str, judging: str, manifest: str, *times: str
+    ) -> None:
         """One run with its units, inside a transaction."""
         [(last,)] = self._target.rows("SELECT coalesce(MAX(starts), 0) FROM runs")
         number = self._judging_numbers()[judging]
-        self._target.write(_KEEP_RUN, [(ident, name, number, *rest, last + 1)])
+        copied = copied_manifest_json(manifest).decode()
+        self._target.write(_KEEP_RUN, [(ident, name, number, copied, *times, last + 1)])
         [(run,)] = self._target.rows(_RUN, {"run": ident})
         places = self._source.stream(_PLACES, {"run": source})
         while batch := list(islice(places, BATCH_ROWS)):
