@@ -13,6 +13,7 @@ from evenhand.measures import Rule
 from evenhand.report.changes import ChangedUnits
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.columns import score_table, vote_table
+from evenhand.results.trust import leader_of, position_notes, trust_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import score_changes, vote_changes
@@ -161,11 +162,16 @@ def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> A
     if question.against is not None:
         tables = votes, vote_table(store, question.against, question.rule, with_pending=True)
         variants = vote_run_variants((run.id, question.against.id), *tables, judge=judge)
+        comparison = compare_variants(variants, level, seed)
         return Answer(
-            comparison=compare_variants(variants, level, seed),
+            comparison=replace(
+                comparison, notes=(*position_notes(run, votes, judge), *comparison.notes)
+            ),
             changed=_changed(store, run, question, variants),
         )
     comparison = compare_votes(votes, base, judge=judge, level=level, seed=seed)
+    notes = trust_notes(run, votes, leader_of(comparison), judge)
+    comparison = replace(comparison, notes=(*notes, *comparison.notes))
     within, blocks = question.within, None
     if within is not None:
         blocks = votes_within(votes, within, comparison.baseline, judge, level, seed)

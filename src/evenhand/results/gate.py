@@ -15,6 +15,7 @@ from evenhand.manifest import plain
 from evenhand.measures import Rule
 from evenhand.results.columns import score_table, vote_table
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
+from evenhand.results.trust import position_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.comparison import OVERALL
@@ -156,6 +157,8 @@ def gate_run(
             )
         votes = vote_table(store, recorded, rule, with_pending=counts.pending > 0)
         gate = gate_votes(votes, counts, request, seed, decisions)
+        warnings = position_notes(recorded, votes, request.judge)
+        gate = replace(gate, notes=(*warnings, *gate.notes))
     else:
         scores = score_table(store, recorded)
         _on_scale(request, scores)

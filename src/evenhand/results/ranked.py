@@ -9,6 +9,7 @@ from evenhand.errors import UsageError
 from evenhand.ledger.ports import Archive
 from evenhand.measures import Rule
 from evenhand.results.columns import vote_table
+from evenhand.results.trust import trust_notes
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
@@ -38,4 +39,7 @@ def ranked(
     options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
     if votes.outcome.size > FRONT_VOTES:
         votes = replace(votes, seats=None)
-    return leaderboard(votes, options, judge=judge, by=by, criterion=criterion)
+    ranking = leaderboard(votes, options, judge=judge, by=by, criterion=criterion)
+    rows = ranking.board.rows
+    ranking.board.notes[:0] = trust_notes(run, votes, rows[0].candidate if rows else None, judge)
+    return ranking

@@ -57,6 +57,7 @@ from evenhand.results.compare import with_decision
 from evenhand.results.names import names_of
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.rows import judged_row
+from evenhand.results.trust import trust_notes
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Changes, score_changes, vote_changes
@@ -359,6 +360,9 @@ class _OfPairs(_Of):
             standings=standings(board),
             resampled=board.resampled,
             meetings=meetings(board),
+            warnings=trust_notes(
+                self.recorded, votes, board.rows[0].candidate if board.rows else None
+            ),
             notes=_and_others(comparison.notes if comparison else (), board.notes),
         )
         return self._with_orders(report, votes, comparison) if self.is_whole else report

@@ -158,7 +158,7 @@ class Desk:
         report = self.report(recorded, where)
         if report is None:
             return None
-        names = ("variants", "means", "differences", "standings", "meetings", "notes")
+        names = ("variants", "means", "differences", "standings", "meetings", "warnings", "notes")
         changed = report.changed and report.changed.json()
         selected = report.selected and report.selected._asdict()
         values = {name: _plain(getattr(report, name)) for name in names}

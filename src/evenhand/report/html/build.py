@@ -249,6 +249,8 @@ class Report:
     lengths: Sequence[LengthBin] = ()
     notes: Sequence[str] = ()
     """What a reader must know beside the figures, in English."""
+    warnings: Sequence[str] = ()
+    """What a reader must know before believing the figures: shown above them."""
     changed: ChangedUnits | None = None
     """Those that changed most, where variants were compared."""
     units: PackedUnits | None = None

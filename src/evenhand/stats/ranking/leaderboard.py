@@ -227,12 +227,13 @@ def _within(votes: Votes, rows: Bools, options: Options) -> Options:
 
 class OrderCounts(NamedTuple):
     """Of each first round that was asked in both orders: its topic, how many of its two passes the
-    first slot won, how many have a winner, and whether they agree."""
+    first slot won, how many have a winner, whether they agree, and whose they are."""
 
     topic: Ints
     slots: Ints
     decided: Ints
     agree: Bools
+    judge: Ints
 
 
 def order_counts(votes: Votes) -> OrderCounts:
@@ -249,6 +250,7 @@ def order_counts(votes: Votes) -> OrderCounts:
         slots=(plain == FIRST).astype(np.int64) + (back == SECOND),
         decided=(plain != TIE).astype(np.int64) + (back != TIE),
         agree=plain == back,
+        judge=votes.judge[complete],
     )
 
 

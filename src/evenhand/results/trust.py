@@ -1,0 +1,94 @@
+"""What to say of the judges before a result of pairs is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from evenhand.errors import quoted
+from evenhand.kinds.masking import family
+from evenhand.notes import Note, Percent, few
+from evenhand.runs.recorded import Recorded
+from evenhand.stats.comparison.comparison import OVERALL, Comparison
+from evenhand.stats.ranking.leaderboard import order_counts
+from evenhand.stats.tables import Votes
+
+LEAST_CONSISTENCY = 0.4
+"""Orders that agree less often are warned about: a judge that tosses a coin comes to a half."""
+LEAST_PAIRS = 5
+"""A few contradictions say nothing yet."""
+NAMED = 3
+
+
+def trust_notes(
+    run: Recorded, votes: Votes, leader: str | None, judge: str | None = None
+) -> list[str]:
+    """Return the notes on the judges of a ranking that `leader` leads."""
+    return [
+        *position_notes(run, votes, judge),
+        *_family_notes(run, votes.candidates, leader, judge),
+    ]
+
+
+def leader_of(comparison: Comparison) -> str | None:
+    """Return who is ahead where candidates are compared with a baseline."""
+    rows = [row for row in comparison.rows if row.dimension == OVERALL]
+    ahead = {row.variant: row.difference for row in rows if row.difference is not None}
+    best = max(ahead, key=lambda name: ahead[name], default=None)
+    return best if best is None or ahead[best] > 0 else comparison.baseline
+
+
+def position_notes(run: Recorded, votes: Votes, judge: str | None = None) -> Iterator[str]:
+    """Yield a warning where judges seldom name the same winner in both orders."""
+    counts, size = order_counts(votes), len(votes.judges)
+    pairs = np.bincount(counts.judge, minlength=size)
+    same = np.bincount(counts.judge[counts.agree], minlength=size)
+    is_low = (pairs >= LEAST_PAIRS) & (same < LEAST_CONSISTENCY * pairs)
+    if judge is not None:
+        is_low &= np.array([name == judge for name in votes.judges], dtype=bool)
+    names = [votes.judges[place] for place in np.flatnonzero(is_low).tolist()]
+    if not names:
+        return
+    n, of = int(same[is_low].sum()), int(pairs[is_low].sum())
+    why = (
+        "Either the judge goes by the position of an answer, or the verdicts were already mapped"
+        " back to the candidates before import and have been swapped twice; then import the winner"
+        " by the candidate's name."
+        if run.imported
+        else "The judge goes by the position of an answer more than by its content."
+    )
+    yield Note(
+        f"Do not trust this result yet: only {100 * n / of:.0f} % of pairs ({n:,} of {of:,}) have"
+        f" the same winner in both orders. {why} Judge: {_listed(names)}.",
+        "inconsistent_import" if run.imported else "inconsistent",
+        share=Percent(round(n / of, 2)),
+        n=n,
+        of=of,
+        judges=few(names, NAMED),
+    )
+
+
+def _family_notes(
+    run: Recorded, candidates: Sequence[str], leader: str | None, judge: str | None
+) -> Iterator[str]:
+    """Yield a note where the leader, and not everybody, is of the family of a judge."""
+    own = family(leader) if leader is not None else None
+    if own is None or all(family(name) == own for name in candidates):
+        return
+    names = [record.name for record in run.judges] if judge is None else [judge]
+    kin = [name for name in dict.fromkeys(names) if family(name) == own]
+    if kin and leader is not None:
+        yield Note(
+            f"{quoted(leader)}, which leads, is of the judge's own family, {own}, and judges tend"
+            f" to prefer their own: check the result with another judge. Judge: {_listed(kin)}.",
+            "own_family_leads",
+            candidate=leader,
+            family=own,
+            judges=few(kin, NAMED),
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(quoted, names[:NAMED])) + more
