@@ -88,7 +88,7 @@ def test_every_command_it_names_fits_on_a_line_and_finds_its_unit(
     commands = [line for line in output.splitlines() if line.startswith("  evenhand ")]
     assert max(map(cell_len, commands)) <= 80
     shown = call(*commands[-1].split()[1:], "--store", STORE)
-    assert shown.code == 0 and shown.out.lstrip().startswith(commands[-1].split()[-1])
+    assert shown.code == 0 and shown.answer.lstrip().startswith(commands[-1].split()[-1])
 
 
 def test_an_id_that_fits_is_named_whole(call: CallCommand) -> None:
@@ -96,7 +96,7 @@ def test_an_id_that_fits_is_named_whole(call: CallCommand) -> None:
     output = call("demo", "--recorded", "--language", "ru").out
     (command,) = [line for line in output.splitlines() if line.startswith("  evenhand show ")]
     ident = command.split()[-1]
-    assert call("show", *command.split()[2:], "--store", STORE).out.split()[0] == ident
+    assert call("show", *command.split()[2:], "--store", STORE).answer.split()[0] == ident
 
 
 def test_the_bundled_records_give_what_their_authors_published(call: CallCommand) -> None:
