@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
 def result(test: int, model: str, score: float, reason: str = "fine", **rest: Any) -> Any:
@@ -37,7 +37,7 @@ def test_errors_of_graders_and_scores_off_the_scale_are_failures(
     said = call("import", "results.json", "--kind", "promptfoo").out
     assert "1 x out_of_range: score 85 is off the scale from 0 to 1" in said
     assert "error: HTTP 503" in said
-    compared = call("compare", "latest", "--by", "model", "--baseline", "old", "--json").json
+    compared = call("compare", NEWEST, "--by", "model", "--baseline", "old", "--json").json
     # On tests 3 and 5, which both have: 0 and 0.5 against 0.5, on a scale from 0 to 1.
     text = json.dumps(compared)
     assert "-0.25" in text, text
@@ -64,7 +64,7 @@ def test_logs_with_other_arguments_are_variants_and_an_errored_sample_failed(
     assert (found["units"], found["verdicts"], found["repeats"]) == (8, 7, 1)
     assert found["failures"] == {"schema": 1}
     assert found["key"] == ["unit", "model", "task", "task_args.shots"]
-    compared = call("compare", "latest", "--by", "task_args.shots", "--baseline", "0")
+    compared = call("compare", NEWEST, "--by", "task_args.shots", "--baseline", "0")
     assert compared.code == 0 and "0.333" in compared.out, compared.err
 
 
