@@ -6,7 +6,8 @@
     ├── ProviderRefused     exit 4   key, model or quota: trying again will not help
     │   ├── KeyMissing               the judge needs a key, and none is set
     │   └── ModelMissing    exit 2   the embedded model is not here yet
-    ├── StoppedEarly        exit 5   budget, deadline or provider down; run again to continue
+    ├── StoppedEarly        exit 5   deadline or provider down; run again to continue
+    │   ├── LimitReached             budget or tokens_per_minute: no room for the next call
     │   └── NoVerdicts               all judgments fail for one reason
     ├── StoreError          exit 6   the store cannot be opened or is damaged
     │   ├── StoreMissing             there is no store yet
@@ -135,8 +136,13 @@ class StoppedEarly(EvenhandError):
     exit_code = 5
 
 
-class RunOver(StoppedEarly):
-    """The money or the time of a run is used up, for all who judge it."""
+class LimitReached(StoppedEarly):
+    """A limit of the suite does not allow the next call, which needs so much money (picodollars; 0
+    where it is not about money)."""
+
+    def __init__(self, what: str, *, advice: str, amount: int = 0) -> None:
+        super().__init__(what, advice=advice)
+        self.amount = amount
 
 
 class NoVerdicts(StoppedEarly):
@@ -145,10 +151,6 @@ class NoVerdicts(StoppedEarly):
 
 class NoVerdictsWarning(UserWarning):
     """A run from Python has no verdicts, or was stopped because all judgments failed."""
-
-
-class OpenedAnew(StoppedEarly):
-    """A run was opened with other terms than those that it is judged under here."""
 
 
 class StoreError(EvenhandError):

@@ -183,21 +183,11 @@ SERVER_AWAY_SECONDS = 60.0
 # Replies that are written once more after it: more than a standby that follows can be behind by.
 REPLIES_REMEMBERED = 1000
 
-# A worker that was not heard of for so long, in seconds, is no longer waited for; it gives a sign
-# of life, and shows what it has done, so often.
-LEASE_SECONDS = 30.0
-LEASE_SECONDS_MOST = 3600.0
-BEAT_SECONDS = 1.0
-# Units that a worker takes at a time, and judgments that it hands over together.
-LEASED_UNITS = 32
-SETTLED_TOGETHER = 64
-# How soon, in seconds, one looks again for what another worker does: at first, and at most.
+# How soon, in seconds, one looks again for what another process does: at first, and at most.
 LOOK_AGAIN_FIRST = 0.05
 LOOK_AGAIN_MOST = 1.0
-# So often, a second apart, a run is begun that somebody else is just beginning.
-BEGIN_TRIES = 20
-# Calls whose money a worker takes at a time.
-ALLOTTED_CALLS = 8
-# How far ahead requests are given their moment, in seconds, and how late one may be sent.
-PACE_AHEAD_SECONDS = 1.0
-PACE_LATE_SECONDS = 1.0
+# Actors that judge one run at most, and locks for them and for the successors of those that die.
+ACTORS_MOST = 128
+LANES = 256
+# Units that an actor is handed at a time, for each call that it may have under way.
+UNITS_PER_CALL = 16

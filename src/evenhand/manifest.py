@@ -190,6 +190,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the units were read from; None where nothing can stand for it."""
     copied: bool = False
     """True where the run came from another store and was not started in this one."""
+    terms: str = ""
+    """The judges and limits of the suite as JSON, where other machines are to judge; no key."""
 
     @property
     def is_sequential(self) -> bool:

@@ -68,11 +68,6 @@ class Limits(_Part, frozen=True, kw_only=True):
     call_seconds: Seconds = limits.CALL_SECONDS
     run_seconds: Seconds | None = None
 
-    @property
-    def has_rates(self) -> bool:
-        """Whether requests or tokens of a minute are limited."""
-        return self.requests_per_minute is not None or self.tokens_per_minute is not None
-
 
 class Settings(_Part, frozen=True, kw_only=True):
     """`[settings]`: what can change a verdict."""

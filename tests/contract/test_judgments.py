@@ -230,3 +230,20 @@ async def test_a_judgment_whose_call_is_missing_is_a_fault(store: Store, ledger:
     await ledger.flush()
     (row,) = store.archive.runs()
     assert store.archive.verify() == [f"judging {row.judging}, unit u0: call {key(1)} is missing"]
+
+
+async def test_open_positions_are_those_of_units_that_lack_a_judgment(
+    store: Store, ledger: Ledger
+) -> None:
+    scope = await begun(ledger, units_of(5))
+    units = list(store.archive.units(scope))
+    for repeat in (0, 1):
+        await ledger.settle(scope.run, of(units[0], VERDICT, key(1), repeat=repeat))
+        await ledger.settle(scope.run, of(units[1], LOST, key(1), repeat=repeat))
+    await ledger.settle(scope.run, of(units[2], VERDICT, key(1)))
+    await ledger.flush()
+    positions = [unit.position for unit in units]
+    assert store.archive.open_positions(scope, 2, ()) == positions[2:]
+    assert store.archive.open_positions(scope, 2, ("transport",)) == positions[1:]
+    assert store.archive.open_positions(scope, 1, ()) == positions[3:]
+    assert store.archive.open_positions(Scope(scope.run, 3), 2, ()) == positions[2:3]

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.suites import environment
 
 _context = get_context("forkserver")
-_context.set_forkserver_preload(["evenhand.cli.run", "evenhand.cli.worker", "asyncpg", __name__])
+_context.set_forkserver_preload(["evenhand.cli.run", "asyncpg", __name__])
 _PATH = tuple(sys.path)
-"""As it is before a test has run: a judge of one suite is not to be found by another's worker."""
+"""As it is before a test has run: a judge of one suite is not to be found by another's."""
 OUT, ERR = "out", "err"
 _MOMENT = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 

@@ -27,6 +27,20 @@ class RayCluster:
     folder: Path
     _process: subprocess.Popen[str]
 
+    def actors(self) -> list[int]:
+        """The processes of actors that judge here."""
+        return [int(path.name) for path in Path("/proc").glob("[0-9]*") if self._is_actor(path)]
+
+    def _is_actor(self, process: Path) -> bool:
+        try:
+            is_actor = process.joinpath("cmdline").read_bytes().startswith(b"ray::RunActor")
+            files = (
+                [path.readlink() for path in process.joinpath("fd").iterdir()] if is_actor else []
+            )
+        except OSError:
+            return False
+        return any(path.is_relative_to(self.folder) for path in files)
+
     def kill_second_node(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write("kill\n")

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 from pathlib import Path
 
+from tests.crash.commands import Command
 from tests.crash.watching import counts, ended, until
 from tests.postgres import new_store_url, shared_server
 from tests.provider import child
-from tests.suites import at, evenhand, started, write_suite
+from tests.suites import at, evenhand, evenhand_here, started, write_suite
+from tests.waiting import awaited
 
 UNITS, WIDTH = 120, 16
 CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE application_name LIKE 'evenhand %'"
 )
+TRYING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock(n)%'"
 
 
 def replies(url: str) -> dict[object, object]:
@@ -54,3 +58,52 @@ def test_killed_and_cut_off_at_random_moments(tmp_path: Path, long: bool) -> Non
         assert len(seen["by_request"]) == len(replies(store)) == UNITS
         assert seen["calls"] - UNITS <= allowed
         assert evenhand("store", "verify", "--store", store, cwd=tmp_path).returncode == 0
+
+
+def two_suites(folder: Path, provider: str, store: str, units: int) -> list[Path]:
+    """Suites of two names that ask the same questions."""
+    folders = [folder / name for name in ("one", "two")]
+    for path in folders:
+        write_suite(path, units, at(provider), store={"url": store}, limits={"concurrency": 8})
+        suite = path / "evenhand.toml"
+        suite.write_text(suite.read_text().replace('"test"', f'"{path.name}"', 1))
+    return folders
+
+
+def test_two_runs_at_once_pay_a_question_once(tmp_path: Path) -> None:
+    with child(delay=0.02) as url:
+        folders = two_suites(tmp_path, url, new_store_url(), 60)
+        runs = [Command("run", "run", "--json", cwd=folder) for folder in folders]
+        assert [run.ended() for run in runs] == [0, 0], [run.said for run in runs]
+        told = [json.loads(run.printed) for run in runs]
+        assert [summary["verdicts"] for summary in told] == [60, 60]
+        assert counts(url)["calls"] == 60 == sum(summary["calls"] for summary in told)
+
+
+def test_a_question_of_a_run_that_was_killed_is_asked_by_the_other(tmp_path: Path) -> None:
+    def is_waiting(process: int) -> bool:
+        sql = f"{TRYING} AND application_name LIKE 'evenhand {process}@%'"
+        return shared_server().execute(sql) != [(0,)]
+
+    with child(delay=2.0) as url:
+        folders = two_suites(tmp_path, url, new_store_url(), 8)
+        first = Command("run", "run", "--json", cwd=folders[0])
+        awaited(lambda: counts(url)["calls"] == 8, "all questions are asked")
+        first.signal(signal.SIGSTOP)
+        second = Command("run", "run", "--json", cwd=folders[1])
+        awaited(lambda: is_waiting(second.pid), "the second wants to ask")
+        assert counts(url)["calls"] == 8
+        first.kill()
+        assert second.ended() == 0, second.said
+        assert json.loads(second.printed)["verdicts"] == 8
+        assert counts(url)["calls"] == 16
+
+
+def test_a_run_is_judged_by_one_process(tmp_path: Path) -> None:
+    with child("never") as url:
+        write_suite(tmp_path, 4, at(url), store={"url": new_store_url()})
+        first = Command("run", "run", "--json", cwd=tmp_path)
+        awaited(lambda: counts(url)["calls"] > 0, "the run begins")
+        second = evenhand_here("run", cwd=tmp_path)
+        first.kill()
+    assert second.returncode == 6 and "another process" in second.stderr

@@ -1,9 +1,12 @@
-"""A run on a real Ray cluster of two nodes, one of which is killed: the same verdicts, and
-nothing of keys, units and replies in what Ray keeps."""
+"""A run on a real Ray cluster of two nodes: actors, the driver and a node are killed, and there are
+the same verdicts, no more money spent than there is, and nothing of keys, units and replies in what
+Ray keeps."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,13 +18,21 @@ from tests.crash.ray_cluster import GUARDED, RayCluster, ray_cluster
 from tests.crash.watching import counts
 from tests.postgres import new_store_url, shared_server
 from tests.provider import child
-from tests.suites import at, evenhand, evenhand_here, samples, write_suite
+from tests.suites import (
+    at,
+    evenhand,
+    evenhand_here,
+    pair_row,
+    samples,
+    write_pairs,
+    write_suite,
+)
 from tests.waiting import awaited
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
 KEY, PASSWORD = "sk-planted-4fK9qZ", "pw-planted-7Hq2"
-NODE = {"OPENAI_API_KEY": KEY, "PGPASSWORD": PASSWORD, "EVENHAND_LEASE_SECONDS": "3"}
+NODE = {"OPENAI_API_KEY": KEY, "PGPASSWORD": PASSWORD}
 PLANTED_ANSWER = "Answer number"
 PLANTED_REPLY = "rationale"
 
@@ -37,6 +48,105 @@ def held_by_ray(folder: Path, text: str) -> list[str]:
     """The files of a cluster that hold a text."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [str(path) for path in files if text.encode() in path.read_bytes()]
+
+
+def used(url: str) -> float:
+    """What the calls of a store have cost or may cost, in dollars."""
+    rows = shared_server().execute(
+        f'SET search_path = "{url.partition("schema=")[2]}"',
+        "SELECT (SELECT coalesce(sum(cost), 0) FROM calls)"
+        " + (SELECT coalesce(sum(amount), 0) FROM reservations)",
+    )
+    return float(str(rows[0][0])) / 1e12
+
+
+class Place:
+    """A suite with a budget whose run is judged on the cluster."""
+
+    def __init__(self, folder: Path, provider: str, cluster: RayCluster, units: int) -> None:
+        self.folder, self.provider, self.cluster, self.units = folder, provider, cluster, units
+        self.url, self._number = new_store_url(), 0
+
+    def write(self, budget: str, width: int) -> None:
+        limits = {"concurrency": width, "budget_usd": budget}
+        judge = at(self.provider, price={"input": 1, "output": 1})
+        write_suite(self.folder, samples(self.units, 5000), judge, limits=limits)
+
+    def run(self) -> Command:
+        self._number += 1
+        arguments = ("run", "--json", "--store", self.url, "--workers", "2", "--ray")
+        name, env = f"run{self._number}", NODE | GUARDED
+        return Command(name, *arguments, self.cluster.address, cwd=self.folder, env=env)
+
+    @property
+    def calls(self) -> int:
+        return int(counts(self.provider)["calls"])
+
+    def await_calls(self, number: int) -> None:
+        awaited(lambda: self.calls >= number, "some calls are sent")
+
+
+def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    width, kills = 4, 0
+    with child(delay=0.2) as provider:
+        place = Place(tmp_path, provider, cluster, units=100)
+        # A call costs 0.0011 of at most about 0.003.
+        place.write("0.06", width)
+        short = place.run()
+        for _ in range(2):
+            place.await_calls(place.calls + 6)
+            os.kill(cluster.actors()[0], signal.SIGKILL)
+            kills += 1
+        assert short.ended() == 5 and "budget" in short.said, short.said
+        assert "died; its units are handed out again" in short.said
+        assert 0.045 < used(place.url) <= 0.06
+        assert place.calls * 0.0011 <= 0.06
+
+        place.write("1", width)
+        driver = place.run()
+        place.await_calls(place.calls + 10)
+        driver.kill()
+        kills += 2
+        stopped = place.run()
+        place.await_calls(place.calls + 4)
+        stopped.signal(signal.SIGINT)
+        assert stopped.ended() == 130, stopped.said
+        last = place.run()
+        assert last.ended() == 0, last.said
+        told = json.loads(last.printed)
+        assert (told["planned"], told["verdicts"], told["pending"]) == (100, 100, 0)
+        assert not told["failures"]
+        assert len(counts(provider)["by_request"]) == 100
+        assert place.calls <= 100 + kills * width // 2, "more was paid twice than was under way"
+        assert used(place.url) <= 1
+    verdict = evenhand_here("store", "verify", "--store", place.url, cwd=tmp_path)
+    assert verdict.returncode == 0, verdict.stdout
+
+
+def test_a_comparison_ends_the_run_as_soon_as_it_is_decided(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    rows = [pair_row(f"p{n}", 9, 2, topic=f"Topic {n}?") for n in range(80)]
+    with child("by-number") as provider:
+        tables = {"compare": {"baseline": "c1"}, "stop": {"until_decided": True}}
+        limits = {"concurrency": 4}
+        write_pairs(tmp_path, rows, at(provider), limits=limits, **tables)
+        arguments = ("run", "--json", "--store", new_store_url(), "--ray", cluster.address)
+        run = Command("run", *arguments, cwd=tmp_path, env=NODE | GUARDED)
+        assert run.ended() == 0, run.said
+        here = evenhand_here("run", "--json", cwd=tmp_path, env=NODE)
+    there, alone = json.loads(run.printed), json.loads(here.stdout)
+    assert there["run"] == alone["run"]
+    keys = ("outcome", "units", "questions", "estimate", "low", "high")
+    decisions = [
+        [comparison[key] for key in keys]
+        for told in (there, alone)
+        for comparison in told["decided"]["comparisons"]
+    ]
+    assert decisions[0] == decisions[1] and decisions[0][0] == "worse"
+    assert there["verdicts"] < 80
 
 
 def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(

@@ -19,7 +19,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "What it is for: verdicts really given, then a local judge."),
     "init": ("init", "Make a suite that runs: for your own table, or example data."),
     "run": ("run", "Judge what is open of a suite; run again to continue."),
-    "worker": ("worker", "Judge what is open in a shared store, beside others."),
     "check": ("check", "Hold replies made elsewhere to the contract."),
     "settle": ("settle", "Recompute a run's judgments from its stored replies."),
     "batches": ("batches", "List the batches that are under way; cancel one."),

@@ -60,9 +60,9 @@ ANSWER_AT_ONCE = 20_000
     metavar="N",
     help="Ask live what is left below N questions. Default: 50; 0: never.",
 )
-@click.option("--ray", metavar="ADDRESS", help="Judge by workers on this Ray cluster.")
+@click.option("--ray", metavar="ADDRESS", help="Judge on this Ray cluster.")
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="With --ray: so many; one per node unless given."
+    "--workers", type=click.IntRange(min=1), help="With --ray: actors; one per node unless given."
 )
 @click.option("--allow-insecure-ray", is_flag=True, help="Use a cluster that asks for no token.")
 @json_option
@@ -95,7 +95,7 @@ def run_command(
     evenhand run --limit 20 --json      the first 20 units, result as JSON
     evenhand run --until-decided        no more units than the comparison takes
     evenhand run --batch                at half the price, when there is time
-    evenhand run --ray auto --workers 8 by workers on a Ray cluster, with a PostgreSQL store
+    evenhand run --ray auto --workers 8 on a Ray cluster, with a PostgreSQL store
     """
     if ray is not None and batch:
         raise click.UsageError("--ray asks live, and --batch does not: leave one of them out")
@@ -157,27 +157,22 @@ def judge_overrides(
 def _crew(
     plan: Plan, url: str, ray: str | None, workers: int | None, allow_insecure: bool
 ) -> Crew | None:
-    """Those who judge in the place of this process, if somebody does; raises UsageError."""
+    """Return those who judge in the place of this process, if any do; raises UsageError."""
     if ray is None:
         if workers is not None:
             raise UsageError(
-                "--workers says how many workers --ray starts, and there is no --ray",
-                advice="Without Ray, start them yourself: evenhand worker --store URL",
+                "--workers says how many actors --ray starts, and there is no --ray",
+                advice="Add --ray ADDRESS; or raise concurrency in [limits] instead.",
             )
         return None
     if not is_postgres(url):
         raise UsageError(
-            "workers on a Ray cluster share a store in PostgreSQL, and this one is a file",
+            "actors on a Ray cluster share a store in PostgreSQL, and this one is a file",
             advice="Name it with --store postgresql://...",
         )
-    if plan.manifest.is_sequential:
-        raise UsageError(
-            "a run that stops when its comparison is decided is judged by one process",
-            advice="Leave --ray out; or judge all of it: --to-the-end.",
-        )
-    from evenhand.cluster.ray import ray_crew
+    from evenhand.cluster.driver import ray_crew
 
-    return ray_crew(ray, workers, url, notice, allow_insecure=allow_insecure)
+    return ray_crew(ray, workers, plan, url, notice, allow_insecure=allow_insecure)
 
 
 def _judge(

@@ -33,7 +33,7 @@ from evenhand.report.terminal.pairs import criteria_line
 from evenhand.report.terminal.tables import counted, cut, failure_line, safe
 from evenhand.results.names import names_of
 from evenhand.results.only import selector
-from evenhand.results.pages import at_work, overview, standing
+from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import judged_pairs
 from evenhand.results.questions import is_hash_of, question_of
 from evenhand.results.rows import asked_row, full_name, full_rows
@@ -52,11 +52,10 @@ def runs_command(store: str | None, as_json: bool) -> None:
     try:
         opened.freeze()
         rows = [_overview(opened, recorded_run(opened, row)) for row in opened.runs()]
-        open_runs = at_work(opened)
     finally:
         opened.close()
     if as_json:
-        print_json({"runs": [row | open_runs.get(row["run"], {}) for row in rows]})
+        print_json({"runs": rows})
         return
     listing = table(
         *("run", "name", "verdicts", "failed", "pending", "cost", "started"),
@@ -73,8 +72,6 @@ def runs_command(store: str | None, as_json: bool) -> None:
     for row in rows:
         if row["batches"]:
             console().print(f"run {row['run']}: {_batches(row['batches'])}: evenhand batches")
-    for run, work in open_runs.items():
-        click.echo(f"\n{_work_text(run, work)}")
 
 
 def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
@@ -82,28 +79,6 @@ def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
     waiting = sum(batch["open"] for batch in batches)
     number = f"{len(batches):,} batch{'' if len(batches) == 1 else 'es'}"
     return f"{number} under way, {counted(waiting, 'question')} without an answer"
-
-
-def _work_text(run: str, work: dict[str, Any]) -> str:
-    """An open run and its workers, a line each."""
-    if work["stopped"]:
-        return safe(f"{run} is stopped: {work['stopped']}")
-    number = sum(worker["alive"] for worker in work["workers"])
-    lines = [f"{run} is open: {counted(number, 'worker')}"]
-    return "\n".join([*lines, *(safe(f"  {_worker_text(w)}") for w in work["workers"])])
-
-
-def _worker_text(worker: dict[str, Any]) -> str:
-    """Where a worker is, what it did, and whether it is heard of."""
-    cost = "" if worker["cost_usd"] is None else f", ${worker['cost_usd']:.4g}"
-    parts = [
-        f"{worker['host']}, process {worker['process']}: {worker['judged']:,} judged{cost}",
-        f"{counted(worker['leases'], 'unit')} under way",
-        f"last heard of {worker['silent_seconds']:.0f} s ago",
-    ]
-    if not worker["alive"]:
-        parts[1:] = [f"given up: {counted(worker['leases'], 'unit')} for others to take", parts[-1]]
-    return "; ".join([*parts, *([worker["note"]] if worker["note"] else [])])
 
 
 def _overview(store: Archive, run: Recorded) -> dict[str, Any]:

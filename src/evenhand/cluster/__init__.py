@@ -1,1 +1,1 @@
-"""Past one process: workers that judge what others have begun, and who starts them."""
+"""A run judged on a Ray cluster: a driver hands chunks of units to actors."""

@@ -1,95 +1,281 @@
-"""A worker as an actor of Ray. What Ray is given of it, and keeps in objects, logs and dashboard,
-is the address of the store without its password, the id of the run, and an exit code: keys and the
-password come from the environment of the node, units and replies from the store and go there."""
+"""An actor of a run on a Ray cluster, and what passes between it and the driver.
+
+What Ray is given, and keeps in objects, logs and dashboard, is the address of the store without its
+password, positions of units, and counts: keys and the password come from the environment of each
+node, units and replies stay in the store.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import platform
-import threading
-from contextlib import suppress
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from evenhand.errors import EvenhandError, Interrupted
+from msgspec import Struct, structs
 
-if TYPE_CHECKING:
-    from evenhand.cluster.worker import WorkerLoop
+from evenhand.engine.budget import Budget
+from evenhand.engine.schedule import Everything
+from evenhand.engine.stop import Stop
+from evenhand.engine.tally import Tally
+from evenhand.errors import (
+    EvenhandError,
+    Interrupted,
+    KeyMissing,
+    LimitReached,
+    ModelMissing,
+    NoVerdicts,
+    StoreBusy,
+    StoreError,
+    UsageError,
+    quoted,
+)
+from evenhand.folders import is_within
+from evenhand.jsontext import canonical
+from evenhand.judges import split_name
+from evenhand.judges.environment import environment
+from evenhand.judges.trust import Trust, TrustedHosts
+from evenhand.judgment import RETRIED_BY_NEXT_RUN
+from evenhand.kinds.kind import Judging
+from evenhand.ledger.ports import Archive, IncomingUnit, Ledger, Scope, Sending, Store
+from evenhand.limits import BACKOFF_FIRST
+from evenhand.manifest import JudgeRecord
+from evenhand.runs.assembly import Parts
+from evenhand.runs.judge import make_paces
+from evenhand.runs.plan import Plan, Seat
+from evenhand.runs.prepare import open_seat
+from evenhand.runs.recorded import Recorded, recorded_run
+from evenhand.runs.stores import open_store
+from evenhand.storedtext import StoredText
+from evenhand.suite import Suite
+from evenhand.suite_file import JudgeSpec, Limits, SuiteFile
 
-BUG = 70
-"""The exit code of what should not have happened."""
+COUNTED = ("verdicts", "failures", "left_out", "sent", "cached", "reasks", "cost", "unpriced")
+"""The fields of a tally that an actor tells."""
+_OWN_WORDS = (UsageError, KeyMissing, ModelMissing, StoreError, LimitReached, NoVerdicts)
+"""Errors that quote nothing of a reply or a unit: Ray may carry their words."""
 
 
-class Versions(NamedTuple):
-    """What has to be the same wherever a run is judged."""
+class Terms(Struct, frozen=True, kw_only=True):
+    """The `[[judges]]` and `[limits]` of a suite, as the store keeps them for actors."""
 
-    evenhand: str
-    ray: str
-    python: str
+    judges: tuple[JudgeSpec, ...]
+    limits: Limits
 
 
-def versions_here() -> Versions:
-    """Those of this process; of Python what tells whether it can read what another has written."""
+_terms: StoredText[Terms] = StoredText(Terms, "what a run says to actors")
+
+
+class Chunk(NamedTuple):
+    """A chunk of units, by their positions in the run, and what may be used for them."""
+
+    start: int
+    """The start of the run that it belongs to."""
+    lane: int
+    positions: tuple[int, ...]
+    again: bool
+    """True for units that failed before and are tried again."""
+    money: int | None
+    concurrency: int
+    requests: int | None
+    tokens: int | None
+
+
+class ChunkResult(NamedTuple):
+    """What came of a chunk: counts in the order of `COUNTED`, money used, what ended it early."""
+
+    counts: tuple[int, ...]
+    used: int
+    silent: tuple[str, ...] = ()
+    unrecorded: tuple[tuple[str, int], ...] = ()
+    exit_code: int = 0
+    words: str = ""
+    amount: int = 0
+    """The money that the next call needed, where the share was too small for it."""
+
+
+class Readiness(NamedTuple):
+    """An actor that is there: its versions, its host, and why it cannot judge, if it cannot."""
+
+    versions: tuple[str, str, str]
+    host: str
+    fault: str
+
+
+def versions_here() -> tuple[str, str, str]:
+    """Return the versions of evenhand, Ray and Python, which must be equal on all nodes."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return Versions(version("evenhand"), version("ray"), python)
+    return version("evenhand"), version("ray"), python
 
 
-class RayWorker:
-    """The loop of a worker, for one run."""
+def lane_name(run: str, lane: int) -> str:
+    """Return what the store calls a lane of a run."""
+    return f"{run}/{lane}"
 
-    def __init__(self, url: str, run: str) -> None:
-        from evenhand.cluster.plan import Surroundings
-        from evenhand.cluster.worker import Orders, WorkerLoop
-        from evenhand.judges.environment import environment
-        from evenhand.judges.trust import Trust, TrustedHosts
-        from evenhand.runs.stores import open_store
 
-        self._loop: WorkerLoop | None = None
-        self.events: asyncio.AbstractEventLoop | None = None
-        self._ended = threading.Event()
+class RunActor:
+    """Judges chunks of one run. Its methods are coroutines: Ray runs them in one event loop."""
+
+    def __init__(self, url: str, run: str, number: int, of: int, driver: str) -> None:
+        """The actor is the `number`th `of` so many that a driver has."""
+        self._url, self._run = url, run
+        self._number, self._of, self._driver = number, of, driver
+        self._stop, self._tally = Stop(), Tally()
+        self._opened = AsyncExitStack()
+
+    async def start(self) -> Readiness:
+        """Open the store and the judges."""
         try:
-            store = open_store(url, must_exist=True)
-            trust = Trust(TrustedHosts(), tell=lambda line: None)
-            here = Surroundings(folder=Path(), environment=environment(), trust=trust)
-            self._loop = WorkerLoop(store, here, Orders(run=run))
-            self._fault = ""
+            self._store: Store = await asyncio.to_thread(open_store, self._url, must_exist=True)
+            self._plan = await asyncio.to_thread(_open_plan, self._store.archive, self._run)
+            self._ledger: Ledger = await self._opened.enter_async_context(self._store.ledger())
+            fault = ""
         except EvenhandError as error:
-            self._fault = str(error)
+            fault = _say(error) or type(error).__name__
+        except Exception as error:
+            fault = type(error).__name__  # its words may quote anything
+        return Readiness(versions_here(), socket.gethostname(), fault)
 
-    def versions(self) -> tuple[str, ...]:
-        return tuple(versions_here())
-
-    def fault(self) -> str:
-        """Why nothing can be judged here: the store cannot be opened; empty where it can."""
-        return self._fault
-
-    def work(self) -> int:
-        """Judge to the end of the run; an exit code. What went wrong is told in the store."""
-        from evenhand.engine.loop import run_in_loop
-
-        if self._loop is None:
-            return EvenhandError.exit_code
+    async def judge(self, chunk: Chunk) -> ChunkResult:
+        """Judge a chunk; an error is part of the result."""
+        # What makes a run futile is counted over all chunks.
+        self._stop, self._tally = Stop(), Tally(outcomes=self._tally.outcomes)
+        budget = Budget(chunk.money)
+        error: BaseException | None = None
         try:
-            cause = run_in_loop(_worked(self, self._loop))
-        except EvenhandError as error:
-            return error.exit_code
-        except Exception:
-            return BUG  # its words, and what they may quote, stay out of Ray's logs
-        finally:
-            self._ended.set()
-        return 0 if cause is None else cause.exit_code
+            async with self._ledger.claim(lane_name(self._run, chunk.lane)):
+                self._require_start(chunk.start)
+                await self._parts(chunk, budget).engine().run()
+        except Exception as failure:
+            error = failure
+        return self._result(error or self._stop.cause, budget)
 
-    def leave(self) -> None:
-        """Hand everything back, and end; done when that is done."""
-        if self._loop is None or self.events is None or self._ended.is_set():
-            return
-        with suppress(RuntimeError):  # the event loop has ended meanwhile
-            self.events.call_soon_threadsafe(self._loop.leave, Interrupted("interrupted"))
-        self._ended.wait()
+    async def count(self) -> tuple[int, ...]:
+        """Return what was done of the present chunk."""
+        return tuple(getattr(self._tally, name) for name in COUNTED)
+
+    async def leave(self) -> None:
+        """Send nothing new; what is under way is waited for."""
+        self._stop.throw(Interrupted("interrupted"))
+
+    def _require_start(self, start: int) -> None:
+        """Refuse work of a driver that is no longer there: another has counted the money."""
+        if start_of(self._store.archive, self._run) != start:
+            raise StoreBusy(f"run {self._run} was started again")
+
+    def _parts(self, chunk: Chunk, budget: Budget) -> Parts:
+        suite = self._plan.suite
+        limits = structs.replace(
+            suite.file.limits,
+            concurrency=chunk.concurrency,
+            requests_per_minute=chunk.requests,
+            tokens_per_minute=chunk.tokens,
+        )
+        file = structs.replace(suite.file, limits=limits)
+        plan = structs.replace(self._plan, suite=Suite(file, suite.folder))
+        again = tuple(RETRIED_BY_NEXT_RUN) if chunk.again else ()
+        scope = Scope(self._run, positions=chunk.positions)
+        return Parts(
+            plan=plan,
+            run=self._run,
+            ledger=self._ledger,
+            stop=self._stop,
+            tally=self._tally,
+            schedule=Everything(self._ledger, scope, [again]),
+            budget=budget,
+            paces=make_paces(plan, self._store.archive, self._stop, BACKOFF_FIRST, self.counted),
+            sender=f"{self._driver}-{self._number}-",
+        )
+
+    def counted(self, sendings: Sequence[Sending]) -> list[Sending]:
+        """Return the requests that count against this actor's share of a minute: its own, those of
+        its predecessors, and its part of what was sent before the driver began."""
+        own = f"{self._driver}-{self._number}-"
+        mine = [item for item in sendings if item.name.startswith(own)]
+        before = [item for item in sendings if not item.name.startswith(f"{self._driver}-")]
+        parts = before[self._number :: self._of]
+        return sorted([*mine, *parts], key=lambda item: item.at)
+
+    def _result(self, error: BaseException | None, budget: Budget) -> ChunkResult:
+        counts = tuple(getattr(self._tally, name) for name in COUNTED)
+        silent, unrecorded = tuple(self._tally.silent), tuple(self._tally.unrecorded.items())
+        result = ChunkResult(counts, budget.used, silent, unrecorded)
+        if error is None:
+            return result
+        if not isinstance(error, EvenhandError):
+            return result._replace(exit_code=EvenhandError.exit_code, words=type(error).__name__)
+        amount = error.amount if isinstance(error, LimitReached) else 0
+        return result._replace(exit_code=error.exit_code, words=_say(error), amount=amount)
 
 
-async def _worked(worker: RayWorker, loop: WorkerLoop) -> EvenhandError | None:
-    """Not a method: Ray runs a class that has a coroutine in an event loop of its own."""
-    worker.events = asyncio.get_running_loop()
-    return await loop.work()
+def _say(error: EvenhandError) -> str:
+    """Return the words of an error, unless they may quote a reply."""
+    return error.what if isinstance(error, _OWN_WORDS) else ""
+
+
+def start_of(archive: Archive, run: str) -> int:
+    """Return the number of a run's last start, which no other start has."""
+    [start] = [row.starts for row in archive.runs() if row.id == run]
+    return start
+
+
+def _open_plan(archive: Archive, run: str) -> Plan:
+    """Return the plan of a run from what the store says of it; raises EvenhandError. Keys are this
+    node's own, under the rules that hold for every suite."""
+    [row] = [row for row in archive.runs() if row.id == run]
+    recorded = recorded_run(archive, row)
+    terms = _terms.read(recorded.manifest.terms)
+    suite = _suite(recorded, terms)
+    seats = [
+        _seat(suite, spec, record)
+        for spec, record in zip(terms.judges, recorded.judges, strict=True)
+    ]
+    return Plan(
+        suite=suite,
+        protocol=recorded.protocol,
+        settings=recorded.manifest.judging.settings,
+        rubric=recorded.rubric,
+        seats=tuple(seats),
+        units=_no_units,
+        recorded=recorded.manifest,
+    )
+
+
+def _suite(run: Recorded, terms: Terms) -> Suite:
+    file = SuiteFile(
+        name=run.row.name,
+        protocol=run.manifest.protocol or run.kind_name,
+        language=run.manifest.judging.language,
+        data=["the store"],
+        seed=run.manifest.judging.seed,
+        judges=list(terms.judges),
+        limits=terms.limits,
+    )
+    # An address that the store brings has not come from where the key stands.
+    addresses = {spec.base_url: "the store" for spec in file.judges if spec.base_url}
+    return Suite(file, Path(), addresses=addresses)
+
+
+def _seat(suite: Suite, spec: JudgeSpec, record: JudgeRecord) -> Seat:
+    """Return a judge of the run as it is here; raises EvenhandError where it is another."""
+    provider, model = split_name(spec.model)
+    if provider.is_file(model) and not is_within(suite.folder / model, suite.folder):
+        raise UsageError(f"{quoted(model)} leads out of the folder of this actor")
+    trust = Trust(TrustedHosts(), tell=lambda line: None)
+    seat = open_seat(suite, spec, environment(), lambda line: None, trust)
+    mine, theirs = seat.judge.identity, record.identity
+    if canonical(dict(mine)) != canonical(dict(theirs)):
+        names = sorted(n for n in mine.keys() | theirs.keys() if mine.get(n) != theirs.get(n))
+        raise UsageError(f"{record.name} is not the same here: {', '.join(names)} differ")
+    if seat.judge.unavailable_reason is not None:
+        raise seat.judge.unavailable_reason
+    seat.judge.load()
+    return seat
+
+
+def _no_units(judging: Judging) -> Iterator[IncomingUnit]:
+    raise AssertionError("the units of a run on a cluster are in the store")

@@ -13,8 +13,7 @@ from msgspec import Struct, field
 from evenhand.engine.aside import one_aside
 from evenhand.engine.attempt import Endpoint
 from evenhand.engine.breaker import Breaker
-from evenhand.engine.budget import Purse, budgeted
-from evenhand.engine.claims import Claims
+from evenhand.engine.budget import Budget, budgeted
 from evenhand.engine.pace import Pace, paced
 from evenhand.engine.prices import Price
 from evenhand.engine.recent import Recent, account_name
@@ -38,24 +37,24 @@ class CallPath(Struct, frozen=True, kw_only=True):
     stop: Stop
     pace: Pace
     patience: Patience
-    purse: Purse
+    budget: Budget
     price: Price | None
     max_tokens: int
     tally: Tally
-    claims: Claims | None = None
-    """Where other workers may ask the same questions: who asks which."""
+    sender: str = ""
+    """How the names of its requests begin in the store, where rates are divided."""
     notice: Callable[[str], None] = lambda message: None
     aside: Aside = field(default_factory=one_aside)
 
     def endpoint(self) -> Endpoint:
         """`ask` for this judge."""
         send = sending(self.judge, self.stop, self.tally)
-        recent = Recent(self.ledger, account_name(self.judge.account))
+        recent = Recent(self.ledger, account_name(self.judge.account), self.sender)
         noted = recent if self.pace.is_limited else None
         in_turn = paced(send, self.pace, self.max_tokens, noted)
         pay = budgeted(
             in_turn,
-            purse=self.purse,
+            budget=self.budget,
             ledger=self.ledger,
             run=self.run,
             judge=self.judge.name,
@@ -79,7 +78,6 @@ class CallPath(Struct, frozen=True, kw_only=True):
             stop=self.stop,
             tally=self.tally,
             aside=self.aside,
-            claims=self.claims,
         )
 
 

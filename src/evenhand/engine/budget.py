@@ -6,51 +6,26 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable
 from functools import partial
-from typing import Protocol
-
-from msgspec import Struct
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.prices import Price, usd
 from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
-from evenhand.errors import AskAgain, CallLost, CallRejected, EvenhandError, StoppedEarly
+from evenhand.errors import (
+    AskAgain,
+    CallLost,
+    CallRejected,
+    EvenhandError,
+    LimitReached,
+    StoppedEarly,
+)
 from evenhand.exchange import Reply, Usage
 from evenhand.ledger.keys import unpriced_attempt
 from evenhand.ledger.ports import Ledger
 from evenhand.limits import TOKENS_A_MESSAGE
 
 ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
-
-
-class Hold(Struct):
-    """An amount that is held for a call, and the allotment that it was taken from."""
-
-    amount: int
-    allotment: int = 0
-
-
-class Purse(Protocol):
-    """Where the money of calls comes from."""
-
-    @property
-    def cap(self) -> int | None:
-        """The most that may be spent; None where everything is let through, and nothing held."""
-        ...
-
-    async def reserve(self, amount: int, stop: Stop) -> Hold:
-        """Hold an amount, waiting for calls under way where they may free enough; else
-        StoppedEarly. It is to be given back by `spend`."""
-        ...
-
-    async def note(self, hold: Hold, key: str, attempt: str, stop: Stop) -> None:
-        """Note what is held in the store; done when it is durable."""
-        ...
-
-    def spend(self, hold: Hold, cost: int) -> None:
-        """Give a held amount back for what the call did cost."""
-        ...
 
 
 class Budget:
@@ -61,50 +36,36 @@ class Budget:
         self.cap, self.used, self._reserved, self._advice = cap, used, 0, advice
         self._freed = Signal()
 
-    async def reserve(self, amount: int, stop: Stop) -> Hold:
-        """Hold an amount, waiting for calls under way where they may free enough; else
-        StoppedEarly. It is to be given back by `spend`."""
+    async def reserve(self, amount: int, stop: Stop) -> None:
+        """Hold an amount, waiting for calls under way where they may free enough; else raise
+        LimitReached. It is to be given back by `spend`."""
         while self.cap is not None and self.used + self._reserved + amount > self.cap:
             if not self._reserved:
-                raise self._exhausted(self.cap, amount)
+                raise budget_reached(self.cap, self.used, amount, self._advice)
             await stop.sleep(None, self._freed)
         self._reserved += amount
-        return Hold(amount)
 
-    def spend(self, hold: Hold, cost: int) -> None:
+    def spend(self, amount: int, cost: int) -> None:
         """Give a held amount back for what the call did cost."""
-        self._reserved -= hold.amount
+        self._reserved -= amount
         self.used += cost
         self._freed.give()
 
-    def _exhausted(self, cap: int, amount: int) -> StoppedEarly:
-        return StoppedEarly(
-            f"the budget of ${usd(cap)} is reached: ${usd(self.used)} spent or reserved,"
-            f" and the next call may cost ${usd(amount)}",
-            advice=self._advice,
-        )
 
-
-class RunPurse:
-    """What one run takes out of a budget, each amount noted in the store of the run."""
-
-    def __init__(self, budget: Budget, ledger: Ledger, run: str) -> None:
-        self._budget, self._ledger, self._run = budget, ledger, run
-        self.reserve, self.spend = budget.reserve, budget.spend
-
-    @property
-    def cap(self) -> int | None:
-        return self._budget.cap
-
-    async def note(self, hold: Hold, key: str, attempt: str, stop: Stop) -> None:
-        """Note what is held, before it is sent."""
-        await self._ledger.reserve(self._run, key, attempt, hold.amount)
+def budget_reached(cap: int, used: int, amount: int, advice: str = ADVICE) -> LimitReached:
+    """Return the error for a budget that does not allow the next call."""
+    return LimitReached(
+        f"the budget of ${usd(cap)} is reached: ${usd(used)} spent or reserved,"
+        f" and the next call may cost ${usd(amount)}",
+        advice=advice,
+        amount=amount,
+    )
 
 
 def budgeted(
     inner: Layer,
     *,
-    purse: Purse,
+    budget: Budget,
     ledger: Ledger,
     run: str,
     judge: str,
@@ -118,11 +79,11 @@ def budgeted(
 
     async def pay(attempt: Attempt) -> Reply:
         most = price.bound(attempt.prompt_tokens, max_tokens) if price else 0
-        if purse.cap is not None:
-            hold = await purse.reserve(most, stop)
-            attempt.hold(partial(give_back, attempt, hold))
+        if budget.cap is not None:
+            await budget.reserve(most, stop)
+            attempt.hold(partial(give_back, attempt, most))
             attempt.reservation = os.urandom(6).hex()
-            await purse.note(hold, attempt.key, attempt.reservation, stop)
+            await ledger.reserve(run, attempt.key, attempt.reservation, most)
         else:
             attempt.hold(partial(note_loss, attempt, most))
         reply = await inner(attempt)
@@ -135,24 +96,24 @@ def budgeted(
             # Without a count from the provider, it is the most that it can have been.
             attempt.cost = most if cost is None else cost
             tally.cost += attempt.cost
-        if purse.cap is not None:
+        if budget.cap is not None:
             excess = excess_of(reply.usage, attempt.prompt_tokens, max_tokens)
             if excess or (attempt.cost or 0) > most:
                 stop.throw(beyond(excess, attempt.cost or 0, most))
         return reply
 
     def give_back(
-        attempt: Attempt, hold: Hold, error: BaseException | None
+        attempt: Attempt, amount: int, error: BaseException | None
     ) -> Awaitable[None] | None:
         """What was not sent or is not billed costs nothing; without a reply, what may have been
         billed counts as the most it can be, and stays reserved in the store."""
         if attempt.cost is not None:
-            purse.spend(hold, attempt.cost)
+            budget.spend(amount, attempt.cost)
             return None
         if _may_be_billed(attempt, error):
-            purse.spend(hold, hold.amount)
+            budget.spend(amount, amount)
             return None
-        purse.spend(hold, 0)
+        budget.spend(amount, 0)
         return ledger.release(attempt.key, attempt.reservation)
 
     def note_loss(

@@ -16,11 +16,10 @@ from msgspec import Struct
 
 from evenhand.engine.attempt import Attempt, Layer
 from evenhand.engine.congestion import Congestion
-from evenhand.engine.meter import Meter
 from evenhand.engine.recent import MINUTE, Recent
 from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop
-from evenhand.errors import CallLost, StoppedEarly
+from evenhand.errors import CallLost, LimitReached, StoppedEarly
 from evenhand.exchange import Reply
 from evenhand.limits import BACKOFF_FIRST, LOST_IN_A_ROW
 
@@ -32,8 +31,6 @@ class Turn(Struct):
     tokens: int
     name: str = ""
     """What the store calls it; empty where it does not."""
-    second: int = 0
-    """The second that it is counted in, where other workers share the account."""
 
 
 class Pace:
@@ -46,10 +43,8 @@ class Pace:
         tokens_per_minute: int | None = None,
         clock: Callable[[], float] = monotonic,
         backoff_first: float = BACKOFF_FIRST,
-        meter: Meter | None = None,
     ) -> None:
         self._stop, self._clock, self._first = stop, clock, backoff_first
-        self._meter = meter
         self._congestion = Congestion(backoff_first)
         self._interval = MINUTE / requests_per_minute if requests_per_minute else 0.0
         self._tokens_most = tokens_per_minute
@@ -64,9 +59,9 @@ class Pace:
         return self._interval > 0 or self._tokens_most is not None
 
     @property
-    def is_corrected(self) -> bool:
-        """Whether anything hangs on how many tokens a request did take."""
-        return self._tokens_most is not None or self._meter is not None
+    def counts_tokens(self) -> bool:
+        """Return True if tokens are limited."""
+        return self._tokens_most is not None
 
     def remember(self, ages: Iterable[tuple[float, int]]) -> None:
         """Begin with requests that were sent before: how long ago, in seconds, and their tokens."""
@@ -86,44 +81,23 @@ class Pace:
         is known.
 
         Whoever comes first waits for the moment, or for a correction that may have made room.
-        Where the account is shared, the store has the next word; meanwhile all may have slowed
-        down.
         """
-        while True:
-            turn = await self._admit_here(tokens)
-            if self._meter is None:
-                return turn
-            self.end()
-            turn.second = await self._meter.admit(tokens)
-            now = self._clock()
-            if self._pause(tokens, now) <= 0:
-                return self._enter(tokens, now, turn.second)
-            self._meter.correct(turn.second, 1, tokens)
-
-    def admit_at_once(self, tokens: int) -> Turn | None:
-        """A turn where nobody need wait for one, nor ask the store; else None."""
-        if self._meter is not None or self._waiting.locked():
-            return None
-        now = self._clock()
-        return self._enter(tokens, now) if self._pause(tokens, now) <= 0 else None
-
-    async def _admit_here(self, tokens: int) -> Turn:
         async with self._waiting:
             while (pause := self._pause(tokens, now := self._clock())) > 0:
                 await self._stop.sleep(min(pause, MINUTE), self._corrected)
             return self._enter(tokens, now)
 
+    def admit_at_once(self, tokens: int) -> Turn | None:
+        """A turn where nobody need wait for one; else None."""
+        if self._waiting.locked():
+            return None
+        now = self._clock()
+        return self._enter(tokens, now) if self._pause(tokens, now) <= 0 else None
+
     def correct(self, turn: Turn, tokens: int | None) -> None:
         """Put the true count of tokens in the place of their bound; None: it was not sent."""
-        if self._meter is not None:
-            self._meter.correct(turn.second, tokens is None, turn.tokens - (tokens or 0))
         turn.tokens = tokens or 0
         self._corrected.give()
-
-    async def settle(self) -> None:
-        """Wait until the store has heard of all corrections, where it counts."""
-        if self._meter is not None:
-            await self._meter.settle()
 
     def end(self) -> None:
         """A request that had a turn is no longer under way."""
@@ -153,8 +127,8 @@ class Pace:
                 )
             )
 
-    def _enter(self, tokens: int, now: float, second: int = 0) -> Turn:
-        turn = Turn(now, tokens, second=second)
+    def _enter(self, tokens: int, now: float) -> Turn:
+        turn = Turn(now, tokens)
         if self._interval:
             self._next = max(now, self._next) + self._interval
         self._congestion.sent(now)
@@ -170,7 +144,7 @@ class Pace:
         """How long until the window has room for so many tokens."""
         assert self._tokens_most is not None
         if tokens > self._tokens_most:
-            raise StoppedEarly(
+            raise LimitReached(
                 f"one request may take {tokens} tokens, more than tokens_per_minute allows",
                 advice=f"Raise tokens_per_minute from {self._tokens_most}, or lower max_tokens.",
             )
@@ -189,7 +163,7 @@ class Pace:
 def paced(inner: Layer, pace: Pace, max_tokens: int, recent: Recent | None = None) -> Layer:
     """Wait for a turn. Its tokens are corrected by the reply; one that was not used takes none.
     What is sent is noted in `recent`, where rates are to hold across starts."""
-    is_corrected = pace.is_corrected or recent is not None
+    is_corrected = pace.counts_tokens or recent is not None
 
     async def in_turn(attempt: Attempt) -> Reply:
         tokens = attempt.prompt_tokens + max_tokens

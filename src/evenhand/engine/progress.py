@@ -44,11 +44,11 @@ class Progress:
             parts.append(f"{tally.failures} failed")
         if tally.reasks:
             parts.append(f"{tally.reasks} re-asked")
-        if tally.workers > 1:
-            parts.append(f"{tally.workers} workers")
         parts.append(self._left())
         if tally.left_out:
             parts.append(f"{tally.left_out} left out by no_self_judging")
+        if tally.actors:
+            parts.append(f"{len(tally.actors)} actors ({'; '.join(tally.actors)})")
         return ", ".join(part for part in parts if part)
 
     def _rate(self) -> str:

@@ -16,12 +16,17 @@ MINUTE = 60.0
 class Recent:
     """The requests of one account, each noted before it is sent."""
 
-    def __init__(self, ledger: Ledger, account: str, clock: Callable[[], float] = time) -> None:
-        self._ledger, self._account, self._clock = ledger, account, clock
+    def __init__(
+        self, ledger: Ledger, account: str, sender: str = "", clock: Callable[[], float] = time
+    ) -> None:
+        """The names of its requests begin with `sender`."""
+        self._ledger, self._account, self._sender, self._clock = ledger, account, sender, clock
 
     async def note(self, tokens: int) -> str:
         """Note a request that is about to be sent, durably; its name there."""
-        sending = Sending(os.urandom(6).hex(), self._account, self._clock(), tokens)
+        sending = Sending(
+            f"{self._sender}{os.urandom(6).hex()}", self._account, self._clock(), tokens
+        )
         await self._ledger.note_sending(sending)
         return sending.name
 

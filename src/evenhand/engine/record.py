@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 
 from evenhand.engine.attempt import Attempt, Endpoint, Layer
-from evenhand.engine.claims import Claims
 from evenhand.engine.prices import token_bound
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
@@ -16,7 +15,8 @@ from evenhand.errors import CallError, NothingRecorded, StoreError
 from evenhand.exchange import Judge, Question
 from evenhand.kinds.shared.asking import Aside
 from evenhand.ledger.keys import call_keys
-from evenhand.ledger.ports import Call, Ledger
+from evenhand.ledger.ports import Call, Ledger, QuestionLocks
+from evenhand.limits import LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST
 
 
 def recorded(
@@ -28,11 +28,10 @@ def recorded(
     stop: Stop,
     tally: Tally,
     aside: Aside,
-    claims: Claims | None = None,
 ) -> Endpoint:
-    """Ask the ledger first, and pay once for equal questions at once, those of other workers too.
-    A store that fails throws the switch, so that what is under way is waited for: the ledger keeps
-    it where it can."""
+    """Ask the ledger first, and pay once for equal questions at once, those of other processes too
+    where they share the store. A store that fails throws the switch, so that what is under way is
+    waited for: the ledger keeps it where it can."""
     key_of = call_keys(judge.identity)
     under_way: dict[str, asyncio.Future[Call]] = {}
 
@@ -50,11 +49,10 @@ def recorded(
                 tally.cached += 1
                 # A run that the ledger answers must still hear Ctrl-C and draw its progress.
                 await asyncio.sleep(0)
-            elif claims is None:
+            elif ledger.questions is None:
                 call = await sent(question, key, bound)
             else:
-                async with claims.claimed(key) as recorded_call:
-                    call = recorded_call or await sent(question, key, bound)
+                call = await sent_once(ledger.questions, question, key, bound)
             outcome.set_result(call)
             return call
         except BaseException as error:
@@ -65,6 +63,19 @@ def recorded(
             raise Stopped from None
         finally:
             del under_way[key]
+
+    async def sent_once(questions: QuestionLocks, question: Question, key: str, bound: int) -> Call:
+        pause = LOOK_AGAIN_FIRST
+        while not await questions.take(key):
+            await stop.sleep(pause)
+            pause = min(2 * pause, LOOK_AGAIN_MOST)
+        try:
+            # Another process may have had the reply since the ledger was looked at.
+            call = await ledger.find(key)
+            tally.cached += call is not None
+            return call or await sent(question, key, bound)
+        finally:
+            questions.give_back(key)
 
     async def sent(question: Question, key: str, bound: int) -> Call:
         attempt = Attempt(question, key, bound)

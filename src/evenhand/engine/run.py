@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
-from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -28,19 +27,7 @@ from evenhand.errors import NothingRecorded, StoreError
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside
-from evenhand.ledger.ports import StoredJudgment, StoredUnit
-
-
-class Judgments(Protocol):
-    """Where judgments go: a ledger, or who shares the run with others."""
-
-    async def settle(self, run: str, judgment: StoredJudgment) -> None:
-        """Keep a judgment under the run's judging."""
-        ...
-
-    async def flush(self) -> None:
-        """Wait until everything handed over is durable."""
-        ...
+from evenhand.ledger.ports import Ledger, StoredUnit
 
 
 class Pool(Struct, frozen=True, kw_only=True):
@@ -65,7 +52,7 @@ class Engine(Struct, frozen=True, kw_only=True):
     """Everything one command needs to judge a scope of units."""
 
     kind: Judging
-    judgments: Judgments
+    ledger: Ledger
     run_id: str
     schedule: Schedule
     pools: Sequence[Pool]
@@ -89,7 +76,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         except* Exception as failed:
             raise failed.exceptions[0] from failed.exceptions[0].__cause__
         finally:
-            await self.judgments.flush()
+            await self.ledger.flush()
         if isinstance(self.stop.cause, StoreError):
             raise self.stop.cause
 
@@ -135,7 +122,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         self.tally.verdicts += status == "verdict"
         self.tally.failures += status == "failure"
         self.tally.left_out += status == "left_out"
-        await self.judgments.settle(self.run_id, stored)
+        await self.ledger.settle(self.run_id, stored)
         self._note(stored.unit, stored.judge, stored.repeat, judgment)
 
     def _note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:

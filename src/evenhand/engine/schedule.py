@@ -42,10 +42,12 @@ class Everything(Struct, frozen=True):
 
     ledger: Ledger
     scope: Scope
+    again: Sequence[Sequence[str]] = ((), tuple(RETRIED_BY_NEXT_RUN))
+    """Pass by pass, the reasons of failures that are tried again."""
 
     async def work(self, group: JudgeGroup) -> Work:
         begun = [_Positions() for _ in range(group.repeats)]
-        for again in ((), tuple(RETRIED_BY_NEXT_RUN)):
+        for again in self.again:
             for repeat, positions in enumerate(begun):
                 after = 0
                 while page := await self.ledger.open_work(

@@ -22,10 +22,8 @@ class Tally:
     verdicts: int = 0
     failures: int = 0
     left_out: int = 0
-    workers: int = 1
-    """How many are at work, this command among them."""
-    fenced: int = 0
-    """Judgments that were refused: another worker had taken over their units."""
+    actors: list[str] = field(default_factory=list[str])
+    """What each actor on a cluster does now, in words; empty where this process judges."""
     silent: dict[str, str] = field(default_factory=dict[str, str])
     """Judges that lost calls and answered none, by name, with the last loss in words."""
     outcomes: dict[int, Counter[Reason | None]] = field(

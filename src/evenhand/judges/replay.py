@@ -72,26 +72,6 @@ class ReplayJudge:
         return f"no reply recorded for unit {quoted(key.unit)} ({where}) in {self._path}"
 
 
-class UnavailableJudge:
-    """A judge of a run that cannot judge here: it has the name and identity that the run recorded,
-    and answers nothing."""
-
-    def __init__(self, name: str, identity: Mapping[str, Any], style: Style, caveat: str) -> None:
-        self.name, self.identity, self.style, self.caveat = name, identity, style, caveat
-        self.account: Hashable = name
-        self.slots: int | None = None
-        self.unavailable_reason: ProviderRefused | None = None
-
-    def load(self) -> None:
-        """There is no code of it here."""
-
-    async def answer(self, question: Question) -> Reply:
-        raise NothingRecorded(f"{self.name} is not here")
-
-    async def close(self) -> None:
-        """It holds nothing."""
-
-
 def _read(path: Path) -> bytes:
     try:
         return read_plain(path, most=limits.REPLAY_BYTES)

@@ -21,7 +21,6 @@ from evenhand.manifest import Manifest
 
 if TYPE_CHECKING:
     from evenhand.ledger.batches import Batches, BatchRow
-    from evenhand.ledger.coordination import Worker, WorkerState
 
 
 class Call(NamedTuple):
@@ -229,8 +228,24 @@ class Intake(NamedTuple):
     content: str
 
 
+class QuestionLocks(Protocol):
+    """Questions that processes which share a store are asking, each by one of them."""
+
+    async def take(self, key: str) -> bool:
+        """Lock a question before it is asked; False where another process is asking it. The lock
+        of a process that died is free."""
+        ...
+
+    def give_back(self, key: str) -> None:
+        """Unlock a question, soon."""
+        ...
+
+
 class Ledger(Protocol):
     """Where runs are written, one writer at a time per run."""
+
+    questions: QuestionLocks | None
+    """None where equal questions of two processes are not worth a lock."""
 
     async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
         """Read all units, which then wait for `begin`; raises DataError on an id that repeats.
@@ -362,6 +377,13 @@ class Archive(Protocol):
 
     def counts(self, scope: Scope, judgments_per_unit: int) -> Counts: ...
 
+    def open_positions(
+        self, scope: Scope, judgments_per_unit: int, again: Sequence[str]
+    ) -> list[int]:
+        """Return the positions of units that lack a judgment, or have failed for one of the
+        reasons `again`, in order."""
+        ...
+
     def spent(self, run: str) -> Spent: ...
 
     def batches(self, run: str = "") -> list[BatchRow]:
@@ -398,16 +420,6 @@ class Archive(Protocol):
         """Whether a process judges the run now."""
         ...
 
-    def workers(self) -> Sequence[WorkerState]:
-        """The workers that are alive, and those that died with units that nobody took over yet;
-        none where one process at a time judges a run."""
-        ...
-
-    def open_runs(self) -> Mapping[str, str]:
-        """The runs that workers may judge, by their id, each with why they do not, if they are
-        stopped."""
-        ...
-
     def state(self) -> int:
         """A number that changes whenever somebody else has changed the store."""
         ...
@@ -441,5 +453,3 @@ class Store:
     close: Callable[[], None]
     batches: Callable[[], AbstractAsyncContextManager[Batches]]
     """What is noted of batches, opened likewise."""
-    coordination: Callable[[], AbstractAsyncContextManager[Worker]] | None = None
-    """Joins those who judge in this store; None where one process at a time judges a run."""

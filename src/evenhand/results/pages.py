@@ -19,7 +19,6 @@ from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
 from evenhand.ledger.batches import BatchRow
-from evenhand.ledger.coordination import WorkerState
 from evenhand.ledger.ports import (
     Archive,
     Browsed,
@@ -118,36 +117,7 @@ def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, 
         each = max(1, counted["calls"]) / done
         left = round(60 * counted["pending"] * each / rate)
     pace = {"calls_a_minute": rate, "seconds_left": left}
-    alone = {"open": False, "stopped": "", "workers": []}
-    return {"run": run, "judging": judging, **counted, **pace, **at_work(store).get(run, alone)}
-
-
-def at_work(store: Archive) -> dict[str, dict[str, Any]]:
-    """The runs that workers may judge, by their id: who is at it, and why nobody is."""
-    workers = store.workers()
-    return {
-        run: {
-            "open": not stopped,
-            "stopped": stopped,
-            "workers": [_worker(worker) for worker in workers if worker.run == run],
-        }
-        for run, stopped in sorted(store.open_runs().items())
-    }
-
-
-def _worker(worker: WorkerState) -> dict[str, Any]:
-    return {
-        "host": worker.host,
-        "process": worker.process,
-        "alive": worker.is_alive,
-        "leases": worker.leases,
-        "judged": worker.judged,
-        "calls": worker.sent,
-        "cost_usd": dollars(worker.cost),
-        "seconds": round(worker.seconds, 1),
-        "silent_seconds": round(worker.silent, 1),
-        "note": worker.note,
-    }
+    return {"run": run, "judging": judging, **counted, **pace}
 
 
 def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float:

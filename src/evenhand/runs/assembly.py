@@ -1,25 +1,37 @@
-"""The engine of a plan, put together: the same for a process that judges a run alone and for one
-worker of several; what differs is handed in."""
+"""The engine of a plan, put together: the same for a process that judges a run alone and for an
+actor that judges a part of it; what differs is handed in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from evenhand.engine.ask import CallPath
-from evenhand.engine.budget import Purse
-from evenhand.engine.claims import Claims
+from evenhand.engine.budget import Budget
 from evenhand.engine.pace import Pace
 from evenhand.engine.retry import Patience
-from evenhand.engine.run import Engine, Judgments, Pool
+from evenhand.engine.run import Engine, Pool
 from evenhand.engine.schedule import Schedule
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
-from evenhand.ledger.ports import Ledger
+from evenhand.ledger.ports import Ledger, Scope, Store
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
+
+
+class Course(NamedTuple):
+    """What a command judges, and with what."""
+
+    plan: Plan
+    store: Store
+    ledger: Ledger
+    scope: Scope
+    schedule: Schedule
+    stop: Stop
+    tally: Tally
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -31,12 +43,10 @@ class Parts(Struct, frozen=True, kw_only=True):
     stop: Stop
     tally: Tally
     schedule: Schedule
-    judgments: Judgments
-    purse: Purse
+    budget: Budget
     paces: Mapping[Hashable, Pace]
-    claims: Claims | None = None
-    groups: Collection[int] | None = None
-    """Those that judge here, by their index; None for all."""
+    sender: str = ""
+    """How the names of its requests begin in the store, where rates are divided."""
     notice: Callable[[str], None] = lambda message: None
     backoff_first: float = BACKOFF_FIRST
 
@@ -47,11 +57,10 @@ class Parts(Struct, frozen=True, kw_only=True):
         pools = [
             Pool(group=group, call_paths=members, width=_width(concurrency, members))
             for group, members in seated(self.plan.judge_groups, call_paths)
-            if self.groups is None or group.index in self.groups
         ]
         return Engine(
             kind=self.plan.judging,
-            judgments=self.judgments,
+            ledger=self.ledger,
             run_id=self.run,
             schedule=self.schedule,
             pools=pools,
@@ -74,11 +83,11 @@ class Parts(Struct, frozen=True, kw_only=True):
                 backoff_first=self.backoff_first,
             ),
             notice=self.notice,
-            purse=self.purse,
+            budget=self.budget,
             price=seat.price,
             max_tokens=seat.spec.max_tokens,
             tally=self.tally,
-            claims=self.claims,
+            sender=self.sender,
         )
 
 

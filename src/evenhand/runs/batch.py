@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,13 +14,10 @@ from evenhand import limits
 from evenhand.batch import BatchJudge
 from evenhand.engine.batches import BatchDesk, BatchPath, Purse
 from evenhand.engine.retry import Patience
-from evenhand.engine.schedule import Schedule
-from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
 from evenhand.ledger.batches import Batches
-from evenhand.ledger.ports import Ledger, Scope, Store
+from evenhand.runs.assembly import Course
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
 
@@ -38,18 +34,6 @@ class BatchOptions:
     """The first pause before a batch is looked at again, in seconds."""
     tell: Callable[[str], None] = lambda message: None
     """Told what becomes of batches."""
-
-
-class Course(NamedTuple):
-    """What a command judges, and with what."""
-
-    plan: Plan
-    store: Store
-    ledger: Ledger
-    scope: Scope
-    schedule: Schedule
-    stop: Stop
-    tally: Tally
 
 
 def require_batches(plan: Plan) -> None:

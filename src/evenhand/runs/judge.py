@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    nullcontext,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from evenhand.engine.budget import Budget, RunPurse
+from evenhand.engine.budget import Budget
 from evenhand.engine.futility import failure_advice
 from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
@@ -30,10 +23,9 @@ from evenhand.engine.recent import account_name, ages
 from evenhand.engine.schedule import Everything
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
-from evenhand.errors import EvenhandError, NoVerdicts, RunOver, StoreBusy
+from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.ledger.batches import BatchRow
-from evenhand.ledger.coordination import Worker
 from evenhand.ledger.keys import run_id
 from evenhand.ledger.ports import (
     Archive,
@@ -43,18 +35,17 @@ from evenhand.ledger.ports import (
     Ledger,
     RunRow,
     Scope,
+    Sending,
     Spent,
     Store,
     StoredUnit,
 )
-from evenhand.limits import BACKOFF_FIRST, BEGIN_TRIES, LOOK_AGAIN_MOST
+from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import DataRecord, Manifest
-from evenhand.runs.assembly import Parts
+from evenhand.runs.assembly import Course, Parts
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run
-from evenhand.runs.share import Share, metered_paces
-from evenhand.runs.terms import terms_json
 
 if TYPE_CHECKING:
     from evenhand.runs.batch import BatchOptions
@@ -64,8 +55,12 @@ if TYPE_CHECKING:
 Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 """Shows progress while a run is judged: tally, judgments planned in all, and the switch."""
 
-Crew = Callable[[str, Stop], AbstractAsyncContextManager[None]]
-"""Has workers elsewhere judge a run for as long as the context lasts."""
+
+class Crew(NamedTuple):
+    """Who judges a run on other machines, and what they need beside its manifest."""
+
+    terms: str
+    judge: Callable[[Course], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,14 +159,13 @@ class Options:
     batch: BatchOptions | None = None
     """That questions are to be asked by the batch, and how."""
     crew: Crew | None = None
-    """Workers that judge the run in the place of this process, which watches them."""
+    """Those who judge the run in the place of this process, which drives them."""
 
 
 async def judge_run(plan: Plan, store: Store, options: Options | None = None) -> Summary:
     """Judge what is open of a suite. Nothing is sent before all of the data was read and found
     good, and nothing is kept of a run whose judge has no key. A stop is told in the summary, not
-    raised: what was judged until then stands. Where workers share the store, this process is one of
-    them, and the summary is about the work of all."""
+    raised: what was judged until then stands."""
     options = options or Options()
     if options.budget:
         plan.know_prices()
@@ -179,29 +173,17 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
         from evenhand.runs.batch import require_batches
 
         require_batches(plan)
-    is_alone = plan.manifest.is_sequential or options.budget or options.batch
-    shared = None if is_alone else store.coordination
-    async with store.ledger() as ledger, _closing(plan), AsyncExitStack() as joining:
-        worker = await joining.enter_async_context(shared()) if shared else None
-        beginning = _begun(plan, store.archive, ledger, options, is_shared=worker is not None)
-        async with beginning as begun:
-            if options.retry_failures:
-                retried = tuple(RETRIED_BY_NEXT_RUN)
-                await ledger.set_aside(begun.scope, retried, plan.bad_tries)
-            changes = _told_changes(store.archive, begun, options)
-            if worker is None:
-                await _withdraw(store, begun.scope.run)
-                alone = await _judged_alone(plan, store, ledger, begun, options)
-                return replace(alone, changed=changes)
-            used = plan.used_unpriced(store.archive.spent(begun.scope.run))
-            terms = terms_json(plan.suite)
-            again = sorted(RETRIED_BY_NEXT_RUN)
-            await worker.open_run(
-                begun.scope.run, options.limit, terms, plan.budget_cap, used, again
-            )
-        # From here on others may begin it too: its units are held one by one.
-        together = await _judged_together(plan, store.archive, ledger, worker, begun, options)
-        return replace(together, changed=changes)
+    async with (
+        store.ledger() as ledger,
+        _closing(plan),
+        _begun(plan, store.archive, ledger, options) as begun,
+    ):
+        if options.retry_failures:
+            retried = tuple(RETRIED_BY_NEXT_RUN)
+            await ledger.set_aside(begun.scope, retried, plan.bad_tries)
+        changes = _told_changes(store.archive, begun, options)
+        summary = await _judge_begun(plan, store, ledger, begun, options)
+        return replace(summary, changed=changes)
 
 
 @asynccontextmanager
@@ -229,7 +211,7 @@ class Begun(NamedTuple):
 
 @asynccontextmanager
 async def _begun(
-    plan: Plan, archive: Archive, ledger: Ledger, options: Options, *, is_shared: bool
+    plan: Plan, archive: Archive, ledger: Ledger, options: Options
 ) -> AsyncIterator[Begun]:
     """The run of a plan and its data, begun and held."""
     from evenhand.runs.forecast import require_keys
@@ -241,10 +223,9 @@ async def _begun(
     _require_decision(plan, options)
     before = archive.last_run(plan.name)
     data = await _taken_in(plan, archive, ledger)
-    manifest = structs.replace(_remembering(plan, archive, options), data=data.record)
-    async with AsyncExitStack() as holding:
-        begin = partial(ledger.begin, data.run, plan.name, manifest, data.intake)
-        await _held(holding, begin, tries=BEGIN_TRIES if is_shared else 1)
+    terms = options.crew.terms if options.crew else ""
+    manifest = structs.replace(_remembering(plan, archive, options), data=data.record, terms=terms)
+    async with ledger.begin(data.run, plan.name, manifest, data.intake):
         yield Begun(Scope(data.run, options.limit), manifest, before)
 
 
@@ -268,32 +249,6 @@ async def _taken_in(plan: Plan, archive: Archive, ledger: Ledger) -> _Data:
     intake = await ledger.intake(plan.units(plan.judging))
     record = plan.data.record(fingerprint) if plan.data else None
     return _Data(run_id(plan.name, judging, intake.content), intake, record)
-
-
-async def _held(
-    holding: AsyncExitStack, begin: Callable[[], AbstractAsyncContextManager[None]], tries: int
-) -> None:
-    """Begin a run; where it is shared, whoever else begins it holds it for a moment only."""
-    for left in range(tries - 1, -1, -1):
-        try:
-            await holding.enter_async_context(begin())
-            return
-        except StoreBusy:
-            if not left:
-                raise
-            await asyncio.sleep(LOOK_AGAIN_MOST)
-
-
-async def _withdraw(store: Store, run: str) -> None:
-    """Have no worker take part in a run that is judged alone; raises StoreBusy where one does."""
-    if store.coordination is None:
-        return
-    async with store.coordination() as worker:
-        if not await worker.withdraw_run(run):
-            raise StoreBusy(
-                f"run {run} is being judged by workers",
-                advice="Wait until they have ended, or stop them: evenhand runs shows them.",
-            )
 
 
 def _require_decision(plan: Plan, options: Options) -> None:
@@ -348,71 +303,39 @@ def run_schedule(
     return schedule(archive, begun.scope, plan.judging, plan.judge_groups, begun.manifest, width)
 
 
-async def _judged_alone(
+async def _judge_begun(
     plan: Plan, store: Store, ledger: Ledger, begun: Begun, options: Options
 ) -> Summary:
-    """Judge a run that no other process judges."""
+    """Judge a run that this command holds, here or by a crew."""
     scope, stop, archive = begun.scope, Stop(), store.archive
     schedule = run_schedule(plan, archive, ledger, begun)
     before = archive.counts(scope, plan.judgments_per_unit)
     tally = _tally_so_far(before)
     budget = options.budget or Budget(plan.budget_cap, plan.used(archive.spent(scope.run)))
-    async with _paces(plan, store, stop, options) as paces:
-        parts = Parts(
-            plan=plan,
-            run=scope.run,
-            ledger=ledger,
-            stop=stop,
-            tally=tally,
-            schedule=schedule,
-            judgments=ledger,
-            purse=RunPurse(budget, ledger, scope.run),
-            paces=paces,
-            notice=options.notice,
-            backoff_first=options.backoff_first,
-        )
-        with options.watch(tally, before.planned, stop):
-            async with _in_time(stop, plan.suite.file.limits.run_seconds):
-                if options.batch:
-                    from evenhand.runs.batch import Course, ask_by_batch
+    parts = Parts(
+        plan=plan,
+        run=scope.run,
+        ledger=ledger,
+        stop=stop,
+        tally=tally,
+        schedule=schedule,
+        budget=budget,
+        paces=make_paces(plan, archive, stop, options.backoff_first),
+        notice=options.notice,
+        backoff_first=options.backoff_first,
+    )
+    with options.watch(tally, before.planned, stop):
+        async with _in_time(stop, plan.suite.file.limits.run_seconds):
+            course = Course(plan, store, ledger, scope, schedule, stop, tally)
+            if options.batch:
+                from evenhand.runs.batch import ask_by_batch
 
-                    course = Course(plan, store, ledger, scope, schedule, stop, tally)
-                    await ask_by_batch(course, options.batch, options.backoff_first, options.notice)
-                    budget.used = plan.used(archive.spent(scope.run))
-                await parts.engine().run()
+                await ask_by_batch(course, options.batch, options.backoff_first, options.notice)
+                budget.used = plan.used(archive.spent(scope.run))
+            await (options.crew.judge(course) if options.crew else parts.engine().run())
     summary = _summary(plan, archive, scope, tally, stop)
     decided = None if isinstance(schedule, Everything) else schedule.result()
     return replace(summary, decided=decided)
-
-
-async def _judged_together(
-    plan: Plan, archive: Archive, ledger: Ledger, worker: Worker, begun: Begun, options: Options
-) -> Summary:
-    """Judge a run that is open for others too, as one of its workers; or only watch others."""
-    scope, stop = begun.scope, Stop()
-    before = archive.counts(scope, plan.judgments_per_unit)
-    share = Share(
-        plan=plan,
-        run=scope.run,
-        worker=worker,
-        ledger=ledger,
-        stop=stop,
-        notice=options.notice,
-        backoff_first=options.backoff_first,
-        shown=_tally_so_far(before),
-        judges=options.crew is None,
-    )
-    seconds = plan.suite.file.limits.run_seconds
-    with options.watch(share.shown, before.planned, stop):
-        async with _in_time(stop, seconds):
-            if options.crew is None:
-                await share.judge()
-            else:
-                async with options.crew(scope.run, stop):
-                    await share.watch()
-    share.shown.silent = share.tally.silent
-    share.shown.unrecorded = share.tally.unrecorded
-    return _summary(plan, archive, scope, share.shown, stop)
 
 
 def _summary(plan: Plan, archive: Archive, scope: Scope, tally: Tally, stop: Stop) -> Summary:
@@ -437,36 +360,29 @@ def _tally_so_far(before: Counts) -> Tally:
     return Tally(cached=before.calls - again, verdicts=before.verdicts, failures=failures)
 
 
-@asynccontextmanager
-async def _paces(
-    plan: Plan, store: Store, stop: Stop, options: Options
-) -> AsyncIterator[dict[Hashable, Pace]]:
-    """The pace of each account: the one that workers share, where they share the store; else it
-    begins with what was sent within the last minute."""
+def make_paces(
+    plan: Plan,
+    archive: Archive,
+    stop: Stop,
+    backoff_first: float,
+    counted: Callable[[Sequence[Sending]], Sequence[Sending]] = lambda sendings: sendings,
+) -> dict[Hashable, Pace]:
+    """Return the pace of each account, which begins with what was sent within the last minute; of
+    that, with what `counted` leaves."""
     limits, paces = plan.suite.file.limits, dict[Hashable, Pace]()
-    if store.coordination is not None and limits.has_rates:
-        async with store.coordination() as worker:
-            paces = metered_paces(plan, worker, stop, options.backoff_first)
-            yield paces
-            for pace in paces.values():
-                await pace.settle()
-        return
+    rates = limits.requests_per_minute, limits.tokens_per_minute
     for account in {seat.judge.account for seat in plan.seats}:
-        paces[account] = pace = Pace(
-            stop,
-            limits.requests_per_minute,
-            limits.tokens_per_minute,
-            backoff_first=options.backoff_first,
-        )
+        paces[account] = pace = Pace(stop, *rates, backoff_first=backoff_first)
         if pace.is_limited:
-            pace.remember(ages(store.archive.sendings(account_name(account)), time.time()))
-    yield paces
+            sendings = counted(archive.sendings(account_name(account)))
+            pace.remember(ages(sendings, time.time()))
+    return paces
 
 
 @asynccontextmanager
 async def _in_time(stop: Stop, seconds: float | None) -> AsyncIterator[None]:
     """Work to its end, or to the deadline of the run."""
-    late = RunOver(
+    late = StoppedEarly(
         f"the run's time of {seconds} s is over",
         advice="Run the same command again; it continues where it stopped.",
     )

@@ -142,14 +142,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     def used(self, spent: Spent) -> int:
         """Return what a run has used of its budget. Calls from before they had a price count as
         the most that they can have cost."""
-        return spent.cost + spent.reserved + self.used_unpriced(spent)
-
-    def used_unpriced(self, spent: Spent) -> int:
-        """Return the most that calls from before they had a price can have cost, at today's."""
-        return sum(
+        unpriced = sum(
             max((price.bound(*tokens) for price in self._prices(judge)), default=0)
             for judge, tokens in spent.unpriced_tokens.items()
         )
+        return spent.cost + spent.reserved + unpriced
 
     def _prices(self, judge: str) -> list[Price]:
         """Return the prices of the judges of this name; of all judges where none has it."""

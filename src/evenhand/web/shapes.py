@@ -57,31 +57,12 @@ class Counted(BaseModel):
     batches: list[Batch]
 
 
-class Worker(BaseModel):
-    """A worker at a run: what it did of it, how many units it has under way, and how long ago it
-    gave its last sign of life. One that is not alive was given up; others take its units."""
-
-    host: str
-    process: int
-    alive: bool
-    leases: int
-    judged: int
-    calls: int
-    cost_usd: float
-    seconds: float
-    silent_seconds: float
-    note: str
-
-
 class Progress(Counted):
-    """How a run gets on; `open` where workers may judge it, `stopped` says why they do not."""
+    """How a run gets on."""
 
     judging: bool
     calls_a_minute: float
     seconds_left: int | None
-    open: bool
-    stopped: str
-    workers: list[Worker]
 
 
 class Run(Counted):

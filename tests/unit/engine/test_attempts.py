@@ -115,14 +115,15 @@ async def scene(tmp_path: Path) -> Scene:
 
 
 async def at_money(scene: Scene) -> None:
-    hold = await scene.budget.reserve(scene.budget.cap or 0, Stop())
+    amount = scene.budget.cap or 0
+    await scene.budget.reserve(amount, Stop())
     run = asyncio.create_task(scene.judged())
     for _ in range(50):
         await asyncio.sleep(0)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    scene.budget.spend(hold, 0)
+    scene.budget.spend(amount, 0)
 
 
 async def at_reservation(scene: Scene) -> None:

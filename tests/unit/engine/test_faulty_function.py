@@ -62,13 +62,13 @@ async def falling(messages, schema, params):
 """
 
 
-@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "workers"])
+@pytest.mark.parametrize("is_postgres", [False, True], ids=["file", "postgres"])
 @pytest.mark.parametrize("repeats", [1, 2])
 async def test_units_that_fail_at_every_start_keep_no_others_from_being_judged(
-    tmp_path: Path, is_shared: bool, repeats: int
+    tmp_path: Path, is_postgres: bool, repeats: int
 ) -> None:
     judge = {"model": "python/judge:falling", "repeats": repeats}
-    store = {"url": new_store_url() if is_shared else "sqlite:evenhand.db"}
+    store = {"url": new_store_url() if is_postgres else "sqlite:evenhand.db"}
     write_suite(tmp_path, 60, judge, judge=FALLING, store=store)
     for _ in range(repeats):  # each start comes to the failing units of one repeat more
         first = await judged(tmp_path, limit=20)

@@ -66,8 +66,8 @@ def test_progress_is_one_line_of_what_matters() -> None:
     clock.now += 30
     tally.verdicts, tally.failures, tally.reasks, tally.cost = 38, 2, 1, PICO // 4
     assert progress.line() == "40/100 judged, 1.0/s, $0.2500, 2 failed, 1 re-asked, 1 min 00 s left"
-    tally.verdicts, tally.workers = 98, 4
-    assert progress.line().endswith(", 4 workers")
+    tally.verdicts, tally.actors = 98, ["a: 1 judged, 2 taken", "starting"]
+    assert progress.line().endswith(", 2 actors (a: 1 judged, 2 taken; starting)")
 
 
 def test_progress_counts_what_is_left_out_beside_what_is_judged() -> None:

@@ -1,4 +1,4 @@
-"""A store in a file with a ledger, and one on a server that workers share."""
+"""A store in a file with a ledger."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from evenhand.ledger.sqlite.connection import StoreFile
 from evenhand.ledger.sqlite.ledger import SqliteLedger
-from tests.unit.ledger.workers import Place, shared_run
 
 
 @pytest.fixture
@@ -21,10 +20,4 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def ledger(path: Path) -> AsyncIterator[SqliteLedger]:
     with closing(SqliteLedger(StoreFile(path))) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def place() -> AsyncIterator[Place]:
-    async with shared_run() as opened:
         yield opened

@@ -27,6 +27,7 @@ from evenhand.ledger.postgres.session import spoken
 from evenhand.ledger.postgres.store import postgres_store
 from tests.contract.stores import begun
 from tests.postgres import USER, PostgresServer, new_store_url, own_server, shared_server
+from tests.waiting import PATIENCE
 
 CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -425,3 +426,42 @@ def test_a_server_that_does_not_run_is_told() -> None:
     with pytest.raises(StoreError, match="cannot be opened") as refused:
         postgres_store(f"postgresql://{USER}@127.0.0.1:9/x")
     assert "Look whether the server runs" in refused.value.advice
+
+
+async def test_a_question_is_asked_by_one_process_at_a_time(store: Store) -> None:
+    async with ledger_of(store) as one, ledger_of(store) as two:
+        first, second = one.questions, two.questions
+        assert first is not None and second is not None
+        assert await asyncio.gather(*(first.take(key(n)) for n in range(3))) == [True] * 3
+        assert await first.take(key(0)) is False
+        asked = await asyncio.gather(*(second.take(key(n)) for n in range(5)))
+        assert asked == [False, False, False, True, True]
+        first.give_back(key(1))
+        async with asyncio.timeout(PATIENCE):
+            while not await second.take(key(1)):
+                await asyncio.sleep(0.01)
+        assert await first.take(key(1)) is False
+
+
+async def test_questions_stay_locked_on_a_new_connection_and_are_free_when_it_ends(
+    store: Store,
+) -> None:
+    async with ledger_of(store) as one:
+        assert one.questions is not None
+        async with ledger_of(store) as two:
+            assert two.questions is not None and await two.questions.take(key(1))
+            shared_server().execute(CUT)
+            assert await two.questions.take(key(2))  # connects anew
+            assert await one.questions.take(key(1)) is False
+        assert await one.questions.take(key(1)) and await one.questions.take(key(2))
+
+
+async def test_a_question_given_up_while_it_is_locked_is_free(store: Store) -> None:
+    async with ledger_of(store) as one, ledger_of(store) as two:
+        assert one.questions is not None and two.questions is not None
+        asking = asyncio.create_task(one.questions.take(key(1)))
+        await asyncio.sleep(0)
+        asking.cancel()
+        async with asyncio.timeout(PATIENCE):
+            while not await two.questions.take(key(1)):
+                await asyncio.sleep(0.01)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenhand.errors import NoVerdicts, StoreBusy, UsageError
-from evenhand.ledger.postgres.store import postgres_store
+from evenhand.errors import NoVerdicts, UsageError
 from evenhand.runs.batch import BatchOptions
-from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.judge import Summary
 from evenhand.runs.stores import open_archive
 from tests.batch_provider import KEYS, PROVIDERS, BatchProvider, Faults, Line, fitting
-from tests.postgres import new_store_url
 from tests.provider import valid_reply
 from tests.suites import judged, pairs, prepared, samples, stored, write_pairs, write_suite
 
@@ -513,26 +510,6 @@ async def test_a_judge_without_batches_beside_one_is_asked_live(tmp_path: Path) 
         summary = await by_batch(tmp_path)
     assert (summary.counts.verdicts, summary.counts.planned) == (12, 12)
     assert (server.live, len(server.batches)) == (0, 1)
-
-
-async def test_no_worker_takes_part_in_a_run_by_the_batch(tmp_path: Path) -> None:
-    """What is asked by the batch would be paid for a second time."""
-    store = postgres_store(new_store_url(), must_exist=False)
-    options = Options(batch=BatchOptions(then_live=0, look_first=0.001))
-    async with BatchProvider() as server, AsyncExitStack() as ending:
-        ending.callback(store.close)
-        write_suite(tmp_path, UNITS, server.judge("openai"))
-        run = (await judge_run(prepared(tmp_path, ENV), store, Options(limit=2))).run
-        assert store.coordination is not None
-        async with store.coordination() as worker:
-            await worker.open_run(run, None, "{}", None)
-            assert await worker.lease(run, 0, 0, 4)
-            with pytest.raises(StoreBusy, match="judged by workers"):
-                await judge_run(prepared(tmp_path, ENV), store, options)
-            assert not server.batches
-        summary = await judge_run(prepared(tmp_path, ENV), store, options)
-        assert store.archive.open_runs() == {}
-    assert summary.counts.verdicts == UNITS and set(server.paid.values()) == {1}
 
 
 async def test_no_further_question_is_sent_where_batches_gave_no_verdict(tmp_path: Path) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from evenhand.errors import StoreError
-from evenhand.ledger.coordination import WorkerState
 from evenhand.ledger.postgres.claims import HOLDER, halves, lock_number
-from evenhand.ledger.postgres.coordination import WORKERS
 from evenhand.ledger.postgres.server import Server
 from evenhand.ledger.postgres.session import PostgresSession
 from evenhand.ledger.sql.archive import SqlArchive
@@ -24,15 +22,7 @@ class PostgresArchive(SqlArchive):
 
     def is_claimed(self, run: str) -> bool:
         number = lock_number(self._server.address.schema, run)
-        return bool(self._rows(HOLDER, **halves(number))) or any(
-            worker.is_alive and worker.run == run for worker in self.workers()
-        )
-
-    def workers(self) -> list[WorkerState]:
-        return [WorkerState(*row) for row in self._rows(WORKERS)]
-
-    def open_runs(self) -> dict[str, str]:
-        return dict(self._rows("SELECT run, stopped FROM open_runs"))
+        return bool(self._rows(HOLDER, **halves(number)))
 
     def state(self) -> int:
         # Every transaction that writes is a part of the snapshot until it has ended, those of

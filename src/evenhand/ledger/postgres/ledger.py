@@ -16,6 +16,7 @@ from evenhand.ledger.ports import (
     Call,
     IncomingUnit,
     Intake,
+    QuestionLocks,
     Scope,
     Sending,
     StoredJudgment,
@@ -24,6 +25,7 @@ from evenhand.ledger.ports import (
 from evenhand.ledger.postgres.claims import HOLD, HOLDER, LET_GO, halves, lock_number
 from evenhand.ledger.postgres.link import Link
 from evenhand.ledger.postgres.lookups import Lookups
+from evenhand.ledger.postgres.questions import PostgresQuestionLocks
 from evenhand.ledger.postgres.server import PROGRAM, Connection, Server, now
 from evenhand.ledger.postgres.session import PostgresSession, spoken
 from evenhand.ledger.postgres.writer import GroupWriter
@@ -50,7 +52,8 @@ class PostgresLedger:
         self._claims: set[str] = set()
         self._lost_claim: StoreBusy | None = None
         self._writing = Link(server, self._resume)
-        self._reading = Link(server)
+        self.questions: QuestionLocks | None = (questions := PostgresQuestionLocks(server))
+        self._questions, self._reading = questions, questions.link
         self._lookups = Lookups(server, self._reading)
         self._judging_of: dict[str, int] = {}
         self._waiting: WaitingUnits | None = None
@@ -254,6 +257,7 @@ class PostgresLedger:
             await self._writer.stop()
         finally:
             await self._lookups.close()
+            await self._questions.close()
             await self._writing.close()
             await self._reading.close()
             if self._session is not None:

@@ -15,8 +15,6 @@ They are those of the SQLite store, by the same names; its schema says what they
 
 from __future__ import annotations
 
-from evenhand.ledger.postgres.coordination_schema import MIGRATIONS as COORDINATION
-
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     (
         "0001_content",
@@ -149,5 +147,4 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         "0004_reasoning",
         "ALTER TABLE calls ADD COLUMN reasoning TEXT",
     ),
-    *COORDINATION,
 )

@@ -13,7 +13,6 @@ from evenhand.ledger.beside import Unrecorded
 from evenhand.ledger.ports import Ledger, Store
 from evenhand.ledger.postgres.address import read_address
 from evenhand.ledger.postgres.archive import PostgresArchive
-from evenhand.ledger.postgres.coordination import joined, lease_seconds
 from evenhand.ledger.postgres.ledger import PostgresLedger
 from evenhand.ledger.postgres.server import Server
 from evenhand.ledger.postgres.session import LoopThread, PostgresSession
@@ -45,7 +44,7 @@ def postgres_store(url: str, *, must_exist: bool = False) -> Store:
         finally:
             await asyncio.to_thread(opened.close)
 
-    return Store(archive, ledger, archive.close, batches, lambda: joined(server, lease_seconds()))
+    return Store(archive, ledger, archive.close, batches)
 
 
 def postgres_archive(url: str) -> PostgresArchive:

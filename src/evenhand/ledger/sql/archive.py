@@ -97,6 +97,12 @@ def scope_values(session: Session, scope: Scope) -> dict[str, Any]:
     return values
 
 
+_OPEN_POSITIONS = (
+    "SELECT m.position FROM run_units m LEFT JOIN judgments j"
+    " ON j.judging=(SELECT judging FROM runs WHERE id=:run) AND j.unit=m.unit"
+    " AND (j.reason IS NULL OR j.reason NOT IN ({})) WHERE {}"
+    " GROUP BY m.position HAVING COUNT(j.unit) < :planned ORDER BY m.position"
+)
 HALF = 32
 """Bits of a number that are summed by themselves, so that no sum overflows: SQLite would give up
 where a store holds counts from before they were bounded."""
@@ -255,6 +261,14 @@ class SqlArchive:
     def known(self, judging: str, ident: str, body: str) -> list[StoredJudgment]:
         rows = self._rows(_KNOWN, judging=judging, digest=unit_digest(ident, body))
         return [row_judgment(tuple(row)) for row in rows]
+
+    def open_positions(
+        self, scope: Scope, judgments_per_unit: int, again: Sequence[str]
+    ) -> list[int]:
+        condition = in_scope(self._session, scope)
+        sql = _OPEN_POSITIONS.format(bound("again", again), condition)
+        values = {"planned": judgments_per_unit, **bindings("again", again)}
+        return [position for (position,) in self._scoped(sql, scope, **values)]
 
     def counts(self, scope: Scope, judgments_per_unit: int) -> Counts:
         condition = in_scope(self._session, scope)

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 
 from evenhand.errors import StoreError
-from evenhand.ledger.coordination import WorkerState
 from evenhand.ledger.sql.archive import SqlArchive
 from evenhand.ledger.sql.verify import faults
 from evenhand.ledger.sqlite.connection import LOG, StoreFile
@@ -21,12 +20,6 @@ class SqliteArchive(SqlArchive):
         self._file = file
         self._reading = file.connect()
         super().__init__(SqliteSession(file, self._reading))
-
-    def workers(self) -> list[WorkerState]:
-        return []
-
-    def open_runs(self) -> dict[str, str]:
-        return {}
 
     def is_claimed(self, run: str) -> bool:
         return self._reading.inode.holder(run) is not None

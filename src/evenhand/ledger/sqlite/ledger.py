@@ -14,6 +14,7 @@ from evenhand.ledger.ports import (
     Call,
     IncomingUnit,
     Intake,
+    QuestionLocks,
     Scope,
     Sending,
     StoredJudgment,
@@ -55,6 +56,8 @@ _ROOM_TO_WAIT = (
 
 class SqliteLedger:
     """A ledger in one file."""
+
+    questions: QuestionLocks | None = None
 
     def __init__(self, file: StoreFile) -> None:
         file.require_writable()

@@ -75,40 +75,6 @@
     state.textContent = got.judging ? judging : got.pending ? idle : complete;
     state.classList.toggle("live", got.judging);
     showFailures(got.failures);
-    showWorkers(got.workers);
-    const isWorkedAt = got.workers.some((worker) => worker.alive);
-    document.getElementById("no-workers").hidden = !got.open || isWorkedAt;
-  }
-
-  function showWorkers(workers) {
-    const box = document.getElementById("workers");
-    const { alive, lost, ago } = box.dataset;
-    const labels = [...box.querySelectorAll("th")].map((head) => head.textContent);
-    const rows = workers.map((worker) => {
-      const state = worker.alive ? alive : lost;
-      const cells = [
-        `${worker.host} · ${worker.process}`,
-        worker.note ? `${state} · ${worker.note}` : state,
-        ...[worker.leases, worker.judged, worker.calls].map(whole),
-        money(worker.cost_usd),
-        ago.replace("{n}", whole(Math.round(worker.silent_seconds))),
-      ];
-      const row = document.createElement("tr");
-      row.className = "row";
-      row.append(
-        ...cells.map((text, place) => {
-          const cell = document.createElement("td");
-          cell.textContent = text;
-          cell.dataset.label = labels[place];
-          if (place < 2) cell.dir = "auto";
-          else cell.className = "num";
-          return cell;
-        }),
-      );
-      return row;
-    });
-    box.querySelector("tbody").replaceChildren(...rows);
-    box.hidden = rows.length === 0;
   }
 
   function showFailures(found) {
@@ -166,8 +132,7 @@
       }
       if (live.dataset.live === "wait") return location.reload();
       show(got);
-      const isOther = got.judging !== (live.dataset.live === "yes"); // begun, or at an end
-      if (isOther || !(got.judging || got.open)) return location.reload();
+      if (!got.judging) return location.reload(); // at an end
       const { ready, again } = document.getElementById("figures").dataset;
       if (ready === "yes" && Date.now() - renewed < 1000 * again) continue;
       renewed = Date.now();

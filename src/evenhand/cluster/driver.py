@@ -1,0 +1,530 @@
+"""The driver of a run on a Ray cluster.
+
+It holds the run, hands chunks of units to actors, each with its share of money and rates, and
+counts what they did. An actor judges its chunk with the usual engine against the shared store. One
+that died has a successor, and its chunk is handed out again: what the store holds is not asked
+again. While it judges, an actor holds a lane: a lock of the store that ends with its connection.
+The money of a dead actor is counted anew only under that lock, which is then kept, so that an actor
+that Ray has given up and that lives on cannot spend any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, redirect_stdout, suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import islice
+from time import monotonic
+from typing import Any
+from urllib.parse import urlunsplit
+
+import msgspec
+
+from evenhand.cluster.actor import (
+    COUNTED,
+    Chunk,
+    ChunkResult,
+    Readiness,
+    RunActor,
+    Terms,
+    lane_name,
+    start_of,
+    versions_here,
+)
+from evenhand.engine.budget import budget_reached
+from evenhand.engine.recent import MINUTE
+from evenhand.engine.signal import Signal
+from evenhand.engine.stop import Stopped
+from evenhand.errors import (
+    EvenhandError,
+    Interrupted,
+    ProviderRefused,
+    StoppedEarly,
+    StoreBusy,
+    StoreError,
+    UsageError,
+)
+from evenhand.judgment import RETRIED_BY_NEXT_RUN
+from evenhand.ledger.postgres.address import split_user
+from evenhand.limits import ACTORS_MOST, LANES, LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST, UNITS_PER_CALL
+from evenhand.runs.assembly import Course
+from evenhand.runs.early_stop import UntilDecided
+from evenhand.runs.judge import Crew
+from evenhand.runs.plan import Plan
+
+CPUS = 0.1
+"""Of a node's CPUs for an actor: it waits for answers most of the time."""
+SUCCESSORS = 10
+"""An actor that died has so many successors, on other nodes if need be."""
+LEAVING_SECONDS = 60.0
+"""Actors that are told to stop have so long to wait for their calls under way."""
+EARLIER_SECONDS = 90.0
+"""So long the actors of an earlier command are waited for: a lost machine frees its lane sooner."""
+QUIET_SECONDS = 30.0
+"""After so long without an actor that could be started, that is said."""
+PROBE_SECONDS = 60
+_SHUT, _ABSENT = 3, 4
+_PROBE = f"""
+import sys
+from ray._raylet import GcsClient
+from ray.exceptions import AuthenticationError
+try:
+    GcsClient(address=sys.argv[1]).internal_kv_keys(b"", namespace=None, timeout=10)
+except AuthenticationError:
+    sys.exit({_SHUT})
+except Exception:
+    sys.exit({_ABSENT})
+"""
+"""Asks a cluster something as a stranger would, without a token."""
+_AUTH = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+_NOTHING = (0,) * len(COUNTED)
+_ERRORS: dict[int, tuple[type[EvenhandError], str]] = {
+    UsageError.exit_code: (UsageError, "something is wrong there"),
+    ProviderRefused.exit_code: (ProviderRefused, "the provider refuses: key, model or quota"),
+    StoppedEarly.exit_code: (StoppedEarly, "the judge does not answer, or stays busy"),
+    StoreError.exit_code: (StoreError, "the store cannot be used"),
+}
+"""By the exit code of what ended a chunk: the error, and what is said where its words are left on
+the node, since they may quote a reply."""
+
+
+def ray_crew(
+    address: str,
+    workers: int | None,
+    plan: Plan,
+    store_url: str,
+    tell: Callable[[str], None],
+    *,
+    allow_insecure: bool = False,
+) -> Crew:
+    """Return a crew that judges on a cluster; raises UsageError where that cannot be. Without a
+    number there is one actor for each node."""
+    if find_spec("ray") is None:
+        raise UsageError(
+            "--ray needs Ray, which is not installed",
+            advice='Install it, here and on every node: pip install "evenhand[ray]"',
+        )
+    url = without_password(store_url)
+    if address != "auto":
+        _require_guard(address, allow_insecure=allow_insecure)
+    file = plan.suite.file
+    terms = msgspec.json.encode(Terms(judges=tuple(file.judges), limits=file.limits)).decode()
+
+    async def judge(course: Course) -> None:
+        # Ray tells of nodes that died on stdout, which is for the results alone.
+        with redirect_stdout(sys.stderr):
+            ray = await asyncio.to_thread(_connect, address, allow_insecure)
+            try:
+                await _Driver(ray, course, url, workers or _nodes(ray), tell).run()
+            finally:
+                await asyncio.to_thread(ray.shutdown)
+
+    return Crew(terms, judge)
+
+
+def without_password(url: str) -> str:
+    """Return the address of a store as nodes are told it; raises UsageError for one whose password
+    the command line holds: Ray keeps that, and shows it."""
+    user, parts = split_user(url)
+    name, colon, _ = user.removesuffix("@").partition(":")
+    query = "&".join(p for p in parts.query.split("&") if not p.startswith("password="))
+    if (colon or query != parts.query) and any((user or parts.netloc) in word for word in sys.argv):
+        raise UsageError(
+            "Ray keeps the command line of this process, and the store's password stands in it",
+            advice="Put the password into PGPASSWORD or ~/.pgpass, here and on every node.",
+        )
+    netloc = f"{name}@{parts.netloc}" if name else parts.netloc
+    return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
+
+
+def _require_guard(address: str, *, allow_insecure: bool) -> None:
+    """Refuse a cluster that answers strangers."""
+    if allow_insecure:
+        return
+    environ = {name: value for name, value in os.environ.items() if name not in _AUTH}
+    probe = subprocess.run(  # noqa: S603 - our own words, and an address
+        [sys.executable, "-c", _PROBE, address],
+        env=environ | {"RAY_AUTH_MODE": "disabled"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=PROBE_SECONDS,
+        check=False,
+    )
+    if probe.returncode == _ABSENT:
+        raise UsageError(
+            f"no Ray cluster answers at {address}",
+            advice="Start one (ray start --head), or name its address, HOST:PORT.",
+        )
+    if probe.returncode != _SHUT:
+        raise UsageError(
+            "the Ray cluster answers without a token: whoever reaches it can run code on its nodes,"
+            " with their keys",
+            advice="Start it with RAY_AUTH_MODE=token on every node; or, on a network where nobody"
+            " else is, add --allow-insecure-ray.",
+        )
+
+
+def _connect(address: str, allow_insecure: bool) -> Any:
+    """Return Ray, connected; raises UsageError."""
+    import ray
+
+    try:
+        context: Any = ray.init(
+            address=address, log_to_driver=False, logging_level=logging.ERROR, namespace="evenhand"
+        )
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0][:200]
+        raise UsageError(
+            f"the Ray cluster at {address} cannot be used: {first}",
+            advice="This process must be on a node of the cluster, with the versions of Ray and"
+            " Python that it has, and with its token (RAY_AUTH_TOKEN).",
+        ) from None
+    if address == "auto":
+        try:
+            _require_guard(context.address_info["gcs_address"], allow_insecure=allow_insecure)
+        except UsageError:
+            ray.shutdown()
+            raise
+    return ray
+
+
+def _nodes(ray: Any) -> int:
+    return max(1, sum(bool(node["Alive"]) for node in ray.nodes()))
+
+
+class _OpenUnits:
+    """The units of a run that are open, in their order; what comes back is handed out first."""
+
+    def __init__(self, course: Course) -> None:
+        self._schedule, self._back = course.schedule, deque[tuple[int, bool]]()
+        self._left: int | None = None
+        """How many units are open; None where nobody knows how many will be enough."""
+        if isinstance(self._schedule, UntilDecided):
+            self._ahead = ((position, True) for position in self._schedule.positions())
+            return
+        archive, each = course.store.archive, course.plan.judgments_per_unit
+        new = archive.open_positions(course.scope, each, ())
+        failed = archive.open_positions(course.scope, each, tuple(RETRIED_BY_NEXT_RUN))
+        again = sorted(set(failed) - set(new))
+        self._ahead = (unit for unit in [*_flagged(new, False), *_flagged(again, True)])
+        self._left = len(new) + len(again)
+
+    def take(self, width: int, actors: int) -> tuple[tuple[int, ...], bool]:
+        """Return the positions of the next units, none at the end, and whether they are tried
+        again. Chunks are smaller towards the end, so that nobody waits long for another."""
+        size = width
+        if self._left is not None:
+            size = max(1, min(UNITS_PER_CALL * width, -(-self._left // (2 * actors))))
+        units = [self._back.popleft() for _ in range(min(size, len(self._back)))]
+        units += islice(self._ahead, size - len(units))
+        is_again = bool(units) and units[0][1]
+        chunk = tuple(position for position, again in units if again == is_again)
+        self._back.extendleft(unit for unit in reversed(units) if unit[1] != is_again)
+        self._left = None if self._left is None else self._left - len(chunk)
+        return chunk, is_again
+
+    def give_back(self, positions: tuple[int, ...], again: bool) -> None:
+        """Hand units out once more: what is judged of them costs nothing."""
+        self._back.extendleft(_flagged(reversed(positions), again))
+        self._left = None if self._left is None else self._left + len(positions)
+
+    def take_in(self, positions: tuple[int, ...]) -> None:
+        """Hear that a chunk has ended."""
+        if isinstance(self._schedule, UntilDecided):
+            self._schedule.take_in(positions)
+
+
+def _flagged(positions: Iterable[int], again: bool) -> Iterable[tuple[int, bool]]:
+    return ((position, again) for position in positions)
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An actor as the driver knows it; a successor takes its place when it dies."""
+
+    number: int
+    handle: Any = None
+    lane: int = 0
+    host: str = ""
+    chunk: Chunk | None = None
+    """What it judges now."""
+    done: list[int] = field(default_factory=lambda: list(_NOTHING))
+    """What it has done before."""
+    now: tuple[int, ...] = _NOTHING
+
+    def end_chunk(self, counts: tuple[int, ...]) -> None:
+        """Count what was done of the present chunk."""
+        self.done = [before + more for before, more in zip(self.done, counts, strict=True)]
+        self.chunk, self.now = None, _NOTHING
+
+    def text(self) -> str:
+        """Return what it does now, in words."""
+        if not self.host:
+            return "starting"
+        judged = sum(self.done[:2]) + sum(self.now[:2])
+        return (
+            f"{self.host}: {judged} judged, {len(self.chunk.positions if self.chunk else ())} taken"
+        )
+
+
+class _Driver:
+    """Hands out the units of one run, and counts."""
+
+    def __init__(
+        self, ray: Any, course: Course, url: str, workers: int, tell: Callable[[str], None]
+    ) -> None:
+        self._ray, self._course, self._url, self._tell = ray, course, url, tell
+        self._stop, self._archive = course.stop, course.store.archive
+        self._run, self._limits = course.scope.run, course.plan.suite.file.limits
+        rate = self._limits.requests_per_minute or workers
+        self._number = min(workers, ACTORS_MOST, self._limits.concurrency, rate)
+        self._actors = [_Actor(number) for number in range(self._number)]
+        self._lanes, self._name = iter(range(LANES)), os.urandom(4).hex()
+        self._given_up: dict[int, float] = {}
+        """The actors that have no successor any more, by their number, and since when."""
+        self._needed, self._is_at_end = 0, False
+        self._silent: set[str] | None = None
+        self._moved, self._fences = Signal(), AsyncExitStack()
+
+    async def run(self) -> None:
+        """Have the run judged to its end, or until the stop is thrown."""
+        tally, before = self._course.tally, self._archive.spent(self._run)
+        self._base = [getattr(tally, name) for name in COUNTED]
+        with suppress(Stopped):
+            async with self._fences:
+                await self._wait_for_earlier_actors()
+                self._used = self._count_money()
+                self._start_number = start_of(self._archive, self._run)
+                self._units = _OpenUnits(self._course)
+                await self._drive()
+        after = self._archive.spent(self._run)
+        # An actor that died has not told all that it did, but the ledger knows.
+        tally.sent = max(tally.sent, after.calls - before.calls)
+        tally.cost = max(tally.cost, after.cost - before.cost)
+        tally.silent |= dict.fromkeys(self._silent or (), "its calls are lost")
+        tally.actors = []
+
+    async def _wait_for_earlier_actors(self) -> None:
+        """Wait until no actor of an earlier command judges the run; raises StoreBusy."""
+        end = monotonic() + EARLIER_SECONDS
+        while any(self._archive.is_claimed(lane_name(self._run, lane)) for lane in range(LANES)):
+            if monotonic() > end:
+                raise StoreBusy(
+                    f"actors of an earlier command still judge run {self._run}",
+                    advice="End them (ray list actors), then run the same command again.",
+                )
+            await self._stop.sleep(LOOK_AGAIN_MOST)
+
+    def _count_money(self) -> int:
+        """Return what the run has spent or reserved, by the ledger. What actors at work have spent
+        is part of it, and of their shares too, until a count that finds none at work."""
+        return self._course.plan.used(self._archive.spent(self._run))
+
+    async def _drive(self) -> None:
+        """Serve all actors until nothing is left to do, or none of them is left."""
+        tasks = [asyncio.create_task(self._serve(actor)) for actor in self._actors]
+        quiet = monotonic() + QUIET_SECONDS
+        try:
+            while not self._is_over(tasks):
+                await asyncio.wait(tasks, timeout=LOOK_AGAIN_MOST, return_when="FIRST_COMPLETED")
+                await self._show()
+                if monotonic() > quiet and not any(actor.host for actor in self._actors):
+                    quiet = float("inf")
+                    self._tell("No actor has been started yet: has the cluster CPUs to spare?")
+                if self._stop.thrown:
+                    await self._leave()
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            for actor in self._actors:
+                with suppress(Exception):  # it may be gone, or the whole cluster
+                    self._ray.kill(actor.handle)
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+        if not (self._is_at_end or self._stop.thrown):
+            self._stop.throw(
+                StoppedEarly(
+                    "no actor is left on the cluster, and the run is not at its end",
+                    advice="See to the nodes, then run the same command again: it continues where"
+                    " it stopped.",
+                )
+            )
+
+    def _is_over(self, tasks: Sequence[asyncio.Task[None]]) -> bool:
+        if any(task.done() and task.exception() for task in tasks):
+            return True
+        return self._is_at_end or self._stop.thrown or all(task.done() for task in tasks)
+
+    async def _leave(self) -> None:
+        """Have the actors send nothing new, and wait for what is under way."""
+        end = monotonic() + LEAVING_SECONDS
+        for actor in self._actors:
+            if actor.chunk:
+                actor.handle.leave.remote()
+        while any(actor.chunk for actor in self._actors) and monotonic() < end:
+            await asyncio.sleep(LOOK_AGAIN_FIRST)
+            await self._show()
+
+    async def _serve(self, actor: _Actor) -> None:
+        """Have an actor, and its successors where it dies, judge chunk after chunk."""
+        try:
+            for _ in range(1 + SUCCESSORS):
+                with suppress(self._ray.exceptions.RayError):
+                    if await self._start(actor):
+                        while await self._judge_chunk(actor):
+                            pass
+                    return
+        except Stopped:
+            return
+        finally:
+            actor.chunk, self._given_up[actor.number] = None, monotonic()
+            self._moved.give()
+
+    async def _start(self, actor: _Actor) -> bool:
+        """Start an actor; False where it cannot judge."""
+        actor.host, actor.lane = "", next(self._lanes, -1)
+        if actor.lane < 0:
+            return False
+        remote = self._ray.remote(RunActor).options(num_cpus=CPUS, scheduling_strategy="SPREAD")
+        actor.handle = remote.remote(self._url, self._run, actor.number, self._number, self._name)
+        ready = Readiness(*await _get(actor.handle.start.remote()))
+        fault = ready.fault
+        if ready.versions != versions_here():
+            fault = f"it has {_listed(ready.versions)}, and this process {_listed(versions_here())}"
+        if fault:
+            self._tell(f"{ready.host} cannot judge: {fault}")
+            return False
+        actor.host = ready.host
+        return True
+
+    async def _judge_chunk(self, actor: _Actor) -> bool:
+        """Have a chunk judged; False where none is left."""
+        chunk = actor.chunk = await self._next(actor)
+        if chunk is None:
+            return False
+        try:
+            result = ChunkResult(*await _get(actor.handle.judge.remote(chunk)))
+        except self._ray.exceptions.RayError:
+            await self._bury(actor, chunk)
+            raise
+        actor.end_chunk(result.counts)
+        self._used += result.used
+        self._units.take_in(chunk.positions)
+        self._note_judges(result)
+        if result.amount:
+            self._needed = max(self._needed, result.amount)
+            self._units.give_back(chunk.positions, chunk.again)
+        elif result.exit_code not in (0, Interrupted.exit_code):
+            self._stop.throw(_error(result, actor.host))
+        self._moved.give()
+        return True
+
+    async def _bury(self, actor: _Actor, chunk: Chunk) -> None:
+        """Take back the chunk of a dead actor, once it can surely spend nothing more."""
+        self._tell(f"An actor on {actor.host} died; its units are handed out again.")
+        self._ray.kill(actor.handle)  # it may only be out of reach
+        while True:
+            try:
+                claim = self._course.ledger.claim(lane_name(self._run, chunk.lane))
+                await self._fences.enter_async_context(claim)
+                break
+            except StoreBusy:
+                await self._stop.sleep(LOOK_AGAIN_MOST)
+        self._used = self._count_money()
+        self._units.take_in(chunk.positions)
+        self._units.give_back(chunk.positions, chunk.again)
+        actor.end_chunk(actor.now)
+        self._moved.give()
+
+    async def _next(self, actor: _Actor) -> Chunk | None:
+        """Return the next chunk with its share, when there is money for it; None at the end.
+        Raises Stopped."""
+        while True:
+            self._stop.check()
+            is_busy = any(other.chunk for other in self._actors)
+            gone = sum(monotonic() - at > MINUTE for at in self._given_up.values())
+            actors = max(1, self._number - gone)
+            width = max(1, self._limits.concurrency // actors)
+            positions, again = self._units.take(width, actors)
+            if not positions and not is_busy:
+                self._is_at_end = True
+                return None
+            if positions:
+                is_enough, money = self._grant(actors, is_busy=is_busy)
+                if is_enough:
+                    rates = self._limits.requests_per_minute, self._limits.tokens_per_minute
+                    shares = [rate and max(1, rate // actors) for rate in rates]
+                    number, lane = self._start_number, actor.lane
+                    return Chunk(number, lane, positions, again, money, width, *shares)
+                self._units.give_back(positions, again)
+            await self._stop.sleep(None, self._moved)
+
+    def _grant(self, actors: int, *, is_busy: bool) -> tuple[bool, int | None]:
+        """Return whether there is money for a chunk, and how much it may spend; throws the switch
+        where there is none, and none will come back."""
+        cap = self._course.plan.budget_cap
+        if cap is None:
+            return True, None
+        granted = sum(actor.chunk.money or 0 for actor in self._actors if actor.chunk)
+        if not is_busy and self._needed > cap - self._used:
+            self._used = self._count_money()
+        free = max(0, cap - self._used - granted)
+        if not is_busy and self._needed > free:
+            self._stop.throw(budget_reached(cap, self._used, self._needed))
+        money = max(self._needed, free // (2 * actors))
+        return money <= free, money
+
+    def _note_judges(self, result: ChunkResult) -> None:
+        """Note judges without recorded replies, and those that answered in no chunk."""
+        self._course.tally.unrecorded.update(dict(result.unrecorded))
+        if result.counts[COUNTED.index("sent")]:
+            silent = set(result.silent)
+            self._silent = silent if self._silent is None else self._silent & silent
+
+    async def _show(self) -> None:
+        """Ask the actors at work what they have done, and count it."""
+        asked = {
+            _get(actor.handle.count.remote()): (actor, actor.chunk)
+            for actor in self._actors
+            if actor.chunk and actor.host
+        }
+        if asked:
+            await asyncio.wait(asked, timeout=LOOK_AGAIN_MOST)
+        for answer, (actor, chunk) in asked.items():
+            is_answered = answer.done() and not answer.cancelled() and answer.exception() is None
+            if is_answered and actor.chunk is chunk:
+                actor.now = answer.result()
+        counts = [self._base, *(actor.done for actor in self._actors)]
+        counts += [list(actor.now) for actor in self._actors]
+        for name, numbers in zip(COUNTED, zip(*counts, strict=True), strict=True):
+            setattr(self._course.tally, name, sum(numbers))
+        at_work = [actor for actor in self._actors if actor.number not in self._given_up]
+        self._course.tally.actors = [actor.text() for actor in at_work]
+
+
+def _get(reference: Any) -> asyncio.Future[Any]:
+    """Return a future of this event loop for what Ray will have."""
+    return asyncio.wrap_future(reference.future())
+
+
+def _error(result: ChunkResult, host: str) -> EvenhandError:
+    """Return the error for what ended a chunk early."""
+    kind, default = _ERRORS.get(result.exit_code, (EvenhandError, "it failed"))
+    return kind(
+        f"an actor on {host} stopped: {result.words or default}",
+        advice="Run the same command again to continue; without --ray, and with --limit 1, it shows"
+        " the provider's own words.",
+    )
+
+
+def _listed(versions: tuple[str, str, str]) -> str:
+    return "evenhand {}, Ray {}, Python {}".format(*versions)

@@ -1,0 +1,35 @@
+"""What actors may send of a minute together: each request of the minute counts against one of them,
+and those of an actor that died against its successor."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenhand.cluster.actor import RunActor
+from evenhand.cluster.driver import without_password
+from evenhand.ledger.ports import Sending
+
+
+def sent(*names: str) -> list[Sending]:
+    return [Sending(name, "account", at, 10) for at, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("actors", [1, 2, 3])
+def test_what_was_sent_before_is_divided(actors: int) -> None:
+    before = sent("a", "b", "c", "d", "e-1-f")
+    parts = [
+        RunActor("url", "run", number, actors, "e2").counted(before) for number in range(actors)
+    ]
+    assert sorted(item for part in parts for item in part) == sorted(before)
+
+
+def test_a_successor_counts_what_the_actor_before_it_has_sent() -> None:
+    minute = sent("old", "d-0-x", "d-1-y", "d-1-z")
+    first, second = (RunActor("url", "run", number, 2, "d").counted(minute) for number in (0, 1))
+    assert [item.name for item in first] == ["old", "d-0-x"]
+    assert [item.name for item in second] == ["d-1-y", "d-1-z"]
+
+
+def test_nodes_are_told_no_password() -> None:
+    address = "postgresql://judge:secret@db/judging?schema=a&password=other"
+    assert without_password(address) == "postgresql://judge@db/judging?schema=a"
