@@ -204,6 +204,25 @@ def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(
     assert (checked.code, checked.json["units"], checked.json["ok"]) == (0, 20, 20)
 
 
+@pytest.mark.parametrize(
+    ("head", "code"),
+    [
+        ("notes | C5 | C4 | C3 | C2 | C1 | winner | pair_id", 0),
+        ("notes | style | C4 | C3 | C2 | C1 | winner | pair_id", 3),
+    ],
+)
+def test_a_table_is_checked_by_its_header(
+    call: CallCommand, tmp_path: Path, head: str, code: int
+) -> None:
+    write_pairs(tmp_path, 1)
+    line = "so | tie | B+ | tie | tie | A+ | A | p0"
+    (tmp_path / "verdicts.txt").write_text(f"{head}\n{line}\n", encoding="utf-8")
+    files = ("--units", "pairs.jsonl", "--replies", "verdicts.txt")
+    checked = call("check", "--protocol", "pairwise", *files)
+    assert checked.code == code, checked.err
+    assert code == 0 or ("verdicts.txt:1" in checked.err and "style" in checked.err)
+
+
 def test_a_table_of_several_judges_has_the_majority(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path, 3, CONTENT, FIRST, {"model": "python/judge:late"})
     call("run")

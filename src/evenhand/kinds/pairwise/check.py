@@ -18,8 +18,11 @@ from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
     Broken,
+    LineReading,
     TableReply,
+    UnknownHeader,
     UnreadCell,
+    header,
     nearest_line,
     prose_of,
     read_reply,
@@ -195,7 +198,7 @@ class _Check(Inspection):
 
     def line_instead(
         self, reading: Unreadable, text: str | bytes, judged: JudgedText, *, tables: bool
-    ) -> TableReply | Ambiguous | Broken | None:
+    ) -> LineReading | None:
         """The judge's verdict-table line in a reply without an object; where there is none, what is
         wrong is noted."""
         is_closed = reading.code == "ambiguous" or reading.kind == "bad_text"
@@ -216,7 +219,7 @@ class _Check(Inspection):
             return line
         return None
 
-    def is_own(self, line: TableReply | Ambiguous | Broken, text: str, judged: JudgedText) -> bool:
+    def is_own(self, line: LineReading, text: str, judged: JudgedText) -> bool:
         """Whether a line is the judge's: not one that it shows while it refuses, or quotes from a
         candidate."""
         spoken, prose = without_thinking(text) or "", prose_of(text)
@@ -287,7 +290,7 @@ class _Check(Inspection):
         written = quoted(jsontext.dump(value[name]))[1:-1]
         self.problems.append(Problem(code, name, f"{name}: {written} {why}."))
 
-    def table(self, line: TableReply | Ambiguous | Broken, tables: bool) -> PairReply | None:
+    def table(self, line: LineReading, tables: bool) -> PairReply | None:
         """A verdict-table line in the place of the object."""
         if not tables:
             self.breach("table_instead", "not_json")
@@ -296,6 +299,9 @@ class _Check(Inspection):
         elif isinstance(line, Broken):
             for cell in line.cells:
                 self._unread(cell)
+        elif isinstance(line, UnknownHeader):
+            allowed = header(self.criteria)
+            self.breach("header_unknown", "schema", value=line.text.strip(), allowed=allowed)
         else:
             return self._of_line(line)
         return None
@@ -386,7 +392,7 @@ class _Check(Inspection):
         return choice
 
 
-def _has_braces(line: TableReply | Ambiguous | Broken, text: str) -> bool:
+def _has_braces(line: LineReading, text: str) -> bool:
     """Return True if all braces of a reply stand in its one line: an object beside it may be
     another verdict."""
     return isinstance(line, TableReply) and "{" not in text.replace(line.text, "")

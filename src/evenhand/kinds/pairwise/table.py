@@ -27,6 +27,7 @@ from evenhand.kinds.pairwise.table_rows import (
     has_bars,
     has_rule,
     header_of,
+    in_order,
     is_by_criterion,
     is_cut_header,
     rows_of,
@@ -61,6 +62,8 @@ class TableReply:
     """The columns read from other words than the contract's own: `winner`, or a criterion."""
     text: str = field(default="", compare=False)
     """The line as it was written."""
+    unknown_header: str = field(default="", compare=False)
+    """The header above it, where that does not say which column is which."""
 
     @property
     def is_whole(self) -> bool:
@@ -70,6 +73,13 @@ class TableReply:
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
     """A reply with different verdicts, or with one that can be read in two ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownHeader:
+    """A line under a header that does not say which column is which."""
+
+    text: str
 
 
 class UnreadCell(NamedTuple):
@@ -112,18 +122,23 @@ def line(pair_id: str, winner: str, marks: Sequence[str], notes: str) -> str:
 def read_table(lines: Iterable[str], criteria: Sequence[str] | None = None) -> Iterator[TableRow]:
     """The rows of a table, whose first line is its header; blank lines are stepped over.
 
-    Raises TableError at a line that is wrong, and if the header has other criteria than those
-    given; it may have none, as where votes made elsewhere name a winner and no marks.
+    The header says which column is which, in any order. Raises TableError at a line that is wrong,
+    and if the header has other criteria than those given; it may have none, as where votes made
+    elsewhere name a winner and no marks.
     """
-    columns: list[str] | None = None
+    columns: list[int] | None = None
+    names: list[str] = []
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
         cells = _read_cells(text.removeprefix("\ufeff") if columns is None else text, number)
         if columns is None:
-            columns = _criteria(cells, criteria, number)
+            columns = _columns_of(cells, number)
+            names = _criteria([cells[at] for at in columns[2:-1]], criteria, number)
+        elif len(cells) != len(columns):
+            raise TableError(number, f"{len(cells)} columns; the header has {len(columns)}")
         else:
-            yield _row(cells, columns, number)
+            yield _row([cells[at] for at in columns], names, number)
     if columns is None:
         raise TableError(1, "the table is empty; its first line must be the header")
 
@@ -144,21 +159,31 @@ class PairTable:
             yield TableLine(row.line_number, row.pair_id, output | {"criteria": dict(row.marks)})
 
 
-def _criteria(cells: list[str], expected: Sequence[str] | None, number: int) -> list[str]:
-    if len(cells) < 3 or cells[:2] != ["pair_id", "winner"] or cells[-1] != "notes":
+_FIXED = ["pair_id", "winner", "notes"]
+
+
+def _columns_of(header: list[str], number: int) -> list[int]:
+    """Return where pair_id, winner, the criteria and the notes stand in a table."""
+    # A criterion may be called like one of these; then only the contract's own order is clear.
+    if len(header) >= len(_FIXED) and [*header[:2], header[-1]] == _FIXED:
+        return list(range(len(header)))
+    if any(header.count(name) != 1 for name in _FIXED):
         raise TableError(number, "no header; expected pair_id | winner | criteria | notes")
-    columns = cells[2:-1]
-    if len(set(columns)) < len(columns):
+    pair_id, winner, notes = map(header.index, _FIXED)
+    criteria = [at for at, name in enumerate(header) if name not in _FIXED]
+    return [pair_id, winner, *criteria, notes]
+
+
+def _criteria(names: list[str], expected: Sequence[str] | None, number: int) -> list[str]:
+    if len(set(names)) < len(names):
         raise TableError(number, "a criterion stands twice in the header")
-    if expected is not None and columns and columns != list(expected):
-        listed = quoted(", ".join(columns))
+    if expected is not None and names and set(names) != set(expected):
+        listed = quoted(", ".join(names))
         raise TableError(number, f"criteria {listed}; expected {quoted(', '.join(expected))}")
-    return columns
+    return names
 
 
 def _row(cells: list[str], criteria: list[str], number: int) -> TableRow:
-    if len(cells) != len(criteria) + 3:
-        raise TableError(number, f"{len(cells)} columns; the header has {len(criteria) + 3}")
     pair_id, winner, *marks, notes = cells
     if problem := _wrong(winner, marks):
         raise TableError(number, problem)
@@ -211,20 +236,22 @@ def _read_cells(text: str, number: int) -> list[str]:
 
 
 _NOTHING = JudgedText()
+LineReading = TableReply | Ambiguous | Broken | UnknownHeader
 
 
 def read_reply(
     text: str, criteria: Sequence[str], judged: JudgedText = _NOTHING
-) -> TableReply | Ambiguous | Broken | None:
+) -> LineReading | None:
     """The one verdict-table line of a judge's reply; None if there is nothing like it.
 
-    Prose, header, fences, alignment rows, outer pipes and bold are stepped over, as are tables of
-    something else, and a pair_id may stand in front. Several lines with equal winner and marks are
+    Prose, fences, alignment rows, outer pipes and bold are stepped over, as are tables of something
+    else. A header says which column is which; without one the columns are the contract's, and a
+    pair_id may stand in front. Several lines with equal winner and marks are
     one. A line with as many columns as a verdict and some of its words that holds anything else
     where a winner or a mark belongs is broken, and beside one that is whole, ambiguous. Of several,
     those that a candidate wrote do not count.
     """
-    rows = _rows(text)
+    rows = _rows(text, criteria)
     verdicts, broken = _gathered(rows, criteria)
     has_verdict = False
     if broken or any(not line.is_whole for line in verdicts) or len(verdicts) > 1:
@@ -238,7 +265,8 @@ def read_reply(
     if len(verdicts) > 1 or (verdicts and rivals):
         return Ambiguous()
     if verdicts:
-        return verdicts[0]
+        unknown = verdicts[0].unknown_header
+        return UnknownHeader(unknown) if unknown else verdicts[0]
     return max(broken, key=lambda line: line.is_rival, default=None)
 
 
@@ -249,9 +277,13 @@ def _own_whole(verdicts: Iterable[TableReply], judged: JudgedText) -> TableReply
     return next((verdict for verdict in whole if not judged.holds_line(verdict.text)), None)
 
 
-def _rows(text: str) -> list[Row]:
+def _rows(text: str, criteria: Sequence[str]) -> list[Row]:
     spoken = reply.without_thinking(text) if len(text) <= REPLY_BYTES else None
-    return rows_of(spoken or "")
+    return list(in_order(rows_of(spoken or ""), criteria, _is_word))
+
+
+def _is_word(cell: str) -> bool:
+    return any(read_cell(cell, get_args(words)) for words in (Winner, Mark))
 
 
 def _gathered(
@@ -261,7 +293,10 @@ def _gathered(
     verdicts: list[TableReply] = []
     broken: list[Broken] = []
     for row in rows:
-        readings = [replace(reading, text=row.text) for reading in _readings(row.cells, criteria)]
+        readings = [
+            replace(reading, text=row.text, unknown_header=row.unknown_header)
+            for reading in _readings(row.cells, criteria)
+        ]
         verdicts.extend(reading for reading in readings if not _same(reading, verdicts[:1]))
         if not readings and (unread := _unread(row.cells, criteria)):
             broken.append(unread)
@@ -312,7 +347,7 @@ def nearest_line(text: str, criteria: Sequence[str]) -> Broken | None:
     head: Header | None = None
     under_header: list[Broken] = []
     others: list[Broken] = []
-    for row in _of_verdicts(_rows(text), criteria, None, has_verdict=False):
+    for row in _of_verdicts(_rows(text, criteria), criteria, None, has_verdict=False):
         head_here = header_of(row, criteria)
         if head_here or has_rule([row]):
             head = head_here or head

@@ -7,7 +7,7 @@ criterion. What can be told of them by their form alone is told here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 from evenhand.kinds.pairwise.cells import DECOR
@@ -27,6 +27,8 @@ class Row(NamedTuple):
     number: int
     text: str
     cells: Sequence[str]
+    unknown_header: str = ""
+    """The header above it, where that does not say which column is which."""
 
     @property
     def words(self) -> list[str]:
@@ -120,3 +122,79 @@ def is_cut_header(row: Row, criteria: Sequence[str]) -> bool:
         return False
     marked = words[words.index("winner") + 1 :]
     return bool(marked) and marked[0] in names and {*marked} <= {*names, "notes"}
+
+
+WINNER_NAMES = frozenset({"winner", "победитель", "胜者", "获胜者", "胜出者", "勝者"})
+
+
+class _Columns(NamedTuple):
+    """Which columns hold the winner, each criterion, and the notes: these may be all the rest."""
+
+    verdict: Sequence[int]
+    notes: int | None
+
+    def in_order(self, row: Row) -> Row:
+        """Return a row with its cells in the contract's order, behind a blank pair_id."""
+        cells = [*row.cells, *[""] * (1 + max(self.verdict) - len(row.cells))]
+        notes = cells[1 + max(self.verdict) :] if self.notes is None else [cells[self.notes]]
+        return row._replace(cells=["", *(cells[at] for at in self.verdict), *notes])
+
+
+def in_order(
+    rows: Sequence[Row], criteria: Sequence[str], is_word: Callable[[str], bool]
+) -> Iterator[Row]:
+    """Yield rows with their cells in the contract's order: the header above them says which column
+    is which. One under a header that does not say it carries that header. `is_word` tells a cell
+    that holds a winner or a mark."""
+    columns: _Columns | None = None
+    header, has_names, last = Row(0, "", ()), True, -2
+    for row in rows:
+        is_first, last = row.number != last + 1, row.number
+        names = [_name_in(word.casefold(), criteria) for word in row.words]
+        if sum(name in criteria for name in names) >= max(1, min(2, len(criteria))):
+            columns, has_names = _columns(row, names, criteria), True
+            is_clear = columns is not None or _is_usual(row, names, criteria)
+            header = row._replace(unknown_header="" if is_clear else row.text)
+            yield row
+        elif is_first and len(row.cells) > len(criteria) and not any(map(is_word, row.words)):
+            columns, has_names, header = None, False, row._replace(unknown_header=row.text)
+            yield row
+        else:
+            # A header without the contract's names counts for the lines of its own table.
+            is_under = not is_first and abs(len(row.cells) - len(header.cells)) <= 1
+            unknown = header.unknown_header if has_names or is_under else ""
+            yield (columns.in_order(row) if columns else row)._replace(unknown_header=unknown)
+
+
+def _name_in(word: str, criteria: Sequence[str]) -> str:
+    """Return what a cell of a header names: a criterion, which may be explained as in `C1 (facts)`,
+    the winner, or nothing that is known."""
+    for name in criteria:
+        if word.startswith(name.casefold()) and not word[len(name) : len(name) + 1].isalnum():
+            return name
+    return "winner" if word in WINNER_NAMES else ""
+
+
+def _columns(row: Row, names: Sequence[str], criteria: Sequence[str]) -> _Columns | None:
+    """Return the columns of a header that names winner and criteria once each, in another order
+    than the contract's; None for any other."""
+    sought = ["winner", *criteria]
+    if any(names.count(name) != 1 for name in sought):
+        return None
+    verdict = [names.index(name) for name in sought]
+    if verdict[0] < 2 and verdict == [*range(verdict[0], verdict[0] + len(sought))]:
+        return None
+    words = [word.casefold() for word in row.words]
+    notes = words.index("notes") if "notes" in words else None
+    return _Columns(verdict, notes if notes is not None and notes < max(verdict) else None)
+
+
+def _is_usual(row: Row, names: Sequence[str], criteria: Sequence[str]) -> bool:
+    """Return True if a header may be in the contract's order: its criteria are, each once, and the
+    winner before them may be called otherwise; or some criteria are left out."""
+    first = next(at for at, name in enumerate(names) if name in criteria)
+    end = first + len(criteria)
+    if list(names[first:end]) == list(criteria):
+        return not any(name == "winner" or name in criteria for name in names[end:])
+    named = [name for name in names if name]
+    return len(set(named)) == len(named) and is_cut_header(row, criteria)

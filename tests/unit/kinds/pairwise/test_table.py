@@ -107,7 +107,8 @@ def test_rows_come_as_they_are_read():
         (["", "\n"], 1, "the table is empty"),
         (["p1 | A | A+ | x"], 1, "no header"),
         (["pair_id | winner"], 1, "no header"),
-        (["pair_id | notes | winner"], 1, "no header"),
+        (["pair_id | comment | winner"], 1, "no header"),
+        (["pair_id | winner | notes | notes | C1"], 1, "no header"),
         (["pair_id | winner | C1 | C1 | notes"], 1, "stands twice"),
         (["pair_id | winner | C1 | notes", "p1 | A | A+"], 2, "3 columns; the header has 4"),
         (["pair_id | winner | C1 | notes", "p1 | A | A+ | a | b"], 2, "5 columns"),
@@ -139,6 +140,13 @@ def test_a_table_of_other_criteria_is_refused():
 def test_what_could_not_be_read_back_is_not_written(winner, marks):
     with pytest.raises(ValueError, match="expected"):
         line("p", winner, marks, "")
+
+
+def test_a_table_is_read_by_its_header():
+    head = "notes | C5 | C4 | winner | C3 | C2 | C1 | pair_id"
+    rows = list(read_table([head, "n | B+ | tie | A | A+ | tie | B+ | p"], CRITERIA))
+    marks = dict(zip(CRITERIA, ("B+", "tie", "A+", "tie", "B+"), strict=True))
+    assert rows == [TableRow("p", "A", marks, "n")]
 
 
 def test_a_header_names_each_criterion_once():

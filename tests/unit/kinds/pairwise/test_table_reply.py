@@ -114,6 +114,67 @@ def test_a_table_that_gives_no_second_verdict_is_stepped_over(name):
         )
 
 
+BACKWARDS = "pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes"
+BY_HEADER = {
+    "criteria backwards": f"{BACKWARDS}\np1 | A | tie | B+ | tie | tie | A+ | so",
+    "in Markdown": f"| {BACKWARDS} |\n|{'---|' * 8}\n| p1 | A | tie | B+ | tie | tie | A+ | so |",
+    "full-width bars": f"{BACKWARDS}\np1 | A | tie | B+ | tie | tie | A+ | so".replace("|", "｜"),
+    "after a blank line and prose": (
+        f"So:\n{BACKWARDS}\n\nLine:\n\np1 | A | tie | B+ | tie | tie | A+ | so"
+    ),
+    "in bold and capitals": (f"**{BACKWARDS.upper()}**\np1 | A | tie | B+ | tie | tie | A+ | so"),
+    "the winner last": (
+        "pair_id | C1 | C2 | C3 | C4 | C5 | winner | notes\np1 | A+ | tie | tie | B+ | tie | A | so"
+    ),
+    "the notes first": (
+        "notes | C1 | C2 | C3 | C4 | C5 | winner\nso | A+ | tie | tie | B+ | tie | A"
+    ),
+    "no pair_id": "C5 | C4 | C3 | C2 | C1 | winner\ntie | B+ | tie | tie | A+ | A",
+    "names explained": (
+        "| № | Победитель | C5 (источники) | C4: краткость | C3 | C2 | C1 (факты) | Заметки |\n"
+        "|---|---|---|---|---|---|---|---|\n| 1 | A | tie | B+ | tie | tie | A+ | so |"
+    ),
+    "a column more": (
+        "pair_id | topic | winner | C1 | C2 | C3 | C4 | C5 | notes\n"
+        "p1 | B | A | A+ | tie | tie | B+ | tie | so"
+    ),
+    "the usual one": f"{HEADER}\n{LINE}",
+    "the usual one, no pair_id in the line": f"{HEADER}\n{LINE.removeprefix('p1 | ')}",
+    "the usual one, other names around": (f"Nr | Sieger | C1 | C2 | C3 | C4 | C5 | Grund\n{LINE}"),
+    "a table of something else before it": f"{BESIDE['scores of each']}\n\n{HEADER}\n{LINE}",
+}
+
+
+@pytest.mark.parametrize("text", BY_HEADER.values(), ids=BY_HEADER)
+def test_a_line_is_read_by_its_header(text):
+    checked = protocol().check(text, tables=True)
+    assert checked.problems == ()
+    assert checked.value is not None
+    marks = dict(zip(CRITERIA, ("A+", "tie", "tie", "B+", "tie"), strict=True))
+    assert (checked.value.winner, checked.value.marks) == ("A", marks)
+
+
+UNKNOWN_HEADERS = {
+    "other names for all criteria": "pair | winner | facts | scope | logic | style | links | notes",
+    "in Russian": "Пара | Победитель | Точность | Полнота | Логика | Слог | Источники | Заметки",
+    "a criterion twice": "pair_id | winner | C1 | C2 | C3 | C4 | C4 | notes",
+    "a criterion left out": "pair_id | C5 | C4 | C3 | C2 | winner | notes | x",
+    "another order and no winner": "pair_id | Sieger | C5 | C4 | C3 | C2 | C1 | notes",
+    "two winners": "winner | winner | C5 | C4 | C3 | C2 | C1 | notes",
+}
+
+
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+@pytest.mark.parametrize("head", UNKNOWN_HEADERS.values(), ids=UNKNOWN_HEADERS)
+def test_a_header_that_does_not_say_which_column_is_which_is_asked_about(head, language):
+    rule = f"|{'---|' * 8}"
+    for text in (f"{head}\n{LINE}", f"So:\n| {head} |\n{rule}\n| {LINE} |"):
+        checked = protocol(language).check(text, tables=True)
+        [problem] = checked.problems
+        assert (problem.code, checked.value) == ("schema", None)
+        assert head in problem.wording and HEADER in problem.wording
+
+
 RIVALS = {
     "other marks under their names": (
         f"| | C1 | C2 | C3 | C4 | C5 |\n|---|---|---|---|---|---|\n"

@@ -36,12 +36,13 @@ PLACEHOLDERS = {
     "prompts/compact": {"system": set(), "user": {*DATA}, "again": {"problems"}},
 }
 OWN = {"refused", "filtered", "truncated", "mark_unknown", "winner_unknown", "table_instead"}
-OWN |= {"two_verdicts", "cell_unknown", "cell_blank"}
+OWN |= {"two_verdicts", "header_unknown", "cell_unknown", "cell_blank"}
 INSTEAD = {"two_objects"}
 """What is said to a judge of pairs in other words than to others."""
 NEEDED = {
     "mark_unknown": {"path", "value", "allowed"},
     "winner_unknown": {"path", "value", "allowed"},
+    "header_unknown": {"value", "allowed"},
     "cell_unknown": {"path", "value", "allowed"},
     "cell_blank": {"path", "allowed"},
     "not_json": {"quote"},
