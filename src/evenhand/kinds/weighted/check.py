@@ -276,8 +276,9 @@ class _Check(Inspection):
         total, given = _total_in(stated), [scores.get(d) for d in self.dimensions]
         if total is None or not all(_is_number(score) and 0 <= score <= 100 for score in given):
             return scale.weights
+        scores = {d: scores[d] for d in self.dimensions}
         flat = [dict.fromkeys(self.dimensions, most) for most in _FLAT_SCALES]
-        for most in (scale.weights, *flat):
+        for most in () if _is_mean(total, scores, kind, scale) else (scale.weights, *flat):
             is_flat = most is not scale.weights
             if is_flat and any(scores[d] > most[d] for d in self.dimensions):
                 continue
@@ -403,6 +404,15 @@ def _sums(
     """Yield the sum of scores out of `most`, under the weights of the reply and of the task."""
     for weights in (scale.weights, kind.weights):
         yield total_of({d: rescaled(scores[d], most[d], weights[d]) for d in weights})
+
+
+def _is_mean(total: float, scores: Mapping[str, float], kind: TaskType, scale: TaskType) -> bool:
+    """Return True if a total is the weighted mean of scores up to 10, and not their sum. It is then
+    out of 1, 10 or 100 as the scores are, and nothing says which: 9, 9, 9 and 9 may be 9 or 90."""
+    if max(scores.values()) > _FLAT_SCALES[1] or abs(total - total_of(scores)) <= _ROUNDING:
+        return False
+    means = _sums(scores, dict.fromkeys(scores, _FLAT_SCALES[2]), kind, scale)
+    return any(abs(total - mean) <= _ROUNDING for mean in means)
 
 
 def _is_convertible(scale: TaskType, kind: TaskType | None) -> bool:

@@ -145,12 +145,39 @@ def test_a_total_that_is_no_sum_of_the_scores_is_asked_again(
         assert '"logic_and_fact":60' in words.replace(" ", "")
 
 
+@pytest.mark.parametrize(
+    ("scores", "total"),
+    [((9, 9, 9), 9), ((9, 9, 8), 9), ((0.9, 0.9, 0.9), 0.9), ((0.93, 0.9, 0.8), 0.91)],
+)
+def test_a_total_that_is_the_mean_of_small_scores_is_asked_again(
+    scores: tuple[float, ...], total: float
+) -> None:
+    [problem] = totalled(scores, total).problems
+    assert (problem.code, problem.path) == ("out_of_range", "total_score")
+
+
+@pytest.mark.parametrize(("scores", "total"), [((0, 0, 0), 0), ((1, 0, 0), 1), ((5, 3, 1), 9)])
+def test_small_scores_and_their_sum_are_taken_as_they_are(
+    scores: tuple[float, ...], total: float
+) -> None:
+    checked = totalled(scores, total)
+    assert checked.output is not None
+    assert (checked.output["total_score"], checked.flags) == (total, ())
+
+
 @pytest.mark.parametrize("total", [72, 75, 75.0, 78, "78", None, "all of them"])
 def test_a_total_that_is_a_slip_or_no_number_is_computed_again(total: Any) -> None:
     checked = totalled((50, 20, 5), total)
     assert checked.output is not None
     assert (checked.output["total_score"], checked.flags) == (75, ())
     assert {one.code for one in checked.fixes} <= {"total"}
+
+
+@pytest.mark.parametrize("extra", ["59/100", {}, None, [1], True])
+def test_a_total_off_is_told_beside_a_score_of_no_dimension(extra: Any) -> None:
+    score = {**dict(zip(DIMENSIONS, (50, 20, 5), strict=True)), "total": extra}
+    checked = totalled((50, 20, 5), 59, score=score)
+    assert {one.path for one in checked.problems} == {"total_score", "score.total"}
 
 
 def test_a_total_off_is_told_beside_a_score_out_of_its_range() -> None:
