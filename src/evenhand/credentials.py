@@ -10,7 +10,9 @@ _START = (
     r"|(?<!\w)postgres(?:ql)?:)"
 )
 _ADDRESS = re.compile(rf"({_START}).*@", re.IGNORECASE | re.DOTALL)
-_IN_TEXT = re.compile(rf"({_START})\S*@", re.IGNORECASE)
+# Advice shows how an address looks, with words in the place of a name and a password.
+_PLACEHOLDER = r"(?!/{0,2}(?:USER|me|user:password)@[^\s@]*(?:\s|$))"
+_IN_TEXT = re.compile(rf"({_START}){_PLACEHOLDER}\S*@", re.IGNORECASE)
 _SETTING = re.compile(r"([?&](?:ssl)?password=)[^&\s]*", re.IGNORECASE)
 _HIDDEN = r"\1***"
 

@@ -54,6 +54,8 @@ def test_an_address_alone_and_in_a_message_is_shown_without_it(scheme: str, pass
         "sqlite:/home/me@work/evenhand.db cannot be opened",
         "https://example.com/v1 refused: ask support@example.com",
         "C:/Users/me@work/evenhand.db",
+        "It looks like postgresql://USER@HOST:PORT/DATABASE, e.g. postgresql://me@localhost/x.",
+        "Set it to http://user:password@host:port (with % escapes).",
         "",
     ],
 )
