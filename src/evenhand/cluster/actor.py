@@ -60,17 +60,17 @@ _OWN_WORDS = (UsageError, KeyMissing, ModelMissing, StoreError, LimitReached, No
 """Errors that quote nothing of a reply or a unit: Ray may carry their words."""
 
 
-class Terms(Struct, frozen=True, kw_only=True):
+class ActorTerms(Struct, frozen=True, kw_only=True):
     """The `[[judges]]` and `[limits]` of a suite, as the store keeps them for actors."""
 
     judges: tuple[JudgeSpec, ...]
     limits: Limits
 
 
-_terms: StoredText[Terms] = StoredText(Terms, "what a run says to actors")
+_terms: StoredText[ActorTerms] = StoredText(ActorTerms, "what a run says to actors")
 
 
-class Chunk(NamedTuple):
+class Assignment(NamedTuple):
     """A chunk of units, by their positions in the run, and what may be used for them."""
 
     start: int
@@ -140,7 +140,7 @@ class RunActor:
             fault = type(error).__name__  # its words may quote anything
         return Readiness(versions_here(), socket.gethostname(), fault)
 
-    async def judge(self, chunk: Chunk) -> ChunkResult:
+    async def judge(self, chunk: Assignment) -> ChunkResult:
         """Judge a chunk; an error is part of the result."""
         # What makes a run futile is counted over all chunks.
         self._stop, self._tally = Stop(), Tally(outcomes=self._tally.outcomes)
@@ -167,7 +167,7 @@ class RunActor:
         if start_of(self._store.archive, self._run) != start:
             raise StoreBusy(f"run {self._run} was started again")
 
-    def _parts(self, chunk: Chunk, budget: Budget) -> Parts:
+    def _parts(self, chunk: Assignment, budget: Budget) -> Parts:
         suite = self._plan.suite
         limits = structs.replace(
             suite.file.limits,
@@ -245,7 +245,7 @@ def _open_plan(archive: Archive, run: str) -> Plan:
     )
 
 
-def _suite(run: Recorded, terms: Terms) -> Suite:
+def _suite(run: Recorded, terms: ActorTerms) -> Suite:
     file = SuiteFile(
         name=run.row.name,
         protocol=run.manifest.protocol or run.kind_name,

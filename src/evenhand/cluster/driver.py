@@ -29,11 +29,11 @@ import msgspec
 
 from evenhand.cluster.actor import (
     COUNTED,
-    Chunk,
+    ActorTerms,
+    Assignment,
     ChunkResult,
     Readiness,
     RunActor,
-    Terms,
     lane_name,
     start_of,
     versions_here,
@@ -115,7 +115,7 @@ def ray_crew(
     if address != "auto":
         _require_guard(address, allow_insecure=allow_insecure)
     file = plan.suite.file
-    terms = msgspec.json.encode(Terms(judges=tuple(file.judges), limits=file.limits)).decode()
+    terms = msgspec.json.encode(ActorTerms(judges=tuple(file.judges), limits=file.limits)).decode()
 
     async def judge(course: Course) -> None:
         # Ray tells of nodes that died on stdout, which is for the results alone.
@@ -253,7 +253,7 @@ class _Actor:
     handle: Any = None
     lane: int = 0
     host: str = ""
-    chunk: Chunk | None = None
+    chunk: Assignment | None = None
     """What it judges now."""
     done: list[int] = field(default_factory=lambda: list(_NOTHING))
     """What it has done before."""
@@ -428,7 +428,7 @@ class _Driver:
         self._moved.give()
         return True
 
-    async def _bury(self, actor: _Actor, chunk: Chunk) -> None:
+    async def _bury(self, actor: _Actor, chunk: Assignment) -> None:
         """Take back the chunk of a dead actor, once it can surely spend nothing more."""
         self._tell(f"An actor on {actor.host} died; its units are handed out again.")
         self._ray.kill(actor.handle)  # it may only be out of reach
@@ -445,7 +445,7 @@ class _Driver:
         actor.end_chunk(actor.now)
         self._moved.give()
 
-    async def _next(self, actor: _Actor) -> Chunk | None:
+    async def _next(self, actor: _Actor) -> Assignment | None:
         """Return the next chunk with its share, when there is money for it; None at the end.
         Raises Stopped."""
         while True:
@@ -464,7 +464,7 @@ class _Driver:
                     rates = self._limits.requests_per_minute, self._limits.tokens_per_minute
                     shares = [rate and max(1, rate // actors) for rate in rates]
                     number, lane = self._start_number, actor.lane
-                    return Chunk(number, lane, positions, again, money, width, *shares)
+                    return Assignment(number, lane, positions, again, money, width, *shares)
                 self._units.give_back(positions, again)
             await self._stop.sleep(None, self._moved)
 
