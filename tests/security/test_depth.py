@@ -20,7 +20,6 @@ from evenhand.tomltext import TomlError, parse_toml
 from tests.suites import (
     JUDGE,
     RUBRIC,
-    answers,
     evenhand_here,
     samples,
     write_answers,
@@ -176,13 +175,6 @@ def deep_rubric_key(folder: Path, depth: int) -> tuple[str, ...]:
     return ("check", "--rubric", "rubric.toml")
 
 
-def deep_task_toml(folder: Path, depth: int) -> tuple[str, ...]:
-    row = answers(1)[0] | {"rubric": "task.toml"}
-    write_answers(folder, [row])
-    (folder / "task.toml").write_text(f'points = "x"\nfacts = {"[" * depth}{"]" * depth}')
-    return ("run",)
-
-
 def deep_protocol(folder: Path, depth: int) -> tuple[str, ...]:
     write_suite(folder, protocol="mine")
     assert evenhand_here("protocols", "new", "mine", "--from", "rubric", cwd=folder).returncode == 0
@@ -256,7 +248,7 @@ DOORS: dict[str, Door] = {
         *(deep_meta, deep_json, deep_rubric_in_row, deep_messages, deep_cell, deep_column),
         *(deep_sheet, deep_parquet, deep_columns_table, deep_constant, deep_placed),
         *(deep_suite_array, deep_suite_key, deep_suite_table, deep_rubric_json, deep_rubric_toml),
-        *(deep_rubric_key, deep_task_toml, deep_protocol, deep_weights, deep_recorded_reply),
+        *(deep_rubric_key, deep_protocol, deep_weights, deep_recorded_reply),
         *(deep_checked_reply, deep_log, deep_promptfoo, deep_labels),
     )
 } | {f"import {kind}": foreign(kind) for kind in FOREIGN}

@@ -10,7 +10,8 @@ from evenhand.errors import quoted
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.kinds.weighted.form import read_dimensions, read_types
-from evenhand.kinds.weighted.task_rubric import TaskRubricError, describe_task, read_task
+from evenhand.kinds.weighted.page import TaskRubricError
+from evenhand.kinds.weighted.task_rubric import describe_task, read_task
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 # One word with an ending is a file's name, be it mistyped; a rubric says more.

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 from unicodedata import category, normalize
 
@@ -27,24 +26,14 @@ from evenhand.kinds.weighted.conditions import (
     check_together,
     find_condition,
 )
+from evenhand.kinds.weighted.page import ITEM, LABEL_LEVEL, Block, Page, TaskRubricError, with_next
 
 TYPES = ("fact", "creative", "speculative")
 RUBRIC_CHARS = 200_000
 """A rubric is a page or two; a book is a mistake."""
 CONDITIONS_MOST = 100
 """With the time limit of each, this bounds what one answer can take."""
-_LABEL_LEVEL = 7
-"""The level of a bold line or a plain `Label:`, below all headings of Markdown."""
-
 Section: TypeAlias = Literal["critical", "facts", "points"]
-
-
-class TaskRubricError(ValueError):
-    """A task rubric that cannot be read, and the line."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +56,7 @@ class TaskRubric:
 def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
     """Return the rubric of a Markdown text; raise TaskRubricError."""
     _check_text(text)
-    page = _Page(text)
+    page = Page(text)
     task_type = _take_type(page, types)
     parts = _split_sections(page)
     critical: list[str] = []
@@ -127,116 +116,6 @@ def _check_text(text: str) -> None:
         raise TaskRubricError(line, "the rubric is not Unicode text") from None
 
 
-# The page and its blocks.
-
-
-class _Block(NamedTuple):
-    """A top-level block of Markdown, by the indexes of its lines, half-open. `items` are the spans
-    of the items of a list."""
-
-    kind: str
-    start: int
-    end: int
-    level: int = 0
-    title: str = ""
-    items: Sequence[tuple[int, int]] = ()
-
-
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
-_CJK_BULLET = re.compile(r"([ \t\u3000]*)(?:[•・‣◦▪●○]|\d{1,3}[、．）]|[(（]\d{1,3}[)）]|[①-⑳])")
-_TIGHT_HEADING = re.compile(r"( {0,3})(#{2,6}(?=[^#\s])|＃{1,6}\s*)")
-_ITEM = re.compile(
-    r"[ \t\u3000]*(?:[-*+•・‣◦▪●○]|\d{1,9}[.)、．）]|[(（]\d{1,3}[)）]|[①-⑳])[ \t\u3000]*"
-    r"(?:\[[ xX]\][ \t]+)?"
-)
-_BOLD_LINE = re.compile(r"(\*\*|__)(?=\S)((?:(?!\1).)+)\1[ \t]*[:：]?[ \t]*")
-
-
-class _Page:
-    """A text by lines and blocks; lines that are used up are `gone`."""
-
-    def __init__(self, text: str) -> None:
-        self.raw = _LINE.findall(text)
-        self.lines = [line.rstrip("\r\n").removeprefix("\ufeff") for line in self.raw]
-        self.gone: set[int] = set()
-        self.front = _front_matter(self.lines)
-        body = [_to_commonmark(line) for line in self.lines[self.front :]]
-        self.blocks = list(_find_blocks([""] * self.front + body))
-
-    def join(self, indexes: Iterator[int] | Sequence[int]) -> str:
-        """Return lines verbatim, without blank lines and rules at the ends."""
-        kept = [index for index in indexes if index not in self.gone]
-        while kept and not self.lines[kept[0]].strip("-*_ \t"):
-            del kept[0]
-        while kept and not self.lines[kept[-1]].strip("-*_ \t"):
-            del kept[-1]
-        return "".join(self.raw[index] for index in kept).removeprefix("\ufeff").rstrip("\r\n")
-
-
-def _to_commonmark(line: str) -> str:
-    """Return a line with the headings and bullets of Chinese and Japanese texts as Markdown."""
-    if match := _TIGHT_HEADING.match(line):
-        return f"{match[1]}{'#' * len(match[2].rstrip())} {line[match.end() :]}"
-    return _CJK_BULLET.sub(r"\1- ", line)
-
-
-def _front_matter(lines: Sequence[str]) -> int:
-    """Return the number of lines of a YAML front matter, 0 if there is none."""
-    if not lines or lines[0].rstrip() != "---":
-        return 0
-    for index, line in enumerate(lines[1:], 1):
-        if line.rstrip() in ("---", "..."):
-            return index + 1
-        if line.strip() and ":" not in line and not line.startswith((" ", "#", "-")):
-            return 0
-    return 0
-
-
-def _find_blocks(lines: Sequence[str]) -> Iterator[_Block]:
-    from markdown_it import MarkdownIt  # here: only rubrics of tasks need it
-
-    tokens = MarkdownIt("commonmark").parse("\n".join(lines))
-    for index, token in enumerate(tokens):
-        if token.level or token.map is None:
-            continue
-        start, end = token.map
-        if token.type == "heading_open":
-            title = tokens[index + 1].content
-            yield _Block("heading", start, end, int(token.tag[1]), title)
-        elif token.type == "paragraph_open":
-            bold = _BOLD_LINE.fullmatch(lines[start].strip()) if end == start + 1 else None
-            level, title = (_LABEL_LEVEL, bold[2]) if bold else (0, "")
-            yield _Block("heading" if bold else "paragraph", start, end, level, title)
-        elif token.type in ("bullet_list_open", "ordered_list_open"):
-            items = [
-                (each.map[0], each.map[1])
-                for each in tokens[index + 1 :]
-                if each.type == "list_item_open" and each.level == 1 and each.map
-                if start <= each.map[0] < end
-            ]
-            yield _Block("list", start, end, items=items)
-        else:
-            _require_closed(token.type, lines[start:end], start)
-            if token.type == "fence" and len(lines) == end - start:
-                raise TaskRubricError(1, "the whole rubric is in a code fence; take the fence off")
-            yield _Block(token.type, start, end)
-
-
-def _require_closed(kind: str, lines: Sequence[str], start: int) -> None:
-    """Raise TaskRubricError for a fence or comment that hides the rest of the text."""
-    if kind == "fence":
-        mark = lines[0].strip()[:3]
-        if len(lines) < 2 or not lines[-1].strip().startswith(mark):
-            raise TaskRubricError(start + 1, f"the code fence {mark} that opens here never closes")
-    if lines[0].lstrip().startswith("<!--") and "-->" not in "".join(lines):
-        raise TaskRubricError(start + 1, "the comment <!-- that opens here never closes")
-
-
-def _with_next(blocks: Sequence[_Block]) -> Iterator[tuple[_Block, _Block | None]]:
-    """Yield each block with the one after it."""
-    return zip_longest(blocks, blocks[1:])
-
-
 # Labels.
 
 
@@ -259,6 +138,8 @@ def _key(text: str) -> str:
     return "".join(char for char in folded if category(char)[0] in "LN")
 
 
+_LABEL_CHARS = 160
+"""A longer line is prose, whatever it begins with."""
 _REMARK = re.compile(r"\s*[(（\[［【][^()（）]*[)）\]］】]\s*[:：]?\s*$")
 _NUMBERING = re.compile(
     r"\W*(?:\d+(?:\.\d+)*|[IVX]+|[一二三四五六七八九十]+)(?:[.)、．:：]|\s)\s*"
@@ -268,9 +149,11 @@ _NUMBERING = re.compile(
 
 def _find_label(text: str, table: str) -> bool:
     """Return True if a text is a label of a table, whatever its numbering, remark or marks."""
+    if len(text) > _LABEL_CHARS:
+        return False
     plain = text.strip(" *_`#:：")
     spellings = (plain, _REMARK.sub("", plain), _NUMBERING.sub("", plain, count=1))
-    return len(text) <= 160 and any(_key(spelling) in _keys(table) for spelling in spellings)
+    return any(_key(spelling) in _keys(table) for spelling in spellings)
 
 
 def _says_none(text: str) -> bool:
@@ -279,10 +162,12 @@ def _says_none(text: str) -> bool:
 
 # The task type.
 
-_TYPE_LINE = re.compile(r"[\s#>*_`\"|-]*(?P<label>[^:：=|]{2,40}?)[\s*_`\"]*[:：=|](?P<value>.*)")
+_TYPE_LINE = re.compile(
+    r"[^\w:：=]*+(?P<label>\w[^:：=|]{1,39}?)[\s*_`\"]*+[:：=|](?P<value>.*)"
+)
 
 
-def _take_type(page: _Page, types: Sequence[str]) -> str | None:
+def _take_type(page: Page, types: Sequence[str]) -> str | None:
     """Return the task type and mark its lines as gone; raise TaskRubricError."""
     first: tuple[str, int] | None = None
     for index, value in _type_values(page):
@@ -294,14 +179,14 @@ def _take_type(page: _Page, types: Sequence[str]) -> str | None:
     return first[0] if first else None
 
 
-def _type_values(page: _Page) -> Iterator[tuple[int, str]]:
+def _type_values(page: Page) -> Iterator[tuple[int, str]]:
     """Yield the lines that say the type, each with its value."""
     for index in range(page.front):
         match = _TYPE_LINE.fullmatch(page.lines[index])
         if match and _find_label(match["label"], "type"):
             yield index, match["value"]
     page.gone.update(range(page.front))
-    for block, after in _with_next(page.blocks):
+    for block, after in with_next(page.blocks):
         if block.kind not in ("heading", "paragraph", "list"):
             continue
         for index in range(block.start, block.end):
@@ -312,13 +197,13 @@ def _type_values(page: _Page) -> Iterator[tuple[int, str]]:
                 yield index, match["value"]
             elif (block.kind == "heading" or match) and _find_label(line, "type"):
                 page.gone.update(_underlined(block, index))
-                if after is None or 0 < after.level < _LABEL_LEVEL:
+                if after is None or 0 < after.level < LABEL_LEVEL:
                     raise TaskRubricError(index + 1, "task_type has no value")
                 page.gone.add(after.start)
                 yield after.start, page.lines[after.start]
 
 
-def _underlined(block: _Block, index: int) -> range:
+def _underlined(block: Block, index: int) -> range:
     """Return the lines of a heading with its underline; of other blocks, the one line."""
     return range(index, block.end if block.kind == "heading" else index + 1)
 
@@ -366,10 +251,10 @@ class _Part:
     beside: str = ""
     """The text after the colon of the line that opened it."""
     lines: list[int] = field(default_factory=list[int])
-    blocks: list[_Block] = field(default_factory=list[_Block])
+    blocks: list[Block] = field(default_factory=list[Block])
 
 
-def _split_sections(page: _Page) -> list[_Part]:
+def _split_sections(page: Page) -> list[_Part]:
     """Return the parts in order. A section ends at the next heading of its level or above; other
     headings below it belong to it."""
     points = _Part("points")
@@ -398,15 +283,15 @@ def _split_sections(page: _Page) -> list[_Part]:
     return parts
 
 
-def _label_level(page: _Page, block: _Block, level: int, part: _Part) -> int:
+def _label_level(page: Page, block: Block, level: int, part: _Part) -> int:
     """Return the level of another plain `Label:`, which ends a section that one opened, unless it
     comes first there; else 0."""
-    if level != _LABEL_LEVEL or block.kind != "paragraph" or not part.blocks:
+    if level != LABEL_LEVEL or block.kind != "paragraph" or not part.blocks:
         return 0
     return level if re.fullmatch(r"\S.*[:：]\s*", page.lines[block.end - 1]) else 0
 
 
-def _open_section(page: _Page, block: _Block) -> tuple[int, _Part, _Block | None] | None:
+def _open_section(page: Page, block: Block) -> tuple[int, _Part, Block | None] | None:
     """Return the level and the part that a block opens, and the rest of the block; None if it
     opens none."""
     if block.kind == "heading":
@@ -417,7 +302,7 @@ def _open_section(page: _Page, block: _Block) -> tuple[int, _Part, _Block | None
         is_bold = page.lines[block.start].lstrip().startswith(("**", "__"))
         if not label or (value and not is_bold and not _find_label(label, "facts")):
             return None  # prose that begins with these words
-        level = _LABEL_LEVEL
+        level = LABEL_LEVEL
         rest = block._replace(start=block.start + 1) if block.end > block.start + 1 else None
     else:
         return None
@@ -434,18 +319,18 @@ def _split_label(text: str) -> tuple[str, str]:
     return (label, re.sub(r"^[\s*_]+", "", rest).strip()) if colon else ("", "")
 
 
-def _refuse_near_label(page: _Page, block: _Block) -> None:
+def _refuse_near_label(page: Page, block: Block) -> None:
     """Raise TaskRubricError for a misspelt heading or one as a list item: what stands under it
     would be lost without a word."""
     known = {**_keys("critical"), **_keys("facts")}
     if block.kind == "heading":
-        key = _key(_REMARK.sub("", block.title))
+        key = _key(_REMARK.sub("", block.title[:_LABEL_CHARS]))
         close = get_close_matches(key, known, n=1, cutoff=0.87) if 7 < len(key) < 60 else []
         if close:
             message = f'{quoted(block.title)}: did you mean the heading "{known[close[0]]}"?'
             raise TaskRubricError(block.start + 1, message)
     for start, _ in block.items:
-        text = _ITEM.sub("", page.lines[start], count=1).strip(" *_:：")
+        text = ITEM.sub("", page.lines[start], count=1).strip(" *_:：")
         if _key(text) in known:
             message = f"write {quoted(text)} as a heading, not as a list item"
             raise TaskRubricError(start + 1, message)
@@ -461,10 +346,10 @@ class _Entry(NamedTuple):
     text: str
 
 
-def _read_entries(page: _Page, part: _Part) -> list[_Entry]:
+def _read_entries(page: Page, part: _Part) -> list[_Entry]:
     """Return the conditions of a section: its list items, and paragraphs that introduce no list."""
     entries = [_Entry(part.opened + 1, part.beside)] if part.beside else []
-    for block, after in _with_next(part.blocks):
+    for block, after in with_next(part.blocks):
         entries += _block_entries(page, block, after)
     entries = [entry for entry in entries if entry.text]
     if not entries:
@@ -477,10 +362,10 @@ def _read_entries(page: _Page, part: _Part) -> list[_Entry]:
     return [] if none else entries
 
 
-def _block_entries(page: _Page, block: _Block, after: _Block | None) -> list[_Entry]:
+def _block_entries(page: Page, block: Block, after: Block | None) -> list[_Entry]:
     if block.kind == "list":
         return [
-            _Entry(start + 1, _ITEM.sub("", page.join(range(start, end)), count=1).strip())
+            _Entry(start + 1, ITEM.sub("", page.join(range(start, end)), count=1).strip())
             for start, end in block.items
         ]
     rows = [row for row in range(block.start, block.end) if row not in page.gone]
@@ -523,7 +408,7 @@ def _check_conditions(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
-def _read_facts(page: _Page, parts: Sequence[_Part]) -> str | None:
+def _read_facts(page: Page, parts: Sequence[_Part]) -> str | None:
     texts: list[str] = []
     for part in parts:
         if part.section != "facts":
@@ -537,11 +422,11 @@ def _read_facts(page: _Page, parts: Sequence[_Part]) -> str | None:
     return "\n\n".join(texts) or None
 
 
-def _refuse_conditions(page: _Page, part: _Part) -> None:
+def _refuse_conditions(page: Page, part: _Part) -> None:
     """Raise TaskRubricError for a condition that stands where nobody would decide it."""
     for block in part.blocks:
         for start, _ in block.items:
-            keyed = find_condition(_ITEM.sub("", page.lines[start], count=1))
+            keyed = find_condition(ITEM.sub("", page.lines[start], count=1))
             if keyed and keyed[0] in KINDS:
                 message = f"{keyed[0]} stands outside the critical-fail section; move it there"
                 raise TaskRubricError(start + 1, message)

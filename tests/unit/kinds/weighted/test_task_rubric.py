@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand.kinds.weighted.page import TaskRubricError
 from evenhand.kinds.weighted.task_rubric import (
     TaskRubric,
-    TaskRubricError,
     describe_task,
     labels,
     read_task,
@@ -209,3 +209,10 @@ def test_items_come_back_in_order(items, task_type):
     rubric = read_task(f"# T\ntask_type: {task_type}\n## 失格条件\n{listed}## Points\nx\n")
     assert rubric.critical == tuple(f"item {item}" for item in items)
     assert (rubric.task_type, rubric.points) == (task_type, "# T\n## Points\nx")
+
+
+@pytest.mark.parametrize("mark", ["- ", "> ", "1. ", "[", "**", "(", "- > "])
+def test_a_rubric_that_nests_deep_is_read_in_linear_time(mark):
+    """Each would take minutes, or the stack, if every mark opened a level of its own."""
+    text = f"## Critical Fail Conditions\n{mark * (60_000 // len(mark))}x"
+    assert read_task(text).text == text
