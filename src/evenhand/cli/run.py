@@ -14,7 +14,14 @@ from msgspec import to_builtins
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
 from evenhand.cli.trust import trust_option, users_trust
 from evenhand.cli.watch import Watcher
-from evenhand.errors import NoVerdicts, StoppedEarly, StoreMissing, UsageError, quoted
+from evenhand.errors import (
+    NoVerdicts,
+    ProviderRefused,
+    StoppedEarly,
+    StoreMissing,
+    UsageError,
+    quoted,
+)
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.ledger.ports import Archive, Changes, Store
@@ -214,7 +221,7 @@ def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
                 f" See all: evenhand show {summary.run}{flag}",
                 err=True,
             )
-        if summary.open_batches:
+        if summary.open_batches and not isinstance(summary.stopped, ProviderRefused):
             number = len(summary.open_batches)
             batches = "1 batch of this run goes" if number == 1 else f"{number} batches of it go"
             click.echo(

@@ -162,9 +162,7 @@ def _says_none(text: str) -> bool:
 
 # The task type.
 
-_TYPE_LINE = re.compile(
-    r"[^\w:：=]*+(?P<label>\w[^:：=|]{1,39}?)[\s*_`\"]*+[:：=|](?P<value>.*)"
-)
+_TYPE_LINE = re.compile(r"[^\w:：=]*+(?P<label>\w[^:：=|]{1,39}?)[\s*_`\"]*+[:：=|](?P<value>.*)")
 
 
 def _take_type(page: Page, types: Sequence[str]) -> str | None:

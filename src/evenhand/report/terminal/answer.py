@@ -50,8 +50,10 @@ def comparison_sentences(
 
 
 def report_lines(report: Report) -> Iterator[RenderableType]:
-    """The answer of a run, and its ranked table where more than two are ranked."""
+    """The answer of a run, what speaks against it, and its ranked table where more than two are
+    ranked."""
     yield from sentence_lines(answers(report, english()))
+    yield from (Paragraph(warning, style="yellow") for warning in report.warnings)
     table_of = ranking(report, english())
     if table_of is not None and len(table_of.rows) > RANKED_FROM:
         yield ""
