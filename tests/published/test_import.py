@@ -53,8 +53,7 @@ def battles(store: Store) -> dict[str, list[int]]:
     """By model: games that the baseline won, that the model won, and ties."""
     found: dict[str, Counter[str]] = {}
     for row in rows(store):
-        names = row["unit"].split("#")[1]
-        model = names.removeprefix("baseline-").removesuffix("-baseline")
+        (model,) = set(row["unit"].split("#")[1].split("~")) - {"baseline"}
         said = (one["winner"] for one in row["passes"] if "winner" in one)
         found.setdefault(model, Counter()).update(said)
     return {model: [one["A"], one["B"], one["tie"]] for model, one in found.items()}

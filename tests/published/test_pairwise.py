@@ -16,6 +16,7 @@ import pytest
 from evenhand.kinds.pairwise.rule import agrees, settled
 from evenhand.kinds.pairwise.verdict import Order, PairPass, Winner
 from evenhand.stats.pairwise import Judged, pair_figures
+from evenhand.units import named_pair_id
 from tests.published.data import anchor, records
 from tests.published.recorded import Asked, judged, passes, reply, topic, winner
 
@@ -159,9 +160,8 @@ def tournament(name: str, models: Sequence[str], first: str, second: str) -> lis
     """All pairs of the models on every question; each record is one pass of one of them."""
     rows, replies = records(name), dict[Asked, str]()
     for row in rows:
-        places = models.index(row[first]) + 1, models.index(row[second]) + 1
-        pair = "{}#{}-{}".format(row["question_id"], *sorted(places))
-        order = "12" if places[0] < places[1] else "21"
+        pair = named_pair_id(str(row["question_id"]), (row[first], row[second]))
+        order = "12" if row[first] < row[second] else "21"
         replies[Asked(pair, order)] = reply(SCORES[row["score"]])
     questions = sorted({row["question_id"] for row in rows})
     assert len(replies) == len(rows) == len(questions) * len(models) * (len(models) - 1)
@@ -193,7 +193,11 @@ def test_prd_gpt4_heatmap(row: str, column: str, prd: list[Judged]) -> None:
     published = anchor("prd.gpt4_heatmap")
     i, j = PRD_MODELS.index(row), PRD_MODELS.index(column)
     both = [published["value"][i][j], published["value"][j][i]]
-    shares = [pooled(one) for one in prd if one.candidates == (row, column)]
+    shares = [
+        pooled(one) if one.candidates[0] == row else 1 - pooled(one)
+        for one in prd
+        if set(one.candidates) == {row, column}
+    ]
     ours = [fmean(shares), 1 - fmean(shares)]
     assert ours == pytest.approx(both, abs=published["tolerance"])
     assert len(shares) == 80
