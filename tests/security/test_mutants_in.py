@@ -148,11 +148,6 @@ scale = "1, 3"
 definition = '''Is it?'''
 bands = [{ score = 1, criteria = "no" }, { score = 3, criteria = "yes" }]
 """
-TASK_TOML = b"""task_type = "fact"
-facts = ["a", "b"]
-points = "+60 if right"
-critical_fail = ["It lies.", { must_not_match = "/x+/i" }, { max_chars = 10 }]
-"""
 VOTES = b"unit,judge,first,second,winner,preference\nq,j,a,b,first,\nq,j,b,a,second,0.5\n"
 PROMPTFOO = {"results": {"results": [{"prompt": {"raw": "p"}, "success": True, "score": 1}]}}
 
@@ -224,7 +219,6 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
         "rubric.json": Files(tree([RUBRIC]), rubric("rubric"), "r.json", 1000, 500_000),
         "rubric.toml": Files(raw([RUBRIC_TOML]), rubric("rubric"), "r.toml", 1000, 500_000),
         "task.md": Files(raw([TASK.encode()]), rubric("weighted"), "r.md", 1000, 500_000),
-        "task.toml": Files(raw([TASK_TOML]), rubric("weighted"), "r.toml", 1000, 500_000),
         "protocol": Files(raw([protocol]), protocol_folder, "mine/protocol.toml", 300, 100_000),
         "votes": Files(raw([VOTES]), layout("votes"), "v.csv", 500, 300_000),
         "log": Files(zipped(log), layout("inspect"), "l.eval", 500, 300_000),
@@ -235,7 +229,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 
 NAMES = [
     *("lines", "line bytes", "array bytes", "samples", "pairs", "answers", "csv", "tsv", "csv.gz"),
-    *("xlsx", "parquet", "suite", "rubric.json", "rubric.toml", "task.md", "task.toml", "protocol"),
+    *("xlsx", "parquet", "suite", "rubric.json", "rubric.toml", "task.md", "protocol"),
     *("votes", "log", "promptfoo", "store"),
 ]
 

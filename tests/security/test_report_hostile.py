@@ -162,7 +162,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     store = open_store("sqlite:imported.db", root)
     try:
         asyncio.run(import_files(store, [imported(root / "votes")], "votes"))
-        run = find_run(store.archive, "latest")
+        run = find_run(store.archive, store.archive.runs()[0].id)
         reports["imported"] = _written(root / "imported.html", store.archive, run)
     finally:
         store.close()

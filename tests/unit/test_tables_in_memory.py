@@ -92,6 +92,7 @@ def test_pairs_and_grades_have_columns_of_their_own() -> None:
     assert {"total", "confidence", "critical_fail", "task_name"} <= set(frame.columns)
 
 
+@pytest.mark.filterwarnings("ignore::evenhand.NoVerdictsWarning")
 def test_the_rubric_may_be_a_sentence_a_file_or_a_dict(folder: Path) -> None:
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
     assert judged(rubric="rubric.json").id == judged(rubric=Path("rubric.json")).id
@@ -107,6 +108,7 @@ def test_a_data_file_needs_no_suite(folder: Path) -> None:
     assert evenhand.open("answers").id == run.id
 
 
+@pytest.mark.filterwarnings("ignore::evenhand.NoVerdictsWarning")
 def test_the_language_is_that_of_the_texts() -> None:
     rows = [{"question": "Почему?", "answer": "Потому что так."}]
     run = judged(rows, rubric="Вежливо?", judge="python/judge:bad")

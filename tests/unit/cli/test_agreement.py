@@ -172,7 +172,6 @@ def test_what_is_wrong_is_said_and_is_exit_2(
 ) -> None:
     scores = take("scores", "unit judge dimension score", [("u", "j", "fit", 1)])
     for arguments, said in (
-        (("--against", "b"), "--against :b"),
         (("--against", ":c"), 'no judge "c"'),
         (("--against", judged), "against itself"),
         (("--against", "ffffff"), "no run begins"),

@@ -160,7 +160,7 @@ def test_a_run_without_intervals_does_not_speak_of_their_level(tmp_path: Path) -
     (tmp_path / "scores.csv").write_text("unit,score\nq1,3\n")
     evenhand("import", "scores.csv", "--kind", "scores", "--judge", "j", cwd=tmp_path)
     with served(tmp_path / "evenhand.db") as site:
-        page = awaited(lambda: ready(site, "latest"), "the figures")
+        page = awaited(lambda: ready(site, "scores"), "the figures")
     assert "Mean scores over 1" in page
     assert "intervals at the level of" not in page
 
@@ -307,14 +307,14 @@ async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
     done = evenhand("import", "votes.csv", "--kind", "votes", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with served(tmp_path / "evenhand.db") as site:
-        got = site.json("/api/runs/latest")
+        got = site.json("/api/runs/votes")
         assert (got["kind"], got["verdicts"], got["pending"]) == ("pairwise", 2, 0)
-        rows = site.json("/api/runs/latest/judgments")["judgments"]
+        rows = site.json("/api/runs/votes/judgments")["judgments"]
         for path in ("", "/units", "/calls", "/protocol", "/units?status=pending"):
-            assert site.get(f"/runs/latest{path}").status_code == 200
+            assert site.get(f"/runs/votes{path}").status_code == 200
         for row in rows:
-            assert site.get(f"/runs/latest/unit?id={row['unit']}").status_code == 200
-        assert site.post("/api/runs/latest/settle").status_code == 400
+            assert site.get(f"/runs/votes/unit?id={row['unit']}").status_code == 200
+        assert site.post("/api/runs/votes/settle").status_code == 400
 
 
 async def test_what_is_judged_meanwhile_is_seen(tmp_path: Path) -> None:
