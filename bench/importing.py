@@ -103,7 +103,7 @@ def write(file: Path, rows: Iterator[tuple[object, ...]]) -> None:
 
 def floor(store: Path) -> float:
     """The processor's seconds that writing the units and judgments of a store again takes."""
-    from evenhand.ledger.sqlite.schema import MIGRATIONS
+    from evenhand.store.sqlite.schema import MIGRATIONS
 
     with closing(sqlite3.connect(store.with_suffix(".floor"), isolation_level=None)) as target:
         target.execute("PRAGMA journal_mode = WAL")

@@ -104,7 +104,7 @@ def measured(work: Any) -> dict[str, float]:
 
 LOADED_LATE = (
     *("evenhand.data.read", "evenhand.judges.openai", "aiohttp"),
-    *("evenhand.ledger.sqlite", "evenhand.runs.forecast", "uvloop"),
+    *("evenhand.store.sqlite", "evenhand.runs.forecast", "uvloop"),
     *("evenhand.kinds.rubric.kind", "evenhand.kinds.pairwise.kind"),
 )
 """What Evenhand loads only when it is needed."""

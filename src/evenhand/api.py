@@ -34,7 +34,6 @@ from evenhand.judges.environment import environment
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.rows import RowError
-from evenhand.ledger.ports import Archive, Changes, IncomingUnit, Store
 from evenhand.notebook import html_table
 from evenhand.results.frames import Judgments, flat_rows
 from evenhand.results.rows import full_rows
@@ -45,6 +44,7 @@ from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.runs.tables import is_table, rubric_value, table_files, table_plan
+from evenhand.store.ports import Archive, Changes, IncomingUnit, Store
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec, SuiteFile
 from evenhand.unseen import visible

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evenhand.ledger.batches import BatchItem, NewBatch
-from evenhand.ledger.keys import CALL_TAG
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
+from evenhand.store.batches import BatchItem, NewBatch
+from evenhand.store.keys import CALL_TAG
 from tests.browser.runs import JUDGE, pairs_suite, rubric_suite
 from tests.suites import (
     TASK,

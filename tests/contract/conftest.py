@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.ledger.ports import (
+from evenhand.store.ports import (
     Ledger,
     Store,
 )

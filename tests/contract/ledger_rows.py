@@ -7,18 +7,18 @@ from msgspec import Raw
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Evidence, Failure, Fix, Judgment, Pass, Verdict, write_judgment
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.ledger.keys import CALL_TAG
-from evenhand.ledger.ports import (
+from evenhand.manifest import (
+    JudgingRecord,
+    Manifest,
+)
+from evenhand.store.keys import CALL_TAG
+from evenhand.store.ports import (
     Call,
     IncomingUnit,
     Scope,
     Store,
     StoredJudgment,
     StoredUnit,
-)
-from evenhand.manifest import (
-    JudgingRecord,
-    Manifest,
 )
 
 

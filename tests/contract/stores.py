@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from evenhand.ledger.keys import run_id
-from evenhand.ledger.ports import IncomingUnit, Ledger, Scope, Store
-from evenhand.ledger.postgres.store import postgres_store
-from evenhand.ledger.sqlite import sqlite_store
 from evenhand.manifest import JudgingRecord, Manifest
+from evenhand.store.keys import run_id
+from evenhand.store.ports import IncomingUnit, Ledger, Scope, Store
+from evenhand.store.postgres.store import postgres_store
+from evenhand.store.sqlite import sqlite_store
 from tests.postgres import new_store_url
 
 Open = Callable[[], Store]

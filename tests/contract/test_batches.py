@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.exchange import Reply, Usage
-from evenhand.ledger.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
-from evenhand.ledger.ports import Call, Store
-from evenhand.ledger.sqlite import sqlite_store
+from evenhand.store.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
+from evenhand.store.ports import Call, Store
+from evenhand.store.sqlite import sqlite_store
 from tests.contract.ledger_rows import key
 from tests.contract.stores import STORES, Open
 from tests.suites import evenhand_here

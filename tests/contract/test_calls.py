@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 
 from evenhand.exchange import Reply, Usage
-from evenhand.ledger.keys import unpriced_attempt
-from evenhand.ledger.ports import (
+from evenhand.store.keys import unpriced_attempt
+from evenhand.store.ports import (
     Call,
     Ledger,
     Store,

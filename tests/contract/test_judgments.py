@@ -10,7 +10,7 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.exchange import Reply
 from evenhand.judgment import write_judgment
-from evenhand.ledger.ports import (
+from evenhand.store.ports import (
     Call,
     IncomingUnit,
     Ledger,

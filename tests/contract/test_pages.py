@@ -13,8 +13,9 @@ from msgspec.structs import asdict
 
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Failure, JudgmentText, write_judgment
-from evenhand.ledger.keys import CALL_TAG
-from evenhand.ledger.ports import (
+from evenhand.manifest import JudgingRecord, Manifest
+from evenhand.store.keys import CALL_TAG
+from evenhand.store.ports import (
     Archive,
     Browsed,
     Call,
@@ -26,7 +27,6 @@ from evenhand.ledger.ports import (
     Store,
     StoredJudgment,
 )
-from evenhand.manifest import JudgingRecord, Manifest
 from tests.contract.stores import STORES, Open, begun, begun_in
 
 RUN, OTHER = "run1", "run2"

@@ -10,13 +10,6 @@ from collections.abc import Iterator
 import pytest
 
 from evenhand.errors import DataError, StoreBusy, StoreError
-from evenhand.ledger.ports import (
-    Changes,
-    IncomingUnit,
-    Ledger,
-    Scope,
-    Store,
-)
 from evenhand.limits import PAGE_ROWS
 from evenhand.manifest import (
     Compare,
@@ -26,6 +19,13 @@ from evenhand.manifest import (
     Stopping,
     Wave,
     rubric_json,
+)
+from evenhand.store.ports import (
+    Changes,
+    IncomingUnit,
+    Ledger,
+    Scope,
+    Store,
 )
 from tests.contract.ledger_rows import (
     OTHER,

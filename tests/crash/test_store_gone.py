@@ -153,7 +153,7 @@ def test_what_is_recorded_soon_lies_in_the_store_itself(tmp_path: Path) -> None:
 
 
 IMPATIENT = """
-from evenhand.ledger.sqlite import connection
+from evenhand.store.sqlite import connection
 connection.BUSY_MILLISECONDS = 1500
 from evenhand.cli.main import main
 main()

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from evenhand.data.foreign.shaping import Shaping, Wide
-from evenhand.ledger.ports import Store
 from evenhand.results.columns import vote_table
 from evenhand.results.rows import full_rows
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.tables import FIRST, SECOND, TIE
+from evenhand.store.ports import Store
 from tests.published.data import anchor, folder, records
 
 

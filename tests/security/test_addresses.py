@@ -12,7 +12,7 @@ import pytest
 import evenhand
 from evenhand.credentials import hide_credentials, hide_in_address
 from evenhand.errors import CallError, EvenhandError, UsageError, quoted
-from evenhand.ledger.postgres.address import read_address, shown_url
+from evenhand.store.postgres.address import read_address, shown_url
 from tests.suites import write_suite
 from tests.unit.cli.conftest import CallCommand, call
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.ledger.ports import Archive
 from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Archive
 from evenhand.unseen import visible
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened

@@ -18,12 +18,12 @@ from evenhand.cli.common import (
 )
 from evenhand.errors import UsageError, quoted
 from evenhand.judges.environment import environment
-from evenhand.ledger.batches import BatchRow
-from evenhand.ledger.postgres.address import shown_url
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.grid import table
 from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import find_run
+from evenhand.store.batches import BatchRow
+from evenhand.store.postgres.address import shown_url
 
 ACTIONS = ("cancel", "forget")
 

@@ -19,11 +19,11 @@ from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, nearest
 from evenhand.judges.environment import environment
-from evenhand.ledger.ports import Archive, Store
-from evenhand.ledger.postgres.address import shown_url
 from evenhand.results.only import ONLY
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
+from evenhand.store.ports import Archive, Store
+from evenhand.store.postgres.address import shown_url
 from evenhand.suite import FILE, load_suite
 from evenhand.suite_file import StoreSpec
 from evenhand.unseen import visible_json

@@ -16,9 +16,9 @@ from evenhand.errors import EvenhandError, Interrupted, UsageError
 from evenhand.judges.embedded import models
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.load import LANGUAGES
-from evenhand.ledger.ports import Store
-from evenhand.ledger.postgres.address import shown_url
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Store
+from evenhand.store.postgres.address import shown_url
 
 SMALL = "smollm2-135m"
 STORE = "evenhand.db"

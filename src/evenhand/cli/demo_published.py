@@ -21,7 +21,6 @@ from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import PairPass, PairVerdict, pair_passes
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.ledger.ports import Archive, Store
 from evenhand.report.terminal.grid import table
 from evenhand.report.terminal.tables import safe
 from evenhand.results.columns import vote_table
@@ -33,6 +32,7 @@ from evenhand.runs.recorded import Recorded, find_run
 from evenhand.stats.agreement.agreement import agreement_of_votes
 from evenhand.stats.comparison.comparison import VariantMean
 from evenhand.stats.pairwise import PairFigures
+from evenhand.store.ports import Archive, Store
 from evenhand.units import Pair, Sample
 
 JUDGES, PEOPLE, JAPANESE, RUSSIAN = "vicuna-judges", "vicuna-people", "rakuda", "ruqual"

@@ -17,9 +17,9 @@ from evenhand.errors import EvenhandError, StoreMissing, UsageError
 from evenhand.judges import PROVIDERS, Provider, split_name
 from evenhand.judges.environment import environment, place_of
 from evenhand.judges.trust import Trust, TrustedHosts, key_use
-from evenhand.ledger.postgres.address import shown_url
 from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive
+from evenhand.store.postgres.address import shown_url
 from evenhand.suite import FILE, Suite, load_suite
 
 State = Literal["ok", "absent", "look"]

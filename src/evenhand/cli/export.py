@@ -31,7 +31,6 @@ from evenhand.errors import UsageError, quoted
 from evenhand.files.outputs import check_output
 from evenhand.judges.environment import environment
 from evenhand.kinds.kind import Voting
-from evenhand.ledger.ports import Archive, Counts, Store
 from evenhand.report.terminal.tables import counted
 from evenhand.results.only import Selector, selector
 from evenhand.results.pairs import fronts_of, verdict_lines
@@ -40,6 +39,7 @@ from evenhand.results.questions import topic_questions
 from evenhand.results.rows import contract_objects, full_rows, namesakes, with_pass_columns
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Archive, Counts, Store
 from evenhand.unseen import visible_json
 
 if TYPE_CHECKING:

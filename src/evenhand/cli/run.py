@@ -24,8 +24,6 @@ from evenhand.errors import (
 )
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
-from evenhand.ledger.ports import Archive, Changes, Store
-from evenhand.ledger.postgres.address import is_postgres
 from evenhand.limits import BATCH_THEN_LIVE
 from evenhand.report.terminal.tables import counted, money, safe
 from evenhand.runs.forecast import forecast
@@ -34,6 +32,8 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_archive, open_store
+from evenhand.store.ports import Archive, Changes, Store
+from evenhand.store.postgres.address import is_postgres
 from evenhand.suite import FILE, load_suite
 
 if TYPE_CHECKING:

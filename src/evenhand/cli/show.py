@@ -25,7 +25,6 @@ from evenhand.cli.common import (
 from evenhand.cli.views import run_figures, run_json, unit_lines, verdict_line
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import Judgment, Verdict
-from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.grid import Legend, table
@@ -40,6 +39,7 @@ from evenhand.results.rows import asked_row, full_name, full_rows
 from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
+from evenhand.store.ports import Archive, StoredUnit
 from evenhand.storedtext import stored_object
 
 

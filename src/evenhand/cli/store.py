@@ -9,8 +9,8 @@ from time import monotonic
 import click
 
 from evenhand.cli.common import archive_at, json_option, notice, print_json, store_option
-from evenhand.ledger.postgres.address import shown_url
 from evenhand.runs.stores import copy_store
+from evenhand.store.postgres.address import shown_url
 
 
 @click.group("store")

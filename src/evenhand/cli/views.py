@@ -11,7 +11,6 @@ from rich.text import Text
 from evenhand.engine.group import JudgeGroup
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Kind, Voting
-from evenhand.ledger.ports import Archive, Scope
 from evenhand.measures import Rule
 from evenhand.report.terminal.blocks import line, rendered
 from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
@@ -20,6 +19,7 @@ from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.questions import is_hash_of, topic_questions
 from evenhand.results.rows import verdicts_of
 from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Archive, Scope
 
 
 def run_figures(

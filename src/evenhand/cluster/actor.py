@@ -41,7 +41,6 @@ from evenhand.judges.environment import environment
 from evenhand.judges.trust import Trust, TrustedHosts
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.kinds.kind import Judging
-from evenhand.ledger.ports import Archive, IncomingUnit, Ledger, Scope, Sending, Store
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.assembly import Parts
@@ -50,6 +49,7 @@ from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.prepare import open_seat
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Sending, Store
 from evenhand.storedtext import StoredText
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec, Limits, SuiteFile

@@ -52,12 +52,12 @@ from evenhand.errors import (
     UsageError,
 )
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.postgres.address import split_user
 from evenhand.limits import ACTORS_MOST, LANES, LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST, UNITS_PER_CALL
 from evenhand.runs.assembly import Course
 from evenhand.runs.early_stop import UntilDecided
 from evenhand.runs.judge import Crew
 from evenhand.runs.plan import Plan
+from evenhand.store.postgres.address import split_user
 
 CPUS = 0.1
 """Of a node's CPUs for an actor: it waits for answers most of the time."""

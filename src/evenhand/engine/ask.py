@@ -25,7 +25,7 @@ from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.exchange import Judge, Question
 from evenhand.kinds.shared.asking import Aside
-from evenhand.ledger.ports import Call, Ledger
+from evenhand.store.ports import Call, Ledger
 
 
 class CallPath(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct, field
 
 from evenhand.exchange import Question, Reply, Usage
-from evenhand.ledger.ports import Call
+from evenhand.store.ports import Call
 
 NO_TOKENS = Usage()
 GiveBack = Callable[[BaseException | None], Awaitable[None] | None]

@@ -17,8 +17,8 @@ from evenhand.engine.budget import beyond, excess_of, most_tokens
 from evenhand.errors import AskAgain, CallError, CallLost, ProviderRefused, StoppedEarly
 from evenhand.exchange import Reply, Schema
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.batches import BatchItem, ItemOutcome, OpenBatch, OpenItem
-from evenhand.ledger.ports import Call
+from evenhand.store.batches import BatchItem, ItemOutcome, OpenBatch, OpenItem
+from evenhand.store.ports import Call
 
 if TYPE_CHECKING:
     from evenhand.engine.batches import BatchDesk

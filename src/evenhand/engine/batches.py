@@ -37,7 +37,7 @@ from evenhand.errors import (
     quoted,
 )
 from evenhand.exchange import Judge, Question
-from evenhand.ledger.batches import (
+from evenhand.store.batches import (
     FOUND,
     Batches,
     BatchItem,

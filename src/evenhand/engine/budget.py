@@ -21,9 +21,9 @@ from evenhand.errors import (
     StoppedEarly,
 )
 from evenhand.exchange import Reply, Usage
-from evenhand.ledger.keys import unpriced_attempt
-from evenhand.ledger.ports import Ledger
 from evenhand.limits import TOKENS_A_MESSAGE
+from evenhand.store.keys import unpriced_attempt
+from evenhand.store.ports import Ledger
 
 ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
 

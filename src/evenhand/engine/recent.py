@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from time import time
 
-from evenhand.ledger.keys import digest
-from evenhand.ledger.ports import Ledger, Sending
+from evenhand.store.keys import digest
+from evenhand.store.ports import Ledger, Sending
 
 MINUTE = 60.0
 

@@ -14,9 +14,9 @@ from evenhand.engine.tally import Tally
 from evenhand.errors import CallError, NothingRecorded, StoreError
 from evenhand.exchange import Judge, Question
 from evenhand.kinds.shared.asking import Aside
-from evenhand.ledger.keys import call_keys
-from evenhand.ledger.ports import Call, Ledger, QuestionLocks
 from evenhand.limits import LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST
+from evenhand.store.keys import call_keys
+from evenhand.store.ports import Call, Ledger, QuestionLocks
 
 
 def recorded(

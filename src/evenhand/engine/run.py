@@ -27,7 +27,7 @@ from evenhand.errors import NothingRecorded, StoreError
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside
-from evenhand.ledger.ports import Ledger, StoredUnit
+from evenhand.store.ports import Ledger, StoredUnit
 
 
 class Pool(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from evenhand.engine.group import JudgeGroup
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
-from evenhand.ledger.ports import Ledger, Scope, StoredUnit
+from evenhand.store.ports import Ledger, Scope, StoredUnit
 
 Work = AsyncGenerator[tuple[int, Sequence[StoredUnit]], None]
 """What a group has to judge, page by page: a repeat, and units of it."""

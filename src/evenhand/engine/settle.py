@@ -15,7 +15,7 @@ from evenhand.exchange import Ask, Question, Reply
 from evenhand.judgment import Judgment, write_judgment
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside, Asking, Together, at_once, in_turn
-from evenhand.ledger.ports import StoredJudgment, StoredUnit
+from evenhand.store.ports import StoredJudgment, StoredUnit
 
 
 class Settled(NamedTuple):

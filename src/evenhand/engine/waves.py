@@ -29,10 +29,10 @@ from evenhand.errors import NothingRecorded, StoppedEarly
 from evenhand.exchange import Judge, Question
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.asking import Aside
-from evenhand.ledger.batches import Batches, OpenBatch
-from evenhand.ledger.keys import call_keys
-from evenhand.ledger.ports import Call, Ledger, StoredUnit
 from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST
+from evenhand.store.batches import Batches, OpenBatch
+from evenhand.store.keys import call_keys
+from evenhand.store.ports import Call, Ledger, StoredUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

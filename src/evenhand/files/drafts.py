@@ -29,8 +29,8 @@ from evenhand.folders import read_text
 from evenhand.jsontext import as_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.table_form import TableForm
-from evenhand.ledger.repeated_ids import repeated_ids
 from evenhand.manifest import JudgingRecord, rubric_json
+from evenhand.store.repeated_ids import repeated_ids
 
 _SCRIPTS = (
     ("ja", re.compile("[\u3040-\u30ff]")),

@@ -11,8 +11,8 @@ from evenhand.files.rubrics import with_rubric_text
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
-from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import ROWS_A_NOTICE
+from evenhand.store.ports import IncomingUnit
 
 
 class TableUnits:

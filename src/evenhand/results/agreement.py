@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Voting
-from evenhand.ledger.ports import Archive
 from evenhand.results.selection import same_units
 from evenhand.runs.recorded import Recorded, find_run
+from evenhand.store.ports import Archive
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule

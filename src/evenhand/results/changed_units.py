@@ -10,7 +10,6 @@ from typing import NamedTuple
 from evenhand import jsontext
 from evenhand.errors import UsageError
 from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.ledger.ports import Archive
 from evenhand.measures import ScoredUnit
 from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
 from evenhand.report.outcome import Outcome, unit_outcome
@@ -18,6 +17,7 @@ from evenhand.results.questions import question_of, texts_of
 from evenhand.results.rows import full_name
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Change, Changes
+from evenhand.store.ports import Archive
 
 
 class Sides(NamedTuple):

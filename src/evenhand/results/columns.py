@@ -12,7 +12,6 @@ import numpy as np
 
 from evenhand.judgment import JudgmentText
 from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.limits import PAGE_ROWS
 from evenhand.measures import Ends, Rule, Scored, ScoredPage, ScoredUnit, Voted, VotedUnit
 from evenhand.results.pairs import CandidatesOfTopics, pair_question, row_sizes
@@ -34,6 +33,7 @@ from evenhand.stats.tables import (
     Seats,
     Votes,
 )
+from evenhand.store.ports import Archive, StoredUnit
 
 T = TypeVar("T")
 _MARKS = {"A+": FIRST, "B+": SECOND, "tie": TIE}

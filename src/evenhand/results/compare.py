@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.ports import Archive, Scope
 from evenhand.manifest import Compare
 from evenhand.measures import Rule
 from evenhand.report.changes import ChangedUnits
@@ -28,6 +27,7 @@ from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.spread import Spread, scores_spread
 from evenhand.stats.comparison.two_runs import run_variants, vote_run_variants
 from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
+from evenhand.store.ports import Archive, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

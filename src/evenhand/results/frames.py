@@ -9,10 +9,10 @@ from typing import Any
 from evenhand.errors import UsageError
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Scoring, Voting
-from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.notebook import html_table, paragraph
 from evenhand.results.rows import full_name
 from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Archive, StoredUnit
 
 ROWS_SHOWN = 20
 

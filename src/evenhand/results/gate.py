@@ -10,7 +10,6 @@ from typing import Any
 
 from evenhand.errors import UsageError
 from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.ledger.ports import Archive
 from evenhand.manifest import plain
 from evenhand.measures import Rule
 from evenhand.results.columns import score_table, vote_table
@@ -35,6 +34,7 @@ from evenhand.stats.decision.gate import (
     is_set,
 )
 from evenhand.stats.tables import Scores
+from evenhand.store.ports import Archive
 
 STOPPED = (
     "This run was to stop once its comparison was decided. That comparison is taken from the"

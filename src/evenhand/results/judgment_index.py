@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Voting
-from evenhand.ledger.ports import Archive, Browsed, Cursor, PageRequest, StoredJudgment, StoredUnit
 from evenhand.measures import Scored
 from evenhand.results.pages import WINDOW, planned_judgments
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.tables import Floats, Ints
+from evenhand.store.ports import Archive, Browsed, Cursor, PageRequest, StoredJudgment, StoredUnit
 
 INDEXED = 200_000
 """Runs of more judgments are paged through, but neither counted by filters nor sorted."""

@@ -18,8 +18,15 @@ from evenhand import jsontext
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.batches import BatchRow
-from evenhand.ledger.ports import (
+from evenhand.manifest import plain
+from evenhand.report.html.units import JudgedRow
+from evenhand.report.outcome import unit_outcome
+from evenhand.results.rows import asked_row, full_name
+from evenhand.results.texts import OTHER_SIDE, Texts
+from evenhand.runs.exchanges import exchanges
+from evenhand.runs.recorded import Recorded
+from evenhand.store.batches import BatchRow
+from evenhand.store.ports import (
     Archive,
     Browsed,
     Counts,
@@ -30,13 +37,6 @@ from evenhand.ledger.ports import (
     StoredJudgment,
     StoredUnit,
 )
-from evenhand.manifest import plain
-from evenhand.report.html.units import JudgedRow
-from evenhand.report.outcome import unit_outcome
-from evenhand.results.rows import asked_row, full_name
-from evenhand.results.texts import OTHER_SIDE, Texts
-from evenhand.runs.exchanges import exchanges
-from evenhand.runs.recorded import Recorded
 from evenhand.storedtext import StoredText, stored_object
 from evenhand.unseen import visible
 

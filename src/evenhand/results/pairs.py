@@ -12,7 +12,6 @@ from evenhand import jsontext
 from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Kind, Voting
-from evenhand.ledger.ports import Archive, Scope
 from evenhand.measures import QUESTIONS, Rule, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import (
@@ -24,6 +23,7 @@ from evenhand.stats.pairwise import (
     panel_winner,
     under,
 )
+from evenhand.store.ports import Archive, Scope
 
 _NO_SIZES: Mapping[str, int] = MappingProxyType({})
 

@@ -15,7 +15,6 @@ from evenhand.data.sheet import Sheet, SheetColumn, Value
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Scoring
 from evenhand.kinds.shared.blocks import Reason, ShownUnit
-from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.measures import VotedUnit
 from evenhand.report.html.page import LANGUAGES, Words, words
 from evenhand.report.html.units import flag_gloss
@@ -25,6 +24,7 @@ from evenhand.results.only import Selector
 from evenhand.results.questions import question_of, texts_of
 from evenhand.results.rows import full_name
 from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
 
 NARROW, MIDDLE, WIDE, TEXT = 10, 18, 28, 60
 """Widths of columns, in characters."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.kinds.shared.blocks import Block, Columns, Text
-from evenhand.ledger.ports import Archive, Scope
+from evenhand.store.ports import Archive, Scope
 from evenhand.units import question_hash
 
 

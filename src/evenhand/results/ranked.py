@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from evenhand.errors import UsageError
-from evenhand.ledger.ports import Archive
 from evenhand.measures import Rule
 from evenhand.results.columns import vote_table
 from evenhand.results.trust import trust_notes
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
+from evenhand.store.ports import Archive
 
 FRONT_VOTES = 200_000
 """Of runs with more votes no fronts are listed: there would be a page of them for every topic."""

@@ -19,7 +19,6 @@ from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Voting
-from evenhand.ledger.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.manifest import Compare, plain
 from evenhand.measures import ScoredUnit, VotedUnit
 from evenhand.notes import Note
@@ -68,6 +67,7 @@ from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import leaderboard
 from evenhand.stats.tables import Scores, Votes
+from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.unseen import visible
 
 T = TypeVar("T")

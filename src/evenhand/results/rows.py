@@ -10,12 +10,12 @@ from msgspec.structs import asdict
 
 from evenhand.judgment import Verdict
 from evenhand.kinds.kind import Kind, Voting
-from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.tables import FailureDetail
 from evenhand.results.only import Selector
 from evenhand.results.questions import question_of
 from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Archive, Scope, StoredJudgment, StoredUnit
 
 
 def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str, Verdict]]:

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from evenhand import jsontext
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
 from evenhand.kinds.kind import Kind, Voting
-from evenhand.ledger.ports import Archive, StoredUnit
 from evenhand.runs.recorded import Recorded, Selection
+from evenhand.store.ports import Archive, StoredUnit
 
 LISTED = 10
 """So many values of a field are listed where one is not there."""

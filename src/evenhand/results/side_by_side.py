@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.ledger.ports import Archive
 from evenhand.report.changes import ChangedPair
 from evenhand.results.changed_units import Sides, changed_pair
 from evenhand.results.columns import score_table, vote_table
@@ -25,6 +24,7 @@ from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.two_runs import pair_keys
 from evenhand.stats.comparison.variants import chosen, usual_fields
 from evenhand.stats.tables import Bools, Floats, Ints, Votes
+from evenhand.store.ports import Archive
 
 Only = Literal["", "different", "failures"]
 Sort = Literal["worst", "best", "order"]

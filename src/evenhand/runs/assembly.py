@@ -16,10 +16,10 @@ from evenhand.engine.run import Engine, Pool
 from evenhand.engine.schedule import Schedule
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
-from evenhand.ledger.ports import Ledger, Scope, Store
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
+from evenhand.store.ports import Ledger, Scope, Store
 
 
 class Course(NamedTuple):

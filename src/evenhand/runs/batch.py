@@ -16,10 +16,10 @@ from evenhand.engine.batches import BatchDesk, BatchPath, Purse
 from evenhand.engine.retry import Patience
 from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
-from evenhand.ledger.batches import Batches
 from evenhand.runs.assembly import Course
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
+from evenhand.store.batches import Batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from evenhand.batch import BatchJudge
 from evenhand.errors import CallLost, StoppedEarly, UsageError, quoted
-from evenhand.ledger.batches import BatchRow
-from evenhand.ledger.ports import Archive, Store
 from evenhand.runs.batch_files import recorded_judge
 from evenhand.runs.recorded import find_run
+from evenhand.store.batches import BatchRow
+from evenhand.store.ports import Archive, Store
 
 
 async def cancel_batch(

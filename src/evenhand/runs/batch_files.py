@@ -27,13 +27,13 @@ from evenhand.judges import JudgeOptions, split_name
 from evenhand.judges.batch.client import lines as read_lines
 from evenhand.judges.batch.openai import batch_line, line_answer
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.batches import item_id, item_key
-from evenhand.ledger.keys import call_keys, run_id
-from evenhand.ledger.ports import Archive, Call, Ledger, Store, StoredUnit
 from evenhand.limits import LINE_BYTES
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import Recorded, seated
+from evenhand.store.batches import item_id, item_key
+from evenhand.store.keys import call_keys, run_id
+from evenhand.store.ports import Archive, Call, Ledger, Store, StoredUnit
 
 
 @dataclass(slots=True)

@@ -22,8 +22,8 @@ from evenhand.folders import open_plain
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging
 from evenhand.kinds.shared.load import Protocol
-from evenhand.ledger.ports import IncomingUnit
 from evenhand.manifest import DataRecord
+from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
 
 READING = 4

@@ -19,7 +19,6 @@ from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Scoring, Voting
-from evenhand.ledger.ports import Archive, Scope, StoredUnit
 from evenhand.manifest import Compare, Manifest, Stopping, Wave
 from evenhand.runs.question import (
     Contrast,
@@ -33,6 +32,7 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.variants import chosen
 from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
 from evenhand.stats.decision.sequential import Betting
+from evenhand.store.ports import Archive, Scope, StoredUnit
 
 AHEAD = 8
 """So many questions are under way before the first has ended, and one more for each that has."""

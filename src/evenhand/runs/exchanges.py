@@ -17,10 +17,10 @@ from evenhand.engine.stop import Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import ReplyAltered
 from evenhand.exchange import Question, Reply
-from evenhand.ledger.keys import call_keys
-from evenhand.ledger.ports import Archive, Call, StoredJudgment, StoredUnit
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.recorded import Recorded, seated
+from evenhand.store.keys import call_keys
+from evenhand.store.ports import Archive, Call, StoredJudgment, StoredUnit
 
 
 def recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> Endpoint:

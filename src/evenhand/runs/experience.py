@@ -20,8 +20,8 @@ from evenhand.engine.stop import Stopped
 from evenhand.errors import StoreError, UsageError
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.kinds.kind import Judging
-from evenhand.ledger.ports import Archive, Scope
 from evenhand.runs.recorded import Recorded, recorded_run
+from evenhand.store.ports import Archive, Scope
 
 CALLS_ENOUGH = 5
 """Fewer calls say little about the next ones."""

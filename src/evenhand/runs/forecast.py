@@ -18,13 +18,13 @@ from evenhand.engine.stop import Stopped
 from evenhand.errors import ProviderRefused
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.keys import call_keys, run_id
-from evenhand.ledger.ports import Archive, Scope, StoredJudgment, StoredUnit
 from evenhand.runs.experience import Experience, expected
 from evenhand.runs.judge import Begun, run_schedule
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
 from evenhand.runs.stores import MEMORY, open_store
+from evenhand.store.keys import call_keys, run_id
+from evenhand.store.ports import Archive, Scope, StoredJudgment, StoredUnit
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""

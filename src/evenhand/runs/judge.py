@@ -25,9 +25,15 @@ from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.ledger.batches import BatchRow
-from evenhand.ledger.keys import run_id
-from evenhand.ledger.ports import (
+from evenhand.limits import BACKOFF_FIRST
+from evenhand.manifest import DataRecord, Manifest
+from evenhand.runs.assembly import Course, Parts
+from evenhand.runs.differences import judging_differences
+from evenhand.runs.plan import Plan
+from evenhand.runs.recorded import recorded_run
+from evenhand.store.batches import BatchRow
+from evenhand.store.keys import run_id
+from evenhand.store.ports import (
     Archive,
     Changes,
     Counts,
@@ -40,12 +46,6 @@ from evenhand.ledger.ports import (
     Store,
     StoredUnit,
 )
-from evenhand.limits import BACKOFF_FIRST
-from evenhand.manifest import DataRecord, Manifest
-from evenhand.runs.assembly import Course, Parts
-from evenhand.runs.differences import judging_differences
-from evenhand.runs.plan import Plan
-from evenhand.runs.recorded import recorded_run
 
 if TYPE_CHECKING:
     from evenhand.runs.batch import BatchOptions

@@ -20,7 +20,6 @@ from evenhand.judgment import bad_tries
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Kind
 from evenhand.kinds.shared.load import Protocol
-from evenhand.ledger.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.manifest import (
     Compare,
     GateRule,
@@ -32,6 +31,7 @@ from evenhand.manifest import (
 )
 from evenhand.runs.data_files import DataFiles
 from evenhand.runs.recorded import judge_groups
+from evenhand.store.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec
 

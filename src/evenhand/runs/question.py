@@ -14,12 +14,12 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Scoring, Voting
-from evenhand.ledger.ports import StoredUnit
 from evenhand.measures import Ends
 from evenhand.stats.columns import Columns, id_fields, widen_ends
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.variants import chosen, layout
 from evenhand.stats.tables import Fields
+from evenhand.store.ports import StoredUnit
 
 _WINNERS = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5, None: None}
 _MARKS = {"A+": 0.0, "B+": 1.0, "tie": 0.5}

@@ -19,10 +19,10 @@ from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Kind, Scoring, Voting
 from evenhand.kinds.shared.load import Protocol, ProtocolError
-from evenhand.ledger.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
 from evenhand.measures import Rule
 from evenhand.runs.rules import RuleChange, changed_rules, rules_of
+from evenhand.store.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 
 LATEST = "latest"
 LABELS = "labels"

@@ -15,14 +15,14 @@ from evenhand.engine.tally import Tally
 from evenhand.errors import UsageError
 from evenhand.files.protocols import judging_of
 from evenhand.kinds.kind import Judging
-from evenhand.ledger.keys import run_id
-from evenhand.ledger.ports import Archive, IncomingUnit, Ledger, Scope, Store, StoredUnit
 from evenhand.limits import BATCH_ROWS
 from evenhand.manifest import CONTRACT, JudgingRecord
 from evenhand.runs.exchanges import recorded_endpoints
 from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import Recorded, seated
 from evenhand.runs.rules import NewRules, under_rules
+from evenhand.store.keys import run_id
+from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Store, StoredUnit
 
 
 async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = None) -> Summary:

@@ -7,11 +7,11 @@ from pathlib import Path
 from types import ModuleType
 
 from evenhand.errors import StoreMissing, UsageError, quoted
-from evenhand.ledger.keys import digest
-from evenhand.ledger.ports import Archive, Store
-from evenhand.ledger.postgres.address import FORM, is_postgres, read_address
-from evenhand.ledger.sql.archive import SqlArchive
-from evenhand.ledger.sql.copy import Copied, Copy, Progress
+from evenhand.store.keys import digest
+from evenhand.store.ports import Archive, Store
+from evenhand.store.postgres.address import FORM, is_postgres, read_address
+from evenhand.store.sql.archive import SqlArchive
+from evenhand.store.sql.copy import Copied, Copy, Progress
 
 MEMORY = "sqlite::memory:"
 """The address of a store that vanishes when it is closed."""
@@ -23,7 +23,7 @@ def open_store(url: str, folder: Path | None = None, *, must_exist: bool = False
     if is_postgres(url):
         store: Store = _postgres().postgres_store(url, must_exist=must_exist)
         return store
-    from evenhand.ledger.sqlite import sqlite_store
+    from evenhand.store.sqlite import sqlite_store
 
     if url == MEMORY:
         return sqlite_store(None)
@@ -35,7 +35,7 @@ def open_archive(url: str, folder: Path | None = None) -> Archive:
     if is_postgres(url):
         archive: Archive = _postgres().postgres_archive(url)
         return archive
-    from evenhand.ledger.sqlite import sqlite_archive
+    from evenhand.store.sqlite import sqlite_archive
 
     return sqlite_archive(_existing(url, folder))
 
@@ -43,7 +43,7 @@ def open_archive(url: str, folder: Path | None = None) -> Archive:
 def copy_store(source: str, target: str, progress: Progress) -> Copied:
     """Copy all that one store holds into another; raises StoreError. What is there then is to be
     held against its digests by `verify`."""
-    from evenhand.ledger.sqlite import sqlite_session
+    from evenhand.store.sqlite import sqlite_session
 
     archive = open_archive(source)
     try:
@@ -70,7 +70,7 @@ def _place(url: str) -> str:
 def _postgres() -> ModuleType:
     """The store behind PostgreSQL; raises UsageError where its driver is not installed."""
     try:
-        return import_module("evenhand.ledger.postgres.store")
+        return import_module("evenhand.store.postgres.store")
     except ModuleNotFoundError as error:
         if error.name != "asyncpg":
             raise

@@ -13,11 +13,11 @@ from starlette.responses import JSONResponse
 from evenhand import jsontext
 from evenhand.files.protocols import builtin_protocols, find_protocol
 from evenhand.kinds.shared.load import Protocol
-from evenhand.ledger.ports import StoredUnit
 from evenhand.report.changes import pair_json
 from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages
 from evenhand.results.side_by_side import Only, Setting, Sort
+from evenhand.store.ports import StoredUnit
 from evenhand.web import shapes
 from evenhand.web.desk import ROWS, Desk, NotFound, page_request, read_filters
 from evenhand.web.guard import TOKEN_HEADER

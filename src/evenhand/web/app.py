@@ -18,8 +18,8 @@ from starlette.responses import Response
 
 from evenhand import jsontext
 from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, quoted
-from evenhand.ledger.ports import Store
 from evenhand.report.html.page import static
+from evenhand.store.ports import Store
 from evenhand.web.api import Json, routes
 from evenhand.web.connections import ConnectionLimits, bounded_connections
 from evenhand.web.desk import Desk, NotFound

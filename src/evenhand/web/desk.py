@@ -12,7 +12,6 @@ from typing import Any
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, quoted
 from evenhand.judges.environment import environment
-from evenhand.ledger.ports import Archive, Browsed, Cursor, PageRequest, Store, StoredUnit
 from evenhand.report.changes import ChangedPair
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure, figures
@@ -36,6 +35,7 @@ from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.runs.settle import settle_run
+from evenhand.store.ports import Archive, Browsed, Cursor, PageRequest, Store, StoredUnit
 from evenhand.web.stores import FigureCache, Patience, Stores
 
 ROWS = 50

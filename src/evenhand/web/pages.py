@@ -16,7 +16,6 @@ from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol
-from evenhand.ledger.ports import Cursor, PageRequest
 from evenhand.report.html.answer import answers, brackets_note
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure
@@ -27,6 +26,7 @@ from evenhand.results import pages
 from evenhand.results.names import names_of
 from evenhand.results.pages import WINDOW
 from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Cursor, PageRequest
 from evenhand.web.api import CursorText, Filters, Run, Text, named_protocol, protocol_json
 from evenhand.web.desk import Desk, page_request, read_filters
 from evenhand.web.render import Renderer

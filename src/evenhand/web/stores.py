@@ -12,7 +12,7 @@ from queue import Empty, Full, LifoQueue
 from typing import Any, Generic, TypeVar
 
 from evenhand.errors import EvenhandError, StoreError
-from evenhand.ledger.ports import Archive, Store
+from evenhand.store.ports import Archive, Store
 
 T = TypeVar("T")
 IDLE = 4

@@ -10,13 +10,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from evenhand.ledger.ports import Browsed, PageRequest, StoredUnit
 from evenhand.report.html.page import Words
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.results import pages
 from evenhand.results.judgment_index import Facets, UnitSort
 from evenhand.results.pages import plain_texts
 from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Browsed, PageRequest, StoredUnit
 from evenhand.web.api import CursorText, Filters, Number, Run, Text
 from evenhand.web.desk import ROWS, Desk, page_request, read_filters
 from evenhand.web.render import Renderer

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.ledger.batches import NewBatch
 from evenhand.runs.batch_files import begin_run
 from evenhand.runs.stores import open_store
+from evenhand.store.batches import NewBatch
 from tests.batch_provider import BatchProvider, fitting
 from tests.suites import at, evenhand_here, prepared, stored, write_pairs, write_suite
 from tests.unit.runs.test_batch import ENV, KEY, contradicting

@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.cluster.actor import RunActor
 from evenhand.cluster.driver import without_password
-from evenhand.ledger.ports import Sending
+from evenhand.store.ports import Sending
 
 
 def sent(*names: str) -> list[Sending]:

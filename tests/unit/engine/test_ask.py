@@ -14,10 +14,10 @@ import pytest
 
 from evenhand.errors import CallRejected, StoreError, UsageError
 from evenhand.exchange import Question, Reply
-from evenhand.ledger.ports import Ledger
-from evenhand.ledger.sqlite.ledger import SqliteLedger
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Ledger
+from evenhand.store.sqlite.ledger import SqliteLedger
 from tests.provider import Provider, refusing_schema
 from tests.suites import (
     Scripted,

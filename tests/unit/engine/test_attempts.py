@@ -17,9 +17,9 @@ from evenhand.engine.prices import token_bound
 from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted, StoppedEarly, StoreError
 from evenhand.exchange import Question, Reply, Usage
-from evenhand.ledger.ports import Ledger
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Ledger
 from tests.suites import Scripted, good_reply, prepared, seated, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 

@@ -13,10 +13,10 @@ import pytest
 from evenhand.engine.prices import token_bound
 from evenhand.errors import CallLost, CallRejected, StoppedEarly, StoreError, UsageError
 from evenhand.exchange import Message, Question, Reply, Schema, Usage
-from evenhand.ledger.ports import Scope
-from evenhand.ledger.sqlite.ledger import SqliteLedger
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Scope
+from evenhand.store.sqlite.ledger import SqliteLedger
 from tests import provider as p
 from tests.suites import Scripted, at, good_reply, judged, prepared, seated, write_suite
 

@@ -21,7 +21,7 @@ from evenhand.engine.tally import Tally
 from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Question, Reply
 from evenhand.judges.secrets import Account, Secret
-from evenhand.ledger.ports import Sending
+from evenhand.store.ports import Sending
 from tests.suites import Scripted, good_reply, judged, prepared, seated, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 from tests.unit.engine.virtual import Clock, VirtualStop

@@ -12,13 +12,13 @@ import pytest
 
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind
-from evenhand.ledger.ports import StoredUnit
 from evenhand.report.html.page import Words, words
 from evenhand.report.html.units import JudgedRow, UnitLine, unit_blocks, unit_line
 from evenhand.results.report import judged_units
 from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import StoredUnit
 from evenhand.unseen import visible
 from tests.browser.runs import SUITES, judge, opened
 from tests.suites import pair_row, samples, write_pairs, write_suite

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from evenhand.errors import UsageError
 from evenhand.kinds.rubric.kind import RubricKind
-from evenhand.ledger.ports import Archive
 from evenhand.measures import PassVote, Voted
 from evenhand.results import columns
 from evenhand.results.columns import read_scores, score_table, vote_table
@@ -26,6 +25,7 @@ from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.pairwise import preferred, under
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Fields, Scores, field_named
+from evenhand.store.ports import Archive
 from evenhand.suite import load_suite
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
 

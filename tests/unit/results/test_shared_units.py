@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from evenhand.data.write import write
-from evenhand.ledger.ports import Archive
 from evenhand.results.pages import agreement, differences
 from evenhand.runs.imports import Options, import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Archive
 from tests.suites import judged, pairs, samples, write_pairs, write_suite
 
 NUMBER = 8

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.ledger.ports import Store
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Store
 from tests.unit.runs.importing import Importer
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from evenhand.data.write import write
 from evenhand.judgment import Judgment
-from evenhand.ledger.ports import Store
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.recorded import Recorded, recorded_run
+from evenhand.store.ports import Store
 
 Judgments = dict[tuple[str, str, int], Judgment]
 

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 import pytest
 from msgspec.structs import replace
 
-from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.data_files import READING
 from evenhand.runs.judge import Summary, judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import IncomingUnit
 from evenhand.suite import load_suite
 from tests.suites import (
     TASK,

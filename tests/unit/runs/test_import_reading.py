@@ -17,11 +17,11 @@ import pytest
 
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.write import write
-from evenhand.ledger.ports import Store
 from evenhand.runs.imports import Options, import_files
 from evenhand.runs.imports.forms import BLANK
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Store
 from tests.unit.runs.importing import Importer, score, vote
 
 ODD_VOTES: list[dict[str, Any]] = [

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.kinds.rubric.unit import load_sample
-from evenhand.ledger.ports import Store
 from evenhand.runs.imports import import_files
+from evenhand.store.ports import Store
 from tests.unit.runs.importing import Importer, score
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from evenhand.data.write import write
 from evenhand.errors import DataError, UsageError
-from evenhand.ledger.ports import Store
 from evenhand.runs.imports import import_files
+from evenhand.store.ports import Store
 from tests.unit.runs.importing import Importer, score, vote
 
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from evenhand.errors import StoreError, UsageError
-from evenhand.ledger.ports import Archive, IncomingUnit
 from evenhand.runs.stores import open_store
+from evenhand.store.ports import Archive, IncomingUnit
 from evenhand.web import stores as web_stores
 from evenhand.web.stores import FigureCache, Stores
 from tests.contract.stores import begun_in

@@ -27,8 +27,6 @@ from evenhand.data.foreign.wide_tables import wide_of
 from evenhand.data.read import separator
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
-from evenhand.ledger.keys import run_id
-from evenhand.ledger.ports import IncomingUnit, Store
 from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
@@ -39,6 +37,8 @@ from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
+from evenhand.store.keys import run_id
+from evenhand.store.ports import IncomingUnit, Store
 
 VERSION = 7
 """Of how rows are read: a change gives other runs."""

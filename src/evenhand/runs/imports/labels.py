@@ -15,8 +15,8 @@ from evenhand.kinds.kind import Voting
 from evenhand.kinds.pairwise.cells import read_cell
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.shared.raw import object_text
-from evenhand.ledger.ports import Archive
 from evenhand.runs.recorded import LABELS, Recorded
+from evenhand.store.ports import Archive
 from evenhand.units import named_pair_id
 
 HUMAN = "human"

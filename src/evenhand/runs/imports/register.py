@@ -8,11 +8,11 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.msgpack import Decoder, Encoder
 
-from evenhand.ledger.packedfile import PackedFile
 from evenhand.limits import BATCH_ROWS
 from evenhand.runs.imports.memo import MEMO_ENTRIES
 from evenhand.runs.imports.met import Met
 from evenhand.runs.imports.spool import Spool
+from evenhand.store.packedfile import PackedFile
 
 CHARS_AT_HAND = 1 << 24
 """Characters of keys and entries that are kept at hand."""

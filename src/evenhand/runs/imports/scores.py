@@ -29,8 +29,6 @@ from evenhand.data.foreign.tidy import (
 from evenhand.judgment import Judgment, JudgmentText
 from evenhand.kinds.rubric.unit import sample_text
 from evenhand.kinds.shared.evidence import SearchText
-from evenhand.ledger.packedfile import PackedFile
-from evenhand.ledger.ports import IncomingUnit
 from evenhand.runs.imports.answers import Answers, Opening, PlaceKey
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values
@@ -39,6 +37,8 @@ from evenhand.runs.imports.scored import JudgedAnswer, ScoreRow, judgments_of
 from evenhand.runs.imports.spellings import Spellings
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, Numbers, WaitingRows
+from evenhand.store.packedfile import PackedFile
+from evenhand.store.ports import IncomingUnit
 from evenhand.units import Sample
 
 _BLANKS = (f'"{BLANK}"',)

@@ -27,8 +27,6 @@ from evenhand.data.foreign.tidy import (
     text_of,
 )
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.ledger.packedfile import PackedFile
-from evenhand.ledger.ports import IncomingUnit
 from evenhand.limits import BATCH_ROWS
 from evenhand.measures import Unreadable
 from evenhand.runs.imports.forms import BLANK, Forms
@@ -41,6 +39,8 @@ from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.topics import Topics
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, WaitingRows
+from evenhand.store.packedfile import PackedFile
+from evenhand.store.ports import IncomingUnit
 from evenhand.units import pair_key
 
 _BLANKS = (f'"{BLANK}","candidates":["{BLANK}","{BLANK}"]', f'"{BLANK}"')

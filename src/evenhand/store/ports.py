@@ -1,0 +1,455 @@
+"""The two ports of a store, whatever database is behind them, and the records that pass through.
+
+`Ledger` is what the engine writes through: everything is awaited, for a database may stand at the
+other end of a network. `Archive` is what readers read from. Durability: when `record` or `reserve`
+is done, the row survives a crash of the process and of the machine. Judgments are written with the
+next such commit: they can always be recomputed from the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from evenhand.exchange import Reply, Usage
+from evenhand.judgment import JudgmentText
+from evenhand.manifest import Manifest
+
+if TYPE_CHECKING:
+    from evenhand.store.batches import Batches, BatchRow
+
+
+class Call(NamedTuple):
+    """One reply with its key, who paid, and the price in picodollars (None: unknown). `most` is how
+    many tokens it can have taken where there is neither a price nor a full count of them."""
+
+    key: str
+    run: str
+    judge: str
+    reply: Reply
+    cost: int | None
+    most: Usage = Usage()
+
+
+class Sending(NamedTuple):
+    """A request to an account that counts against its minute: when it was sent, in seconds since
+    the epoch, and its tokens or the most that they can be."""
+
+    name: str
+    account: str
+    at: float
+    tokens: int
+
+
+class IncomingUnit(NamedTuple):
+    """A unit as read from a data file: its id, where it stood, its JSON text; and the judgments
+    that were made of it elsewhere: (judge, repeat, judgment)."""
+
+    id: str
+    origin: str
+    body: str
+    judgments: Sequence[tuple[int, int, JudgmentText]] = ()
+
+
+class StoredUnit(NamedTuple):
+    """A unit as kept in the store, where it is known by its content, and its place in a run."""
+
+    no: int
+    position: int
+    id: str
+    body: str
+
+
+class StoredJudgment(NamedTuple):
+    """A judgment as kept: of which unit, by which judge, from which calls."""
+
+    unit: int
+    judge: int
+    repeat: int
+    calls: tuple[str, ...]
+    reasks: int
+    text: JudgmentText
+
+
+class RunRow(NamedTuple):
+    """A run: its judging by its id, when it was made and last started."""
+
+    id: str
+    name: str
+    judging: str
+    created: str
+    started: str
+    starts: int
+
+
+class Scope(Struct, frozen=True):
+    """The units a command is about: the first so many of a run, or all of it (None); of these, only
+    those at some positions, in their order, if they are named."""
+
+    run: str
+    limit: int | None = None
+    positions: tuple[int, ...] | None = None
+
+    def holds(self, position: int) -> bool:
+        """Whether the unit at this position of the run is one of them."""
+        if self.limit is not None and position > self.limit:
+            return False
+        return self.positions is None or position in self.positions
+
+
+class Changes(NamedTuple):
+    """How the units of a run differ from those of another, by their ids."""
+
+    added: int
+    removed: int
+    changed: int
+
+
+class Counts(Struct, frozen=True):
+    """How a scope stands. planned = verdicts + failures + pending, by construction; what a judge
+    was left out of is not planned."""
+
+    planned: int
+    verdicts: int
+    failures: Mapping[str, int]
+    calls: int
+    reasks: int
+    """Of these calls, those that asked again for what broke the contract: the same in every summary
+    of the run, whichever command sent them."""
+    left_out: int = 0
+    failed_calls: Mapping[str, int] = {}
+    """Of the calls, those of failures, by reason."""
+
+    @property
+    def pending(self) -> int:
+        return self.planned - self.verdicts - sum(self.failures.values())
+
+
+class Spent(Struct, frozen=True):
+    """What a run has cost: picodollars of known prices, open reservations, tokens. Of the input,
+    some tokens were read from a provider's cache, and some stored in it."""
+
+    cost: int
+    reserved: int
+    unpriced: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    stored_tokens: int = 0
+    unpriced_tokens: Mapping[str, tuple[int, int]] = {}
+    """By the judge's name, the most input and output tokens of calls that had no price, or none
+    above zero, when they were made; lost calls included."""
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """The tokens, as `--json` prints them."""
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_tokens": self.cached_tokens,
+            "stored_tokens": self.stored_tokens,
+        }
+
+
+class Cursor(NamedTuple):
+    """Where a row of a page stands: the unit's position in its run; of calls the number alone."""
+
+    unit: int
+    judge: int = -1
+    repeat: int = -1
+
+
+class Browsed(Struct, frozen=True, kw_only=True):
+    """Which judgments pages are to show; what is left empty does not matter. `planned` is how many
+    judgments each unit is to have."""
+
+    status: str = ""
+    reason: str = ""
+    judge: int | None = None
+    winner: str = ""
+    candidate: str = ""
+    flag: str = ""
+    tag: str = ""
+    confidence: str = ""
+    field: str = ""
+    value: str = ""
+    text: str = ""
+    planned: int = 1
+
+
+class PageRequest(Struct, frozen=True, kw_only=True):
+    """Which page: so many rows after a place, or before it. A filter that looks into texts looks at
+    `reach` rows at most, a `window` of them at a time."""
+
+    place: Cursor | None = None
+    forward: bool = True
+    limit: int
+    window: int
+    reach: int
+
+
+class JudgmentPage(NamedTuple):
+    """A page in the order of the units; whether there are more rows that way, or else where the
+    search stopped before the page was full."""
+
+    rows: list[tuple[StoredUnit, StoredJudgment | None]]
+    more: bool
+    stopped: Cursor | None
+
+
+class LedgerCall(NamedTuple):
+    """A call with its number in the ledger, when it came, and whether it was set aside. One that
+    was altered is not what was recorded, and nothing may rest on it."""
+
+    no: int
+    at: str
+    aside: bool
+    call: Call
+    altered: bool = False
+
+
+class CallPage(NamedTuple):
+    """A page of calls, in the order in which they came; the rest as of judgments."""
+
+    rows: list[LedgerCall]
+    more: bool
+    stopped: int | None
+
+
+class Intake(NamedTuple):
+    """Units that wait to become those of a run: the hash of their ids and contents, the same in
+    whatever order they came."""
+
+    content: str
+
+
+class QuestionLocks(Protocol):
+    """Questions that processes which share a store are asking, each by one of them."""
+
+    async def take(self, key: str) -> bool:
+        """Lock a question before it is asked; False where another process is asking it. The lock
+        of a process that died is free."""
+        ...
+
+    def give_back(self, key: str) -> None:
+        """Unlock a question, soon."""
+        ...
+
+
+class Ledger(Protocol):
+    """Where runs are written, one writer at a time per run."""
+
+    questions: QuestionLocks | None
+    """None where equal questions of two processes are not worth a lock."""
+
+    async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
+        """Read all units, which then wait for `begin`; raises DataError on an id that repeats.
+        Nothing is noted yet. What waits is dropped by the next intake."""
+        ...
+
+    def begin(
+        self, run: str, name: str, manifest: Manifest, intake: Intake | None
+    ) -> AbstractAsyncContextManager[None]:
+        """Hold the run for this process, and start it with these units and what was judged of them
+        elsewhere: all of it or, on any error, nothing is noted. Without units, start a run again
+        that has its own. Raises StoreBusy if another process judges the run."""
+        ...
+
+    def claim(self, run: str) -> AbstractAsyncContextManager[None]:
+        """Hold a run that is there for this process; raises StoreBusy if another judges it."""
+        ...
+
+    async def set_aside(
+        self,
+        scope: Scope,
+        kept: Sequence[str],
+        bad_tries: Callable[[StoredJudgment], Iterable[str]],
+    ) -> None:
+        """Make failures pending whose reason is not one of `kept`. Those of their calls that
+        `bad_tries` names stay in the ledger, but no longer answer their questions: those can be
+        asked again. The others still answer."""
+        ...
+
+    async def open_work(
+        self, scope: Scope, judge: int, repeat: int, again: Sequence[str], after: int = 0
+    ) -> Sequence[StoredUnit]:
+        """Some units without a judgment by this judge, or with a failure whose reason is one of
+        `again`, in the order of the run from a position on; none at its end."""
+        ...
+
+    async def find(self, key: str) -> Call | None:
+        """The first reply recorded under a key that was not set aside, and is what was recorded."""
+        ...
+
+    def record(self, call: Call, attempt: str = "") -> Awaitable[None]:
+        """Keep a reply, and close its attempt's reservation; done when it is durable."""
+        ...
+
+    def reserve(self, run: str, key: str, attempt: str, amount: int) -> Awaitable[None]:
+        """Note money that a call may cost, before it is sent; done when it is durable."""
+        ...
+
+    async def release(self, key: str, attempt: str) -> None:
+        """Close a reservation that cost nothing."""
+        ...
+
+    def note_sending(self, sending: Sending) -> Awaitable[None]:
+        """Note a request before it is sent, and forget those that are older than a minute; done
+        when it is durable."""
+        ...
+
+    async def correct_sending(self, name: str, tokens: int | None) -> None:
+        """Put the true count of tokens in the place of their bound; None: it was not sent."""
+        ...
+
+    async def settle(self, run: str, judgment: StoredJudgment) -> None:
+        """Keep a judgment under the run's judging, replacing the one before."""
+        ...
+
+    async def forget(self, run: str, unit: int, judge: int, repeat: int) -> None:
+        """Drop a judgment of the run's judging: the unit is pending again."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until everything handed over is durable."""
+        ...
+
+
+class Archive(Protocol):
+    """What was written, to be read by anybody at any time."""
+
+    def runs(self) -> list[RunRow]:
+        """All runs, the one started last first."""
+        ...
+
+    def last_run(self, name: str, judging: str = "") -> RunRow | None:
+        """The run of a name that was started last; of one judging, if it is named."""
+        ...
+
+    def manifest(self, run: str) -> Manifest:
+        """What a run recorded of itself, the texts of its protocol included."""
+        ...
+
+    def changes(self, run: str, before: str) -> Changes:
+        """How the units of a run differ from those of a run before it."""
+        ...
+
+    def units(self, scope: Scope) -> Iterator[StoredUnit]:
+        """In their order, read page by page."""
+        ...
+
+    def unit_named(self, run: str, name: str) -> StoredUnit | None: ...
+
+    def units_of_both(
+        self, run: str, beside: str, after: int = 0
+    ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
+        """The units that two runs share by their ids, in the order of the first, from a position
+        on."""
+        ...
+
+    def judgments(
+        self, scope: Scope, unit: str | None = None
+    ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
+        """The judgments in the order of the units; of one unit, if it is named."""
+        ...
+
+    def judged(self, scope: Scope) -> Iterator[tuple[int, int, int, JudgmentText]]:
+        """The judgments as kept, in the order of the units: the unit's number, judge, repeat and
+        text; what statistics over many need."""
+        ...
+
+    def judged_units(self, scope: Scope) -> Iterator[tuple[str, JudgmentText]]:
+        """The same, each with the stored text of its unit."""
+        ...
+
+    def of_unit(self, run: str, unit: StoredUnit) -> list[StoredJudgment]:
+        """The judgments of a unit under the run's judging."""
+        ...
+
+    def known(self, judging: str, ident: str, body: str) -> list[StoredJudgment]:
+        """What a judging has made of a unit, in whatever run, by the unit's content."""
+        ...
+
+    def counts(self, scope: Scope, judgments_per_unit: int) -> Counts: ...
+
+    def open_positions(
+        self, scope: Scope, judgments_per_unit: int, again: Sequence[str]
+    ) -> list[int]:
+        """Return the positions of units that lack a judgment, or have failed for one of the
+        reasons `again`, in order."""
+        ...
+
+    def spent(self, run: str) -> Spent: ...
+
+    def batches(self, run: str = "") -> list[BatchRow]:
+        """The batches of a run, or of all, the last first."""
+        ...
+
+    def sendings(self, account: str) -> list[Sending]:
+        """The requests to an account that are still noted, the oldest first."""
+        ...
+
+    def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
+        """Some of the judgments of a run, and of its units that wait for one."""
+        ...
+
+    def call_page(
+        self, run: str, request: PageRequest, judge: str = "", text: str = ""
+    ) -> CallPage:
+        """Some of the calls that the run paid for: of one judge, with a text in the reply."""
+        ...
+
+    def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
+        """The calls under these keys: the reply that answers, else one that was set aside."""
+        ...
+
+    def call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
+        """One call that the run paid for, and the unit whose judgment rests on it, if one does."""
+        ...
+
+    def recent_calls(self, run: str, most: int) -> list[str]:
+        """When the last calls of a run came, the last first."""
+        ...
+
+    def is_claimed(self, run: str) -> bool:
+        """Whether a process judges the run now."""
+        ...
+
+    def state(self) -> int:
+        """A number that changes whenever somebody else has changed the store."""
+        ...
+
+    def is_there(self) -> bool:
+        """Whether what was opened still is what the name leads to."""
+        ...
+
+    def freeze(self) -> None:
+        """Read the store from now on as it is now, whatever others write, until `thaw` or `close`.
+        To be held no longer than the work of one command: what is read cannot be cleared away."""
+        ...
+
+    def thaw(self) -> None:
+        """Read the store as it is."""
+        ...
+
+    def verify(self) -> list[str]:
+        """What is wrong with the store, in words; empty if nothing."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The ports of one store. A ledger is opened for the time of the work that writes."""
+
+    archive: Archive
+    ledger: Callable[[], AbstractAsyncContextManager[Ledger]]
+    close: Callable[[], None]
+    batches: Callable[[], AbstractAsyncContextManager[Batches]]
+    """What is noted of batches, opened likewise."""

@@ -1,0 +1,214 @@
+"""All of one store into another, whatever databases are behind them.
+
+Everything is known by its content (texts, judgings, units, runs) or by its digest (calls): a copy
+that was cut off goes on where it stopped, one that is made again brings what is new, and the target
+may hold runs of its own. Every row is held against its digest on the way; one that does not
+fit ends the copy before it is written. A run is there whole or not at all. Others may be at work in
+the target: each transaction waits for what they write to its table, then writes there alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from evenhand.errors import StoreError
+from evenhand.limits import BATCH_ROWS
+from evenhand.manifest import copied_manifest_json
+from evenhand.store.codec import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
+from evenhand.store.keys import digest, row_digest, unit_digest
+from evenhand.store.sql.copy_reservations import copy_reservations
+from evenhand.store.sql.intake import SETTLE
+from evenhand.store.sql.session import Session, bindings, bound
+from evenhand.store.sql.start import KEEP_JUDGING, KEEP_TEXT, STAMP
+from evenhand.store.sql.verify import run_digest
+
+_KEEP_UNIT = "INSERT INTO units (digest, id, body) VALUES (?,?,?) ON CONFLICT (digest) DO NOTHING"
+_RUNS = (
+    "SELECT r.no, r.id, r.name, g.id, r.manifest, r.created, r.started FROM runs r"
+    " JOIN judgings g ON g.no=r.judging ORDER BY r.starts"
+)
+_RUN = "SELECT no FROM runs WHERE id=:run"
+_KEEP_RUN = (
+    "INSERT INTO runs (id, name, judging, manifest, created, started, starts)"
+    " VALUES (?,?,?,?,?,?,?)"
+)
+_PLACES = (
+    "SELECT m.position, u.digest FROM run_units m JOIN units u ON u.no=m.unit WHERE m.run=:run"
+    " ORDER BY m.position"
+)
+_KEEP_PLACE = "INSERT INTO run_units VALUES (?,?,?)"
+_JUDGMENT = ", ".join(f"j.{name}" for name in JUDGMENT_COLUMNS.split(", "))
+_JUDGMENTS = (
+    f"SELECT g.id, u.digest, j.digest, {_JUDGMENT} FROM judgments j"
+    " JOIN judgings g ON g.no=j.judging JOIN units u ON u.no=j.unit"
+)
+_KEEP_JUDGMENT = f"{SETTLE} WHERE judgments.reason IS NOT NULL"
+"""A judgment that is there stays, unless it is a failure."""
+_CALL = f"{CALL_COLUMNS}, digest, at"
+_CALLS = f"SELECT aside, {_CALL} FROM calls ORDER BY no"
+_KEEP_CALL = f"INSERT INTO calls ({_CALL}, aside) VALUES ({','.join('?' * (_CALL.count(',') + 2))})"
+_SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND at=? AND digest=? AND aside IS NULL"
+_BATCH = "name, run, judge, place, ident, stage, status, schemas, created, ended"
+_KEEP_BATCH = f"INSERT INTO batches ({_BATCH}) VALUES (?,?,?,?,?,?,?,?,?,?)"
+_ITEM = "batch, line, key, tokens, schema, sampling, state, detail"
+_ITEMS = f"SELECT {_ITEM} FROM batch_items WHERE batch=:batch ORDER BY line"
+_KEEP_ITEM = f"INSERT INTO batch_items ({_ITEM}) VALUES (?,?,?,?,?,?,?,?)"
+
+_Place = tuple[str, str, str]
+"""By which a call is known: its key, its time, its digest."""
+Progress = Callable[[str, int, int], None]
+"""Told what is copied, how many of it are done, and of how many."""
+
+
+class Copied(NamedTuple):
+    """How many of each were written; what the target had is not counted."""
+
+    units: int
+    runs: int
+    judgments: int
+    calls: int
+
+
+class Copy:
+    """From one session, in a frozen state, into another."""
+
+    def __init__(self, source: Session, target: Session, mark: str, progress: Progress) -> None:
+        """`mark` is the source's: the same at every copy, and no other store's."""
+        self._source, self._target, self._progress = source, target, progress
+        self._mark = mark
+
+    def make(self) -> Copied:
+        """Copy all; raises StoreError."""
+        before = self._counts()
+        self._table("texts", "SELECT digest, text FROM texts ORDER BY digest", self._texts)
+        self._table("judgings", "SELECT id, record FROM judgings ORDER BY no", self._judgings)
+        self._table("units", "SELECT digest, id, body FROM units ORDER BY no", self._units)
+        self._runs()
+        self._table("calls", _CALLS, self._calls)
+        self._table("judgments", _JUDGMENTS, self._judgments)
+        copy_reservations(self._source, self._target, self._mark)
+        self._batches()
+        return Copied(*(now - then for now, then in zip(self._counts(), before, strict=True)))
+
+    def _counts(self) -> list[int]:
+        tables = ("units", "runs", "judgments", "calls")
+        return [self._target.rows(f"SELECT COUNT(*) FROM {name}")[0][0] for name in tables]
+
+    def _table(self, what: str, sql: str, take_in: Callable[[list[Any]], None]) -> None:
+        """Take in the rows of a table of the source, so many at a time, each batch in a transaction
+        of the target."""
+        [(total,)] = self._source.rows(f"SELECT COUNT(*) FROM {what}")
+        rows, done = self._source.stream(sql), 0
+        self._progress(what, done, total)
+        while batch := list(islice(rows, BATCH_ROWS)):
+            with self._target.transaction():
+                self._target.hold_table(what)
+                take_in(batch)
+            done += len(batch)
+            self._progress(what, done, total)
+
+    def _texts(self, batch: list[Any]) -> None:
+        for stored, text in batch:
+            self._require(digest(text) == stored, f"text {stored}")
+        self._target.write(KEEP_TEXT, [tuple(row) for row in batch])
+
+    def _judgings(self, batch: list[Any]) -> None:
+        self._target.write(KEEP_JUDGING, [tuple(row) for row in batch])
+
+    def _units(self, batch: list[Any]) -> None:
+        for stored, ident, body in batch:
+            self._require(unit_digest(ident, body) == bytes(stored), f"unit {ident}")
+        self._target.write(_KEEP_UNIT, [tuple(row) for row in batch])
+
+    def _runs(self) -> None:
+        runs = self._source.rows(_RUNS)
+        for done, (number, ident, *columns) in enumerate(runs):
+            self._progress("runs", done, len(runs))
+            with self._target.transaction():
+                self._target.hold_starts()
+                if not self._target.rows(_RUN, {"run": ident}):
+                    self._run(number, ident, *columns)
+        self._progress("runs", len(runs), len(runs))
+
+    def _run(
+        self, source: int, ident: str, name: str, judging: str, manifest: str, *times: str
+    ) -> None:
+        """One run with its units, inside a transaction."""
+        [(last,)] = self._target.rows("SELECT coalesce(MAX(starts), 0) FROM runs")
+        number = self._judging_numbers()[judging]
+        copied = copied_manifest_json(manifest).decode()
+        self._target.write(_KEEP_RUN, [(ident, name, number, copied, *times, last + 1)])
+        [(run,)] = self._target.rows(_RUN, {"run": ident})
+        places = self._source.stream(_PLACES, {"run": source})
+        while batch := list(islice(places, BATCH_ROWS)):
+            numbers = self._unit_numbers([bytes(row[1]) for row in batch])
+            rows = [(run, position, numbers[bytes(stored)]) for position, stored in batch]
+            self._target.write(_KEEP_PLACE, rows)
+        self._target.write(STAMP, [(run_digest(self._target, run), run)])
+
+    def _judging_numbers(self) -> dict[str, int]:
+        return dict(self._target.rows("SELECT id, no FROM judgings"))
+
+    def _unit_numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
+        distinct = list(dict.fromkeys(digests))
+        sql = f"SELECT digest, no FROM units WHERE digest IN ({bound('unit', distinct)})"
+        rows = self._target.rows(sql, bindings("unit", distinct))
+        return {bytes(stored): number for stored, number in rows}
+
+    def _judgments(self, batch: list[Any]) -> None:
+        judgings = self._judging_numbers()
+        units = self._unit_numbers([bytes(row[1]) for row in batch])
+        rows = []
+        for judging, unit, stored, *columns in batch:
+            is_whole = stored is None or row_digest(*columns) == stored
+            self._require(is_whole, f"a judgment of judging {judging}")
+            row = (judgings[judging], units[bytes(unit)], *columns[2:])
+            rows.append((*row, row_digest(*row)))
+        self._target.write(_KEEP_JUDGMENT, rows)
+
+    def _calls(self, batch: list[Any]) -> None:
+        there, answered = self._known({row[1] for row in batch})
+        fresh, late = [], []
+        for aside, *columns in batch:
+            *content, stored, at = columns
+            self._require(not is_altered(content, stored, at), f"call {columns[0]}")
+            key, place = columns[0], (columns[0], at, stored)
+            if place not in there:
+                # One that another answer came before is kept, and answers nothing.
+                fresh.append((*columns, aside or (at if key in answered else None)))
+                there[place] = aside
+            elif aside is not None and there[place] is None:
+                late.append((aside, *place))
+            if aside is None:
+                answered.add(key)
+        self._target.write(_SET_ASIDE, late)
+        self._target.write(_KEEP_CALL, fresh)
+
+    def _known(self, keys: set[str]) -> tuple[dict[_Place, str | None], set[str]]:
+        """The calls of the target under some keys, with when they were set aside; and the keys
+        under which one answers."""
+        sql = f"SELECT key, at, digest, aside FROM calls WHERE {self._target.among('key', 'keys')}"
+        rows = self._target.rows(sql, {"keys": self._target.several(sorted(keys))})
+        there = {(key, at, stored): aside for key, at, stored, aside in rows}
+        return there, {key for key, *_, aside in rows if aside is None}
+
+    def _batches(self) -> None:
+        """Batches with their questions, as the source has them."""
+        for name, *rest in self._source.rows(f"SELECT {_BATCH} FROM batches ORDER BY name"):
+            items = self._source.stream(_ITEMS, {"batch": name})
+            with self._target.transaction():
+                self._target.write("DELETE FROM batch_items WHERE batch=?", [(name,)])
+                self._target.write("DELETE FROM batches WHERE name=?", [(name,)])
+                self._target.write(_KEEP_BATCH, [(name, *rest)])
+                while part := list(islice(items, BATCH_ROWS)):
+                    self._target.write(_KEEP_ITEM, [tuple(row) for row in part])
+
+    def _require(self, is_whole: bool, what: str) -> None:
+        if not is_whole:
+            raise StoreError(
+                f"{what} was altered: what was copied before it is whole, and it is left out",
+                where=self._source.where,
+                advice="evenhand store verify --store says what else is wrong there.",
+            )

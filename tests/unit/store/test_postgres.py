@@ -1,0 +1,467 @@
+"""A PostgreSQL store when its server goes away, comes back, refuses or is another one: every reply
+is there once, or waits in a file and is then."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from asyncpg import exceptions as pg
+
+from evenhand.errors import StoreBusy, StoreError
+from evenhand.exchange import Reply, Usage
+from evenhand.store.keys import CALL_TAG
+from evenhand.store.ports import Call, IncomingUnit, Scope, Store
+from evenhand.store.postgres import link
+from evenhand.store.postgres.address import read_address
+from evenhand.store.postgres.group import Group
+from evenhand.store.postgres.ledger import PostgresLedger
+from evenhand.store.postgres.link import Link
+from evenhand.store.postgres.seal import sealed, unsealed
+from evenhand.store.postgres.server import Server
+from evenhand.store.postgres.session import spoken
+from evenhand.store.postgres.store import postgres_store
+from tests.contract.stores import begun
+from tests.postgres import USER, PostgresServer, new_store_url, own_server, shared_server
+from tests.waiting import PATIENCE
+
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE application_name LIKE 'evenhand %' AND pid <> pg_backend_pid()"
+)
+"""End every session of ours."""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "evenhand"
+
+
+@pytest.fixture
+def url() -> str:
+    return new_store_url()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    opened = postgres_store(url)
+    yield opened
+    opened.close()
+
+
+@asynccontextmanager
+async def ledger_of(store: Store) -> AsyncIterator[PostgresLedger]:
+    async with store.ledger() as ledger:
+        assert isinstance(ledger, PostgresLedger)
+        yield ledger
+
+
+def key(number: int) -> str:
+    return f"{CALL_TAG}{number:040x}"
+
+
+def call(number: int, text: str = "reply", run: str = "run1") -> Call:
+    usage = Usage(input_tokens=7, output_tokens=3)
+    return Call(key(number), run, "judge", Reply(text=text, usage=usage), 5)
+
+
+def schema_of(url: str) -> str:
+    return url.partition("schema=")[2]
+
+
+def calls_in(server: PostgresServer, url: str) -> list[str]:
+    rows = server.execute(f"SELECT key FROM {schema_of(url)}.calls ORDER BY key")
+    return [str(name) for (name,) in rows]
+
+
+# A server that goes away and comes back
+
+
+async def test_sessions_that_are_ended_again_and_again_lose_and_double_nothing(
+    url: str, store: Store
+) -> None:
+    server, number = shared_server(), 60
+    async with ledger_of(store) as ledger:
+
+        async def pay(place: int) -> None:
+            assert await ledger.find(key(place)) is None
+            await ledger.reserve("run1", key(place), "a", 9)
+            await ledger.record(call(place), "a")
+
+        paying = asyncio.gather(*(pay(place) for place in range(number)))
+        cuts = 0
+        while not paying.done() and cuts < 5:
+            await asyncio.to_thread(server.execute, CUT)
+            cuts += 1
+        await paying
+        assert cuts
+        assert await ledger.find(key(0)) == call(0)
+    assert calls_in(server, url) == [key(place) for place in range(number)]
+    spent = store.archive.spent("run1")
+    assert (spent.calls, spent.cost, spent.reserved) == (number, 5 * number, 0)
+
+
+async def test_a_commit_whose_outcome_was_lost_is_made_once(
+    url: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = 0
+    write = Group.write
+
+    async def write_and_lose(self: Group, connection: object) -> None:
+        nonlocal losses
+        await write(self, connection)
+        if self.calls and not losses:
+            losses += 1
+            raise pg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
+
+    monkeypatch.setattr(Group, "write", write_and_lose)
+    async with ledger_of(store) as ledger:
+        await asyncio.gather(*(ledger.record(call(place)) for place in range(3)))
+    assert losses == 1
+    assert calls_in(shared_server(), url) == [key(place) for place in range(3)]
+    assert store.archive.spent("run1").cost == 15
+    assert not any(row.aside for row in store.archive.calls([key(0)]).values())
+
+
+async def test_replies_that_a_new_leader_has_not_had_yet_are_written_again(
+    url: str, store: Store
+) -> None:
+    async with ledger_of(store) as ledger:
+        await asyncio.gather(*(ledger.record(call(place)) for place in range(5)))
+        shared_server().execute(f"DELETE FROM {schema_of(url)}.calls WHERE no > 2", CUT)
+        await ledger.record(call(5))
+    assert calls_in(shared_server(), url) == [key(place) for place in range(6)]
+    assert store.archive.spent("run1").cost == 30
+
+
+async def test_a_server_that_crashes_and_is_started_anew_is_waited_for() -> None:
+    server = own_server("full_page_writes=off")  # with fsync: what was confirmed must be there
+    try:
+        store = postgres_store(server.url("team"))
+        async with ledger_of(store) as ledger:
+            await ledger.record(call(1))
+            await asyncio.to_thread(server.stop, "immediate")
+            late = asyncio.gather(ledger.record(call(2)), ledger.find(key(1)))
+            await asyncio.sleep(0.2)
+            assert not late.done()
+            await asyncio.to_thread(server.start)
+            await late
+        assert calls_in(server, server.url("team")) == [key(1), key(2)]
+        assert store.archive.spent("run1").calls == 2  # the reader has another connection too
+        store.close()
+    finally:
+        server.end()
+
+
+async def test_a_standby_that_is_promoted_takes_over() -> None:
+    server = own_server("wal_level=replica", "max_wal_senders=4", "hot_standby=on", "fsync=off")
+    standby = server.standby()
+    try:
+        url = server.url("team").replace(
+            f"127.0.0.1:{server.port}", f"127.0.0.1:{server.port},127.0.0.1:{standby.port}"
+        )
+        store = postgres_store(f"{url}&target_session_attrs=read-write")
+        async with ledger_of(store) as ledger:
+            await ledger.record(call(1))
+            await asyncio.to_thread(standby.wait_for, server)
+            await asyncio.to_thread(server.stop, "immediate")
+            late = ledger.record(call(2))
+            await asyncio.to_thread(standby.promote)
+            await late
+            assert await ledger.find(key(1)) == call(1)
+        store.close()
+        assert calls_in(standby, url) == [key(1), key(2)]
+    finally:
+        standby.end()
+        server.end()
+
+
+async def test_a_writer_that_is_cancelled_writes_what_it_has(url: str, store: Store) -> None:
+    async with ledger_of(store) as ledger:
+        await ledger.record(call(1))
+        late = [ledger.record(call(2)), ledger.record(call(3))]
+        assert ledger._writer._task is not None
+        ledger._writer._task.cancel()
+        await asyncio.gather(*late)
+        await ledger.record(call(4))
+    assert calls_in(shared_server(), url) == [key(number) for number in (1, 2, 3, 4)]
+
+
+# A server that stays away, or refuses
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server is given up at once."""
+    monkeypatch.setattr(link, "SERVER_AWAY_SECONDS", 0.0)
+
+
+def refuse(url: str, code: str, message: str) -> None:
+    """Have the server refuse every reply."""
+    schema = schema_of(url)
+    shared_server().execute(
+        f"CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN RAISE EXCEPTION '{message}' USING ERRCODE='{code}'; END $$",
+        f"CREATE TRIGGER refuse BEFORE INSERT ON {schema}.calls"
+        f" FOR EACH ROW EXECUTE FUNCTION {schema}.refuse()",
+    )
+
+
+def allow(url: str) -> None:
+    shared_server().execute(f"DROP FUNCTION {schema_of(url)}.refuse CASCADE")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("53100", "could not extend file: No space left on device"),
+        ("25006", "cannot execute INSERT in a read-only transaction"),
+        ("57P01", "terminating connection due to administrator command"),
+        ("42501", "permission denied for table calls"),
+    ],
+    ids=["disk full", "read only", "shut down", "no right"],
+)
+@pytest.mark.usefixtures("impatient")
+async def test_what_cannot_be_written_waits_in_a_file_and_is_taken_in_once(
+    url: str, store: Store, state: Path, code: str, message: str
+) -> None:
+    async with ledger_of(store) as ledger:
+        await ledger.record(call(1))
+        await ledger.reserve("run1", key(2), "a", 9)
+        refuse(url, code, message)
+        with pytest.raises(StoreError, match="cannot be written") as refused:
+            await ledger.record(call(2, text="late \0 \x1a"), "a")
+        assert message in str(refused.value)
+        assert "pays for none of them again" in refused.value.advice
+        with pytest.raises(StoreError):
+            await ledger.record(call(3))  # whoever was under way is kept as well
+    (file,) = state.iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    assert calls_in(shared_server(), url) == [key(1)]
+    allow(url)
+    for _ in range(2):
+        async with ledger_of(store) as ledger:
+            assert await ledger.find(key(2)) == call(2, text="late \0 \x1a")
+        assert list(state.iterdir()) == []
+    assert calls_in(shared_server(), url) == [key(1), key(2), key(3)]
+    assert store.archive.spent("run1").reserved == 0
+    assert store.archive.verify() == []
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_file_is_for_one_store_alone(url: str, store: Store, state: Path) -> None:
+    async with ledger_of(store) as ledger:
+        refuse(url, "53100", "full")
+        with pytest.raises(StoreError):
+            await ledger.record(call(1))
+    other = postgres_store(new_store_url())
+    async with ledger_of(other) as ledger:
+        assert await ledger.find(key(1)) is None
+    other.close()
+    assert len(list(state.iterdir())) == 1
+
+
+async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
+    async with ledger_of(store) as ledger:
+        scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
+    reader = postgres_store(f"{url}&default_transaction_read_only=on", must_exist=True)
+    assert [unit.id for unit in reader.archive.units(scope)] == ["u"]
+    assert reader.archive.verify() == []
+    with pytest.raises(StoreError, match="read-only, or a standby"):
+        async with ledger_of(reader):
+            pass
+    reader.close()
+
+
+# Several at once
+
+
+async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(
+    url: str, store: Store
+) -> None:
+    other = postgres_store(url)
+    async with ledger_of(store) as first, ledger_of(other) as second:
+        await asyncio.gather(
+            *(first.record(call(place, "one", "run1")) for place in range(20)),
+            *(second.record(call(place, "two", "run2")) for place in reversed(range(20))),
+        )
+        for place in range(20):
+            answers = [await ledger.find(key(place)) for ledger in (first, second)]
+            assert answers[0] == answers[1] is not None
+            kept = store.archive.calls([key(place)])[key(place)]
+            assert (kept.call, kept.aside) == (answers[0], False)
+    assert [store.archive.spent(run).cost for run in ("run1", "run2")] == [100, 100]
+    assert store.archive.verify() == []
+    other.close()
+
+
+async def test_whoever_holds_a_run_is_named(url: str, store: Store) -> None:
+    other = postgres_store(url)
+    async with ledger_of(store) as ledger, ledger_of(other) as beside, ledger.claim("run1"):
+        with pytest.raises(StoreBusy, match=rf"another process \({os.getpid()}@"):
+            async with beside.claim("run1"):
+                pass
+    other.close()
+
+
+async def test_a_run_that_another_took_while_the_server_was_away_is_told(
+    url: str, store: Store
+) -> None:
+    other = postgres_store(url)
+    async with ledger_of(store) as ledger, ledger_of(other) as beside:
+        scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
+        number = await beside._do(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
+        async with ledger.claim(scope.run):
+            shared_server().execute(f"{CUT} AND pid <> {number}")
+            async with beside.claim(scope.run):
+                with pytest.raises(StoreBusy, match="another process"):
+                    await ledger.record(call(1, run=scope.run))
+        assert await ledger.find(key(1)) == call(1, run=scope.run)
+    other.close()
+
+
+async def test_runs_that_begin_at_the_same_moment_are_numbered_one_after_the_other(
+    url: str, store: Store
+) -> None:
+    async def start(number: int) -> Scope:
+        opened = postgres_store(url)
+        try:
+            async with ledger_of(opened) as ledger:
+                units = [IncomingUnit(f"u{i}", f"f:{i}", "{}") for i in range(30)]
+                return await begun(ledger, units[:: 1 if number % 2 else -1], f"name{number}")
+        finally:
+            await asyncio.to_thread(opened.close)
+
+    await asyncio.gather(*map(start, range(6)))
+    assert sorted(row.starts for row in store.archive.runs()) == [1, 2, 3, 4, 5, 6]
+    assert store.archive.verify() == []
+
+
+async def test_stores_that_are_made_at_the_same_moment_are_one(url: str) -> None:
+    stores = await asyncio.gather(*(asyncio.to_thread(postgres_store, url) for _ in range(5)))
+    for opened in stores:
+        assert opened.archive.runs() == []
+        opened.close()
+
+
+# Texts, keys, statements
+
+
+@pytest.mark.parametrize("text", ["", "a", "\0", "\x1a", "\x1aN", "\x1aS\0\x1a", "N\0S\x1aN\0"])
+def test_every_text_comes_back(text: str) -> None:
+    assert "\0" not in sealed(text)
+    assert unsealed(sealed(text)) == text
+
+
+async def test_ids_of_any_length_and_with_any_character_are_found(store: Store) -> None:
+    ids = ["x" * 20_000, "x" * 20_001, "nul \0 and \x1a", "é" * 3_000]
+    async with ledger_of(store) as ledger:
+        units = [IncomingUnit(ident, "f:1", "{}") for ident in ids]
+        scope = await begun(ledger, units, "n" * 9_000)
+    assert [unit.id for unit in store.archive.units(scope)] == ids
+    for ident in ids:
+        unit = store.archive.unit_named(scope.run, ident)
+        assert unit is not None and unit.id == ident
+    assert store.archive.last_run("n" * 9_000) is not None
+    assert store.archive.verify() == []
+
+
+async def test_a_reply_that_was_altered_answers_no_more_and_another_does(
+    url: str, store: Store
+) -> None:
+    async with ledger_of(store) as ledger:
+        await ledger.record(call(1))
+        shared_server().execute(f"UPDATE {schema_of(url)}.calls SET reply='other'")
+        assert await ledger.find(key(1)) is None
+        await ledger.record(call(1, text="again"))
+        assert await ledger.find(key(1)) == call(1, text="again")
+    assert store.archive.verify() == [f"the reply of call {key(1)} was altered"]
+
+
+async def test_lookups_of_one_turn_are_one_query(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = 0
+    do = Link.do
+
+    async def counted(self: Link, work: object) -> object:
+        nonlocal queries
+        queries += 1
+        return await do(self, work)  # type: ignore[arg-type]
+
+    async with ledger_of(store) as ledger:
+        await asyncio.gather(*(ledger.record(call(place)) for place in range(50)))
+        monkeypatch.setattr(Link, "do", counted)
+        replies = await asyncio.gather(*(ledger.find(key(place)) for place in range(100)))
+        assert [reply is not None for reply in replies] == [True] * 50 + [False] * 50
+        assert queries == 1
+
+
+async def test_a_commit_is_durable_whatever_the_user_is_used_to(url: str, store: Store) -> None:
+    server = Server(read_address(f"{url}&synchronous_commit=off"))
+    connection = await server.connect()
+    assert await connection.fetchval("SHOW synchronous_commit") == "on"
+    await connection.close()
+    kept = Server(read_address(f"{url}&synchronous_commit=remote_apply"))
+    connection = await kept.connect()
+    assert await connection.fetchval("SHOW synchronous_commit") == "remote_apply"
+    await connection.close()
+    assert store.archive.runs() == []
+
+
+def test_a_shared_statement_is_said_in_postgresqls_words() -> None:
+    assert spoken("SELECT a FROM t CROSS JOIN u ON u.a=:x WHERE b=:y OR c=:x") == (
+        "SELECT a FROM t JOIN u ON u.a=$1 WHERE b=$2 OR c=$1",
+        ("x", "y"),
+    )
+    assert spoken("INSERT INTO t VALUES (?,?)")[0] == "INSERT INTO t VALUES ($1,$2)"
+
+
+def test_a_server_that_does_not_run_is_told() -> None:
+    with pytest.raises(StoreError, match="cannot be opened") as refused:
+        postgres_store(f"postgresql://{USER}@127.0.0.1:9/x")
+    assert "Look whether the server runs" in refused.value.advice
+
+
+async def test_a_question_is_asked_by_one_process_at_a_time(store: Store) -> None:
+    async with ledger_of(store) as one, ledger_of(store) as two:
+        first, second = one.questions, two.questions
+        assert first is not None and second is not None
+        assert await asyncio.gather(*(first.take(key(n)) for n in range(3))) == [True] * 3
+        assert await first.take(key(0)) is False
+        asked = await asyncio.gather(*(second.take(key(n)) for n in range(5)))
+        assert asked == [False, False, False, True, True]
+        first.give_back(key(1))
+        async with asyncio.timeout(PATIENCE):
+            while not await second.take(key(1)):
+                await asyncio.sleep(0.01)
+        assert await first.take(key(1)) is False
+
+
+async def test_questions_stay_locked_on_a_new_connection_and_are_free_when_it_ends(
+    store: Store,
+) -> None:
+    async with ledger_of(store) as one:
+        assert one.questions is not None
+        async with ledger_of(store) as two:
+            assert two.questions is not None and await two.questions.take(key(1))
+            shared_server().execute(CUT)
+            assert await two.questions.take(key(2))  # connects anew
+            assert await one.questions.take(key(1)) is False
+        assert await one.questions.take(key(1)) and await one.questions.take(key(2))
+
+
+async def test_a_question_given_up_while_it_is_locked_is_free(store: Store) -> None:
+    async with ledger_of(store) as one, ledger_of(store) as two:
+        assert one.questions is not None and two.questions is not None
+        asking = asyncio.create_task(one.questions.take(key(1)))
+        await asyncio.sleep(0)
+        asking.cancel()
+        async with asyncio.timeout(PATIENCE):
+            while not await two.questions.take(key(1)):
+                await asyncio.sleep(0.01)
