@@ -39,9 +39,9 @@ from evenhand.judges.embedded.judge import threads
 from evenhand.judges.embedded.options import log_odds
 from evenhand.judges.embedded.runtime import Runtime, Sampling
 from evenhand.judges.embedded.walk import Choice, choices, corrected, decided
+from evenhand.kinds.prompt import fence_number
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.rubric import Rubric, build_rubric
-from evenhand.kinds.shared.render import fence_number
 from evenhand.units import Sample
 
 HERE = Path(__file__).parent

@@ -16,8 +16,8 @@ from msgspec import Struct
 from evenhand import limits
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import is_within, read_text
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.shared.languages import meant_language
-from evenhand.kinds.shared.load import LANGUAGES
 from evenhand.store.postgres.address import Address, is_postgres, read_address
 from evenhand.suite_file import PARTS, Fault, SuiteFile, SuiteFileError, read_suite_file
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml

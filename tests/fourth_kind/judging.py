@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from evenhand import jsontext
 from evenhand.exchange import Question, Reply, Schema, Style
 from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.check import Checked
 from evenhand.kinds.kind import UnitText
+from evenhand.kinds.prompt import Prompt, fenced
+from evenhand.kinds.protocol import Words
 from evenhand.kinds.shared.asking import Asking, converse
-from evenhand.kinds.shared.check import Checked
-from evenhand.kinds.shared.render import Prompt, fenced
 from evenhand.kinds.shared.schemas import object_of
-from evenhand.kinds.shared.words import Words
 from evenhand.measures import Ends
 from tests.fourth_kind.unit import Claim, claim_text, load_claim, read_claim
 from tests.fourth_kind.verdict import ClaimVerdict, check_reply

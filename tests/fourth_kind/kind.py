@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
+from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
-from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.load import Protocol, ProtocolForm
+from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.shared.table_form import TableForm
 from tests.fourth_kind.judging import ClaimJudging
 from tests.fourth_kind.shown import scored, scored_unit, shown, summary

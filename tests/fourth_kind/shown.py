@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.shared.blocks import (
+from evenhand.kinds.blocks import (
     Cell,
     Label,
     Notice,

@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from evenhand.judgment import JudgmentReader, Pass
-from evenhand.kinds.shared.check import Checked, Inspection
-from evenhand.kinds.shared.judged_text import JudgedText
-from evenhand.kinds.shared.words import Words
+from evenhand.kinds.check import Checked, Inspection
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.reply import JudgedText
 from tests.fourth_kind.unit import Claim
 
 

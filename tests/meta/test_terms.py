@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.report.html.page import words
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from tests import provider as p
 from tests.suites import at, judged, stored, write_pairs
 

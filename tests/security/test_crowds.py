@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.kinds.shared.reply import Unreadable, read
+from evenhand.kinds.reply import Unreadable, read
 from evenhand.limits import BODY_ELEMENTS, JSON_ELEMENTS, REPLY_ELEMENTS, TOML_ELEMENTS
 from tests.provider import Provider, sending, valid
 from tests.suites import at, evenhand_here, judged, samples, stored, write_suite

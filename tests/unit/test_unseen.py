@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.render import hidden_characters
+from evenhand.kinds.prompt import hidden_characters
 from evenhand.unseen import KINDS, visible
 
 HIDING = {

@@ -12,7 +12,7 @@ from evenhand.files.protocols import find_protocol
 from evenhand.files.replies import check_file
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.shared.rubric_form import Understood
 
 

@@ -15,7 +15,7 @@ from evenhand.cli.narration import Narration
 from evenhand.errors import EvenhandError, Interrupted, UsageError
 from evenhand.judges.embedded import models
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Store
 from evenhand.store.postgres.address import shown_url

@@ -20,7 +20,7 @@ from evenhand.folders import is_within
 from evenhand.judges import first_judge, split_name
 from evenhand.judges.environment import environment
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 
 if TYPE_CHECKING:
     from evenhand.files.drafts import Draft

@@ -22,8 +22,8 @@ from evenhand.files.protocols import (
 )
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging
+from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.report.terminal.console import console

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from evenhand.engine.stop import Stopped
 from evenhand.errors import NothingRecorded
+from evenhand.kinds.check import V
 from evenhand.kinds.shared.asking import Conversation, Converse
-from evenhand.kinds.shared.check import V
 
 
 async def together(conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]:

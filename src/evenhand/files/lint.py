@@ -12,10 +12,9 @@ from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol, own_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import OWN, Protocol, ProtocolError, placeholder_faults
-from evenhand.kinds.shared.own import OwnPrompt
-from evenhand.kinds.shared.own_doubts import prompt_doubts
-from evenhand.kinds.shared.render import Prompt
+from evenhand.kinds.custom_prompt import CustomPrompt, lint_prompt_text
+from evenhand.kinds.prompt import Prompt
+from evenhand.kinds.protocol import OWN, Protocol, ProtocolError, placeholder_faults
 
 _BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")
 """What stands beside the prompt of a language."""
@@ -52,14 +51,14 @@ def own_findings(protocol: Protocol, file: str, settings: Mapping[str, Any]) -> 
     own, form = protocol.own, protocol.form.own
     if own is None or form is None:
         return []
-    doubts = prompt_doubts(own, protocol.kind, form, settings)
+    doubts = lint_prompt_text(own, protocol.kind, form, settings)
     return [Finding(file, doubt) for doubt in doubts]
 
 
 def protocol_of_prompt(path: Path) -> str:
     """The built-in protocol that a prompt is written for, by the words of its contract; raises
     UsageError where none is used most."""
-    own = OwnPrompt.parse(own_prompt(path)[OWN])
+    own = CustomPrompt.parse(own_prompt(path)[OWN])
     forms = {name: kind.form.own for name, kind in KINDS.items()}
     uses = {name: sum(map(own.says, form.marks)) for name, form in forms.items() if form}
     most = [name for name, number in uses.items() if number and number == max(uses.values())]

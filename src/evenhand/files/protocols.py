@@ -11,14 +11,14 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Terms
-from evenhand.kinds.shared.languages import meant_language
-from evenhand.kinds.shared.load import (
+from evenhand.kinds.protocol import (
     AGAIN,
     OWN,
     Protocol,
     ProtocolError,
     kind_named,
 )
+from evenhand.kinds.shared.languages import meant_language
 from evenhand.limits import PROTOCOL_DEPTH, PROTOCOL_FILES
 from evenhand.manifest import JudgingRecord
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from evenhand.data.tables import Tables
 from evenhand.files.rubrics import with_rubric_text
 from evenhand.kinds.kind import Judging
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.limits import ROWS_A_NOTICE
 from evenhand.store.ports import IncomingUnit

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 from evenhand.kinds.kind import Kind
-from evenhand.kinds.shared.load import Protocol, kind_named, protocol_of
+from evenhand.kinds.protocol import Protocol, kind_named, protocol_of
 
 
 @cache

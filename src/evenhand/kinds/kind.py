@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
+from evenhand.kinds.blocks import ShownUnit
+from evenhand.kinds.check import Checked
+from evenhand.kinds.protocol import Protocol as LoadedProtocol
+from evenhand.kinds.protocol import ProtocolForm
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.check import Checked
-from evenhand.kinds.shared.load import Protocol as LoadedProtocol
-from evenhand.kinds.shared.load import ProtocolForm
 from evenhand.kinds.shared.rubric_form import RubricForm
 from evenhand.kinds.shared.summary import Summary
 from evenhand.kinds.shared.table_form import TableForm

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evenhand import jsontext
 from evenhand.errors import UsageError
-from evenhand.kinds.shared.blocks import ShownUnit
+from evenhand.kinds.blocks import ShownUnit
 from evenhand.measures import ScoredUnit
 from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
 from evenhand.report.outcome import Outcome, unit_outcome

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from evenhand import jsontext
 from evenhand.data.sheet import Sheet, SheetColumn, Value
 from evenhand.judgment import Judgment
+from evenhand.kinds.blocks import Reason, ShownUnit
 from evenhand.kinds.kind import Scoring
-from evenhand.kinds.shared.blocks import Reason, ShownUnit
 from evenhand.measures import VotedUnit
 from evenhand.report.html.page import LANGUAGES, Words, words
 from evenhand.report.html.units import flag_gloss

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Voting
-from evenhand.kinds.shared.blocks import Block, Columns, Text
 from evenhand.store.ports import Archive, Scope
 from evenhand.units import question_hash
 

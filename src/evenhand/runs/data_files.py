@@ -21,7 +21,7 @@ from evenhand.files.table_units import TableUnits
 from evenhand.folders import open_plain
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.manifest import DataRecord
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite

@@ -17,7 +17,7 @@ from evenhand.files.protocols import builtin_protocols, find_protocol, own_promp
 from evenhand.files.rubrics import read_rubric
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
-from evenhand.kinds.shared.load import Protocol, ProtocolError
+from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.manifest import (
     Compare,
     GateRule,

@@ -19,7 +19,7 @@ from evenhand.judges import split_name
 from evenhand.judgment import bad_tries
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Judging, Kind
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.manifest import (
     Compare,
     GateRule,

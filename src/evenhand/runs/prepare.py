@@ -24,7 +24,7 @@ from evenhand.files.sentences import is_rubric_text
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
 from evenhand.judges.environment import Environment
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.runs.data_files import DataFiles
 from evenhand.runs.plan import Plan, Seat
 from evenhand.suite import Suite

@@ -18,7 +18,7 @@ from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Judging, Kind, Scoring, Voting
-from evenhand.kinds.shared.load import Protocol, ProtocolError
+from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
 from evenhand.measures import Rule
 from evenhand.runs.rules import RuleChange, changed_rules, rules_of

@@ -15,7 +15,7 @@ from evenhand.data.files import require_file
 from evenhand.errors import UsageError, quoted
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import Protocol, ProtocolError, protocol_toml
+from evenhand.kinds.protocol import Protocol, ProtocolError, protocol_toml
 from evenhand.manifest import JudgingRecord
 
 _KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}

@@ -23,7 +23,7 @@ from evenhand.jsontext import dump
 from evenhand.judges import first_judge
 from evenhand.judges.environment import environment
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.suite import Suite, suite_of_keys

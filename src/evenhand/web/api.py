@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 
 from evenhand import jsontext
 from evenhand.files.protocols import builtin_protocols, find_protocol
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.report.changes import pair_json
 from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages

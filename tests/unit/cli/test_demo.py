@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from evenhand.cli.common import resume_advice
 from evenhand.cli.demo_published import JUDGES, KINDS, PEOPLE
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.runs.stores import MEMORY
 from tests.unit.cli.conftest import CallCommand
 

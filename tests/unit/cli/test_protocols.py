@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import write_answers, write_pairs, write_suite
 from tests.unit.cli.conftest import CallCommand
 

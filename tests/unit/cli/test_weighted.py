@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import GRADE_JUDGE, TASK, answers, stored, write_answers, write_pairs, write_rows
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.kinds.grading import KEYS

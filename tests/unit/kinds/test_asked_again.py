@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evenhand.judgment import Problem
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import pair_reply
 from tests.unit.kinds import grading, material, pairing
 

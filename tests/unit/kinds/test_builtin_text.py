@@ -14,7 +14,7 @@ from msgspec import structs
 
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.limits import EVIDENCE_MAX, EVIDENCE_MIN, NOTES_CHARS
 from evenhand.report.html.page import words as page_words
 from evenhand.units import META_FIELDS, sample_id

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from evenhand.judgment import FixCode, Reason, VerdictValue
-from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.check import Checked
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.hostile_replies import ANSWERS, LINES, PAIRS, SAMPLES, Hostile
 

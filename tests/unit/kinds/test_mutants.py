@@ -19,16 +19,16 @@ from evenhand import jsontext
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import Judgment, write_judgment
 from evenhand.kinds import KINDS
+from evenhand.kinds.check import Checked
+from evenhand.kinds.custom_prompt import CustomPrompt
 from evenhand.kinds.pairwise import check as pairwise_check
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
+from evenhand.kinds.protocol import LANGUAGES
+from evenhand.kinds.reply import names_in
 from evenhand.kinds.rubric import check as rubric_check
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.shared.asked_form import AskedForm
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.check import Checked
-from evenhand.kinds.shared.judged_text import names_in
-from evenhand.kinds.shared.load import LANGUAGES
-from evenhand.kinds.shared.own import OwnPrompt
 from evenhand.limits import PROBLEMS_KEPT
 from evenhand.units import Sample
 from tests.suites import CRITERIA, pair_reply
@@ -69,7 +69,7 @@ GOODS = {"rubric": RUBRIC_REPLIES, "weighted": WEIGHTED_REPLIES, "pairwise": PAI
 RUBRIC = [
     *(material.protocol(language) for language in LANGUAGES),
     material.protocol(expose_meta=True),
-    material.protocol(own=OwnPrompt.parse("Copy meta.")),
+    material.protocol(own=CustomPrompt.parse("Copy meta.")),
 ]
 WEIGHTED = [grading.protocol(language) for language in LANGUAGES]
 PAIRWISE = [pairing.protocol("ru"), pairing.protocol(), pairing.protocol(tables=True)]

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from evenhand.files.protocols import find_protocol
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 
 TOLD = {
     "pairwise": {

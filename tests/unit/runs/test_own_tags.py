@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.files.lint import lint
 from evenhand.files.protocols import find_protocol, protocol_texts
-from evenhand.kinds.shared.load import ProtocolError
+from evenhand.kinds.protocol import ProtocolError
 from tests.suites import evenhand_here, samples, write_suite
 from tests.unit.web.serving import served
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
+from evenhand.kinds.check import Checked, Inspection, is_blank
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
@@ -35,12 +36,10 @@ from evenhand.kinds.pairwise.verdict import (
     PairVerdict,
     Winner,
 )
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.reply import JudgedText, Unreadable, opens_with_apology, read, without_thinking
 from evenhand.kinds.shared.asked_form import AskedForm
-from evenhand.kinds.shared.check import Checked, Inspection, is_blank
-from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.remarks import guesses_source, one_text
-from evenhand.kinds.shared.reply import Unreadable, opens_with_apology, read, without_thinking
-from evenhand.kinds.shared.words import Words
 
 _ASKED = ("criteria", "explanation", "winner")
 _INNER = ("first_meets", "second_meets", "comment", "mark")
@@ -228,8 +227,8 @@ class _Check(Inspection):
             return False
         if not isinstance(line, TableReply):
             return True
-        is_telling = any(map(str.isalnum, prose)) or judged.may_give([line.notes or ""])
-        if is_telling and judged.holds_line(line.text):
+        is_substantial_quote = any(map(str.isalnum, prose)) or judged.may_give([line.notes or ""])
+        if is_substantial_quote and judged.holds_line(line.text):
             self.breach("copied", "ambiguous")
             return False
         return True

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Schema
-from evenhand.kinds.shared.load import Protocol, ProtocolError
+from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.kinds.shared.schemas import object_of
 from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment
+from evenhand.kinds.check import Checked
 from evenhand.kinds.kind import UnitText
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import is_one_text, load_pair, pair_text, read_pairs
 from evenhand.kinds.pairwise.verdict import PairReply, PairVerdict
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.rows import check_language
 from evenhand.measures import Ends
 from evenhand.units import Pair, named_pair_id

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
+from evenhand.kinds.blocks import ShownUnit
+from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
 from evenhand.kinds.kind import ExampleSuite, Terms, Voting
 from evenhand.kinds.pairwise.both_orders import asks_both_orders
 from evenhand.kinds.pairwise.form import (
@@ -22,11 +24,8 @@ from evenhand.kinds.pairwise.shown import shown
 from evenhand.kinds.pairwise.table import PairTable
 from evenhand.kinds.pairwise.unit import FIELDS, ids_of_pairs
 from evenhand.kinds.pairwise.verdict import READER
-from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.load import Protocol, ProtocolForm, require_same_ids
-from evenhand.kinds.shared.own import OwnForm, OwnPrompt
+from evenhand.kinds.protocol import Protocol, ProtocolForm, Words, require_same_ids
 from evenhand.kinds.shared.table_form import TableForm
-from evenhand.kinds.shared.words import Words
 from evenhand.limits import REPAIRS
 from evenhand.units import TOPIC_ID, topic_id
 
@@ -49,7 +48,7 @@ class PairwiseKind:
         tables=("criteria",),
         must=frozenset({"topic", "candidate_1", "candidate_2"}),
         may=frozenset({"criteria", "rule", "extras", "shape"}),
-        own=OwnForm(
+        own=CustomForm(
             parts=("topic", "candidate_1", "candidate_2"),
             aliases=ALIASES,
             offered=("criteria", "rule", "shape"),
@@ -117,7 +116,7 @@ class PairwiseKind:
         return READER.read(text)
 
 
-def _told_one_order(own: OwnPrompt | None, words: Words) -> OwnPrompt | None:
+def _told_one_order(own: CustomPrompt | None, words: Words) -> CustomPrompt | None:
     """A prompt that demands both orders, after the sentence that one is wanted. What a run recorded
     before there was such a sentence is asked as it was."""
     sentence = words.phrases.get("one_order")

@@ -20,6 +20,8 @@ from msgspec.structs import replace as changed
 
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Failure, Fix, Judgment, LeftOut, Verdict
+from evenhand.kinds.check import Checked
+from evenhand.kinds.custom_prompt import CustomPrompt, Unit, unit_of
 from evenhand.kinds.masking import family, mask_names, names_its_author
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
 from evenhand.kinds.pairwise.form import WINNERS, Criterion, Form, compact_schema, form_of
@@ -35,12 +37,7 @@ from evenhand.kinds.pairwise.verdict import (
     PairVerdict,
     Winner,
 )
-from evenhand.kinds.shared.asking import Asking, Conversation, Try, converse
-from evenhand.kinds.shared.check import Checked
-from evenhand.kinds.shared.judged_text import JudgedText
-from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
-from evenhand.kinds.shared.raw import raw_json
-from evenhand.kinds.shared.render import (
+from evenhand.kinds.prompt import (
     Prompt,
     extra_blocks,
     fenced,
@@ -48,7 +45,10 @@ from evenhand.kinds.shared.render import (
     shown_extras,
     size_of,
 )
-from evenhand.kinds.shared.words import Words
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.reply import JudgedText
+from evenhand.kinds.shared.asking import Asking, Conversation, Try, converse
+from evenhand.kinds.shared.raw import raw_json
 from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.units import Pair
 
@@ -103,7 +103,7 @@ class PairwiseProtocol:
     seed: int = 0
     tables: bool = False
     """Whether the prompt asks for a verdict-table line."""
-    own: OwnPrompt | None = None
+    own: CustomPrompt | None = None
     form: Form = field(init=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.pairwise.measure import measured
-from evenhand.kinds.pairwise.unit import load_pair
-from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict, pair_passes
-from evenhand.kinds.shared.blocks import (
+from evenhand.kinds.blocks import (
     NO_BREAK,
     Block,
     Cell,
@@ -32,6 +29,9 @@ from evenhand.kinds.shared.blocks import (
     cells,
     labels,
 )
+from evenhand.kinds.pairwise.measure import measured
+from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict, pair_passes
 from evenhand.units import Candidate, Pair
 
 _TONES: dict[str, Tone] = {

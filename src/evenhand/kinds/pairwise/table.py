@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast, get_args
 
 from evenhand.errors import quoted
+from evenhand.kinds import reply
 from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.cells import DECOR, read_cell
 from evenhand.kinds.pairwise.table_rows import (
@@ -33,8 +34,7 @@ from evenhand.kinds.pairwise.table_rows import (
     rows_of,
 )
 from evenhand.kinds.pairwise.verdict import Mark, Outcome, Winner
-from evenhand.kinds.shared import reply
-from evenhand.kinds.shared.judged_text import JudgedText
+from evenhand.kinds.reply import JudgedText
 from evenhand.limits import REPLY_BYTES
 from evenhand.regexp import regexp
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 from evenhand.kinds.pairwise.cells import DECOR
-from evenhand.kinds.shared.reply import BAR
+from evenhand.kinds.reply import BAR
 from evenhand.regexp import regexp
 
 _CELL = regexp(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)

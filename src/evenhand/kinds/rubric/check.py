@@ -14,15 +14,15 @@ from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence
+from evenhand.kinds.check import Checked, Inspection, is_blank
+from evenhand.kinds.evidence import SearchText, Span, is_substantial_quote
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.reply import JudgedText
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.asked_form import AskedForm
-from evenhand.kinds.shared.check import Checked, Inspection, is_blank
-from evenhand.kinds.shared.evidence import SearchText, Span, is_telling
-from evenhand.kinds.shared.judged_text import JudgedText
 from evenhand.kinds.shared.raw import plain_number, raw_json
 from evenhand.kinds.shared.remarks import compares, guesses_source, one_text
-from evenhand.kinds.shared.words import Words
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
 
@@ -277,7 +277,7 @@ class _Check(Inspection):
             return ""
         output = self.sample.model_output
         start = output.find(quote)
-        if start < 0 or not is_telling(quote, output):
+        if start < 0 or not is_substantial_quote(quote, output):
             return ""
         if len(quote) > EVIDENCE_CHARS:
             self.flags.append("long_evidence")
@@ -318,7 +318,7 @@ class _Check(Inspection):
         """Why a quote is no evidence; nothing where it is."""
         if place is None:
             return "evidence_slight" if is_blank(quote) else self._nowhere(quote)
-        is_evidence = is_telling(self._snapped(place), self.sample.model_output)
+        is_evidence = is_substantial_quote(self._snapped(place), self.sample.model_output)
         return "" if is_evidence else "evidence_slight"
 
     def _nowhere(self, quote: str) -> str:

@@ -11,13 +11,13 @@ from msgspec import Struct
 from evenhand import jsontext
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment
+from evenhand.kinds.check import Checked
 from evenhand.kinds.kind import UnitText
 from evenhand.kinds.rubric.measure import ends_of
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.rows import RowError, check_language
 from evenhand.measures import Ends
 from evenhand.units import Sample, sample_id

@@ -9,7 +9,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand.judgment import Judgment, JudgmentText
+from evenhand.kinds.blocks import ShownUnit
+from evenhand.kinds.custom_prompt import CustomForm
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
+from evenhand.kinds.protocol import Protocol, ProtocolError, ProtocolForm
 from evenhand.kinds.rubric.judging import RubricJudging
 from evenhand.kinds.rubric.measure import scored, scored_unit, scored_units, stored_scores
 from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
@@ -18,9 +21,6 @@ from evenhand.kinds.rubric.rubric_form import BandsForm
 from evenhand.kinds.rubric.shown import shown, summary
 from evenhand.kinds.rubric.unit import FIELDS
 from evenhand.kinds.rubric.verdict import READER
-from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.load import Protocol, ProtocolError, ProtocolForm
-from evenhand.kinds.shared.own import OwnForm
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.limits import REPAIRS
 from evenhand.units import sample_id
@@ -54,7 +54,7 @@ class RubricKind:
         tables=("tags",),
         must=frozenset({"question", "model_output", "rubric"}),
         may=frozenset({"tags", "extras", "shape"}),
-        own=OwnForm(
+        own=CustomForm(
             parts=("question", "model_output", "rubric"),
             aliases=ALIASES,
             offered=("tags", "shape"),

@@ -17,15 +17,10 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.rubric.check import Sources, check_reply
-from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
-from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.asking import Asking, Conversation, converse
-from evenhand.kinds.shared.check import Checked
-from evenhand.kinds.shared.evidence import fragments
-from evenhand.kinds.shared.own import OwnPrompt, unit_of
-from evenhand.kinds.shared.raw import object_text
-from evenhand.kinds.shared.render import (
+from evenhand.kinds.check import Checked
+from evenhand.kinds.custom_prompt import CustomPrompt, unit_of
+from evenhand.kinds.evidence import fragments
+from evenhand.kinds.prompt import (
     Prompt,
     extra_blocks,
     fenced,
@@ -33,8 +28,13 @@ from evenhand.kinds.shared.render import (
     shown_extras,
     size_of,
 )
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.rubric.check import Sources, check_reply
+from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
+from evenhand.kinds.rubric.verdict import RubricVerdict
+from evenhand.kinds.shared.asking import Asking, Conversation, converse
+from evenhand.kinds.shared.raw import object_text
 from evenhand.kinds.shared.schemas import object_of
-from evenhand.kinds.shared.words import Words
 from evenhand.limits import REPAIRS
 from evenhand.units import Sample
 
@@ -71,7 +71,7 @@ class RubricProtocol:
     expose_meta: bool = False
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
-    own: OwnPrompt | None = None
+    own: CustomPrompt | None = None
     allowed_tags: tuple[str, ...] = ()
     """The failure tags that a verdict may have, where they are others than the judge was told."""
     tags: tuple[str, ...] = field(init=False, compare=False)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand import jsontext
+from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.rubric.rubric import RubricError, build_rubric
-from evenhand.kinds.shared.load import Protocol
 from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.tomltext import TomlError, parse_toml
 

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Judgment, Verdict
-from evenhand.kinds.rubric.measure import measured
-from evenhand.kinds.rubric.unit import load_sample
-from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
-from evenhand.kinds.shared.blocks import (
+from evenhand.kinds.blocks import (
     NO_BREAK,
     Block,
     Cell,
@@ -31,6 +28,9 @@ from evenhand.kinds.shared.blocks import (
     cells,
     labels,
 )
+from evenhand.kinds.rubric.measure import measured
+from evenhand.kinds.rubric.unit import load_sample
+from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.summary import Summary, score_table
 from evenhand.units import Sample
 

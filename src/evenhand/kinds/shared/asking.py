@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from evenhand.errors import CallError
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import Failure, Pass, Problem
-from evenhand.kinds.shared.check import Checked, V
-from evenhand.kinds.shared.render import Prompt
-from evenhand.kinds.shared.words import Words
+from evenhand.kinds.check import Checked, V
+from evenhand.kinds.prompt import Prompt
+from evenhand.kinds.protocol import Words
 from evenhand.limits import PROBLEMS_SHOWN
 
 

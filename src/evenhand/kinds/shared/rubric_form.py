@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from evenhand.kinds.shared.load import Protocol as LoadedProtocol
+from evenhand.kinds.protocol import Protocol as LoadedProtocol
 
 
 class RubricTextError(ValueError):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evenhand.kinds.shared.blocks import NO_BREAK, Block, Piece, Table, cells
+from evenhand.kinds.blocks import NO_BREAK, Block, Piece, Table, cells
 
 SCORES_SHOWN = 12
 """Different scores that are counted one by one."""

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.judgment import Fix, FixCode, Reason
-from evenhand.kinds.shared.check import Checked, Inspection, is_blank
-from evenhand.kinds.shared.judged_text import JudgedText
+from evenhand.kinds.check import Checked, Inspection, is_blank
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.reply import JudgedText
 from evenhand.kinds.shared.raw import plain_number
 from evenhand.kinds.shared.remarks import one_text
-from evenhand.kinds.shared.words import Words
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.regexp import regexp

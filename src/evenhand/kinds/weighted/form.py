@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
-from evenhand.kinds.shared.load import Protocol, ProtocolError
+from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.kinds.shared.schemas import object_of
 
 CONFIDENCE = ("high", "medium", "low")

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from evenhand import jsontext
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment
+from evenhand.kinds.check import Checked
 from evenhand.kinds.kind import UnitText
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.check import Checked
 from evenhand.kinds.shared.rows import check_language
 from evenhand.kinds.weighted.protocol import WeightedProtocol
 from evenhand.kinds.weighted.unit import answer_text, load_answer, read_answer

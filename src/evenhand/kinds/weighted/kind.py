@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.judgment import Judgment, JudgmentText
+from evenhand.kinds.blocks import ShownUnit
+from evenhand.kinds.custom_prompt import CustomForm
 from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
-from evenhand.kinds.shared.blocks import ShownUnit
-from evenhand.kinds.shared.load import Protocol, ProtocolForm, require_same_ids
-from evenhand.kinds.shared.own import OwnForm
+from evenhand.kinds.protocol import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.judging import WeightedJudging
@@ -42,7 +42,7 @@ class WeightedKind:
         tables=("dimensions", "types"),
         must=frozenset({"prompt", "answer", "rubric"}),
         may=frozenset({"critical", "facts", "extras", "types", "shape"}),
-        own=OwnForm(
+        own=CustomForm(
             parts=("prompt", "answer", "rubric"),
             aliases=ALIASES,
             offered=("types", "shape"),

@@ -18,10 +18,9 @@ from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.judgment import Failure, Judgment, Verdict
-from evenhand.kinds.shared.asking import Asking, converse
-from evenhand.kinds.shared.check import Checked
-from evenhand.kinds.shared.own import OwnPrompt, Unit, unit_of
-from evenhand.kinds.shared.render import (
+from evenhand.kinds.check import Checked
+from evenhand.kinds.custom_prompt import CustomPrompt, Unit, unit_of
+from evenhand.kinds.prompt import (
     Prompt,
     extra_blocks,
     fenced,
@@ -29,7 +28,8 @@ from evenhand.kinds.shared.render import (
     shown_extras,
     size_of,
 )
-from evenhand.kinds.shared.words import Words
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.shared.asking import Asking, converse
 from evenhand.kinds.weighted.check import Task, check_reply, failed_grade, under_weights
 from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
 from evenhand.kinds.weighted.form import (
@@ -71,7 +71,7 @@ class WeightedProtocol:
     """The rubric for rows that bring none."""
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
-    own: OwnPrompt | None = None
+    own: CustomPrompt | None = None
     forms: dict[tuple[str | None, Style], Form] = field(
         default_factory=dict[tuple[str | None, Style], Form], compare=False
     )

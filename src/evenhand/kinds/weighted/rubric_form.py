@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenhand.errors import quoted
-from evenhand.kinds.shared.load import Protocol
+from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.kinds.weighted.form import read_dimensions, read_types
 from evenhand.kinds.weighted.page import TaskRubricError

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from evenhand import jsontext
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.shared.blocks import (
+from evenhand.kinds.blocks import (
     NO_BREAK,
     Block,
     Cell,

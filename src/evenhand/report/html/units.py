@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from evenhand.judgment import Judgment
+from evenhand.kinds import blocks as of_kind
+from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import Kind
-from evenhand.kinds.shared import blocks as of_kind
-from evenhand.kinds.shared.blocks import ShownUnit
 from evenhand.report.html.page import Segment, Words, marked
 from evenhand.report.outcome import Outcome, unit_outcome
 from evenhand.unseen import visible

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.kinds.shared.blocks import NO_BREAK
+from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.html.answer import Sentence, answers, comparison_answers
 from evenhand.report.html.build import Difference, Report
 from evenhand.report.html.page import Words, words

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.kinds.shared import blocks as of_kind
+from evenhand.kinds import blocks as of_kind
 from evenhand.report.html.page import Words, words
 from evenhand.report.terminal.console import marked
 from evenhand.report.terminal.grid import TextTable, table

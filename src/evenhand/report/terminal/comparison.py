@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.kinds.shared.blocks import NO_BREAK
+from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.html.ranks import ranked_variants
 from evenhand.report.html.tallies import compared_means, critical_rates, differences
 from evenhand.report.terminal.answer import comparison_sentences, english, ranking_table

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from evenhand.kinds.shared.blocks import NO_BREAK
+from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.prose import line_starts, parts_of, words_of, wrapped
 from evenhand.report.terminal.tables import safe
 

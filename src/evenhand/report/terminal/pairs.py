@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import RenderableType
 
-from evenhand.kinds.shared.blocks import NO_BREAK
+from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.grid import Legend, TextTable, table
 from evenhand.report.terminal.prose import Paragraph
 from evenhand.report.terminal.tables import cut, safe

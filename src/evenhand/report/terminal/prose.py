@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from evenhand.kinds.shared.blocks import NO_BREAK
+from evenhand.kinds.blocks import NO_BREAK
 from evenhand.regexp import regexp
 from evenhand.report.terminal.tables import safe
 

@@ -9,8 +9,8 @@ from msgspec import Raw
 from pydantic_core import from_json
 
 from evenhand.judgment import Evidence, Failure, Judgment, Reason, Verdict
+from evenhand.kinds.evidence import SearchText
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
-from evenhand.kinds.shared.evidence import SearchText
 from evenhand.limits import NOTES_CHARS
 from evenhand.runs.imports.tally import Tally
 

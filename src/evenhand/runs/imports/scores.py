@@ -27,8 +27,8 @@ from evenhand.data.foreign.tidy import (
     whole_text_of,
 )
 from evenhand.judgment import Judgment, JudgmentText
+from evenhand.kinds.evidence import SearchText
 from evenhand.kinds.rubric.unit import sample_text
-from evenhand.kinds.shared.evidence import SearchText
 from evenhand.runs.imports.answers import Answers, Opening, PlaceKey
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values

@@ -2,7 +2,7 @@ from importlib.resources import files
 
 import pytest
 
-from evenhand.kinds.shared.render import Prompt
+from evenhand.kinds.prompt import Prompt
 
 LANGUAGES = ("en", "ru", "zh", "ja")
 FOLDER = files("evenhand.kinds") / "builtin" / "rubric" / "prompts" / "compact"

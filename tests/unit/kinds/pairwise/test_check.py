@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import protocol
 

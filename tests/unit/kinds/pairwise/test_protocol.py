@@ -15,7 +15,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.rule import settled
 from evenhand.kinds.pairwise.verdict import PairPass
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
     PAIR,

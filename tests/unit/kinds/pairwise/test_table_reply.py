@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evenhand.kinds.pairwise.table import Ambiguous, Broken, TableReply, nearest_line, read_reply
-from evenhand.kinds.shared.judged_text import JudgedText
+from evenhand.kinds.reply import JudgedText
 from tests.suites import pair_reply
 from tests.unit.kinds.pairing import protocol
 

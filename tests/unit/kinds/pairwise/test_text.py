@@ -19,8 +19,8 @@ from evenhand.kinds import load_protocol
 from evenhand.kinds.pairwise.form import MARKS, read_criteria, read_max_rounds, read_priority
 from evenhand.kinds.pairwise.rule import derived
 from evenhand.kinds.pairwise.unit import read_pairs
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.load import LANGUAGES
 from tests.suites import CRITERIA
 from tests.unit.kinds.pairing import PAIR, protocol
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Fix
-from evenhand.kinds.shared.check import Checked
+from evenhand.kinds.check import Checked
 from evenhand.limits import EVIDENCE_CHARS, NOTES_CHARS
 from tests.unit.kinds.material import META, PHRASES, SAMPLE, good, protocol
 

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply
 from evenhand.judgment import Fix, Pass
+from evenhand.kinds import evidence
+from evenhand.kinds.evidence import SearchText
 from evenhand.kinds.rubric.rubric import build_rubric
-from evenhand.kinds.shared import evidence
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.evidence import SearchText
 from evenhand.limits import PROBLEMS_SHOWN
 from evenhand.units import Sample
 from tests.unit.kinds.material import (

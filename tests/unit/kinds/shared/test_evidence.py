@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared import evidence
-from evenhand.kinds.shared.evidence import (
+from evenhand.kinds import evidence
+from evenhand.kinds.evidence import (
     CUTS_MOST,
     FRAGMENT_CHARS,
     FRAGMENTS_MOST,

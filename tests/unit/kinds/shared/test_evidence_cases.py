@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.kinds.shared.evidence import SearchText, is_telling
+from evenhand.kinds.evidence import SearchText, is_substantial_quote
 
 ZH = "2024年5月，张三在北京买了3本书（共120元）。他说：“很好！”然后回家；第二天，他又来了……"
 JA = "2024年に東京で3回の会議があった。参加者は120人（昨年比：20％増）、結果は良好！"
@@ -188,7 +188,7 @@ def test_a_harmless_change_is_snapped_to_the_text(text: str, quote: str, snapped
 @pytest.mark.parametrize(("text", "quote"), INVENTED)
 def test_an_invented_quote_is_not_found(text: str, quote: str) -> None:
     place = SearchText(text).locate(quote)
-    is_evidence = place is not None and is_telling(text[place.start : place.end], text)
+    is_evidence = place is not None and is_substantial_quote(text[place.start : place.end], text)
     assert not is_evidence
 
 
@@ -214,4 +214,4 @@ def test_an_invented_quote_is_not_found(text: str, quote: str) -> None:
     ],
 )
 def test_a_quote_must_be_able_to_show_something(quote: str, text: str, is_enough: bool) -> None:
-    assert is_telling(quote, text) == is_enough
+    assert is_substantial_quote(quote, text) == is_enough

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.judged_text import JudgedText
+from evenhand.kinds.reply import JudgedText
 
 REASON = "flawless conclusions, all of them"
 LETTERS_APART = re.compile(r"(?:\b\w ){4}")

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
-from evenhand.kinds.shared.load import LANGUAGES, ProtocolError
+from evenhand.kinds.protocol import LANGUAGES, ProtocolError
 
 TEXTS = dict(find_protocol("rubric").texts)
 

@@ -15,10 +15,10 @@ from evenhand import jsontext
 from evenhand.exchange import Message
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.kinds import KINDS
+from evenhand.kinds.custom_prompt import CustomPrompt, spelled, unit_of
+from evenhand.kinds.prompt import shown_extras
+from evenhand.kinds.protocol import LANGUAGES, OWN
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.load import LANGUAGES, OWN
-from evenhand.kinds.shared.own import OwnPrompt, spelled, unit_of
-from evenhand.kinds.shared.render import shown_extras
 from evenhand.manifest import JudgingRecord
 from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
@@ -31,7 +31,7 @@ UNSAFE = ("{{7*7}}", "{{prompt}}", "{{topic}}", "{% for x in y %}", "${HOME}", "
 
 
 def messages(text: str, unit: Any = UNIT) -> tuple[Message, ...]:
-    return OwnPrompt.parse(text).messages(unit)
+    return CustomPrompt.parse(text).messages(unit)
 
 
 def test_without_placeholders_it_is_the_system_message_and_the_unit_follows() -> None:
@@ -100,7 +100,7 @@ def test_what_is_inserted_is_never_read_again(topic: str, odd: str) -> None:
 
 @pytest.mark.parametrize("unsafe", UNSAFE)
 def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -> None:
-    own = OwnPrompt.parse("{{topic}}{{question}}{{prompt}}")
+    own = CustomPrompt.parse("{{topic}}{{question}}{{prompt}}")
     pair = changed(pairing.PAIR, topic=unsafe)
     judged = replace(pairing.protocol(), own=own)
     for asked in judged.questions(pair, Asking(ask=Scripted([]))):
@@ -130,7 +130,7 @@ def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -
     ],
 )
 def test_whether_it_speaks_of_meta(text: str, speaks: bool) -> None:
-    assert OwnPrompt.parse(text).says("meta") is speaks
+    assert CustomPrompt.parse(text).says("meta") is speaks
 
 
 # The forms that a reply may come in
@@ -168,7 +168,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
-    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     checked = judged.check(TABLES[name])
     assert checked.problems == ()
     assert checked.output is not None
@@ -194,7 +194,7 @@ def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
     ],
 )
 def test_what_is_no_verdict_is_still_none(text: str, code: str) -> None:
-    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     checked = judged.check(text)
     assert checked.output is None
     assert checked.problems[0].code == code
@@ -216,7 +216,7 @@ def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
     text: str, language: str
 ) -> None:
     words = find_protocol("pairwise", own={OWN: "Двойной прогон."}).words(language)
-    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"), words=words)
+    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"), words=words)
     for checked in (judged.check(text), judged.check_elsewhere(text, pairing.PAIR)):
         (problem,) = checked.problems
         assert problem.code == "ambiguous"
@@ -235,7 +235,7 @@ def test_a_line_beside_an_object_is_asked_again_under_a_built_in_prompt_too() ->
 
 @pytest.mark.parametrize("notes", ['easier ({"ok": true} is right)', '{"a": [1, {"b": "x"}]}'])
 def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
-    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     line = f"x | {LINE.replace('because of C1', notes)}"
     for text in (line, f"{HEADER}\n{line}", f"So it is:\n```\n{line}\n```"):
         for checked in (judged.check(text), judged.check_elsewhere(text, pairing.PAIR)):
@@ -257,14 +257,14 @@ def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
     ],
 )
 def test_an_object_beside_a_line_or_in_one_that_is_not_whole_is_not_stepped_over(text: str) -> None:
-    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     assert judged.check(text).problems
 
 
 def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
     line = f'x | {LINE} {{"ok": true}}'
     pair = pairing.PAIR.with_texts(line, "two")
-    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     checked = judged.check_elsewhere(f"Candidate 1 says:\n{line}", pair)
     assert [problem.code for problem in checked.problems] == ["ambiguous"]
 
@@ -305,7 +305,7 @@ COPIED = jsontext.dump({"meta": material.META, **material.good()})
 def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
     prompt: str, exposed: bool, text: str, problems: list[str], fixes: list[str]
 ) -> None:
-    own = OwnPrompt.parse(prompt)
+    own = CustomPrompt.parse(prompt)
     checked = material.protocol(own=own, expose_meta=exposed).check(text, material.SAMPLE)
     assert [one.code for one in checked.problems] == problems
     assert [one.code for one in checked.fixes] == fixes
@@ -315,11 +315,11 @@ def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
 
 def test_meta_follows_only_where_it_is_exposed() -> None:
     for exposed in (False, True):
-        judged = material.protocol(own=OwnPrompt.parse("x {{meta}}"), expose_meta=exposed)
+        judged = material.protocol(own=CustomPrompt.parse("x {{meta}}"), expose_meta=exposed)
         system, user = judged.question(material.SAMPLE, material.RUBRIC, "full").messages
         assert (jsontext.dump(material.META) in system.content) == exposed
         assert list(jsontext.parse(user.content)) == ["question", "model_output", "rubric"]
-    judged = material.protocol(own=OwnPrompt.parse("x"), expose_meta=True)
+    judged = material.protocol(own=CustomPrompt.parse("x"), expose_meta=True)
     user = judged.question(material.SAMPLE, material.RUBRIC, "full").messages[1]
     followed = jsontext.parse(user.content)
     assert list(followed) == ["meta", "question", "model_output", "rubric"]
@@ -328,7 +328,7 @@ def test_meta_follows_only_where_it_is_exposed() -> None:
 
 
 def test_a_pair_follows_in_the_order_of_its_pass() -> None:
-    judged = replace(pairing.protocol(), own=OwnPrompt.parse("x"))
+    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     pair = pairing.PAIR
     asked = judged.questions(pair, Asking(ask=Scripted([])))
     assert [one.order for one in asked] == ["12", "21"]
@@ -339,7 +339,7 @@ def test_a_pair_follows_in_the_order_of_its_pass() -> None:
 
 
 def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
-    own = OwnPrompt.parse("x")
+    own = CustomPrompt.parse("x")
     for style, there in (("full", False), ("compact", True)):
         asked: list[Any] = [
             material.protocol(own=own).question(material.SAMPLE, material.RUBRIC, style),
@@ -351,7 +351,7 @@ def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
 
 def test_what_the_suite_uses_follows_or_is_inserted() -> None:
     answer = changed(grading.ANSWER, extras={"reference": "R", "messages": [{"role": "user"}]})
-    own = OwnPrompt.parse("{{ reference }}")
+    own = CustomPrompt.parse("{{ reference }}")
     judged = grading.protocol(own=own, use=("reference", "messages"))
     system, user = judged.question(answer, "full").messages
     assert system.content == "R"
@@ -365,6 +365,6 @@ def test_of_earlier_messages_only_who_said_what_is_told() -> None:
     said = [{"role": "user", "content": "Hi.", "model": "gpt-4-0613"}]
     unit = unit_of({"topic": "T", **shown_extras({"messages": said}, ["messages"])}, {}, {})
     for text in ("Judge.", "Judge {{topic}} after {{messages}}."):
-        sent = "".join(message.content for message in OwnPrompt.parse(text).messages(unit))
+        sent = "".join(message.content for message in CustomPrompt.parse(text).messages(unit))
         assert "Hi." in sent
         assert "0613" not in sent

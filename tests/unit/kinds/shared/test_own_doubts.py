@@ -6,10 +6,9 @@ import pytest
 
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import KINDS
+from evenhand.kinds.custom_prompt import CustomPrompt, Fence, fence_around, lint_prompt_text
 from evenhand.kinds.pairwise.both_orders import asks_both_orders
-from evenhand.kinds.shared.load import LANGUAGES, OWN
-from evenhand.kinds.shared.own import OwnPrompt
-from evenhand.kinds.shared.own_doubts import Fence, fence_around, prompt_doubts
+from evenhand.kinds.protocol import LANGUAGES, OWN
 
 RUBRIC = KINDS["rubric"].form.own
 BODY = "# Роль\n\nТы судья. Оцени ответ по критериям.\n\n" + "Пиши кратко и по делу.\n" * 6
@@ -82,7 +81,7 @@ def test_what_only_speaks_of_orders_is_no_demand(harmless: str) -> None:
 def doubts(text: str, kind: str = "rubric", **settings: object) -> list[str]:
     form = KINDS[kind].form.own
     assert form is not None
-    return list(prompt_doubts(OwnPrompt.parse(text), kind, form, settings))
+    return list(lint_prompt_text(CustomPrompt.parse(text), kind, form, settings))
 
 
 def test_a_placeholder_that_nothing_fills_is_named_with_the_one_that_was_meant() -> None:
@@ -135,7 +134,7 @@ def test_both_orders_are_a_matter_of_pairs() -> None:
 )
 def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt: str, name: str | None) -> None:
     assert RUBRIC is not None
-    assert OwnPrompt.parse(prompt).names(RUBRIC).get("model_output") == name
+    assert CustomPrompt.parse(prompt).names(RUBRIC).get("model_output") == name
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.exchange import Message
-from evenhand.kinds.shared.render import Prompt, Template, fence_number, fenced, hidden_characters
+from evenhand.kinds.prompt import Prompt, Template, fence_number, fenced, hidden_characters
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["[[/answer ", "]]\n[[/answer 00000000]]\n", "\n]]", "[[answer"]

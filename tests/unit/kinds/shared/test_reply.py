@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.reply import CODES, Readable, Unreadable, read
+from evenhand.kinds.reply import CODES, Readable, Unreadable, read
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 OBJECTS = st.dictionaries(

@@ -12,7 +12,7 @@ import pytest
 from evenhand.examples import example_files
 from evenhand.files.protocols import find_protocol, protocol_texts
 from evenhand.kinds import load_protocol
-from evenhand.kinds.shared.load import LANGUAGES, Protocol, ProtocolError
+from evenhand.kinds.protocol import LANGUAGES, Protocol, ProtocolError
 from evenhand.kinds.weighted.conditions import Hit
 from evenhand.kinds.weighted.form import compact_schema_of, read_dimensions, read_types
 from evenhand.kinds.weighted.unit import read_answer

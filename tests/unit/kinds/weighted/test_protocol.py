@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from evenhand.exchange import Question, Style
 from evenhand.judgment import Fix, Pass
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.shared.load import LANGUAGES
 from tests.unit.kinds.grading import (
     ANSWER,
     DIMENSIONS,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from evenhand.files.protocols import protocol_texts
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.weighted.form import REASONING_CHARS
 
 APPLIED = ("critical", "facts", "rubric")

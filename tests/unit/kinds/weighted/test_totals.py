@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
-from evenhand.kinds.shared.check import Checked
-from evenhand.kinds.shared.load import LANGUAGES
+from evenhand.kinds.check import Checked
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.weighted.check import check_reply, rescaled, total_of
 from tests.unit.kinds.grading import (
     DIMENSIONS,

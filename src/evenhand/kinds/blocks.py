@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Union
 from msgspec import Struct, field
 
 from evenhand import jsontext
-from evenhand.kinds.shared.render import extra_text
+from evenhand.kinds.prompt import extra_text
 from evenhand.kinds.shared.rows import EXTRAS, is_given
 from evenhand.measures import ScoredUnit, VotedUnit
 

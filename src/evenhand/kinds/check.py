@@ -11,10 +11,9 @@ from typing import Any, Generic, TypeVar, cast
 from msgspec import Struct
 
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
-from evenhand.kinds.shared.judged_text import JudgedText, names_in, reasons_in
-from evenhand.kinds.shared.reply import Readable, Unreadable, read
+from evenhand.kinds.protocol import Words
+from evenhand.kinds.reply import JudgedText, Readable, Unreadable, names_in, read, reasons_in
 from evenhand.kinds.shared.spoken import other_language
-from evenhand.kinds.shared.words import Words
 from evenhand.limits import PROBLEMS_KEPT
 from evenhand.regexp import regexp
 from evenhand.unseen import IN_WORDS

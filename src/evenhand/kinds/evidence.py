@@ -221,22 +221,22 @@ def _unended(text: str) -> str:
 
 
 _CJK_LETTER = regexp(f"[{_CJK}]")
-TELLING_LEAST = 4
+SUBSTANTIAL_WEIGHT = 4
 """What a quote must weigh: a CJK character counts for two, any other but white space for one."""
 
 
-def is_telling(quote: str, text: str) -> bool:
+def is_substantial_quote(quote: str, text: str) -> bool:
     """Whether a quote can show anything: it has a letter or digit, and 2 CJK or 4 other characters,
     unless it is the whole of the text."""
-    if len(quote) >= TELLING_LEAST and quote[:TELLING_LEAST].isalnum():
+    if len(quote) >= SUBSTANTIAL_WEIGHT and quote[:SUBSTANTIAL_WEIGHT].isalnum():
         return True  # as most do: they begin with a word
     bare = "".join(quote.split())
     if not any(map(str.isalnum, bare)):
         return False
-    if len(bare) >= TELLING_LEAST:
+    if len(bare) >= SUBSTANTIAL_WEIGHT:
         return True
     weight = len(bare) + len(_CJK_LETTER.findall(bare))
-    return weight >= TELLING_LEAST or quote.strip() == text.strip()
+    return weight >= SUBSTANTIAL_WEIGHT or quote.strip() == text.strip()
 
 
 def _composed(text: str) -> Iterator[_Edit]:
@@ -285,7 +285,7 @@ def fragments(text: str) -> list[str]:
     """Sentences of `text`, long ones cut at clauses: quotes that are verbatim by construction."""
     different: dict[str, None] = {}
     for part in _parts(text):
-        if is_telling(part, text):
+        if is_substantial_quote(part, text):
             different[part] = None
         if len(different) == FRAGMENTS_MOST:
             break

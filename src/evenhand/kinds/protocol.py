@@ -9,21 +9,105 @@ every judgment.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace as replace_prompt
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from evenhand.errors import nearest
+from evenhand import jsontext
+from evenhand.errors import nearest, quoted
 from evenhand.exchange import Style
-from evenhand.kinds.shared.own import OwnForm, OwnPrompt
-from evenhand.kinds.shared.render import Prompt, Template
+from evenhand.judgment import Problem, Reason
+from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
+from evenhand.kinds.prompt import Prompt, Template
 from evenhand.kinds.shared.spoken import spoken
-from evenhand.kinds.shared.words import Words
 from evenhand.tomltext import TomlError, parse_toml
+
+FIELDS = ("path", "value", "allowed", "quote", "phrase")
+
+
+class Words(Struct, frozen=True, kw_only=True):
+    """The phrases of one language. A problem is worded in English for people and logs, and in the
+    protocol's language for the judge."""
+
+    problems: Mapping[str, str]
+    types: Mapping[str, str]
+    neutral: Mapping[str, str]
+    """A unit that nobody can judge."""
+    english: Mapping[str, str]
+    english_types: Mapping[str, str]
+    phrases: Mapping[str, str] = {}
+    """What else a kind says, by name."""
+    language: str = ""
+    """The language that the prompt speaks; empty where that cannot be told."""
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The failure tags, each with its name."""
+        places = ((name.partition(".")[2], name) for name in self.phrases if name[:5] == "tags.")
+        return {tag: self.phrases[place] for tag, place in places}
+
+    @property
+    def no_evidence(self) -> str:
+        return self.phrases["no_evidence"]
+
+    @property
+    def copy_meta(self) -> str:
+        return self.phrases["copy_meta"]
+
+    def calling(self, names: Mapping[str, str]) -> Words:
+        """The same words with other names for what a prompt shows, where it calls it otherwise."""
+        changed = {name: label for name, label in names.items() if name != label}
+        problems = {kind: _renamed(text, changed) for kind, text in self.problems.items()}
+        return replace(self, problems=problems) if changed else self
+
+    def problem(self, kind: str, code: Reason, path: str = "", **about: object) -> Problem:
+        """One breach, worded twice. What the judge quoted stands in quotation marks, what it wrote
+        as a value is shown as it wrote it."""
+        fields = dict.fromkeys(FIELDS, "") | {k: quoted(v)[1:-1] for k, v in about.items()}
+        path = quoted(path)[1:-1]
+        fields |= {"path": path, "quote": f'"{fields["quote"]}"'}
+        return Problem(
+            code=code,
+            path=path,
+            message=self.english[kind].format_map(fields),
+            wording=self.problems[kind].format_map(fields),
+        )
+
+    def wrong_type(self, name: str, path: str, value: object) -> Problem:
+        """A breach by a value of another type than the named one, of which each wording has its
+        own word."""
+        written = _beginning(jsontext.dump(value))
+        problem, english = (
+            self.problem("wrong_type", "schema", path, value=written, allowed=types[name])
+            for types in (self.types, self.english_types)
+        )
+        return replace(problem, message=english.message)
+
+    def complaint(self, problems: Iterable[Problem]) -> str:
+        """The list of what is wrong, as the judge is told."""
+        return "\n".join(f"- {problem.wording}" for problem in problems)
+
+
+_VALUE_CHARS = 60
+"""So much of a value of the wrong type tells which one is meant: all of it may be the reply."""
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """A wording with the names of blocks, which stand in backticks, replaced."""
+    for name, label in names.items():
+        literal = label.replace("{", "{{").replace("}", "}}").replace("`", "'")
+        text = text.replace(f"`{name}`", f"`{literal}`")
+    return text
+
 
 LANGUAGES = ("ru", "zh", "ja", "en")
 OWN = "own.md"
@@ -59,7 +143,7 @@ class ProtocolForm(Struct, frozen=True, kw_only=True):
     """What a prompt must insert, or the judge would not see it."""
     may: frozenset[str] = frozenset()
     """What else it may insert."""
-    own: OwnForm | None = None
+    own: CustomForm | None = None
     """What a prompt of the user's own may insert instead."""
 
 
@@ -93,9 +177,9 @@ class Protocol(Struct, frozen=True, kw_only=True):
         ]
 
     @property
-    def own(self) -> OwnPrompt | None:
+    def own(self) -> CustomPrompt | None:
         """The user's own prompt, where the suite names one."""
-        return OwnPrompt.parse(self.texts[OWN]) if OWN in self.texts else None
+        return CustomPrompt.parse(self.texts[OWN]) if OWN in self.texts else None
 
     def prompts(self, language: str) -> dict[Style, Prompt]:
         """The prompts in one language; a style without a file of its own uses the full one."""
@@ -113,7 +197,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         if not self._is_of_any_form:
             return prompts
         again = Template.parse(self.words(language).phrases["again"])
-        return {style: replace(prompt, again=again) for style, prompt in prompts.items()}
+        return {style: replace_prompt(prompt, again=again) for style, prompt in prompts.items()}
 
     @property
     def _is_of_any_form(self) -> bool:
