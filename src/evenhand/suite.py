@@ -9,9 +9,9 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from msgspec import Struct
+from pydantic import ValidationError
 
 from evenhand import limits
 from evenhand.errors import UsageError, nearest, quoted
@@ -19,8 +19,11 @@ from evenhand.folders import is_within, read_text
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.shared.languages import meant_language
 from evenhand.store.postgres.address import Address, is_postgres, read_address
-from evenhand.suite_file import PARTS, Fault, SuiteFile, SuiteFileError, read_suite_file
+from evenhand.suite_file import TABLES, SuiteFile
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 FILE = "evenhand.toml"
 _DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".parquet", ".gz")
@@ -65,7 +68,7 @@ class Suite:
         """Where a file lies that a key of the suite names; raises UsageError for one outside of the
         folder that the user has not named."""
         if "\0" in name:
-            raise UsageError(f"{key}: {quoted(name)} is no name of a file", where=self._where(key))
+            raise UsageError(f"{key}: {quoted(name)} is not a file name", where=self._where(key))
         path = self.folder / name
         if self._allow_outside or key in self._user_keys:
             return Located(path, None)
@@ -157,13 +160,9 @@ def load_suite(
     _merge(values, environ)
     _merge(values, overrides)
     try:
-        file = read_suite_file(values)
-        keys = overrides.keys() | environ.keys()
-        return Suite(
-            file, path.parent, path, keys, allow_outside=allow_outside, addresses=addresses
-        )
-    except SuiteFileError as error:
-        first = _telling(error.faults)
+        file = SuiteFile.model_validate(values)
+    except ValidationError as error:
+        first = _first_error(error, values)
         if _holds(overrides, first.loc):
             where = "the command line"
         elif _holds(environ, first.loc):
@@ -171,7 +170,9 @@ def load_suite(
         else:
             line = find_line(text, first.loc)
             where = f"{path}:{line}" if line else str(path)
-        raise _explained(first, where) from None
+        raise _explain(first, where) from None
+    keys = overrides.keys() | environ.keys()
+    return Suite(file, path.parent, path, keys, allow_outside=allow_outside, addresses=addresses)
 
 
 def _text(path: Path) -> str:
@@ -222,7 +223,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             continue
         if len(rest) > limits.NAME_PARTS:
             raise UsageError(f"more than {limits.NAME_PARTS} names", where=variable[:200])
-        if top not in SuiteFile.__struct_fields__:
+        if top not in SuiteFile.model_fields:
             _no_table(variable, top, rest)
             continue
         nested: Any = value
@@ -236,7 +237,7 @@ def _no_table(variable: str, top: str, rest: list[str]) -> None:
     """A variable that is no key of a suite may be anyone's, but not if it is one mistyped."""
     from difflib import get_close_matches  # spares every start without such a variable
 
-    close = get_close_matches(top, list(PARTS), n=1, cutoff=0.75)
+    close = get_close_matches(top, list(TABLES), n=1, cutoff=0.75)
     if rest and close:
         meant = "__".join(["EVENHAND_" + close[0], *rest]).upper()
         name = ".".join([top, *rest])
@@ -244,7 +245,7 @@ def _no_table(variable: str, top: str, rest: list[str]) -> None:
 
 
 def _holds(values: object, loc: Loc) -> bool:
-    """Whether `values` has something at `loc`."""
+    """Return True if there is a value at `loc`."""
     for part in loc:
         try:
             values = cast("Any", values)[part]
@@ -253,39 +254,60 @@ def _holds(values: object, loc: Loc) -> bool:
     return True
 
 
-def _telling(faults: list[Fault]) -> Fault:
-    """The fault to tell first: a key that is mistyped makes another one missing."""
-    missing = {str(fault.loc[-1]) for fault in faults if fault.kind == "missing"}
-    for fault in faults:
-        if fault.kind == "unknown" and nearest(str(fault.loc[-1]), missing):
-            return fault
-    return faults[0]
-
-
 def suite_of_keys(keys: Mapping[str, Any]) -> SuiteFile:
-    """A suite that no file holds; raises UsageError, which never tells the value of a key that
-    nobody knows."""
+    """Return a suite that no file holds; raises UsageError, which never quotes the value of an
+    unknown key."""
     try:
-        return read_suite_file(keys)
-    except SuiteFileError as error:
-        raise _explained(_telling(error.faults), "") from None
+        return SuiteFile.model_validate(keys)
+    except ValidationError as error:
+        raise _explain(_first_error(error, keys), "") from None
 
 
-def _explained(fault: Fault, where: str) -> UsageError:
-    """What is wrong, where it stands, and what was meant."""
-    name = ".".join(map(str, fault.loc))
-    if fault.kind == "unknown":
-        return UsageError(f"unknown key {quoted(name)}{_did_you_mean(fault.loc)}", where=where)
-    if fault.kind == "missing":
-        return UsageError(f"the key {quoted(name)} is missing", where=where, advice=_needed(name))
-    if fault.loc == ("language",):
-        return _no_language(str(fault.value), where)
-    message = f"{name}: should be {fault.wanted}, and is {quoted(fault.value)}"
-    return UsageError(message, where=where)
+class _KeyError(NamedTuple):
+    """What is wrong with one key; `kind` and `message` are pydantic's."""
+
+    kind: str
+    loc: Loc
+    message: str
+    value: object
 
 
-def _needed(name: str) -> str:
-    """How a key that must be there is written."""
+def _first_error(error: ValidationError, values: Mapping[str, Any]) -> _KeyError:
+    """Return the error to tell first: a mistyped key explains why another one is missing."""
+    errors = [
+        _KeyError(item["type"], _own_loc(item, values), item["msg"], item["input"])
+        for item in error.errors(include_url=False)
+    ]
+    missing = [str(item.loc[-1]) for item in errors if item.kind == "missing"]
+    for item in errors:
+        if item.kind == "extra_forbidden" and nearest(str(item.loc[-1]), missing):
+            return item
+    return min(errors, key=lambda item: item.kind not in ("missing", "extra_forbidden"))
+
+
+def _own_loc(item: ErrorDetails, values: Mapping[str, Any]) -> Loc:
+    """Return the place of an error in the file: pydantic adds the choices of a union to it."""
+    loc = item["loc"]
+    last = len(loc) - (item["type"] == "missing")
+    while last and not _holds(values, loc[:last]):
+        last -= 1
+    return loc if item["type"] == "missing" else loc[:last] or loc
+
+
+def _explain(error: _KeyError, where: str) -> UsageError:
+    """Say which key is wrong, where it stands, and what belongs there."""
+    name = ".".join(map(str, error.loc))
+    if error.kind == "extra_forbidden":
+        return UsageError(f"unknown key {quoted(name)}{_did_you_mean(error.loc)}", where=where)
+    if error.kind == "missing":
+        return UsageError(f"the key {quoted(name)} is missing", where=where, advice=_example(name))
+    if error.loc == ("language",):
+        return _no_language(str(error.value), where)
+    should = error.message.removeprefix("Input ")
+    return UsageError(f"{name}: {should} (it is {quoted(error.value)})", where=where)
+
+
+def _example(name: str) -> str:
     lines = {
         "judges": '[[judges]] model = "openai/gpt-4.1-mini"',
         "data": 'data = ["answers.csv"]',
@@ -298,16 +320,14 @@ def _no_language(name: str, where: str) -> UsageError:
     code = meant_language(name)
     meant = f'Did you mean "{code}"? ' if code else ""
     return UsageError(
-        f"language: {quoted(name)} is no code of a language",
+        f"language: {quoted(name)} is not a language code",
         where=where,
         advice=f"{meant}Built-in protocols speak {', '.join(LANGUAGES)}.",
     )
 
 
 def _did_you_mean(loc: Loc) -> str:
-    part: type[Struct] = SuiteFile
-    for step in loc[:-1]:
-        if not isinstance(step, int):
-            part = PARTS.get(step, SuiteFile)
-    near = nearest(str(loc[-1]), part.__struct_fields__, cutoff=0.5)
-    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(part.__struct_fields__)}"
+    tables = [TABLES[str(step)] for step in loc[:-1] if step in TABLES]
+    keys = list((tables[-1] if tables else SuiteFile).model_fields)
+    near = nearest(str(loc[-1]), keys, cutoff=0.5)
+    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(keys)}"

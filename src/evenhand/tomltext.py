@@ -1,13 +1,10 @@
-"""TOML from outside, bounded before it is believed: how deep it nests, how many names a key is made
-of, how many values it holds. Python's reader takes time that grows with the square of a dotted
-key, and runs out of stack in brackets."""
+"""TOML from outside: errors with their line, and the line of a key."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
 from typing import Any
 
 from evenhand.jsontext import is_deeper
@@ -15,11 +12,11 @@ from evenhand.limits import JSON_DEPTH, NAME_PARTS, TOML_ELEMENTS
 from evenhand.regexp import regexp
 
 Loc = tuple[str | int, ...]
-"""Where a value stands: the keys and places that lead to it."""
+"""The keys and indexes that lead to a value."""
 
 
 class TomlError(ValueError):
-    """A text that is no TOML, or more of it than is read; and its line, where that is known."""
+    """A text that is not TOML, or nested too deep; and its line, where that is known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -27,9 +24,13 @@ class TomlError(ValueError):
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The values of a TOML text; raises TomlError."""
-    bare = _LITERALS.sub("s", text)
-    _require_bounds(bare)
+    """Return the values of a TOML text; raises TomlError."""
+    # tomllib's time grows with the square of a dotted key; keys begin lines or tables.
+    if dotted := _DOTTED.search(text):
+        line_number = text.count("\n", 0, dotted.start()) + 1
+        raise TomlError(f"not TOML: a key of more than {NAME_PARTS} names", line_number)
+    if sum(text.count(mark) for mark in "=,[{") > TOML_ELEMENTS:
+        raise TomlError(f"not TOML: more than {TOML_ELEMENTS:,} values")
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -37,42 +38,14 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise TomlError(f"not TOML: {error}", int(line[1]) if line else None) from None
     except ValueError as error:  # a number of more digits than Python reads
         raise TomlError(f"not TOML: {error}") from None
-    if is_deeper(values, JSON_DEPTH):
-        raise TomlError(_too_deep())
+    except RecursionError:
+        values = None
+    if values is None or is_deeper(values, JSON_DEPTH):
+        raise TomlError(f"not TOML: nested more than {JSON_DEPTH} deep")
     return values
 
 
-_LITERALS = regexp(
-    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'
-    r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)"
-    r'|"(?:[^"\\\n]++|\\[^\n])*+"?'
-    r"|'[^'\n]*+'?"
-    r"|#[^\n]*+",
-    re.DOTALL,
-)
-"""Strings and comments. One that never ends takes all that follows, so that each letter is looked
-at once."""
-_DOTTED = regexp(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{NAME_PARTS},}}+")
-_NO_BRACKET = regexp(r"[^\[\]{}]++")
-_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
-
-
-def _require_bounds(bare: str) -> None:
-    """Refuse a text, its strings replaced, that would nest, or hold, too much."""
-    if dotted := _DOTTED.search(bare):
-        line = bare.count("\n", 0, dotted.start()) + 1
-        raise TomlError(f"not TOML: a key of more than {NAME_PARTS} names", line)
-    brackets = _NO_BRACKET.sub("", bare)
-    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > JSON_DEPTH:
-        raise TomlError(_too_deep())
-    if sum(bare.count(mark) for mark in "=,[{") > TOML_ELEMENTS:
-        raise TomlError(f"not TOML: more than {TOML_ELEMENTS:,} values")
-
-
-def _too_deep() -> str:
-    return f"not TOML: nested more than {JSON_DEPTH} deep"
-
-
+_DOTTED = regexp(rf"(?:^|[\[{{,])[ \t]*+[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{NAME_PARTS},}}+", re.M)
 # Each letter is tried once: a line may be as long as the file.
 _HEADER = regexp(r"\s*+(\[\[?)\s*+([^\]\s]++(?:\s++[^\]\s]++)*+)\s*+\]\]?\s*+(?:#.*)?$")
 _NAME = regexp(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")

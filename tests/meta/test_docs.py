@@ -37,7 +37,7 @@ PARTS = [SuiteFile, JudgeSpec, Limits, Settings, CompareSpec, StopSpec, GateSpec
 @pytest.mark.parametrize("part", PARTS)
 def test_every_key_of_a_suite_is_documented(part: type[SuiteFile]) -> None:
     page = (ROOT / "docs/suite.md").read_text(encoding="utf-8")
-    missing = [key for key in part.__struct_fields__ if f"`{key}`" not in page]
+    missing = [key for key in part.model_fields if f"`{key}`" not in page]
     assert not missing
 
 

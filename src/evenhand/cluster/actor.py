@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from evenhand.engine.budget import Budget
 from evenhand.engine.schedule import Everything
@@ -50,24 +50,14 @@ from evenhand.runs.prepare import open_seat
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Sending, Store
-from evenhand.storedtext import StoredText
-from evenhand.suite import Suite
-from evenhand.suite_file import JudgeSpec, Limits, SuiteFile
+from evenhand.storedtext import stored_object
+from evenhand.suite import Suite, suite_of_keys
+from evenhand.suite_file import JudgeSpec
 
 COUNTED = ("verdicts", "failures", "left_out", "sent", "cached", "reasks", "cost", "unpriced")
 """The fields of a tally that an actor tells."""
 _OWN_WORDS = (UsageError, KeyMissing, ModelMissing, StoreError, LimitReached, NoVerdicts)
 """Errors that quote nothing of a reply or a unit: Ray may carry their words."""
-
-
-class ActorTerms(Struct, frozen=True, kw_only=True):
-    """The `[[judges]]` and `[limits]` of a suite, as the store keeps them for actors."""
-
-    judges: tuple[JudgeSpec, ...]
-    limits: Limits
-
-
-_terms: StoredText[ActorTerms] = StoredText(ActorTerms, "what a run says to actors")
 
 
 class Assignment(NamedTuple):
@@ -169,13 +159,13 @@ class RunActor:
 
     def _parts(self, chunk: Assignment, budget: Budget) -> Parts:
         suite = self._plan.suite
-        limits = structs.replace(
-            suite.file.limits,
-            concurrency=chunk.concurrency,
-            requests_per_minute=chunk.requests,
-            tokens_per_minute=chunk.tokens,
-        )
-        file = structs.replace(suite.file, limits=limits)
+        share = {
+            "concurrency": chunk.concurrency,
+            "requests_per_minute": chunk.requests,
+            "tokens_per_minute": chunk.tokens,
+        }
+        limits = suite.file.limits.model_copy(update=share)
+        file = suite.file.model_copy(update={"limits": limits})
         plan = structs.replace(self._plan, suite=Suite(file, suite.folder))
         again = tuple(RETRIED_BY_NEXT_RUN) if chunk.again else ()
         scope = Scope(self._run, positions=chunk.positions)
@@ -228,11 +218,10 @@ def _open_plan(archive: Archive, run: str) -> Plan:
     node's own, under the rules that hold for every suite."""
     [row] = [row for row in archive.runs() if row.id == run]
     recorded = recorded_run(archive, row)
-    terms = _terms.read(recorded.manifest.terms)
-    suite = _suite(recorded, terms)
+    suite = _suite(recorded)
     seats = [
         _seat(suite, spec, record)
-        for spec, record in zip(terms.judges, recorded.judges, strict=True)
+        for spec, record in zip(suite.file.judges, recorded.judges, strict=True)
     ]
     return Plan(
         suite=suite,
@@ -245,15 +234,17 @@ def _open_plan(archive: Archive, run: str) -> Plan:
     )
 
 
-def _suite(run: Recorded, terms: ActorTerms) -> Suite:
-    file = SuiteFile(
-        name=run.row.name,
-        protocol=run.manifest.protocol or run.kind_name,
-        language=run.manifest.judging.language,
-        data=["the store"],
-        seed=run.manifest.judging.seed,
-        judges=list(terms.judges),
-        limits=terms.limits,
+def _suite(run: Recorded) -> Suite:
+    terms = stored_object(run.manifest.terms, "what a run says to actors")
+    file = suite_of_keys(
+        {
+            **terms,
+            "name": run.row.name,
+            "protocol": run.manifest.protocol or run.kind_name,
+            "language": run.manifest.judging.language,
+            "data": "the store",
+            "seed": run.manifest.judging.seed,
+        }
     )
     # An address that the store brings has not come from where the key stands.
     addresses = {spec.base_url: "the store" for spec in file.judges if spec.base_url}

@@ -25,11 +25,8 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlunsplit
 
-import msgspec
-
 from evenhand.cluster.actor import (
     COUNTED,
-    ActorTerms,
     Assignment,
     ChunkResult,
     Readiness,
@@ -115,7 +112,7 @@ def ray_crew(
     if address != "auto":
         _require_guard(address, allow_insecure=allow_insecure)
     file = plan.suite.file
-    terms = msgspec.json.encode(ActorTerms(judges=tuple(file.judges), limits=file.limits)).decode()
+    terms = file.model_dump_json(include={"judges", "limits"}, exclude_defaults=True)
 
     async def judge(course: Course) -> None:
         # Ray tells of nodes that died on stdout, which is for the results alone.

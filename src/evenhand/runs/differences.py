@@ -105,8 +105,8 @@ def _judge_change(key: str, old: object, new: object) -> str:
     to anybody."""
     if key == "params":
         return f"params {jsontext.dump(new or {})} in place of {jsontext.dump(old or {})}"
-    if key in JudgeSpec.__struct_fields__:
-        unset = next(field.default for field in structs.fields(JudgeSpec) if field.name == key)
+    if key in JudgeSpec.model_fields:
+        unset = JudgeSpec.model_fields[key].default
         return str(RuleChange(key, unset if old is None else old, unset if new is None else new))
     return f"another {key}"
 
@@ -126,7 +126,7 @@ def _setting_differences(
 
 def _setting_words(change: RuleChange, *, is_set: bool) -> str:
     """A changed setting, and where it stands in the suite."""
-    place = "[settings] " if change.name in Settings.__struct_fields__ else ""
+    place = "[settings] " if change.name in Settings.model_fields else ""
     if change.new == change.old:
         verb = "now set to" if is_set else "no longer set:"
         return f"{place}{change.name} {verb} {value_text(change.new)}, as the protocol has it"
@@ -177,7 +177,7 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
 
 def _rules_set(used: Protocol, record: JudgingRecord, settings: Settings) -> dict[str, Any]:
     """The rules that `[settings]` say, or said for a run, as they are set now."""
-    values = structs.asdict(settings)
+    values = settings.model_dump()
     return {
         name: values[name]
         for name in KINDS[used.kind].rules(used, used)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from pydantic import BaseModel
 
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import PICO, Price, similar_model
@@ -176,6 +177,6 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 T = TypeVar("T")
 
 
-def table_record(part: msgspec.Struct | None, record: type[T]) -> T | None:
-    """A table of the suite as the manifest keeps it."""
-    return None if part is None else msgspec.convert(part, record, from_attributes=True)
+def table_record(part: BaseModel | None, record: type[T]) -> T | None:
+    """Return a table of the suite as the manifest keeps it."""
+    return None if part is None else msgspec.convert(part.model_dump(), record)

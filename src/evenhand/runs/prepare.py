@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
-
 from evenhand.data.tables import Source
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import UsageError, quoted
@@ -28,7 +26,7 @@ from evenhand.kinds.protocol import Protocol
 from evenhand.runs.data_files import DataFiles
 from evenhand.runs.plan import Plan, Seat
 from evenhand.suite import Suite
-from evenhand.suite_file import DataSpec, JudgeSpec, Settings
+from evenhand.suite_file import JudgeSpec, Settings
 
 if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
@@ -149,8 +147,7 @@ def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) 
 
 def _sources(suite: Suite) -> Iterator[Source]:
     """The data files of a suite; raises UsageError."""
-    for entry in suite.file.data:
-        spec = DataSpec(file=entry) if isinstance(entry, str) else entry
+    for spec in suite.file.data:
         for path, root in suite.located_files("data", spec.file):
             yield Source(
                 path=path,
@@ -163,8 +160,8 @@ def _sources(suite: Suite) -> Iterator[Source]:
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     """The settings of a suite that its kind has; raises UsageError for one that it has not."""
-    values, names = structs.asdict(suite.file.settings), KINDS[kind].settings
-    defaults = structs.asdict(Settings())
+    values, names = suite.file.settings.model_dump(), KINDS[kind].settings
+    defaults = Settings().model_dump()
     for name, value in values.items():
         if name not in names and value != defaults[name]:
             raise UsageError(

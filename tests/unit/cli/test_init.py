@@ -281,7 +281,7 @@ def test_files_in_which_a_column_sets_answers_apart_are_one_table(
         )
     done = call("init", "--data", "may.csv", "--data", "june.csv")
     assert "compared by          model: a, b" in done.out
-    assert load_suite(tmp_path, {}).file.data == ["may.csv", "june.csv"]
+    assert [spec.file for spec in load_suite(tmp_path, {}).file.data] == ["may.csv", "june.csv"]
     (tmp_path / "more").mkdir()
     (tmp_path / "more/may.csv").write_text("question,answer\nWhy?,So.\n")
     told = call("init", "two", "--data", "may.csv", "--data", "more/may.csv")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from evenhand.examples import example_files
 from evenhand.files.protocols import builtin_protocols, find_protocol
@@ -17,7 +16,7 @@ def test_the_settings_of_all_kinds_are_those_of_a_suite() -> None:
     for kind in KINDS.values():
         assert all(every.get(name, value) == value for name, value in kind.settings.items())
         every |= kind.settings
-    assert every == structs.asdict(Settings())
+    assert every == Settings().model_dump()
 
 
 @pytest.mark.parametrize("name", KINDS)

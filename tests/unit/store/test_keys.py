@@ -177,4 +177,4 @@ def test_the_questions_of_a_suite_are_those_of_the_manifest() -> None:
         (StopSpec(), Stopping()),
         (GateSpec(), GateRule()),
     ):
-        assert plain(part) == plain(record)
+        assert part.model_dump() == plain(record)
