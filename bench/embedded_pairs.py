@@ -38,11 +38,11 @@ from evenhand.judges.embedded.options import log_odds
 from evenhand.judges.embedded.runtime import Runtime, Sampling
 from evenhand.judges.embedded.walk import MARGIN, Choice, Versus, choices, compared, decided
 from evenhand.judges.sampling import sampling
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.rule import settled
 from evenhand.kinds.pairwise.verdict import PairPass
-from evenhand.kinds.shared.asking import Asking
 from evenhand.units import Candidate, Pair
 
 # LLMBar: the first so many of the fitting pairs are for tuning; of the others, those up to SHORT.
@@ -115,7 +115,7 @@ class Pairs:
         """Both orders, the better answer first and then second."""
         first, second = (Candidate(id="", text=text) for text in item.answers)
         pair = Pair(id="", row="", topic=item.question, first=first, second=second)
-        asking = Asking(ask=_unasked, styles=("compact",))
+        asking = JudgingContext(ask=_unasked, styles=("compact",))
         asked = self._protocols[item.language].questions(pair, asking)
         return [replace(one, round=number) for one in sorted(asked, key=lambda one: one.order)]
 

@@ -133,7 +133,7 @@ def evenhand_side(folder: Path, store_url: str = "sqlite:bench.db") -> dict[str,
 def bodies(folder: Path) -> list[bytes]:
     """The request bodies that Evenhand sends for the suite, made beforehand."""
     from evenhand.exchange import Question
-    from evenhand.kinds.shared.asking import Asking
+    from evenhand.kinds.conversation import JudgingContext
     from evenhand.runs.prepare import prepare
     from evenhand.suite import load_suite
 
@@ -150,7 +150,9 @@ def bodies(folder: Path) -> list[bytes]:
     return [
         body(question)
         for unit in prepared.units(prepared.judging)
-        for question in prepared.judging.opening(unit.body, Asking(ask=nobody))
+        for question in prepared.judging.first_questions(
+            prepared.judging.load(unit.body), JudgingContext(ask=nobody)
+        )
     ]
 
 

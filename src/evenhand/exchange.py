@@ -73,7 +73,7 @@ class Question(Struct, frozen=True, kw_only=True):
     `neutral` is the same prompt about empty content: a judge that decides by probabilities
     measures its own prior on it. `order`, `round`, `repeat` and `reask` tell otherwise equal
     prompts apart; `unit` names the unit to judges that hold recorded answers, and to no other.
-    `seat` is which judge of a relay is asked.
+    `judge_index` is which judge of a relay is asked.
     """
 
     messages: tuple[Message, ...]
@@ -84,7 +84,7 @@ class Question(Struct, frozen=True, kw_only=True):
     round: int = 1
     repeat: int = 0
     reask: int = 0
-    seat: int = 0
+    judge_index: int = 0
 
     @property
     def size(self) -> int:

@@ -3,7 +3,7 @@ between two. A kind makes these of its units and verdicts; statistics know no ki
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 Rule = Literal["tie", "uncertain", "drop", "split"]
@@ -44,14 +44,6 @@ class Scored(NamedTuple):
     """How sure the judge was, where it says so."""
     notes: str = ""
     """What else the judge says of what it could not tell."""
-
-
-class ScoredPage(NamedTuple):
-    """What some judgments say in scores, column by column; their rows are counted from 0."""
-
-    scores: Mapping[str, tuple[Sequence[int], Sequence[float]]]
-    """By dimension, in which rows there is a score, and which."""
-    tags: Sequence[tuple[int, str]]
 
 
 class VotedUnit(NamedTuple):

@@ -1,45 +1,116 @@
-"""The entry of the registry."""
+"""The kind: what is asked, what a person is shown, what statistics get."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.blocks import ShownUnit
-from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
-from evenhand.kinds.protocol import Protocol, ProtocolForm
+from evenhand.exchange import Question, Schema
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.blocks import Cell, Label, Notice, ShownJudgment, ShownUnit, Text
+from evenhand.kinds.conversation import JudgingContext, converse
+from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
+from evenhand.kinds.prompt import Prompt, fenced
+from evenhand.kinds.protocol import Protocol, ProtocolForm, Words
+from evenhand.kinds.shared.schemas import object_of
+from evenhand.kinds.shared.summary import Summary, score_table
 from evenhand.kinds.shared.table_form import TableForm
-from tests.fourth_kind.judging import ClaimJudging
-from tests.fourth_kind.shown import scored, scored_unit, shown, summary
-from tests.fourth_kind.unit import FIELDS
-from tests.fourth_kind.verdict import READER
+from evenhand.measures import Scored, ScoredUnit
+from tests.fourth_kind.unit import FIELDS, Claim, dump_claim, load_claim, read_claim
+from tests.fourth_kind.verdict import READER, ClaimVerdict, check_reply
+
+SCHEMA = Schema(object_of(why={"type": "string"}, supported={"type": "boolean"}))
 
 
-class ClaimKind:
-    name = "claim"
-    noun, question_noun = "sample", "question"
-    settings: Mapping[str, Any] = {"repairs": 2}
-    form = ProtocolForm(must=frozenset({"claim", "text"}))
-    table_form = TableForm("claim", "text", FIELDS, lambda row: str(row.get("id") or row["claim"]))
-    rubric_form = None
-    table = None
-    example = ExampleSuite("claims.jsonl")
-    measure = Scoring(scored_unit, scored, summary)
+class Prepared(NamedTuple):
+    prompt: Prompt
+    words: Words
+    repairs: int
 
-    def judging(self, protocol: Protocol, terms: Terms) -> ClaimJudging:
-        language = terms.language
-        prompts, words = protocol.judge_prompts(language), protocol.words(language)
-        return ClaimJudging(prompts, words, terms.settings["repairs"])
 
-    def check_protocol(self, protocol: Protocol, language: str) -> None:
-        """There are no tables."""
+def prepare(protocol: Protocol, language: str, terms: Terms) -> Prepared:
+    prompt = protocol.judge_prompts(language)["full"]
+    return Prepared(prompt, protocol.words(language), terms.settings["repairs"])
 
-    def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
-        return {}
 
-    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
-        return shown(body, judgments)
+def first_questions(prepared: Prepared, claim: Claim, context: JudgingContext) -> list[Question]:
+    messages = prepared.prompt.messages(fenced({"claim": claim.claim, "text": claim.text}))
+    return [Question(messages=messages, schema=SCHEMA, unit=claim.id)]
 
-    def read_judgment(self, text: JudgmentText) -> Judgment:
-        return READER.read(text)
+
+async def judge(prepared: Prepared, claim: Claim, context: JudgingContext) -> Judgment:
+    conversation = await converse(
+        context,
+        first_questions(prepared, claim, context)[0],
+        lambda reply: check_reply(prepared.words, claim, reply.text, reply.finish),
+        *prepared,
+    )
+    if failed := conversation.failure:
+        return failed
+    value = conversation.tries[-1].checked.value
+    assert value is not None
+    return Verdict(value=value, passes=conversation.passes)
+
+
+def measure_claim(claim: Claim) -> ScoredUnit:
+    return ScoredUnit(claim.meta, {}, len(claim.text))
+
+
+def measure_judgment(judgment: Judgment) -> Scored | None:
+    if not isinstance(judgment, Verdict):
+        return None
+    assert isinstance(judgment.value, ClaimVerdict)
+    return Scored({"supported": float(judgment.value.supported)})
+
+
+def summarise(verdicts: Iterable[tuple[Claim, Verdict]]) -> Summary:
+    values: dict[tuple[str, str], list[float]] = {}
+    for claim, judgment in verdicts:
+        variant, scored = str(claim.meta.get("prompt_variant", "")), measure_judgment(judgment)
+        values.setdefault((variant, "supported"), []).extend(
+            scored.scores.values() if scored else ()
+        )
+    return Summary([score_table(values)], {"supported": int(sum(map(sum, values.values())))})
+
+
+def present(claim: Claim, judgments: Sequence[Judgment]) -> ShownUnit:
+    return ShownUnit(
+        unit=[
+            Text(label=Label("unit.question"), text=claim.claim, short="Q"),
+            Text(label=Label("unit.answer"), text=claim.text, short="A"),
+        ],
+        measured=measure_claim(claim),
+        about=[],
+        judgments=list(map(present_judgment, judgments)),
+    )
+
+
+def present_judgment(judgment: Judgment) -> ShownJudgment:
+    if not isinstance(judgment, Verdict):
+        return ShownJudgment()
+    assert isinstance(judgment.value, ClaimVerdict)
+    said = "supported" if judgment.value.supported else "not supported"
+    blocks = [Notice(f"{said}: {judgment.value.why}")]
+    return ShownJudgment(line=[Cell(said, "strong")], brief=blocks, full=blocks)
+
+
+KIND = Kind(
+    name="claim",
+    form=ProtocolForm(must=frozenset({"claim", "text"})),
+    table_form=TableForm("claim", "text", FIELDS, lambda row: str(row.get("id") or row["claim"])),
+    example=ExampleSuite("claims.jsonl"),
+    read=lambda _, row: [read_claim(row)],
+    dump=dump_claim,
+    load=load_claim,
+    unit_keys=lambda claim: [claim.claim],
+    output_key=lambda output: output.get("claim"),
+    prepare=prepare,
+    dimensions=lambda _: ["supported"],
+    ends=lambda _: {"supported": (0.0, 1.0)},
+    first_questions=first_questions,
+    judge=judge,
+    check_external_reply=lambda prepared, *reply: check_reply(prepared.words, *reply),
+    read_judgment=READER.read,
+    present=present,
+    measure=Scoring(lambda text: measure_claim(load_claim(text)), measure_judgment, summarise),
+)

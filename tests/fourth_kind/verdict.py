@@ -27,9 +27,7 @@ class ClaimVerdict(Struct, frozen=True, kw_only=True):
 READER = JudgmentReader(ClaimVerdict, Pass)
 
 
-def check_reply(
-    text: str | bytes, claim: Claim, words: Words, finish: str
-) -> Checked[ClaimVerdict]:
+def check_reply(words: Words, claim: Claim, text: str, finish: str) -> Checked[ClaimVerdict]:
     check = Inspection(words)
     value = check.object_in(text, JudgedText(claim.text)) if check.is_whole(finish) else None
     if value is None:

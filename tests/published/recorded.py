@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import Criterion
 from evenhand.kinds.pairwise.measure import voted
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
-from evenhand.kinds.shared.asking import Asking
 from evenhand.stats.pairwise import Judged
 from evenhand.units import Pair
 
@@ -63,7 +63,7 @@ async def _judged(
 
     protocol, found = _protocol(max_rounds), list[Judged]()
     for pair in pairs:
-        judgment = await protocol.judge(pair, Asking(ask=ask))
+        judgment = await protocol.judge(pair, JudgingContext(ask=ask))
         names = (pair.first.id, pair.second.id)
         found.append(Judged(pair.row, 2, names, [("judge", voted(judgment))]))
     return found

@@ -85,7 +85,7 @@ def _print(store: Store, narration: Narration, summary: Summary) -> None:
 
 def _print_unit(narration: Narration, kind: Kind, body: str, judgment: Judgment) -> None:
     """A unit and its judgment: the beginning of each text, the verdict, and what it rests on."""
-    texts = list(texts_of(kind.shown(body, [judgment]).unit))
+    texts = list(texts_of(kind.present(kind.load(body), [judgment]).unit))
     for text in texts:
         narration.quote(text.short or "·", text.text, 1)
     if isinstance(judgment, Failure):

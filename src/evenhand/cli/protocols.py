@@ -21,9 +21,9 @@ from evenhand.files.protocols import (
     protocol_texts,
 )
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Judging
+from evenhand.kinds.conversation import JudgingContext
+from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.report.terminal.console import console
@@ -83,14 +83,16 @@ def _opening(protocol: Protocol, language: str, style: Style) -> tuple[Message, 
     rows, rubric = example_rows(protocol.kind, language)
     settings = {**KINDS[protocol.kind].settings, "use": []}
     record = JudgingRecord(language=language, rubric_json=rubric_json(rubric), settings=settings)
-    judging, asking = judging_of(protocol, record), Asking(ask=_nobody, styles=(style,))
-    return next(question for row in rows for question in _questions(judging, row, asking)).messages
+    judging, context = judging_of(protocol, record), JudgingContext(ask=_nobody, styles=(style,))
+    return next(question for row in rows for question in _questions(judging, row, context)).messages
 
 
-def _questions(judging: Judging, row: Mapping[str, Any], asking: Asking) -> list[Question]:
+def _questions(
+    judging: ReadyKind, row: Mapping[str, Any], context: JudgingContext
+) -> list[Question]:
     """What is asked about an example; nothing where its type is not one of the protocol's."""
     try:
-        return judging.opening(judging.read(row)[0].body, asking)
+        return judging.first_questions(judging.load(judging.read(row)[0].body), context)
     except RowError:
         return []
 

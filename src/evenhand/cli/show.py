@@ -215,7 +215,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
 
 def _question(run: Recorded, unit: StoredUnit) -> str:
     """How the question of a unit begins, where its id is a hash that says nothing."""
-    question = question_of(run.kind.shown(unit.body, []).unit)
+    question = question_of(run.kind.present(run.kind.load(unit.body), []).unit)
     return cut(question, QUESTION_SHOWN) if is_hash_of(unit.id, question) else ""
 
 

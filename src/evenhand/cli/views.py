@@ -63,7 +63,7 @@ def run_json(
 
 def verdict_line(kind: Kind, body: str, judgment: Judgment) -> Text:
     """A verdict on one line."""
-    return line(kind.shown(body, [judgment]).judgments[0].line)
+    return line(kind.present(kind.load(body), [judgment]).judgments[0].line)
 
 
 def unit_lines(
@@ -71,7 +71,7 @@ def unit_lines(
 ) -> Iterator[RenderableType]:
     """A unit and one judgment of it; `with_about` adds what is known of the unit beside its
     texts."""
-    blocks = kind.shown(body, [judgment])
+    blocks = kind.present(kind.load(body), [judgment])
     if with_about:
         yield from rendered(blocks.about)
     yield from rendered(blocks.unit)

@@ -40,7 +40,7 @@ from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.judges.trust import Trust, TrustedHosts
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.kinds.kind import Judging
+from evenhand.kinds.kind import ReadyKind
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.assembly import Parts
@@ -268,5 +268,5 @@ def _seat(suite: Suite, spec: JudgeSpec, record: JudgeRecord) -> Seat:
     return seat
 
 
-def _no_units(judging: Judging) -> Iterator[IncomingUnit]:
+def _no_units(judging: ReadyKind) -> Iterator[IncomingUnit]:
     raise AssertionError("the units of a run on a cluster are in the store")

@@ -14,13 +14,13 @@ from collections.abc import Callable, Generator
 from types import coroutine
 from typing import Any, TypeVar
 
-from evenhand.kinds.shared.asking import Aside
+from evenhand.kinds.conversation import Offload
 from evenhand.limits import ASIDE_CHARS
 
 T = TypeVar("T")
 
 
-def one_aside() -> Aside:
+def one_aside() -> Offload:
     """Work on long texts in a thread, one at a time: several would only take turns, and the loop
     would wait for the turn of each. Work on short ones is done before a thread would begin, in the
     next turn of the loop, with that of the others who have come so far."""

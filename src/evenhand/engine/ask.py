@@ -24,7 +24,7 @@ from evenhand.engine.slots import Slots
 from evenhand.engine.stop import Stop
 from evenhand.engine.tally import Tally
 from evenhand.exchange import Judge, Question
-from evenhand.kinds.shared.asking import Aside
+from evenhand.kinds.conversation import Offload
 from evenhand.store.ports import Call, Ledger
 
 
@@ -44,7 +44,7 @@ class CallPath(Struct, frozen=True, kw_only=True):
     sender: str = ""
     """How the names of its requests begin in the store, where rates are divided."""
     notice: Callable[[str], None] = lambda message: None
-    aside: Aside = field(default_factory=one_aside)
+    aside: Offload = field(default_factory=one_aside)
 
     def endpoint(self) -> Endpoint:
         """`ask` for this judge."""
@@ -87,7 +87,7 @@ def routed(endpoints: Sequence[Endpoint]) -> Endpoint:
         return endpoints[0]
 
     async def ask(question: Question) -> Call:
-        return await endpoints[question.seat](question)
+        return await endpoints[question.judge_index](question)
 
     return ask
 

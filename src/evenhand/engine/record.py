@@ -13,7 +13,7 @@ from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import CallError, NothingRecorded, StoreError
 from evenhand.exchange import Judge, Question
-from evenhand.kinds.shared.asking import Aside
+from evenhand.kinds.conversation import Offload
 from evenhand.limits import LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST
 from evenhand.store.keys import call_keys
 from evenhand.store.ports import Call, Ledger, QuestionLocks
@@ -27,7 +27,7 @@ def recorded(
     ledger: Ledger,
     stop: Stop,
     tally: Tally,
-    aside: Aside,
+    aside: Offload,
 ) -> Endpoint:
     """Ask the ledger first, and pay once for equal questions at once, those of other processes too
     where they share the store. A store that fails throws the switch, so that what is under way is

@@ -22,11 +22,11 @@ from evenhand.engine.settle import Settled, settle
 from evenhand.engine.signal import Signal
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
-from evenhand.engine.together import together
+from evenhand.engine.together import gather_conversations
 from evenhand.errors import NothingRecorded, StoreError
 from evenhand.judgment import Judgment
-from evenhand.kinds.kind import Judging
-from evenhand.kinds.shared.asking import Aside
+from evenhand.kinds.conversation import Offload
+from evenhand.kinds.kind import ReadyKind
 from evenhand.store.ports import Ledger, StoredUnit
 
 
@@ -51,7 +51,7 @@ class Pool(Struct, frozen=True, kw_only=True):
 class Engine(Struct, frozen=True, kw_only=True):
     """Everything one command needs to judge a scope of units."""
 
-    kind: Judging
+    kind: ReadyKind
     ledger: Ledger
     run_id: str
     schedule: Schedule
@@ -60,7 +60,7 @@ class Engine(Struct, frozen=True, kw_only=True):
     tally: Tally
     recorded: Collection[int] = ()
     """Groups of judges that only have recorded replies, by their index: they cost nothing."""
-    aside: Aside = field(default_factory=one_aside)
+    aside: Offload = field(default_factory=one_aside)
     _moved: Signal = field(default_factory=Signal)
 
     async def run(self) -> None:
@@ -103,7 +103,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         try:
             settled = await settle(
                 *(self.kind, group, repeat, unit, endpoint, self.tally),
-                together=together,
+                gather_conversations=gather_conversations,
                 aside=self.aside,
             )
         except NothingRecorded:

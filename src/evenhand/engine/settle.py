@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,8 +14,14 @@ from evenhand.engine.group import JudgeGroup
 from evenhand.engine.tally import Tally
 from evenhand.exchange import Ask, Question, Reply
 from evenhand.judgment import Judgment, write_judgment
-from evenhand.kinds.kind import Judging
-from evenhand.kinds.shared.asking import Aside, Asking, Together, at_once, in_turn
+from evenhand.kinds.conversation import (
+    GatherConversations,
+    JudgingContext,
+    Offload,
+    gather_in_order,
+    run_inline,
+)
+from evenhand.kinds.kind import ReadyKind
 from evenhand.store.ports import StoredJudgment, StoredUnit
 
 
@@ -28,14 +35,14 @@ class Settled(NamedTuple):
 
 
 async def settle(
-    kind: Judging,
+    kind: ReadyKind,
     group: JudgeGroup,
     repeat: int,
     unit: StoredUnit,
     endpoint: Endpoint,
     tally: Tally,
-    together: Together = in_turn,
-    aside: Aside = at_once,
+    gather_conversations: GatherConversations = gather_in_order,
+    aside: Offload = run_inline,
 ) -> Settled:
     """One unit's judgment, with the keys of the calls it rests on: conversation by conversation as
     they were begun, whichever was answered first."""
@@ -45,7 +52,7 @@ async def settle(
 
     async def ask(question: Question) -> Reply:
         nonlocal reasks, are_believed, last
-        place = question.round, question.seat, question.order
+        place = question.round, question.judge_index, question.order
         keys = conversations.setdefault(place, [])
         call = await endpoint(changed(question, repeat=repeat) if repeat else question)
         keys.append(call.key)
@@ -56,7 +63,9 @@ async def settle(
             last = question.reask, call.reply.text
         return call.reply
 
-    judgment = await kind.judge(unit.body, asking(group, repeat, ask, together, aside))
+    context = judging_context(group, repeat, ask, gather_conversations, aside)
+    loaded = await aside(partial(kind.load, unit.body), len(unit.body))
+    judgment = await kind.judge(loaded, context)
     calls = tuple(chain.from_iterable(conversations.values()))
     if not are_believed:
         judgment = replace(judgment, flags=(*judgment.flags, "usage_not_believed"))
@@ -67,19 +76,19 @@ async def settle(
     return Settled(stored, judgment, last and last[1])
 
 
-def asking(
+def judging_context(
     group: JudgeGroup,
     repeat: int,
     ask: Ask,
-    together: Together = in_turn,
-    aside: Aside = at_once,
-) -> Asking:
+    gather_conversations: GatherConversations = gather_in_order,
+    aside: Offload = run_inline,
+) -> JudgingContext:
     """A group about to judge a unit."""
-    return Asking(
+    return JudgingContext(
         ask=ask,
-        together=together,
-        aside=aside,
+        gather_conversations=gather_conversations,
+        offload=aside,
         judges=group.names,
         styles=group.styles,
-        turn=group.turn + repeat,
+        judgment_index=group.turn + repeat,
     )

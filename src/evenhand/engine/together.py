@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from evenhand.engine.stop import Stopped
 from evenhand.errors import NothingRecorded
 from evenhand.kinds.check import V
-from evenhand.kinds.shared.asking import Conversation, Converse
+from evenhand.kinds.conversation import Conversation, Converse
 
 
-async def together(conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]:
+async def gather_conversations(conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]:
     """Hold all at once. What cannot be sent or is not recorded ends the others no sooner: a call
     under way is paid for, and waited for. Any other exception, and a cancellation, ends them all.
     """

@@ -27,8 +27,8 @@ from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import NothingRecorded, StoppedEarly
 from evenhand.exchange import Judge, Question
-from evenhand.kinds.kind import Judging
-from evenhand.kinds.shared.asking import Aside
+from evenhand.kinds.conversation import Offload
+from evenhand.kinds.kind import ReadyKind
 from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST
 from evenhand.store.batches import Batches, OpenBatch
 from evenhand.store.keys import call_keys
@@ -49,7 +49,7 @@ class WaveGroup:
 class Waves:
     """Everything one command needs to judge a scope of units by the batch."""
 
-    kind: Judging
+    kind: ReadyKind
     ledger: Ledger
     book: Batches
     run_id: str
@@ -64,7 +64,7 @@ class Waves:
     """Fewer questions than these are not worth a batch."""
     tell: Callable[[str], None]
     look_first: float = BATCH_LOOK_FIRST
-    aside: Aside = field(default_factory=one_aside)
+    aside: Offload = field(default_factory=one_aside)
     open: dict[str, OpenBatch] = field(default_factory=dict[str, OpenBatch])
     """Batches that are waited for, by their names."""
     left: int = 0

@@ -27,7 +27,7 @@ from evenhand.files.rubrics import read_rubric, rubric_in
 from evenhand.files.table_units import TableUnits
 from evenhand.folders import read_text
 from evenhand.jsontext import as_text
-from evenhand.kinds import KINDS
+from evenhand.kinds import DEFAULT_KIND, KINDS
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.store.repeated_ids import repeated_ids
@@ -113,9 +113,8 @@ def draft_suite(
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.text else {})
     contents = _read_through(sources, columns, protocol, language, rubric, folder, use, notice)
-    noun = {"pairwise": "topic", "weighted": "answer"}.get(protocol, "sample")
     names = ", ".join(path.name for path in data)
-    size = f"{contents.rows:,} {noun}{'' if contents.rows == 1 else 's'}"
+    size = f"{contents.rows:,} {form.row_noun}{'' if contents.rows == 1 else 's'}"
     understood = [f"{names}: {size} for the protocol {protocol}, in {language}"]
     understood += dict.fromkeys(
         line for table in tables for line in _column_lines(table, form, columns)
@@ -238,12 +237,10 @@ def _protocol(source: Source, folder: Path) -> str:
     names = {name for row in rows for name in row}
     for name in KINDS:
         form = KINDS[name].table_form
-        if form.several and form.several in names:
+        if {form.several, form.own_field} & names:
             return name
-    if "task_name" in names:
-        return "weighted"
     data = {source.path.name}
-    return next((name for name in KINDS if _own_rubric(name, folder, data).file), "rubric")
+    return next((name for name in KINDS if _own_rubric(name, folder, data).file), DEFAULT_KIND)
 
 
 def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableForm) -> None:
@@ -283,9 +280,9 @@ def _unmapped(table: Table, what: str, field: str) -> DataError:
     names = dict.fromkeys(name for row in rows for name, _ in flattened(row))
     advice = f"The columns are: {', '.join(names)}. Say which it is: --map {field}=COLUMN"
     inner = [name for name in names if len(rows) == 1 and _are_rows(cells[name])]
-    several = KINDS["pairwise"].table_form.several
-    if several in names:
-        advice = f"These are pairs: --protocol pairwise. {advice}"
+    kinds = [kind for kind in KINDS.values() if kind.table_form.several in names]
+    if kinds:
+        advice = f"These are {kinds[0].noun}s: --protocol {kinds[0].name}. {advice}"
     elif inner:
         advice += f". Or are the rows the list {quoted(inner[0])}? Then give it a file of its own"
     if table.source.sheet is None and (sheets := other_sheets(table.source.path)):

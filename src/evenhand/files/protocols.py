@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
-from evenhand.kinds.kind import Judging, Terms
+from evenhand.kinds.kind import ReadyKind, Terms
 from evenhand.kinds.protocol import (
     AGAIN,
     OWN,
@@ -23,8 +23,8 @@ from evenhand.limits import PROTOCOL_DEPTH, PROTOCOL_FILES
 from evenhand.manifest import JudgingRecord
 
 
-def judging_of(protocol: Protocol, record: JudgingRecord) -> Judging:
-    """The judging that a record describes; raises UsageError."""
+def judging_of(protocol: Protocol, record: JudgingRecord) -> ReadyKind:
+    """Return the kind made ready as a record describes it; raises UsageError."""
     terms = Terms(
         language=record.language,
         languages=spoken_beside(protocol, record.language),
@@ -33,7 +33,7 @@ def judging_of(protocol: Protocol, record: JudgingRecord) -> Judging:
         settings=record.settings,
     )
     try:
-        return KINDS[protocol.kind].judging(protocol, terms)
+        return ReadyKind(KINDS[protocol.kind], protocol, terms)
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
 

@@ -20,7 +20,7 @@ from evenhand.files.rubrics import read_rubric
 from evenhand.files.table_units import TableUnits
 from evenhand.kinds import KINDS
 from evenhand.kinds.check import Checked
-from evenhand.kinds.kind import Judging, Kind, TableError, TableLine, VerdictTable
+from evenhand.kinds.kind import Kind, ReadyKind, TableError, TableLine, VerdictTable
 from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
@@ -87,33 +87,33 @@ def check_file(
 class _Units:
     """The units by id, and by what output objects name them by."""
 
-    def __init__(self, judging: Judging, protocol: Protocol, path: Path) -> None:
+    def __init__(self, judging: ReadyKind, protocol: Protocol, path: Path) -> None:
         self._judging = judging
-        self._bodies: dict[str, str] = {}
+        self._units: dict[str, Any] = {}
         self._ids: dict[str, list[str]] = {}
         form = KINDS[protocol.kind].table_form
         tables = Tables([Source(path=path)], {}, form, lambda line: None)
         for unit in TableUnits(tables, protocol).read(judging):
-            if unit.id in self._bodies:
+            if unit.id in self._units:
                 raise DataError(f"two units have the id {quoted(unit.id)}", where=unit.origin)
-            self._bodies[unit.id] = unit.body
-            for key in judging.unit_keys(unit.body):
+            self._units[unit.id] = loaded = judging.load(unit.body)
+            for key in judging.kind.unit_keys(loaded):
                 self._ids.setdefault(key, []).append(unit.id)
 
     def checked(self, row: Row) -> tuple[str, Checked[Any]]:
         """The unit that a row is about, and what the contract says of it; raises DataError."""
         raw = _raw(row)
         if raw is not None:
-            body = self._body(raw.unit, row.where)
-            return raw.unit, self._judging.check_elsewhere(body, raw.text, raw.finish)
+            judged = self._unit(raw.unit, row.where)
+            return raw.unit, self._judging.check_external_reply(judged, raw.text, raw.finish)
         output = {name: value for name, value in row.value.items() if name != "unit"}
         unit = str(row.value["unit"]) if "unit" in row.value else self._unit_of(row)
-        return unit, self._judging.check_output(self._body(unit, row.where), output)
+        return unit, self._judging.check_output(self._unit(unit, row.where), output)
 
     def _unit_of(self, row: Row) -> str:
         """The one unit that an output object names."""
         try:
-            key = self._judging.output_key(row.value)
+            key = self._judging.kind.output_key(row.value)
         except RowError as error:
             raise DataError(str(error), where=row.where) from None
         if key is None:
@@ -127,13 +127,13 @@ class _Units:
             )
         return ids[0] if len(ids) == 1 else key
 
-    def _body(self, unit: str, where: str) -> str:
-        if unit not in self._bodies:
+    def _unit(self, unit: str, where: str) -> Any:
+        if unit not in self._units:
             raise DataError(f"there is no unit {quoted(unit)}", where=where)
-        return self._bodies[unit]
+        return self._units[unit]
 
 
-def _reply_rows(path: Path, kind: Kind, judging: Judging) -> Iterator[Row]:
+def _reply_rows(path: Path, kind: Kind, judging: ReadyKind) -> Iterator[Row]:
     if kind.table is None:
         return rows(path)
     if is_text(path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evenhand.data.tables import Tables
 from evenhand.files.rubrics import with_rubric_text
-from evenhand.kinds.kind import Judging
+from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.shared.rows import RowError
 from evenhand.limits import ROWS_A_NOTICE
@@ -37,7 +37,7 @@ class TableUnits:
         self.has_more_files = False
         """Whether rows name files of their own."""
 
-    def read(self, judging: Judging) -> Iterator[IncomingUnit]:
+    def read(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
         """The units, each with the place of its row; raises DataError with file:line."""
         self.rows = 0
         for path, row in self._tables.rows():

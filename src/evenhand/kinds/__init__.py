@@ -1,61 +1,53 @@
 """All that depends on the kind of judging. `KINDS` is the only place that lists the kinds: each is
-a folder beside this file and one entry here."""
+a folder beside this file, whose `kind.py` holds its record `KIND`, and a name here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 from evenhand.kinds.kind import Kind
 from evenhand.kinds.protocol import Protocol, kind_named, protocol_of
 
-
-@cache
-def _pairwise() -> Kind:
-    from evenhand.kinds.pairwise.kind import PairwiseKind
-
-    return PairwiseKind()
-
-
-@cache
-def _rubric() -> Kind:
-    from evenhand.kinds.rubric.kind import RubricKind
-
-    return RubricKind()
-
-
-@cache
-def _weighted() -> Kind:
-    from evenhand.kinds.weighted.kind import WeightedKind
-
-    return WeightedKind()
+DEFAULT_KIND = "rubric"
+"""The kind of a table that nothing else is known of."""
 
 
 class _Kinds(Mapping[str, Kind]):
     """Kinds by their names; the folder of each is loaded when it is first asked for."""
 
-    def __init__(self, kinds: Mapping[str, Callable[[], Kind]]) -> None:
-        self._kinds = kinds
+    def __init__(self, modules: dict[str, str]) -> None:
+        self.modules = modules
 
     def __getitem__(self, name: str) -> Kind:
-        return self._kinds[name]()
+        kind: Kind = import_module(self.modules[name]).KIND
+        return kind
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._kinds)
+        return iter(self.modules)
 
     def __len__(self) -> int:
-        return len(self._kinds)
+        return len(self.modules)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._kinds
+        return name in self.modules
 
 
-KINDS: Mapping[str, Kind] = _Kinds(
-    {"pairwise": _pairwise, "rubric": _rubric, "weighted": _weighted}
+KINDS = _Kinds(
+    {
+        "pairwise": "evenhand.kinds.pairwise.kind",
+        "rubric": "evenhand.kinds.rubric.kind",
+        "weighted": "evenhand.kinds.weighted.kind",
+    }
 )
 
 
+def kind_of_import(shape: str) -> Kind:
+    """Return the kind that judgments of other tools in this shape are taken in as."""
+    return next(kind for kind in KINDS.values() if kind.imports == shape)
+
+
 def load_protocol(name: str, texts: Mapping[str, str]) -> Protocol:
-    """The protocol of these texts; raises ProtocolError."""
+    """Return the protocol of these texts; raises ProtocolError."""
     kind = kind_named(texts, KINDS)
     return protocol_of(name, kind, KINDS[kind].form, texts)

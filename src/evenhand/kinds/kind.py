@@ -1,34 +1,38 @@
-"""What a kind of judging is to the rest of the house.
+"""`Kind`: all that depends on the kind of judging. `ReadyKind`: a kind with the texts of a protocol
+and the terms of a suite, ready to read rows and to judge units.
 
-A `Kind` is an entry of the registry: all that depends on the kind and on nothing else. A `Judging`
-is a kind made ready with a protocol and settings: it reads rows and judges units.
+A kind is a folder that fills in one `Kind` record, and a line in the registry. Its units are frozen
+values of its own type; outside of its folder they are only handed on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
+from evenhand import jsontext
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
 from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.check import Checked
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import Protocol as LoadedProtocol
 from evenhand.kinds.protocol import ProtocolForm
-from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.shared.rows import check_language
 from evenhand.kinds.shared.rubric_form import RubricForm
 from evenhand.kinds.shared.summary import Summary
 from evenhand.kinds.shared.table_form import TableForm
-from evenhand.measures import Ends, Scored, ScoredPage, ScoredUnit, Voted, VotedUnit
+from evenhand.limits import REPAIRS
+from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
 
-
-class UnitText(NamedTuple):
-    """A unit as it is stored."""
-
-    id: str
-    body: str
+Unit = Any
+"""A unit in the type of its kind; it has at least `id` and `language`."""
+Prepared = Any
+"""A protocol in one language with the terms of a suite, in the type of its kind: what `prepare`
+returns and the other functions of the kind take."""
 
 
 class Terms(NamedTuple):
@@ -43,62 +47,6 @@ class Terms(NamedTuple):
     settings: Mapping[str, Any]
 
 
-class Judging(Protocol):
-    """One kind of judging, ready for use."""
-
-    @property
-    def kind(self) -> str:
-        """Its name in the registry."""
-        ...
-
-    @property
-    def dimensions(self) -> Sequence[str]:
-        """What a verdict speaks of one by one, where that is known before any unit is read: the
-        ids of dimensions or criteria."""
-        ...
-
-    @property
-    def ends(self) -> Ends:
-        """The ends of the scores on each dimension, as far as the protocol or the suite's rubric
-        gives them."""
-        ...
-
-    @property
-    def rounds(self) -> int:
-        """How often the questions that open a judgment may be asked in all."""
-        ...
-
-    def read(self, row: Mapping[str, Any]) -> list[UnitText]:
-        """The units in an input row; raises RowError."""
-        ...
-
-    def opening(self, body: str, asking: Asking) -> list[Question]:
-        """What will be asked about a unit whatever the replies; nothing where code decides."""
-        ...
-
-    async def judge(self, body: str, asking: Asking) -> Judgment:
-        """The judgment of a unit in its stored text."""
-        ...
-
-    def unit_keys(self, body: str) -> Sequence[str]:
-        """By what an output object may name the unit: its id, or what of it the contract
-        repeats."""
-        ...
-
-    def output_key(self, output: Mapping[str, Any]) -> str | None:
-        """What an output object names its unit by; None where it is not of the contract's form.
-        Raises RowError."""
-        ...
-
-    def check_elsewhere(self, body: str, text: str, finish: str) -> Checked[Any]:
-        """The contract applied to a raw reply made elsewhere about a unit."""
-        ...
-
-    def check_output(self, body: str, output: dict[str, Any]) -> Checked[Any]:
-        """The contract applied to an output object made elsewhere."""
-        ...
-
-
 class TableLine(NamedTuple):
     """A line of a verdict table: its number, counted from one, the unit, and its output object."""
 
@@ -107,28 +55,23 @@ class TableLine(NamedTuple):
     output: dict[str, Any]
 
 
-class VerdictTable(Protocol):
-    """The verdicts of a run as a text, one line per unit."""
-
-    def header(self, dimensions: Sequence[str]) -> str:
-        """The first line."""
-        ...
-
-    def line(self, unit: str, winner: str, marks: Sequence[str], notes: str) -> str:
-        """One unit, without its line break."""
-        ...
-
-    def read(self, lines: Iterable[str], dimensions: Sequence[str]) -> Iterator[TableLine]:
-        """The lines of a table that was written; raises TableError."""
-        ...
-
-
 class TableError(ValueError):
     """A line of a verdict table that is wrong."""
 
     def __init__(self, line_number: int, message: str) -> None:
         super().__init__(f"line {line_number}: {message}")
         self.line_number, self.message = line_number, message
+
+
+class VerdictTable(NamedTuple):
+    """How the verdicts of a run are written as a text, one line per unit, and read back."""
+
+    header: Callable[[Sequence[str]], str]
+    """The first line, of the names of the dimensions."""
+    line: Callable[[str, str, Sequence[str], str], str]
+    """One unit without its line break: id, winner, marks, notes."""
+    read: Callable[[Iterable[str], Sequence[str]], Iterator[TableLine]]
+    """The lines of a table with these dimensions; raises TableError."""
 
 
 class ExampleSuite(NamedTuple):
@@ -140,105 +83,176 @@ class ExampleSuite(NamedTuple):
     baseline: str | None = None
 
 
+class ReplyLength(NamedTuple):
+    """Tokens of a usual reply: of its JSON, and of English prose, once and per dimension.
+
+    Prose of real judges, in published records: a reason for one grade takes 22 tokens in English
+    (GPT-3.5, PandaLM), 34 in Japanese (Command R+, ELYZA tasks), 36 in Russian with the fragment
+    that it quotes (Gemini 2.5 Pro, RuQualBench), 61 in Russian in a rubric of JSON (TruthfulQA); a
+    whole comparison 100 in English (GPT-4, MT-Bench) and 178 in Japanese (GPT-3.5, Rakuda). A
+    rationale with one or two quotes is about two such reasons.
+    """
+
+    form: int
+    prose: int
+    form_each: int
+    prose_each: int
+
+
+_USUAL_REPLY = ReplyLength(form=15, prose=0, form_each=20, prose_each=60)
+
+
 class Scoring(Struct, frozen=True):
     """A kind whose verdicts are scores on dimensions: what statistics take of it."""
 
     unit: Callable[[str], ScoredUnit]
-    """Of a unit's stored text."""
+    """Of the text of a unit that a store keeps."""
     judgment: Callable[[Judgment], Scored | None]
-    summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
-    """What verdicts come to, each with the stored text of its unit."""
+    summary: Callable[[Iterable[tuple[Unit, Verdict]]], Summary]
+    """The verdicts of a run in a few figures, from each verdict and its unit."""
     tags: Callable[[LoadedProtocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}
     """The failure tags that a verdict under a protocol may have, each with its name in the first of
     some languages that has one."""
     full_marks: int | None = None
-    """What a total is out of; None where verdicts have no total of their own."""
+    """The highest total; None where verdicts have no total of their own."""
     has_critical_fails: bool = False
     has_confidence: bool = False
     has_notes: bool = False
-    units: Callable[[Sequence[str]], Sequence[ScoredUnit]] | None = None
-    """What `unit` says of many stored texts at once; None where they are read one by one."""
-    stored: Callable[[Sequence[JudgmentText]], ScoredPage] | None = None
-    """What `judgment` says of the stored texts of judgments that need no more than scores and tags,
-    of which no more is read than statistics take; None where judgments are read whole."""
 
 
 class Voting(Struct, frozen=True):
     """A kind whose verdicts are votes between two: what statistics take of it."""
 
     unit: Callable[[str], VotedUnit]
-    """Of a unit's stored text."""
+    """Of the text of a unit that a store keeps."""
     judgment: Callable[[Judgment], Voted]
 
 
-class Kind(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
     """One kind of judging, as the registry has it."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    noun: str = "sample"
+    """Its units, among the words that are counted."""
+    question_noun: str = "question"
+    """The question that units of several variants share, among the words that are counted."""
+    settings: Mapping[str, Any] = field(default_factory=lambda: {"repairs": REPAIRS})
+    """The settings that can change a verdict, with their defaults."""
+    form: ProtocolForm
+    table_form: TableForm
+    rubric_form: RubricForm | None = None
+    """How the rubric of a suite or a row is read; None where there is none to bring."""
+    table: VerdictTable | None = None
+    """How its verdicts are written as a table; None where they are not."""
+    example: ExampleSuite
+    reply_length: ReplyLength = _USUAL_REPLY
+    imports: Literal["", "votes", "scores"] = ""
+    """The judgments of other tools that are taken in as judgments of this kind."""
+
+    # Units
+    read: Callable[[Prepared, Mapping[str, Any]], Sequence[Unit]]
+    """The units of an input row; raises RowError."""
+    dump: Callable[[Unit], str]
+    """A unit as the text that a store keeps."""
+    load: Callable[[str], Unit]
+    """The unit of such a text; raises StoreError."""
+    unit_keys: Callable[[Unit], Sequence[str]]
+    """The names by which an output object may call the unit: its id, or what of it the contract
+    repeats."""
+    output_key: Callable[[Mapping[str, Any]], str | None]
+    """The name by which an output object calls its unit; None where it is not of the contract's
+    form. Raises RowError."""
+
+    # Judging
+    prepare: Callable[[LoadedProtocol, str, Terms], Prepared]
+    """The protocol in one language; raises ProtocolError."""
+    check_protocol: Callable[[LoadedProtocol, str], object] = lambda *_: None
+    """Read the tables of a protocol in one language; raises ProtocolError."""
+    resettle_settings: Callable[[LoadedProtocol, LoadedProtocol], Mapping[str, Any]] = lambda *_: {}
+    """The settings under which replies to the prompts of the second protocol are settled by the
+    rules of the first; raises ProtocolError where those rules need other replies."""
+    dimensions: Callable[[Prepared], Sequence[str]]
+    """The ids of dimensions or criteria, as far as they are known before any unit is read."""
+    ends: Callable[[Prepared], Ends] = lambda _: {}
+    """The ends of the scores on each dimension, as far as protocol or suite give them."""
+    rounds: Callable[[Prepared], int] = lambda _: 1
+    """The most times that the first questions of a judgment are asked."""
+    first_questions: Callable[[Prepared, Unit, JudgingContext], list[Question]]
+    """The questions about a unit that are asked whatever the replies; none where code decides."""
+    judge: Callable[[Prepared, Unit, JudgingContext], Awaitable[Judgment]]
+    check_external_reply: Callable[[Prepared, Unit, str, str], Checked[Any]]
+    """The contract applied to the raw text of a reply from another tool and the way it ended."""
+    check_output: Callable[[Prepared, Unit, dict[str, Any]], Checked[Any]] | None = None
+    """The contract applied to an output object; None where that is as good as a reply."""
+
+    # Judgments
+    read_judgment: Callable[[JudgmentText], Judgment]
+    """A judgment from the text that a store keeps; raises StoreError."""
+    present: Callable[[Unit, Sequence[Judgment]], ShownUnit]
+    """A unit and its judgments as a person is shown them."""
+    measure: Scoring | Voting
+
+
+class UnitText(NamedTuple):
+    """A unit as it is stored."""
+
+    id: str
+    body: str
+
+
+class ReadyKind:
+    """A kind with the texts of a protocol and the terms of a suite."""
+
+    def __init__(self, kind: Kind, protocol: LoadedProtocol, terms: Terms) -> None:
+        """Prepare every language; raises ProtocolError."""
+        self.kind = kind
+        self.load = kind.load
+        self._default = terms.language
+        self._languages = {
+            language: kind.prepare(protocol, language, terms) for language in terms.languages
+        }
 
     @property
-    def noun(self) -> str:
-        """What its units are called, among the words that are counted."""
-        ...
+    def dimensions(self) -> Sequence[str]:
+        """Return the ids of dimensions or criteria that are known before any unit is read."""
+        return self.kind.dimensions(self._languages[self._default])
 
     @property
-    def question_noun(self) -> str:
-        """What units of several variants are about, among the words that are counted."""
-        ...
+    def ends(self) -> Ends:
+        """Return the ends of the scores on each dimension, as far as they are given."""
+        return self.kind.ends(self._languages[self._default])
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings that can change a verdict, with their defaults."""
-        ...
+    def rounds(self) -> int:
+        """Return the most times that the first questions of a judgment are asked."""
+        return self.kind.rounds(self._languages[self._default])
 
-    @property
-    def form(self) -> ProtocolForm:
-        """What its protocols have in common."""
-        ...
+    def read(self, row: Mapping[str, Any]) -> list[UnitText]:
+        """Return the units of an input row as they are stored; raises RowError."""
+        units = self.kind.read(self._languages[self._default], row)
+        for unit in units:
+            check_language(unit.language, self._languages)
+        return [UnitText(unit.id, self.kind.dump(unit)) for unit in units]
 
-    @property
-    def table_form(self) -> TableForm:
-        """What it takes from the columns of a table."""
-        ...
+    def first_questions(self, unit: Unit, context: JudgingContext) -> list[Question]:
+        """Return the questions about a unit that are asked whatever the replies."""
+        return self.kind.first_questions(self._prepared(unit), unit, context)
 
-    @property
-    def rubric_form(self) -> RubricForm | None:
-        """How the rubric of a suite or a row is read; None where there is none to bring."""
-        ...
+    async def judge(self, unit: Unit, context: JudgingContext) -> Judgment:
+        """Return the judgment of a unit."""
+        return await self.kind.judge(self._prepared(unit), unit, context)
 
-    @property
-    def table(self) -> VerdictTable | None:
-        """How its verdicts are written as a table; None where they are not."""
-        ...
+    def check_external_reply(self, unit: Unit, text: str, finish: str) -> Checked[Any]:
+        """Apply the contract to a raw reply from another tool."""
+        return self.kind.check_external_reply(self._prepared(unit), unit, text, finish)
 
-    @property
-    def example(self) -> ExampleSuite:
-        """Its bundled suite."""
-        ...
+    def check_output(self, unit: Unit, output: dict[str, Any]) -> Checked[Any]:
+        """Apply the contract to an output object from another tool."""
+        if self.kind.check_output is None:
+            return self.check_external_reply(unit, jsontext.dump(output), "stop")
+        return self.kind.check_output(self._prepared(unit), unit, output)
 
-    @property
-    def measure(self) -> Scoring | Voting:
-        """What statistics take of its units and judgments."""
-        ...
-
-    def judging(self, protocol: LoadedProtocol, terms: Terms) -> Judging:
-        """The kind made ready; raises ProtocolError."""
-        ...
-
-    def check_protocol(self, protocol: LoadedProtocol, language: str) -> None:
-        """Read what a protocol says in its tables; raises ProtocolError."""
-        ...
-
-    def rules(self, protocol: LoadedProtocol, asked: LoadedProtocol) -> Mapping[str, Any]:
-        """The settings under which replies to the prompts of `asked` are settled by the rules of
-        `protocol`; raises ProtocolError where those rules need other replies."""
-        ...
-
-    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
-        """What a person is shown of a unit in its stored text, and of its judgments."""
-        ...
-
-    def read_judgment(self, text: JudgmentText) -> Judgment:
-        """A judgment from the text that a store keeps."""
-        ...
+    def _prepared(self, unit: Unit) -> Prepared:
+        """Return the protocol in the unit's own language, else the suite's."""
+        return self._languages[unit.language or self._default]

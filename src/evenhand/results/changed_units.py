@@ -107,7 +107,7 @@ def _read(store: Archive, run: Recorded, name: str) -> _Read:
     stored = store.of_unit(run.id, unit)
     judgments = [run.judgment(judgment) for judgment in stored]
     judges = [full_name(run, judgment) for judgment in stored]
-    shown = run.kind.shown(unit.body, judgments)
+    shown = run.kind.present(run.kind.load(unit.body), judgments)
     judged = list(zip(judges, judgments, strict=True))
     reasons = [str(judgment.reason) for judgment in judgments if judgment.reason]
     outcome = unit_outcome(run.kind, shown.measured, judged)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, islice, repeat
+from itertools import chain, groupby, islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from evenhand.judgment import JudgmentText
-from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.kinds.kind import Scoring, Voting
 from evenhand.limits import PAGE_ROWS
-from evenhand.measures import Ends, Rule, Scored, ScoredPage, ScoredUnit, Voted, VotedUnit
+from evenhand.measures import Ends, Rule, Scored, ScoredUnit, Voted, VotedUnit
 from evenhand.results.pairs import CandidatesOfTopics, pair_question, row_sizes
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.columns import Codes, Columns, id_fields, widen_ends
@@ -61,7 +61,7 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
     assert isinstance(measure, Scoring), f"the kind {recorded.kind_name} has no scores"
     units = _ScoredUnits({} if recorded.imported else dict(recorded.judging.ends))
     for page in _pages(store.units(scope)):
-        units.extend(page, _scored_units(measure, [unit.body for unit in page]))
+        units.extend(page, [measure.unit(unit.body) for unit in page])
     tag_names = tuple(recorded.tag_names())
     rows, failures = _ScoreRows(tag_names), Counter[str]()
     left_out: list[tuple[int, int]] = []
@@ -70,7 +70,8 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
         left_out += [(units.places[no], at) for no, at, _, t in judged if t.status == "left_out"]
         failures.update(row[3].reason for row in kept if row[3].reason is not None)
         places = [(units.places[no], judge, repeat) for no, judge, repeat, _ in kept]
-        rows.extend(places, _scored_page(recorded.kind, measure, [row[3] for row in kept]))
+        read = recorded.kind.read_judgment
+        rows.extend(places, [measure.judgment(read(row[3])) for row in kept])
     imported = recorded.manifest.imported
     if imported is not None and imported.scale:
         units.ends.update(dict.fromkeys(rows.columns, imported.scale))
@@ -123,18 +124,6 @@ def _pages(rows: Iterable[T]) -> Iterator[list[T]]:
     rest = iter(rows)
     while page := list(islice(rest, PAGE_ROWS)):
         yield page
-
-
-def _scored_units(measure: Scoring, bodies: Sequence[str]) -> Sequence[ScoredUnit]:
-    return measure.units(bodies) if measure.units else list(map(measure.unit, bodies))
-
-
-def _scored_page(
-    kind: Kind, measure: Scoring, texts: Sequence[JudgmentText]
-) -> ScoredPage | list[Scored | None]:
-    if measure.stored:
-        return measure.stored(texts)
-    return [measure.judgment(kind.read_judgment(text)) for text in texts]
 
 
 class _ScoredUnits:
@@ -198,22 +187,12 @@ class _ScoreRows:
         self._totals = array("d")
 
     def extend(
-        self, places: Sequence[tuple[int, int, int]], scored: ScoredPage | Sequence[Scored | None]
+        self, places: Sequence[tuple[int, int, int]], scored: Sequence[Scored | None]
     ) -> None:
         """The next judgments: their unit, judge and repeat, and what they say."""
-        start, number = len(self.critical), len(places)
         self._places.extend(chain.from_iterable(places))
-        if not isinstance(scored, ScoredPage):
-            for row, judgment in enumerate(scored, start):
-                self._add(row, judgment)
-            return
-        self.critical += [False] * number
-        self._totals.extend(repeat(np.nan, number))
-        for name, (rows, scores) in scored.scores.items():
-            cells = self._cells(name)
-            cells.rows.extend([start + row for row in rows])
-            cells.scores.extend(scores)
-        self._tag([(start + row, tag) for row, tag in scored.tags])
+        for row, judgment in enumerate(scored, len(self.critical)):
+            self._add(row, judgment)
 
     def _add(self, row: int, scored: Scored | None) -> None:
         self.critical.append(scored is not None and scored.is_critical)

@@ -77,7 +77,7 @@ class _RowMaker:
                 yield self._row(unit, stored, judgment)
 
     def _row(self, unit: StoredUnit, stored: StoredJudgment, judgment: Judgment) -> _Row:
-        shown = self.run.kind.shown(unit.body, [judgment])
+        shown = self.run.kind.present(self.run.kind.load(unit.body), [judgment])
         row: _Row = {
             self._column(_UNIT, "unit", MIDDLE): unit.id,
             self._column(_UNIT, "question", TEXT): question_of(shown.unit),

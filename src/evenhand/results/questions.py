@@ -38,5 +38,5 @@ def topic_questions(kind: Kind, store: Archive, scope: Scope) -> dict[str, str]:
     for stored in store.units(scope):
         topic = voting.unit(stored.body).topic
         if topic not in questions:
-            questions[topic] = question_of(kind.shown(stored.body, []).unit)
+            questions[topic] = question_of(kind.present(kind.load(stored.body), []).unit)
     return questions

@@ -429,7 +429,7 @@ def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Pa
     packer, kind = Packer(FACETS, STATIC_UNITS), recorded.kind
     by = [name.removeprefix("meta.") for name in report.method.by.split(" / ")]
     for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
-        unit_shown = kind.shown(unit.body, [row.judgment for row in judged])
+        unit_shown = kind.present(kind.load(unit.body), [row.judgment for row in judged])
         line = unit_line(kind, unit.id, unit_shown, judged, say)
         variant = _variant(unit.id, unit_shown.measured, by)
         who = " · ".join(line["candidates"] or variant)

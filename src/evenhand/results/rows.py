@@ -18,12 +18,12 @@ from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Archive, Scope, StoredJudgment, StoredUnit
 
 
-def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str, Verdict]]:
-    """The verdicts of a scope, each with the stored text of its unit."""
+def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[Any, Verdict]]:
+    """Yield the verdicts of a scope, each with its unit."""
     for body, text in store.judged_units(scope):
         judgment = kind.read_judgment(text)
         if isinstance(judgment, Verdict):
-            yield body, judgment
+            yield kind.load(body), judgment
 
 
 def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, FailureDetail]:
@@ -68,7 +68,7 @@ def namesakes(store: Archive, recorded: Recorded) -> int:
         return 0
     names: Counter[str] = Counter()
     for unit in store.units(recorded.scope):
-        names.update(recorded.judging.unit_keys(unit.body)[:1])
+        names.update(recorded.kind.unit_keys(recorded.kind.load(unit.body))[:1])
     return sum(number for number in names.values() if number > 1)
 
 
@@ -108,7 +108,7 @@ def full_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> di
 def asked_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
     """A judgment, and the same as `export --full` writes it, with what was asked."""
     judgment, row = judged_row(recorded, unit, stored)
-    question = question_of(recorded.kind.shown(unit.body, []).unit)
+    question = question_of(recorded.kind.present(recorded.kind.load(unit.body), []).unit)
     return JudgedRow(judgment, row | {"question": question})
 
 

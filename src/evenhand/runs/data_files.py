@@ -20,7 +20,7 @@ from evenhand.errors import UsageError
 from evenhand.files.table_units import TableUnits
 from evenhand.folders import open_plain
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Judging
+from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.protocol import Protocol
 from evenhand.manifest import DataRecord
 from evenhand.store.ports import IncomingUnit
@@ -46,7 +46,7 @@ class DataFiles:
         self._units = TableUnits(tables, protocol, suite.folder, suite.file.language, notice=notify)
         self._notify, self._remarks = notify, list[str]()
 
-    def units(self, judging: Judging) -> Iterator[IncomingUnit]:
+    def units(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
         """The units of the files, checked; raises DataError with file:line."""
         return self._units.read(judging)
 

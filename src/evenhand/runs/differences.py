@@ -43,7 +43,9 @@ def protocol_differences(
     for those that are set elsewhere, and the texts that judges are shown."""
     kind = KINDS[used.kind]
     try:
-        changes = changed_rules(kind.rules(used, used), kind.rules(protocol, used))
+        changes = changed_rules(
+            kind.resettle_settings(used, used), kind.resettle_settings(protocol, used)
+        )
         words = [str(change) for change in changes if change.name not in set_elsewhere]
     except ProtocolError:
         words = ["what is asked for"]
@@ -165,7 +167,7 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
     if differences := protocol_differences(protocol, used, rules):
         yield f"protocol {file.protocol} ({', '.join(differences)})"
     with suppress(ProtocolError):  # then what is asked for is other
-        present = KINDS[used.kind].rules(protocol, used)
+        present = KINDS[used.kind].resettle_settings(protocol, used)
         new = {name: rules[name] if rules[name] is not None else present[name] for name in rules}
         for change in changed_rules(rules_of(used, record), new):
             yield _setting_words(change, is_set=rules[change.name] is not None)
@@ -180,7 +182,7 @@ def _rules_set(used: Protocol, record: JudgingRecord, settings: Settings) -> dic
     values = settings.model_dump()
     return {
         name: values[name]
-        for name in KINDS[used.kind].rules(used, used)
+        for name in KINDS[used.kind].resettle_settings(used, used)
         if name in values and (values[name] is not None or record.settings.get(name) is not None)
     }
 

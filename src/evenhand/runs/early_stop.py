@@ -17,8 +17,7 @@ from evenhand.engine.group import JudgeGroup
 from evenhand.engine.schedule import Work
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
-from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Judging, Scoring, Voting
+from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.manifest import Compare, Manifest, Stopping, Wave
 from evenhand.runs.question import (
     Contrast,
@@ -83,13 +82,13 @@ class UntilDecided:
         self,
         archive: Archive,
         scope: Scope,
-        judging: Judging,
+        judging: ReadyKind,
         judge_groups: Sequence[JudgeGroup],
         manifest: Manifest,
         width: int = AHEAD,
     ) -> None:
         self._archive, self._scope, self._width = archive, scope, width
-        self._judge_groups, kind = judge_groups, KINDS[judging.kind]
+        self._judge_groups, kind = judge_groups, judging.kind
         self._read, self._is_pairs = kind.read_judgment, isinstance(kind.measure, Voting)
         self._stop = manifest.stop or Stopping()
         self._measure = deciding_measure(judging, archive.units(scope), self._stop.dimension)
@@ -284,13 +283,13 @@ def _skips(decisions: Sequence[Decision]) -> Iterator[str]:
 
 
 def require_decision(
-    judging: Judging, manifest: Manifest, units: Callable[[], Iterable[StoredUnit]]
+    judging: ReadyKind, manifest: Manifest, units: Callable[[], Iterable[StoredUnit]]
 ) -> None:
     """Refuse a run that could never decide what it is to decide, before it is begun; raises
     UsageError. `units` gives those that it is about."""
     stop = manifest.stop or Stopping()
     deciding_measure(judging, units(), stop.dimension)
-    _deciding_variants(_planned(units(), manifest, KINDS[judging.kind].measure), stop)
+    _deciding_variants(_planned(units(), manifest, judging.kind.measure), stop)
 
 
 def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
@@ -356,7 +355,7 @@ class _Draw:
 def schedule(
     archive: Archive,
     scope: Scope,
-    judging: Judging,
+    judging: ReadyKind,
     judge_groups: Sequence[JudgeGroup],
     manifest: Manifest,
     width: int = AHEAD,

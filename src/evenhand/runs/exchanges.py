@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evenhand.engine.ask import routed
 from evenhand.engine.attempt import Endpoint
-from evenhand.engine.settle import asking
+from evenhand.engine.settle import judging_context
 from evenhand.engine.stop import Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import ReplyAltered
@@ -93,5 +93,6 @@ async def exchanges(
         return call.reply
 
     with suppress(Stopped, ReplyAltered):
-        await recorded.judging.judge(unit.body, asking(group, stored.repeat, ask))
+        context = judging_context(group, stored.repeat, ask)
+        await recorded.judging.judge(recorded.kind.load(unit.body), context)
     return conversation

@@ -15,11 +15,11 @@ from itertools import islice
 from msgspec import Struct
 
 from evenhand.engine.prices import Price, token_guess
-from evenhand.engine.settle import asking
+from evenhand.engine.settle import judging_context
 from evenhand.engine.stop import Stopped
 from evenhand.errors import StoreError, UsageError
 from evenhand.exchange import Question, Reply, Usage
-from evenhand.kinds.kind import Judging
+from evenhand.kinds.kind import ReadyKind
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.store.ports import Archive, Scope
 
@@ -38,31 +38,6 @@ DIMENSIONS_GUESSED = 4
 """Where units bring their own rubrics."""
 
 
-class ReplyLength(Struct, frozen=True):
-    """Tokens of a reply: of its JSON, and of English prose, once and per dimension."""
-
-    form: int
-    prose: int
-    form_each: int
-    prose_each: int
-
-    def tokens(self, dimensions: int, language: str) -> float:
-        """Of a reply about so many dimensions, its prose in a language."""
-        prose = self.prose + self.prose_each * dimensions
-        return self.form + self.form_each * dimensions + prose * _PROSE.get(language, 1.0)
-
-
-REPLY_LENGTHS = {
-    "rubric": ReplyLength(form=15, prose=0, form_each=20, prose_each=60),
-    "pairwise": ReplyLength(form=15, prose=80, form_each=22, prose_each=20),
-    "weighted": ReplyLength(form=45, prose=0, form_each=12, prose_each=35),
-}
-"""Prose of real judges, in published records: a reason for one grade takes 22 tokens in English
-(GPT-3.5, PandaLM), 34 in Japanese (Command R+, ELYZA tasks), 36 in Russian with the fragment that
-it quotes (Gemini 2.5 Pro, RuQualBench), 61 in Russian in a rubric of JSON (TruthfulQA); a whole
-comparison 100 in English (GPT-4, MT-Bench) and 178 in Japanese (GPT-3.5, Rakuda). A rationale with
-one or two quotes is about two such reasons. Form: the JSON that the contract asks for, less its
-prose."""
 _PROSE = {"en": 1.0, "ru": 1.26, "zh": 1.18, "ja": 1.61}
 """Tokens of the same text against English: of the bundled prompts, which were written natively in
 each language."""
@@ -92,14 +67,14 @@ class Experience(Struct, frozen=True):
 
 
 def expected(
-    judging: Judging, language: str, archive: Archive | None, judges: Sequence[str]
+    judging: ReadyKind, language: str, archive: Archive | None, judges: Sequence[str]
 ) -> dict[str, Experience]:
     """What to expect of each judge: what replies of this form take, corrected by what the newest
     runs of the same kind took of that judge."""
     usual = reply_tokens(judging, language)
     again = _calls_per_question(judging.rounds)
     experiences = dict.fromkeys(judges, Experience(again, usual * again))
-    for judge, past in (_past(archive, judging.kind, judges) if archive else {}).items():
+    for judge, past in (_past(archive, judging.kind.name, judges) if archive else {}).items():
         if past.calls >= CALLS_ENOUGH and past.guess and past.usual_output:
             experiences[judge] = Experience(
                 past.input_tokens / past.guess,
@@ -109,11 +84,12 @@ def expected(
     return experiences
 
 
-def reply_tokens(judging: Judging, language: str) -> float:
+def reply_tokens(judging: ReadyKind, language: str) -> float:
     """About how many tokens a reply of a judging has."""
     dimensions = len(judging.dimensions) or len(judging.ends) or DIMENSIONS_GUESSED
-    length = REPLY_LENGTHS.get(judging.kind, REPLY_LENGTHS["rubric"])
-    return length.tokens(dimensions, language)
+    length = judging.kind.reply_length
+    prose = length.prose + length.prose_each * dimensions
+    return length.form + length.form_each * dimensions + prose * _PROSE.get(language, 1.0)
 
 
 def _calls_per_question(rounds: int) -> float:
@@ -168,7 +144,8 @@ def _look(archive: Archive, run: Recorded, past: dict[str, _Past]) -> None:
     rows = [(unit, stored) for unit, stored in judgments if stored.calls]
     for unit, stored in rows[:: max(1, len(rows) // JUDGMENTS_SAMPLED)]:
         group = run.judge_groups[stored.judge]
-        opening = run.judging.opening(unit.body, asking(group, stored.repeat, _nothing))
+        context = judging_context(group, stored.repeat, _nothing)
+        opening = run.judging.first_questions(run.kind.load(unit.body), context)
         usages = [call.call.reply.usage for call in archive.calls(stored.calls).values()]
         if len(group.names) == 1 and opening and all(usage.input_tokens for usage in usages):
             past[group.names[0]].add(opening, usual, usages)

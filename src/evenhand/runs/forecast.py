@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import PICO, dollars, token_bound, token_guess
 from evenhand.engine.schedule import Everything, Schedule
-from evenhand.engine.settle import asking
+from evenhand.engine.settle import judging_context
 from evenhand.engine.stop import Stopped
 from evenhand.errors import ProviderRefused
 from evenhand.exchange import Question, Reply, Usage
@@ -223,8 +223,8 @@ class _Lookahead:
         missing: list[Question] = []
 
         async def ask(question: Question) -> Reply:
-            rounds.add((question.seat, question.round))
-            key = judges[question.seat][1](replace(question, repeat=repeat))
+            rounds.add((question.judge_index, question.round))
+            key = judges[question.judge_index][1](replace(question, repeat=repeat))
             recorded = None if key in aside else self._archive.calls([key]).get(key)
             if recorded is None or recorded.aside:
                 if key not in self._sent:
@@ -236,7 +236,8 @@ class _Lookahead:
             return recorded.call.reply
 
         try:
-            judgment = await self._judging.judge(unit.body, asking(group, repeat, ask))
+            context = judging_context(group, repeat, ask)
+            judgment = await self._judging.judge(self._judging.load(unit.body), context)
             self._plan(is_left_out=judgment.status == "left_out")
         except Stopped:
             self._plan(is_left_out=False)
@@ -246,12 +247,14 @@ class _Lookahead:
 
     def _openings(self, body: str, group: JudgeGroup, repeat: int) -> dict[int, list[Question]]:
         """The questions of a round to each judge of a group that may be asked them."""
-        whole, questions_of = asking(group, repeat, _no), dict[int, list[Question]]()
+        whole, questions_of = judging_context(group, repeat, _no), dict[int, list[Question]]()
+        unit = self._judging.load(body)
         for seat in range(len(group.names)):
             only = slice(seat, seat + 1)
             alone = replace(whole, judges=group.names[only], styles=group.styles[only])
             questions_of[seat] = [
-                replace(question, seat=seat) for question in self._judging.opening(body, alone)
+                replace(question, judge_index=seat)
+                for question in self._judging.first_questions(unit, alone)
             ]
         return {seat: questions for seat, questions in questions_of.items() if questions}
 
@@ -267,11 +270,11 @@ class _Lookahead:
         # A later round of a relay may be asked of any judge of it.
         self.forecast.judges_asked.update(seat.judge.name for seat in seats)
         for question in missing:
-            seat = seats[question.seat]
+            seat = seats[question.judge_index]
             self._add_sure(seat, question)
             self._add_most([(seat, question)], range(self._tries - question.reask))
         for passes in zip(*openings.values(), strict=True):
-            ways = [(seats[question.seat], question) for question in passes]
+            ways = [(seats[question.judge_index], question) for question in passes]
             self._add_most(ways, range(self._tries), self._judging.rounds - rounds)
 
     def _add_sure(self, seat: Seat, question: Question) -> None:

@@ -19,7 +19,7 @@ from evenhand.files.protocols import judging_of
 from evenhand.judges import split_name
 from evenhand.judgment import bad_tries
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Judging, Kind
+from evenhand.kinds.kind import Kind, ReadyKind
 from evenhand.kinds.protocol import Protocol
 from evenhand.manifest import (
     Compare,
@@ -74,7 +74,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     rubric: object
     """The rubric of the suite; None if the units bring their own."""
     seats: tuple[Seat, ...]
-    units: Callable[[Judging], Iterator[IncomingUnit]]
+    units: Callable[[ReadyKind], Iterator[IncomingUnit]]
     """The units of the data files, checked as they are read; raises DataError with file:line."""
     data: DataFiles | None = None
     """The data files themselves; None where the units stand in the store alone."""
@@ -118,7 +118,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         return KINDS[self.protocol.kind]
 
     @cached_property
-    def judging(self) -> Judging:
+    def judging(self) -> ReadyKind:
         """What judges the units."""
         return judging_of(self.protocol, self.manifest.judging)
 

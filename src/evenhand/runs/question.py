@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.judgment import Judgment
-from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Judging, Scoring, Voting
+from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.measures import Ends
 from evenhand.stats.columns import Columns, id_fields, widen_ends
 from evenhand.stats.comparison.comparison import OVERALL
@@ -133,9 +132,9 @@ class Measure:
     """How much 1 is on the dimension's own scale."""
 
 
-def deciding_measure(judging: Judging, units: Iterable[StoredUnit], dimension: str) -> Measure:
+def deciding_measure(judging: ReadyKind, units: Iterable[StoredUnit], dimension: str) -> Measure:
     """The measure of a run's judgments; raises UsageError for a dimension that it has not."""
-    measure = KINDS[judging.kind].measure
+    measure = judging.kind.measure
     if isinstance(measure, Voting):
         return _preference(measure, judging.dimensions, dimension)
     ends = dict(judging.ends)

@@ -16,8 +16,8 @@ from evenhand.engine.group import JudgeGroup, group_names
 from evenhand.errors import StoreError, UsageError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment
-from evenhand.kinds import KINDS, load_protocol
-from evenhand.kinds.kind import Judging, Kind, Scoring, Voting
+from evenhand.kinds import KINDS, kind_of_import, load_protocol
+from evenhand.kinds.kind import Kind, ReadyKind, Scoring, Voting
 from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
 from evenhand.measures import Rule
@@ -93,7 +93,7 @@ class Recorded:
         """Of which kind its judgments are."""
         source = self.manifest.judging.source
         if source is not None:
-            return {"votes": "pairwise", "scores": "rubric"}[source.shape]
+            return kind_of_import(source.shape).name
         return self.protocol.kind
 
     @cached_property
@@ -111,7 +111,7 @@ class Recorded:
         return KINDS[self.kind_name]
 
     @cached_property
-    def judging(self) -> Judging:
+    def judging(self) -> ReadyKind:
         """What judged the units."""
         return judging_of(self.protocol, self.manifest.judging)
 
@@ -149,7 +149,7 @@ class Recorded:
         """The rules it was settled by that are not those its judges were told."""
         if self.imported:
             return []
-        used = KINDS[self.kind_name].rules(self.protocol, self.protocol)
+        used = KINDS[self.kind_name].resettle_settings(self.protocol, self.protocol)
         return changed_rules(used, rules_of(self.protocol, self.manifest.judging))
 
     @property

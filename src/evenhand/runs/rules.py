@@ -63,7 +63,7 @@ def value_text(value: object) -> str:
 def rules_of(protocol: Protocol, record: JudgingRecord) -> dict[str, Any]:
     """The rules that a judging settles by: those of its protocol, or what was set instead."""
     kind, settings = KINDS[protocol.kind], record.settings
-    rules = dict(kind.rules(protocol, protocol))
+    rules = dict(kind.resettle_settings(protocol, protocol))
     unset = {name for name, value in kind.settings.items() if settings.get(name) == value}
     return rules | {name: settings[name] for name in rules if name in settings.keys() - unset}
 
@@ -89,7 +89,7 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
     """The judging of the same prompts and judges that settles by new rules; raises UsageError where
     its kind has no such rule, or where other replies would be needed."""
     kind = KINDS[protocol.kind]
-    own_rules, rules = dict(kind.rules(protocol, protocol)), rules_of(protocol, record)
+    own_rules, rules = dict(kind.resettle_settings(protocol, protocol)), rules_of(protocol, record)
     if new.protocol is not None:
         rules |= _rules_of_folder(new.protocol, protocol)
     for name, value in new.values.items():
@@ -115,7 +115,7 @@ def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:
     try:
         for language in new.languages:
             kind.check_protocol(new, language)
-        return kind.rules(new, used)
+        return kind.resettle_settings(new, used)
     except ProtocolError as error:
         raise UsageError(
             str(error),
@@ -137,7 +137,7 @@ def _checked(protocol: Protocol, rules: Mapping[str, Any], name: str, value: Any
         value = _types_under(protocol, rules["weights"], value)
     edited = replace(protocol, given={**protocol.given, _KEYS[name]: value})
     try:
-        return kind.rules(edited, protocol)[name]
+        return kind.resettle_settings(edited, protocol)[name]
     except ProtocolError as error:
         raise UsageError(str(error)) from None
 

@@ -14,7 +14,7 @@ from evenhand.engine.stop import Stopped
 from evenhand.engine.tally import Tally
 from evenhand.errors import UsageError
 from evenhand.files.protocols import judging_of
-from evenhand.kinds.kind import Judging
+from evenhand.kinds.kind import ReadyKind
 from evenhand.limits import BATCH_ROWS
 from evenhand.manifest import CONTRACT, JudgingRecord
 from evenhand.runs.exchanges import recorded_endpoints
@@ -87,7 +87,7 @@ async def _held(
 
 
 async def _compute(
-    judging: Judging,
+    judging: ReadyKind,
     ledger: Ledger,
     run: str,
     group: JudgeGroup,

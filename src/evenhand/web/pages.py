@@ -168,7 +168,9 @@ class Pages:
         recorded = self._desk.run(run)
         unit, judged = self._desk.unit(recorded, id)
         say = self._words(request, recorded)
-        shown_unit = recorded.kind.shown(unit.body, [entry.judgment for entry in judged])
+        shown_unit = recorded.kind.present(
+            recorded.kind.load(unit.body), [entry.judgment for entry in judged]
+        )
         drill = unit_blocks(shown_unit, judged, say, names_of(recorded, say.language))
         return self._render(
             request,

@@ -225,7 +225,7 @@ def _line(
     judged: JudgedRow | None,
 ) -> dict[str, Any]:
     """A judgment on a line."""
-    unit_shown = recorded.kind.shown(unit.body, [])
+    unit_shown = recorded.kind.present(recorded.kind.load(unit.body), [])
     rows = [] if judged is None else [judged]
     return {
         "href": _href(f"/runs/{recorded.row.id}/unit", {"id": unit.id, **query}),

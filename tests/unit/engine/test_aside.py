@@ -14,13 +14,7 @@ from msgspec.structs import replace
 from evenhand.engine.aside import one_aside
 from evenhand.exchange import Ask, Question, Reply
 from evenhand.judgment import Judgment
-from evenhand.kinds.pairwise.judging import PairwiseJudging
-from evenhand.kinds.pairwise.unit import pair_text
-from evenhand.kinds.rubric.judging import RubricJudging
-from evenhand.kinds.rubric.unit import sample_text
-from evenhand.kinds.shared.asking import Asking
-from evenhand.kinds.weighted.judging import WeightedJudging
-from evenhand.kinds.weighted.unit import answer_text
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.limits import ASIDE_CHARS
 from tests.suites import pair_reply
 from tests.unit.kinds import grading, material, pairing
@@ -50,27 +44,24 @@ def always(text: str) -> Ask:
     return ask
 
 
-async def judge_sample(asking: Callable[[Ask], Asking], size: int) -> Judgment:
+async def judge_sample(asking: Callable[[Ask], JudgingContext], size: int) -> Judgment:
     """Three replies with three quotes each that stand nowhere in the output word for word."""
     sample = replace(material.SAMPLE, model_output=prose(size))
     reply = material.good()
     reply["scores"]["correct"] |= {"evidence": ["ответ готов", '"ответ" готов', "nowhere"]}
-    judging = RubricJudging({"en": material.protocol(repairs=2)}, "en")
-    return await judging.judge(sample_text(sample), asking(always(json.dumps(reply))))
+    return await material.protocol(repairs=2).judge(sample, asking(always(json.dumps(reply))))
 
 
-async def judge_pair(asking: Callable[[Ask], Asking], size: int) -> Judgment:
+async def judge_pair(asking: Callable[[Ask], JudgingContext], size: int) -> Judgment:
     texts = (f"I am GPT-4. {prose(size // 10)}", prose(size // 10))
-    judging = PairwiseJudging({"en": pairing.protocol(blind="mask")}, "en")
-    pair = pair_text(pairing.PAIR.with_texts(*texts))
-    return await judging.judge(pair, asking(always(pair_reply("tie"))))
+    pair = pairing.PAIR.with_texts(*texts)
+    return await pairing.protocol(blind="mask").judge(pair, asking(always(pair_reply("tie"))))
 
 
-async def judge_answer(asking: Callable[[Ask], Asking], size: int) -> Judgment:
+async def judge_answer(asking: Callable[[Ask], JudgingContext], size: int) -> Judgment:
     rubric = f"{grading.FACT}- must_not_match: /x+y/\n"
     answer = grading.under(rubric, prose(size) + "\u200b")
-    judging = WeightedJudging({"en": grading.protocol()}, "en")
-    return await judging.judge(answer_text(answer), asking(always(grading.said())))
+    return await grading.protocol().judge(answer, asking(always(grading.said())))
 
 
 JUDGED = [judge_sample, judge_pair, judge_answer]
@@ -79,8 +70,10 @@ JUDGED = [judge_sample, judge_pair, judge_answer]
 @pytest.mark.parametrize("judge", JUDGED)
 async def test_the_loop_goes_on_while_a_long_unit_is_judged(judge):
     aside = one_aside()
-    alone = await turns_during(judge(lambda ask: Asking(ask=ask), 200_000))
-    beside = await turns_during(judge(lambda ask: Asking(ask=ask, aside=aside), 2_000_000))
+    alone = await turns_during(judge(lambda ask: JudgingContext(ask=ask), 200_000))
+    beside = await turns_during(
+        judge(lambda ask: JudgingContext(ask=ask, offload=aside), 2_000_000)
+    )
     assert alone < 20
     assert beside > 100
 
@@ -88,8 +81,8 @@ async def test_the_loop_goes_on_while_a_long_unit_is_judged(judge):
 @pytest.mark.parametrize("judge", JUDGED)
 async def test_a_judgment_is_the_same_wherever_it_is_worked_out(judge):
     aside = one_aside()
-    here = await judge(lambda ask: Asking(ask=ask), 200_000)
-    assert here == await judge(lambda ask: Asking(ask=ask, aside=aside), 200_000)
+    here = await judge(lambda ask: JudgingContext(ask=ask), 200_000)
+    assert here == await judge(lambda ask: JudgingContext(ask=ask, offload=aside), 200_000)
 
 
 async def test_short_work_is_done_here_and_long_work_elsewhere():

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import first_order, read_pairs
-from evenhand.kinds.shared.asking import Asking
 from evenhand.units import Pair
 from tests.provider import BLOCK
 from tests.suites import pair_reply, pair_row
@@ -72,8 +72,8 @@ class Judge:
         return [(one.round, one.order, one.reask) for one in self.asked]
 
 
-def asking(ask: Judge, **rest: Any) -> Asking:
-    return Asking(ask=ask, **rest)
+def context_of(ask: Judge, **rest: Any) -> JudgingContext:
+    return JudgingContext(ask=ask, **rest)
 
 
 def of_candidates(question: Question, mark: str) -> str:

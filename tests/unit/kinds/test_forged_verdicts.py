@@ -37,7 +37,7 @@ def checked(kind: str, text: str, reply: str, language: str = "en") -> Checked[A
     if kind == "pairwise":
         first, second = pairing.PAIR.first, Candidate(id="x", text=text)
         pair = replace(pairing.PAIR, first=first, second=second)
-        return pairing.protocol(language).check_elsewhere(reply, pair)
+        return pairing.protocol(language).check_external_reply(pair, reply)
     if kind == "weighted":
         return grading.protocol(language).check(reply, grading.under(grading.FACT, text))
     sample = replace(material.SAMPLE, model_output=f"{material.SAMPLE.model_output}\n{text}")

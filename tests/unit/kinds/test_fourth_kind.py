@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Kind
-from tests.fourth_kind.kind import ClaimKind
 from tests.suites import write_rows
 from tests.unit.cli.conftest import CallCommand, call  # noqa: F401 - a fixture
 from tests.unit.web.serving import served
@@ -29,15 +26,13 @@ async def good(messages, schema, params):
 
 
 @pytest.fixture
-def claims(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
-    """The registry with one entry more."""
-    kind: Kind = ClaimKind()
-    monkeypatch.setitem(KINDS._kinds, kind.name, lambda: kind)  # type: ignore[attr-defined]
-    yield kind
+def claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry with one line more."""
+    monkeypatch.setitem(KINDS.modules, "claim", "tests.fourth_kind.kind")
 
 
 @pytest.fixture
-def judged(claims: Kind, call: CallCommand, tmp_path: Path) -> Path:  # noqa: F811
+def judged(claims: None, call: CallCommand, tmp_path: Path) -> Path:  # noqa: F811
     rows = [
         {"id": f"{variant}-{number}", "claim": f"Claim {number}", "text": f"A text of {variant}."}
         | {"meta": {"prompt_variant": variant, "question_id": f"q{number}"}}

@@ -20,6 +20,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.judgment import Judgment, write_judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.check import Checked
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomPrompt
 from evenhand.kinds.pairwise import check as pairwise_check
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
@@ -28,7 +29,6 @@ from evenhand.kinds.reply import names_in
 from evenhand.kinds.rubric import check as rubric_check
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.shared.asked_form import AskedForm
-from evenhand.kinds.shared.asking import Asking
 from evenhand.limits import PROBLEMS_KEPT
 from evenhand.units import Sample
 from tests.suites import CRITERIA, pair_reply
@@ -100,7 +100,7 @@ def checked_weighted(reply: str | bytes, seed: int) -> Checked:
     protocol, answer = WEIGHTED[seed % len(WEIGHTED)], ANSWERS[seed % len(ANSWERS)]
     finish = FINISHES[seed % len(FINISHES)]
     if seed % 5 == 0 and isinstance(reply, str):
-        checked = protocol.check_elsewhere(reply, answer, finish=finish)
+        checked = protocol.check_external_reply(answer, reply, finish=finish)
     else:
         style = "compact" if seed % 2 else "full"
         checked = protocol.check(reply, answer, style, finish=finish)
@@ -222,12 +222,12 @@ class Babbler:
 
 async def judged(kind: str, ask: Babbler) -> Judgment:
     if kind == "rubric":
-        return await RUBRIC[0].judge(material.SAMPLE, Asking(ask=ask))
+        return await RUBRIC[0].judge(material.SAMPLE, JudgingContext(ask=ask))
     if kind == "weighted":
         return await WEIGHTED[0].judge(
-            grading.under(grading.PLAIN), Asking(ask=ask, styles=("compact",))
+            grading.under(grading.PLAIN), JudgingContext(ask=ask, styles=("compact",))
         )
-    return await PAIRWISE[0].judge(pairing.PAIR, Asking(ask=ask))
+    return await PAIRWISE[0].judge(pairing.PAIR, JudgingContext(ask=ask))
 
 
 @pytest.mark.parametrize("kind", GOODS)

@@ -34,12 +34,12 @@ def judged(suite: Path) -> tuple[Kind, list[tuple[StoredUnit, list[JudgedRow]]]]
 def blocks_of(
     kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN, names: Any = None
 ) -> list[dict[str, Any]]:
-    shown = kind.shown(unit.body, [one.judgment for one in judgments])
+    shown = kind.present(kind.load(unit.body), [one.judgment for one in judgments])
     return unit_blocks(shown, judgments, say, names)
 
 
 def line_of(kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN) -> UnitLine:
-    return unit_line(kind, unit.id, kind.shown(unit.body, []), judgments, say)
+    return unit_line(kind, unit.id, kind.present(kind.load(unit.body), []), judgments, say)
 
 
 def inner(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -128,9 +128,11 @@ def test_a_failure_says_why_with_every_reply(tmp_path: Path) -> None:
 
 def test_a_unit_without_a_judgment_is_pending() -> None:
     kind, body = KINDS["rubric"], '{"id":"u","question":"q","model_output":"a","meta":{}}'
-    blocks = unit_blocks(kind.shown(body, []), [], EN)
+    blocks = unit_blocks(kind.present(kind.load(body), []), [], EN)
     assert blocks[-1]["text"] == "Not judged yet."
-    assert unit_line(kind, "u", kind.shown(body, []), [], EN)["verdicts"] == ["pending"]
+    assert unit_line(kind, "u", kind.present(kind.load(body), []), [], EN)["verdicts"] == [
+        "pending"
+    ]
 
 
 def test_a_prompt_is_in_pieces_that_units_share_and_together_it_is_the_prompt(

@@ -16,7 +16,7 @@ from evenhand.engine.prices import token_bound, token_guess
 from evenhand.errors import DataError
 from evenhand.exchange import Message
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.runs import experience
 from evenhand.runs.forecast import Forecast, forecast
@@ -144,7 +144,8 @@ async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: 
     assert found.output_tokens_most == found.calls_most * 256
     ready = prepared(tmp_path)
     (unit,) = ready.units(ready.judging)
-    opened = ready.judging.opening(unit.body, Asking(ask=ready.seats[0].judge.answer))
+    context = JudgingContext(ask=ready.seats[0].judge.answer)
+    opened = ready.judging.first_questions(ready.judging.load(unit.body), context)
     grown = sum(256 * reask for reask in range(TRIES))
     sent = sum(TRIES * token_bound(question) + grown for question in opened)
     assert found.cost_most == rounds * (sent + 2 * 2 * TRIES * 256) * 10**6

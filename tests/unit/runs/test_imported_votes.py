@@ -278,7 +278,9 @@ def test_both_explanations_of_an_imported_pair_are_shown_once(imported: Importer
     imported("votes", rows)
     run = imported.recorded
     (unit,) = imported.store.archive.units(run.scope)
-    (page,) = run.kind.shown(unit.body, list(imported.judgments.values())).judgments
+    (page,) = run.kind.present(
+        run.kind.load(unit.body), list(imported.judgments.values())
+    ).judgments
     assert [str(page.full).count(text) for text in ("One.", "Two.")] == [1, 1]
 
 

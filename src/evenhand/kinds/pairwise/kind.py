@@ -1,14 +1,14 @@
-"""The kind `pairwise` as the registry has it."""
+"""The kind `pairwise`: which of two answers to one topic is better, asked in both orders."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.blocks import ShownUnit
+from evenhand.exchange import Question
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
-from evenhand.kinds.kind import ExampleSuite, Terms, Voting
+from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Terms, VerdictTable, Voting
 from evenhand.kinds.pairwise.both_orders import asks_both_orders
 from evenhand.kinds.pairwise.form import (
     asks_for_table,
@@ -16,34 +16,98 @@ from evenhand.kinds.pairwise.form import (
     read_max_rounds,
     read_priority,
 )
-from evenhand.kinds.pairwise.judging import PairwiseJudging
 from evenhand.kinds.pairwise.long_table import gather
-from evenhand.kinds.pairwise.measure import voted, voted_unit
+from evenhand.kinds.pairwise.measure import measure_judgment, measure_pair
 from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
-from evenhand.kinds.pairwise.shown import shown
-from evenhand.kinds.pairwise.table import PairTable
-from evenhand.kinds.pairwise.unit import FIELDS, ids_of_pairs
+from evenhand.kinds.pairwise.shown import present
+from evenhand.kinds.pairwise.table import header, line, read_lines
+from evenhand.kinds.pairwise.unit import (
+    FIELDS,
+    ids_of_pairs,
+    is_one_text,
+    load_pair,
+    pair_text,
+    read_pairs,
+)
 from evenhand.kinds.pairwise.verdict import READER
 from evenhand.kinds.protocol import Protocol, ProtocolForm, Words, require_same_ids
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.limits import REPAIRS
-from evenhand.units import TOPIC_ID, topic_id
+from evenhand.units import TOPIC_ID, Pair, named_pair_id, topic_id
 
 
-class PairwiseKind:
-    """Which of two answers to one topic is better, asked in both orders."""
+def _prepare(protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
+    settings, words, priority = terms.settings, protocol.words(language), read_priority(protocol)
+    return PairwiseProtocol(
+        prompts=protocol.judge_prompts(language),
+        words=words,
+        criteria=read_criteria(protocol, language),
+        priority=tuple(settings.get("priority", priority)),
+        told_priority=priority,
+        max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
+        repairs=settings["repairs"],
+        use=tuple(settings["use"]),
+        blind=settings["blind"],
+        no_self_judging=settings["no_self_judging"],
+        seed=terms.seed,
+        tables=asks_for_table(protocol),
+        own=_told_one_order(protocol.own, words),
+    )
 
-    name = "pairwise"
-    noun, question_noun = "pair", "topic"
-    settings: Mapping[str, Any] = {
+
+def _told_one_order(own: CustomPrompt | None, words: Words) -> CustomPrompt | None:
+    """Return a prompt that demands both orders after the sentence that one is wanted. A run that
+    was recorded before there was such a sentence is asked as it was."""
+    sentence = words.phrases.get("one_order")
+    if own is None or sentence is None or not asks_both_orders(own.text):
+        return own
+    return own.after(sentence)
+
+
+def _check_protocol(protocol: Protocol, language: str) -> None:
+    read_criteria(protocol, language)
+    read_priority(protocol)
+    read_max_rounds(protocol)
+    asks_for_table(protocol)
+
+
+def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
+    require_same_ids(protocol, asked, "criteria")
+    return {"priority": list(read_priority(protocol)), "max_rounds": read_max_rounds(protocol)}
+
+
+def _first_questions(
+    protocol: PairwiseProtocol, pair: Pair, context: JudgingContext
+) -> list[Question]:
+    visible, judges = protocol.shown(pair), protocol.eligible_judges(pair, context.judges)
+    if not judges or is_one_text(visible):
+        return []
+    return protocol.questions(visible, context, judge_index=judges[0])
+
+
+def _unit_keys(pair: Pair) -> list[str]:
+    """Return the id of a pair, and the one that names its candidates, as a topic with more of them
+    or an import of votes has it, unless `A` would be the other one there."""
+    named = named_pair_id(pair.row, (pair.first.id, pair.second.id))
+    return [pair.id] if pair.second.id < pair.first.id else [pair.id, named]
+
+
+def _output_key(output: Mapping[str, Any]) -> str | None:
+    return str(output["pair_id"]) if "pair_id" in output else None
+
+
+KIND = Kind(
+    name="pairwise",
+    noun="pair",
+    question_noun="topic",
+    settings={
         "repairs": REPAIRS,
         "max_rounds": None,
         "blind": "flag",
         "no_self_judging": False,
         "panel": "each",
-    }
-    measure = Voting(voted_unit, voted)
-    form = ProtocolForm(
+    },
+    form=ProtocolForm(
         keys=("criteria", "priority", "max_rounds", "reply"),
         tables=("criteria",),
         must=frozenset({"topic", "candidate_1", "candidate_2"}),
@@ -55,8 +119,8 @@ class PairwiseKind:
             marks=("winner", "pair_id", "tie", "candidate_1", "candidate_2", "A+", "B+"),
             asks_both_orders=asks_both_orders,
         ),
-    )
-    table_form = TableForm(
+    ),
+    table_form=TableForm(
         question="topic",
         answer="answer",
         fields=FIELDS,
@@ -66,60 +130,27 @@ class PairwiseKind:
         several="candidates",
         unit_ids=ids_of_pairs,
         number=TOPIC_ID,
-    )
-    rubric_form = None
-    table = PairTable()
-    example = ExampleSuite(
-        "pairs.jsonl",
-    )
-
-    def judging(self, protocol: Protocol, terms: Terms) -> PairwiseJudging:
-        languages = {name: self._protocol(protocol, name, terms) for name in terms.languages}
-        return PairwiseJudging(languages, terms.language)
-
-    def _protocol(self, protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
-        settings, criteria = terms.settings, read_criteria(protocol, language)
-        words, priority = protocol.words(language), read_priority(protocol)
-        return PairwiseProtocol(
-            prompts=protocol.judge_prompts(language),
-            words=words,
-            criteria=criteria,
-            priority=tuple(settings.get("priority", priority)),
-            told_priority=priority,
-            max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
-            repairs=settings["repairs"],
-            use=tuple(settings["use"]),
-            blind=settings["blind"],
-            no_self_judging=settings["no_self_judging"],
-            seed=terms.seed,
-            tables=asks_for_table(protocol),
-            own=_told_one_order(protocol.own, words),
-        )
-
-    def check_protocol(self, protocol: Protocol, language: str) -> None:
-        read_criteria(protocol, language)
-        read_priority(protocol)
-        read_max_rounds(protocol)
-        asks_for_table(protocol)
-
-    def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
-        require_same_ids(protocol, asked, "criteria")
-        return {
-            "priority": list(read_priority(protocol)),
-            "max_rounds": read_max_rounds(protocol),
-        }
-
-    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
-        return shown(body, judgments)
-
-    def read_judgment(self, text: JudgmentText) -> Judgment:
-        return READER.read(text)
-
-
-def _told_one_order(own: CustomPrompt | None, words: Words) -> CustomPrompt | None:
-    """A prompt that demands both orders, after the sentence that one is wanted. What a run recorded
-    before there was such a sentence is asked as it was."""
-    sentence = words.phrases.get("one_order")
-    if own is None or sentence is None or not asks_both_orders(own.text):
-        return own
-    return own.after(sentence)
+        row_noun="topic",
+    ),
+    table=VerdictTable(header, line, read_lines),
+    example=ExampleSuite("pairs.jsonl"),
+    reply_length=ReplyLength(form=15, prose=80, form_each=22, prose_each=20),
+    imports="votes",
+    read=lambda _, row: read_pairs(row),
+    dump=pair_text,
+    load=load_pair,
+    unit_keys=_unit_keys,
+    output_key=_output_key,
+    prepare=_prepare,
+    check_protocol=_check_protocol,
+    resettle_settings=_resettle_settings,
+    dimensions=lambda protocol: [criterion.id for criterion in protocol.criteria],
+    rounds=lambda protocol: int(protocol.max_rounds),
+    first_questions=_first_questions,
+    judge=PairwiseProtocol.judge,
+    check_external_reply=PairwiseProtocol.check_external_reply,
+    check_output=lambda protocol, _, output: protocol.check_verdict(output),
+    read_judgment=READER.read,
+    present=present,
+    measure=Voting(lambda text: measure_pair(load_pair(text)), measure_judgment),
+)

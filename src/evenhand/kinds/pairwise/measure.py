@@ -5,27 +5,13 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.pairwise.unit import read_body
 from evenhand.kinds.pairwise.verdict import PairVerdict, pair_passes
-from evenhand.kinds.shared.raw import raw_object
 from evenhand.measures import PassVote, Voted, VotedUnit
 from evenhand.units import Pair
 
 
-def voted_unit(body: str) -> VotedUnit:
-    """A pair in its stored text; of millions, a `Pair` of each would take longer than the rest."""
-    pair = read_body(body)
-    first, second = pair.candidates
-    return VotedUnit(
-        topic=pair.row,
-        candidates=(first.id, second.id),
-        lengths=pair.lengths or (len(first.text) or None, len(second.text) or None),
-        fields=raw_object(pair.meta),
-    )
-
-
-def measured(pair: Pair) -> VotedUnit:
-    """The same of a pair that was read."""
+def measure_pair(pair: Pair) -> VotedUnit:
+    """Return the candidates of a pair, their lengths, and the fields of the pair."""
     return VotedUnit(
         topic=pair.row,
         candidates=(pair.first.id, pair.second.id),
@@ -34,8 +20,8 @@ def measured(pair: Pair) -> VotedUnit:
     )
 
 
-def voted(judgment: Judgment) -> Voted:
-    """A judgment of a pair, whatever came of it."""
+def measure_judgment(judgment: Judgment) -> Voted:
+    """Return the votes of a judgment: of the verdict, if there is one, and of every pass."""
     passes = tuple(
         PassVote(
             pass_.round,

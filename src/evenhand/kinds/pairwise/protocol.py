@@ -21,6 +21,7 @@ from msgspec.structs import replace as changed
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Failure, Fix, Judgment, LeftOut, Verdict
 from evenhand.kinds.check import Checked
+from evenhand.kinds.conversation import Conversation, JudgingContext, Try, converse
 from evenhand.kinds.custom_prompt import CustomPrompt, Unit, unit_of
 from evenhand.kinds.masking import family, mask_names, names_its_author
 from evenhand.kinds.pairwise.check import check_reply, check_verdict
@@ -47,7 +48,6 @@ from evenhand.kinds.prompt import (
 )
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText
-from evenhand.kinds.shared.asking import Asking, Conversation, Try, converse
 from evenhand.kinds.shared.raw import raw_json
 from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.units import Pair
@@ -114,36 +114,36 @@ class PairwiseProtocol:
     def _told(self) -> tuple[str, ...]:
         return self.priority if self.told_priority is None else self.told_priority
 
-    async def judge(self, pair: Pair, asking: Asking) -> Judgment:
+    async def judge(self, pair: Pair, context: JudgingContext) -> Judgment:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
         size = size_of(pair.topic, *pair.texts, pair.extras)
         if is_one_text(pair):
             equal = [_equal(self.criteria)]
-            return await asking.aside(partial(self._verdict, pair, pair, equal, [], []), size)
-        seats = self.seats(pair, asking.judges)
-        if not seats:
+            return await context.offload(partial(self._verdict, pair, pair, equal, [], []), size)
+        judges = self.eligible_judges(pair, context.judges)
+        if not judges:
             return LeftOut(detail="shares its family with a candidate")
         visible = pair
         if self.blind == "mask":
-            visible = await asking.aside(partial(self.shown, pair), size)
+            visible = await context.offload(partial(self.shown, pair), size)
         rounds: list[Round] = []
         passes: list[PairPass] = []
         fixes: list[Fix] = []
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            outcome = await self._round(visible, size, asking, seats, len(rounds), passes, fixes)
+            outcome = await self._round(visible, size, context, judges, len(rounds), passes, fixes)
             if isinstance(outcome, Failure):
-                flags = await asking.aside(partial(self._flags, pair, visible, passes), size)
+                flags = await context.offload(partial(self._flags, pair, visible, passes), size)
                 return replace(outcome, flags=flags, passes=tuple(passes))
             rounds.append(outcome)
         settle = partial(self._verdict, pair, visible, rounds, passes, fixes)
-        return await asking.aside(settle, size)
+        return await context.offload(settle, size)
 
     async def _round(
         self,
         visible: Pair,
         size: int,
-        asking: Asking,
-        seats: Sequence[int],
+        context: JudgingContext,
+        judges: Sequence[int],
         before: int,
         passes: list[PairPass],
         fixes: list[Fix],
@@ -151,18 +151,18 @@ class PairwiseProtocol:
         """Both passes of a round, asked at the same time and noted in `passes` in the order of the
         questions, whichever was answered first, with what code mended in the replies that count in
         `fixes`; a failure if one of them cannot be had."""
-        time, place = divmod(before, len(seats))
-        questions = await asking.aside(
-            partial(self.questions, visible, asking, time=time + 1, seat=seats[place]),
+        time, place = divmod(before, len(judges))
+        questions = await context.offload(
+            partial(self.questions, visible, context, time=time + 1, judge_index=judges[place]),
             size,
         )
-        about = (asking, visible, JudgedText(*visible.texts), size)
-        conversations = await asking.together(
+        about = (context, visible, JudgedText(*visible.texts), size)
+        conversations = await context.gather_conversations(
             [partial(self._converse, question, *about) for question in questions]
         )
         last: list[PairPass] = []
         failures: list[Failure] = []
-        judge = asking.judges[seats[place]]
+        judge = context.judges[judges[place]]
         for conversation in conversations:
             passes += [self._pass(attempt, before + 1, judge) for attempt in conversation.tries]
             if failed := conversation.failure:
@@ -185,12 +185,12 @@ class PairwiseProtocol:
         return changed(masked_pair, extras=extras)
 
     def questions(
-        self, pair: Pair, asking: Asking, *, time: int = 1, seat: int = 0
+        self, pair: Pair, context: JudgingContext, *, time: int = 1, judge_index: int = 0
     ) -> list[Question]:
         """Both orders, put to one judge for the first time, the second, ...; every other judgment
         of a pair starts with the other order."""
-        style = asking.styles[seat]
-        turned = (first_order(self.seed, pair) == "21") != bool(asking.turn % 2)
+        style = context.styles[judge_index]
+        turned = (first_order(self.seed, pair) == "21") != bool(context.judgment_index % 2)
         texts = {"12": pair.texts, "21": pair.texts[::-1]}
         return [
             Question(
@@ -199,7 +199,7 @@ class PairwiseProtocol:
                 unit=pair.id,
                 order=order,
                 round=time,
-                seat=seat,
+                judge_index=judge_index,
             )
             for order in (ORDERS[::-1] if turned else ORDERS)
         ]
@@ -228,7 +228,9 @@ class PairwiseProtocol:
             tables=tables or self.tables or self.own is not None,
         )
 
-    def check_elsewhere(self, text: str, pair: Pair, *, finish: str = "stop") -> Checked[PairReply]:
+    def check_external_reply(
+        self, pair: Pair, text: str, finish: str = "stop"
+    ) -> Checked[PairReply]:
         """The same for a reply made elsewhere, which may be a verdict-table line; flagged as the
         pass of a run would be."""
         judged = JudgedText(*pair.texts)
@@ -278,11 +280,16 @@ class PairwiseProtocol:
         return {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
 
     async def _converse(
-        self, question: Question, asking: Asking, visible: Pair, judged: JudgedText, size: int
+        self,
+        question: Question,
+        context: JudgingContext,
+        visible: Pair,
+        judged: JudgedText,
+        size: int,
     ) -> Conversation[PairReply]:
-        style = asking.styles[question.seat]
+        style = context.styles[question.judge_index]
         return await converse(
-            asking,
+            context,
             question,
             lambda reply: self.check(
                 reply.text, style, finish=reply.finish, topic=visible.topic, judged=judged
@@ -378,10 +385,10 @@ class PairwiseProtocol:
         hidden = hidden_characters(pair.topic, *pair.texts)
         return tuple(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
 
-    def seats(self, pair: Pair, judges: Sequence[str]) -> list[int]:
-        """Which judges of the asking judge this pair."""
+    def eligible_judges(self, pair: Pair, judges: Sequence[str]) -> list[int]:
+        """Return the indexes of the judges that may judge this pair."""
         kin = [self.no_self_judging and _kin(pair, judge) for judge in judges]
-        return [seat for seat in range(len(judges)) if not kin[seat]]
+        return [index for index in range(len(judges)) if not kin[index]]
 
 
 def _masked(value: Any, topic: str) -> Any:

@@ -29,8 +29,7 @@ from evenhand.kinds.blocks import (
     cells,
     labels,
 )
-from evenhand.kinds.pairwise.measure import measured
-from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.pairwise.measure import measure_pair
 from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict, pair_passes
 from evenhand.units import Candidate, Pair
 
@@ -44,12 +43,11 @@ _TONES: dict[str, Tone] = {
 _SHORT = {"A+": "A", "B+": "B", "tie": "="}
 
 
-def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+def present(pair: Pair, judgments: Sequence[Judgment]) -> ShownUnit:
     """A pair, and each judgment with its rounds."""
-    pair = load_pair(body)
     return ShownUnit(
         unit=list(_unit(pair)),
-        measured=measured(pair),
+        measured=measure_pair(pair),
         about=about_unit(pair.extras, pair.meta),
         judgments=[_judgment(judgment) for judgment in judgments],
     )

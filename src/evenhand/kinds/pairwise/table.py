@@ -143,20 +143,11 @@ def read_table(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
         raise TableError(1, "the table is empty; its first line must be the header")
 
 
-class PairTable:
-    """The verdict table of pairs, as the registry has it."""
-
-    def header(self, dimensions: Sequence[str]) -> str:
-        return header(dimensions)
-
-    def line(self, unit: str, winner: str, marks: Sequence[str], notes: str) -> str:
-        return line(unit, winner, marks, notes)
-
-    def read(self, lines: Iterable[str], dimensions: Sequence[str]) -> Iterator[TableLine]:
-        """The lines with the output objects they stand for."""
-        for row in read_table(lines, dimensions):
-            output = {"pair_id": row.pair_id, "winner": row.winner, "notes": row.notes}
-            yield TableLine(row.line_number, row.pair_id, output | {"criteria": dict(row.marks)})
+def read_lines(lines: Iterable[str], dimensions: Sequence[str]) -> Iterator[TableLine]:
+    """Yield the lines of a table with the output objects that they stand for."""
+    for row in read_table(lines, dimensions):
+        output = {"pair_id": row.pair_id, "winner": row.winner, "notes": row.notes}
+        yield TableLine(row.line_number, row.pair_id, output | {"criteria": dict(row.marks)})
 
 
 _FIXED = ["pair_id", "winner", "notes"]

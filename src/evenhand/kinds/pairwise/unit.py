@@ -104,9 +104,7 @@ def pair_text(pair: Pair) -> str:
     return jsontext.dump(body)
 
 
-class PairBody(ExtrasBody, frozen=True):
-    """A pair as it is stored, its values not yet looked into."""
-
+class _PairBody(ExtrasBody, frozen=True):
     id: str
     topic: str
     candidates: tuple[Candidate, Candidate]
@@ -116,17 +114,12 @@ class PairBody(ExtrasBody, frozen=True):
     lengths: tuple[int | None, int | None] | None = None
 
 
-_body: StoredText[PairBody] = StoredText(PairBody, "a pair")
-
-
-def read_body(text: str) -> PairBody:
-    """What stands in a line that `pair_text` wrote."""
-    return _body.read(text)
+_body: StoredText[_PairBody] = StoredText(_PairBody, "a pair")
 
 
 def load_pair(text: str) -> Pair:
     """The pair of a line that `pair_text` wrote."""
-    body = read_body(text)
+    body = _body.read(text)
     first, second = body.candidates
     return Pair(
         id=body.id,

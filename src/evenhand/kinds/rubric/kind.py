@@ -1,4 +1,5 @@
-"""The kind `rubric` as the registry has it."""
+"""The kind `rubric`: one output scored on every dimension of a rubric, each score backed by a
+quote."""
 
 from __future__ import annotations
 
@@ -8,48 +9,88 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evenhand.judgment import Judgment, JudgmentText
-from evenhand.kinds.blocks import ShownUnit
+from evenhand.exchange import Question
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomForm
-from evenhand.kinds.kind import ExampleSuite, Scoring, Terms
+from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
 from evenhand.kinds.protocol import Protocol, ProtocolError, ProtocolForm
-from evenhand.kinds.rubric.judging import RubricJudging
-from evenhand.kinds.rubric.measure import scored, scored_unit, scored_units, stored_scores
+from evenhand.kinds.rubric.measure import ends_of, measure_judgment, measure_sample
 from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.rubric.rubric_form import BandsForm
-from evenhand.kinds.rubric.shown import shown, summary
-from evenhand.kinds.rubric.unit import FIELDS
+from evenhand.kinds.rubric.shown import present, summary
+from evenhand.kinds.rubric.unit import FIELDS, load_sample, read_sample, sample_text
 from evenhand.kinds.rubric.verdict import READER
+from evenhand.kinds.shared.rows import RowError
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.limits import REPAIRS
-from evenhand.units import sample_id
+from evenhand.measures import Ends
+from evenhand.units import Sample, sample_id
 
 
 def tag_names(protocol: Protocol, languages: Sequence[str]) -> Mapping[str, str]:
-    """The failure tags of a protocol, named in the first of some languages that it has names in."""
+    """Return the failure tags of a protocol with their names in the first of some languages that
+    it has names in."""
     for language in languages:
         with suppress(ProtocolError):
             return protocol.words(language).tags
     return {}
 
 
-class RubricKind:
-    """One output scored on every dimension of a rubric, each score backed by a quote."""
-
-    name = "rubric"
-    noun, question_noun = "sample", "question"
-    settings: Mapping[str, Any] = {"repairs": REPAIRS, "expose_meta": False}
-    measure = Scoring(
-        scored_unit,
-        scored,
-        summary,
-        tag_names,
-        has_notes=True,
-        units=scored_units,
-        stored=stored_scores,
+def _prepare(protocol: Protocol, language: str, terms: Terms) -> RubricProtocol:
+    settings = terms.settings
+    if "no_evidence" in settings:
+        protocol = _with_phrase(protocol, settings["no_evidence"])
+    return RubricProtocol(
+        prompts=protocol.judge_prompts(language),
+        words=protocol.words(language),
+        rubric=None if terms.rubric is None else build_rubric(terms.rubric),
+        expose_meta=settings["expose_meta"],
+        repairs=settings["repairs"],
+        use=tuple(settings["use"]),
+        own=protocol.own,
+        allowed_tags=tuple(settings.get("tags", ())),
     )
-    form = ProtocolForm(
+
+
+def _with_phrase(protocol: Protocol, phrase: object) -> Protocol:
+    """Return the protocol with another phrase for no evidence; None is that of its kind."""
+    values = {name: value for name, value in protocol.given.items() if name != "no_evidence"}
+    return replace(protocol, given=values | ({} if phrase is None else {"no_evidence": phrase}))
+
+
+def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
+    tags = protocol.ids("tags") or list(protocol.words("en").tags)
+    return {"no_evidence": protocol.given.get("no_evidence"), "tags": tags}
+
+
+def _ends(protocol: RubricProtocol) -> Ends:
+    return {} if protocol.rubric is None else ends_of(protocol.rubric)
+
+
+def _read(protocol: RubricProtocol, row: Mapping[str, Any]) -> list[Sample]:
+    return [read_sample(row, has_rubric=protocol.rubric is not None)]
+
+
+def _first_questions(
+    protocol: RubricProtocol, sample: Sample, context: JudgingContext
+) -> list[Question]:
+    return [protocol.question(sample, protocol.rubric_of(sample), context.styles[0])]
+
+
+def _output_key(output: Mapping[str, Any]) -> str | None:
+    """Return the id that the meta of an output object makes."""
+    if "scores" not in output:
+        return None
+    if not isinstance(output.get("meta"), Mapping):
+        raise RowError('"meta" must be an object: it names the unit')
+    return sample_id({"meta": output["meta"]})
+
+
+KIND = Kind(
+    name="rubric",
+    settings={"repairs": REPAIRS, "expose_meta": False},
+    form=ProtocolForm(
         keys=("no_evidence", "tags"),
         tables=("tags",),
         must=frozenset({"question", "model_output", "rubric"}),
@@ -61,51 +102,31 @@ class RubricKind:
             by_setting={"meta": "expose_meta"},
             marks=("model_output", "failure_tags", "evidence", "rationale", "dimensions"),
         ),
-    )
-    table_form = TableForm("question", "model_output", FIELDS, sample_id)
-    rubric_form = BandsForm()
-    table = None
-    example = ExampleSuite(
-        "samples.jsonl",
-        "rubric.json",
-        by="prompt_variant",
-        baseline="v1",
-    )
-
-    def judging(self, protocol: Protocol, terms: Terms) -> RubricJudging:
-        rubric = None if terms.rubric is None else build_rubric(terms.rubric)
-        if "no_evidence" in terms.settings:
-            protocol = _with_phrase(protocol, terms.settings["no_evidence"])
-        languages = {
-            language: RubricProtocol(
-                prompts=protocol.judge_prompts(language),
-                words=protocol.words(language),
-                rubric=rubric,
-                expose_meta=terms.settings["expose_meta"],
-                repairs=terms.settings["repairs"],
-                use=tuple(terms.settings["use"]),
-                own=protocol.own,
-                allowed_tags=tuple(terms.settings.get("tags", ())),
-            )
-            for language in terms.languages
-        }
-        return RubricJudging(languages, terms.language)
-
-    def check_protocol(self, protocol: Protocol, language: str) -> None:
-        protocol.words(language)
-
-    def rules(self, protocol: Protocol, asked: Protocol) -> dict[str, Any]:
-        tags = protocol.ids("tags") or list(protocol.words("en").tags)
-        return {"no_evidence": protocol.given.get("no_evidence"), "tags": tags}
-
-    def shown(self, body: str, judgments: Sequence[Judgment]) -> ShownUnit:
-        return shown(body, judgments)
-
-    def read_judgment(self, text: JudgmentText) -> Judgment:
-        return READER.read(text)
-
-
-def _with_phrase(protocol: Protocol, phrase: object) -> Protocol:
-    """The protocol with another phrase for no evidence; None is that of its kind."""
-    values = {name: value for name, value in protocol.given.items() if name != "no_evidence"}
-    return replace(protocol, given=values | ({} if phrase is None else {"no_evidence": phrase}))
+    ),
+    table_form=TableForm("question", "model_output", FIELDS, sample_id),
+    rubric_form=BandsForm(),
+    example=ExampleSuite("samples.jsonl", "rubric.json", by="prompt_variant", baseline="v1"),
+    imports="scores",
+    read=_read,
+    dump=sample_text,
+    load=load_sample,
+    unit_keys=lambda sample: [sample_id({"meta": sample.meta})],
+    output_key=_output_key,
+    prepare=_prepare,
+    check_protocol=lambda protocol, language: protocol.words(language),
+    resettle_settings=_resettle_settings,
+    dimensions=lambda protocol: list(_ends(protocol)),
+    ends=_ends,
+    first_questions=_first_questions,
+    judge=RubricProtocol.judge,
+    check_external_reply=RubricProtocol.check_external_reply,
+    read_judgment=READER.read,
+    present=present,
+    measure=Scoring(
+        lambda text: measure_sample(load_sample(text)),
+        measure_judgment,
+        summary,
+        tag_names,
+        has_notes=True,
+    ),
+)

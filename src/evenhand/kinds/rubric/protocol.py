@@ -18,6 +18,7 @@ from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.check import Checked
+from evenhand.kinds.conversation import Conversation, JudgingContext, converse
 from evenhand.kinds.custom_prompt import CustomPrompt, unit_of
 from evenhand.kinds.evidence import fragments
 from evenhand.kinds.prompt import (
@@ -32,7 +33,6 @@ from evenhand.kinds.protocol import Words
 from evenhand.kinds.rubric.check import Sources, check_reply
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.asking import Asking, Conversation, converse
 from evenhand.kinds.shared.raw import object_text
 from evenhand.kinds.shared.schemas import object_of
 from evenhand.limits import REPAIRS
@@ -83,14 +83,14 @@ class RubricProtocol:
         object.__setattr__(self, "tags", tuple(self.words.tags))
         object.__setattr__(self, "tag_lines", _tag_lines(self.words))
 
-    async def judge(self, sample: Sample, asking: Asking) -> Judgment:
+    async def judge(self, sample: Sample, context: JudgingContext) -> Judgment:
         """Ask, check, ask again for what only the judge knows; settle or fail."""
-        rubric, style = self.rubric_of(sample), asking.styles[0]
+        rubric, style = self.rubric_of(sample), context.styles[0]
         sources = Sources(sample, rubric)
         size = size_of(sample.question, sample.model_output, sample.extras)
-        question = await asking.aside(partial(self.question, sample, rubric, style), size)
+        question = await context.offload(partial(self.question, sample, rubric, style), size)
         conversation = await converse(
-            asking,
+            context,
             question,
             lambda reply: self.check(
                 reply.text, sample, style, finish=reply.finish, sources=sources
@@ -102,7 +102,7 @@ class RubricProtocol:
         )
         if failed := conversation.failure:
             return failed
-        return await asking.aside(partial(self._settled, sample, conversation), size)
+        return await context.offload(partial(self._settled, sample, conversation), size)
 
     def check(
         self,
@@ -126,6 +126,12 @@ class RubricProtocol:
             sources=sources,
             tags=self.allowed_tags or self.tags,
         )
+
+    def check_external_reply(
+        self, sample: Sample, text: str, finish: str = "stop"
+    ) -> Checked[RubricVerdict]:
+        """Apply the contract to a reply from another tool."""
+        return self.check(text, sample, finish=finish)
 
     def rubric_of(self, sample: Sample) -> Rubric:
         """The sample's own rubric, else the suite's; the loader saw to it that there is one."""

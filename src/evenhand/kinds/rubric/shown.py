@@ -28,8 +28,7 @@ from evenhand.kinds.blocks import (
     cells,
     labels,
 )
-from evenhand.kinds.rubric.measure import measured
-from evenhand.kinds.rubric.unit import load_sample
+from evenhand.kinds.rubric.measure import measure_sample
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.shared.summary import Summary, score_table
 from evenhand.units import Sample
@@ -37,13 +36,12 @@ from evenhand.units import Sample
 _MATCHES = {"exact": ""}
 
 
-def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+def present(sample: Sample, judgments: Sequence[Judgment]) -> ShownUnit:
     """A sample, its output with every quote of every judgment marked and numbered."""
-    sample = load_sample(body)
     marks = _marks(judgments)
     return ShownUnit(
         unit=list(_unit(sample, marks)),
-        measured=measured(sample),
+        measured=measure_sample(sample),
         about=about_unit(sample.extras, sample.meta),
         judgments=list(_judgments(judgments)),
     )
@@ -151,7 +149,7 @@ def _means(judgment: Verdict) -> dict[str, float]:
     return means
 
 
-def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
+def summary(verdicts: Iterable[tuple[Sample, Verdict]]) -> Summary:
     """Mean and spread of each dimension, by prompt variant; how many verdicts have notes."""
     values: dict[tuple[str, str], list[float]] = {}
     noted = 0

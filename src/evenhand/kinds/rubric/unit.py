@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from evenhand import jsontext
 from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
@@ -62,9 +62,7 @@ def sample_text(sample: Sample) -> str:
     return jsontext.dump(body | dict(sample.extras) if sample.extras else body)
 
 
-class SampleBody(ExtrasBody, frozen=True):
-    """A sample as it is stored, its values not yet looked into."""
-
+class _SampleBody(ExtrasBody, frozen=True):
     id: str
     question: str
     model_output: str
@@ -73,33 +71,12 @@ class SampleBody(ExtrasBody, frozen=True):
     language: str | None = None
 
 
-_body: StoredText[SampleBody] = StoredText(SampleBody, "a sample")
-
-
-def read_body(text: str) -> SampleBody:
-    """What stands in a line that `sample_text` wrote."""
-    return _body.read(text)
-
-
-class MeasuredBody(Struct, frozen=True, gc=False):
-    """What statistics take of a sample as it is stored."""
-
-    model_output: str
-    meta: Raw
-    rubric: Raw | UnsetType = UNSET
-
-
-_measured: StoredText[MeasuredBody] = StoredText(MeasuredBody, "a sample")
-
-
-def read_measured(texts: Sequence[str]) -> list[MeasuredBody]:
-    """The same of many lines, and no more than statistics take."""
-    return _measured.read_all(texts)
+_body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
 
 
 def load_sample(text: str) -> Sample:
-    """The sample of such a line."""
-    body = read_body(text)
+    """The sample of a line that `sample_text` wrote."""
+    body = _body.read(text)
     return Sample(
         id=body.id,
         question=body.question,

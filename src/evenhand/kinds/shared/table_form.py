@@ -48,3 +48,7 @@ class TableForm(NamedTuple):
     """The field for what is called like another and is told apart by its row's number."""
     topic: str = "meta.question_id"
     """The field that tells questions apart, where a row has it."""
+    row_noun: str = "sample"
+    """A row, in English."""
+    own_field: str = ""
+    """A field that no other kind has: a table that has it is of this kind."""

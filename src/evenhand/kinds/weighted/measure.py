@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.weighted.form import FULL_MARKS
-from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.measures import Scored, ScoredUnit
 from evenhand.units import Answer
 
 
-def scored_unit(body: str) -> ScoredUnit:
-    """An answer in its stored text."""
-    return measured(load_answer(body))
-
-
-def measured(answer: Answer) -> ScoredUnit:
-    """The same of an answer that was read."""
+def measure_answer(answer: Answer) -> ScoredUnit:
+    """Return the fields of an answer, and its length."""
     fields = {"task_name": answer.task_name, **answer.meta}
     return ScoredUnit(fields, {}, len(answer.answer))
 
 
-def scored(judgment: Judgment) -> Scored | None:
-    """The points of a grade; None where there is none. Where code failed an answer whose type
-    nobody knows, the grade does not say how many points there were to be had."""
+def measure_judgment(judgment: Judgment) -> Scored | None:
+    """Return the points of a grade; None where there is none. Where code failed an answer whose
+    type nobody knows, the grade does not say the most points of each dimension."""
     if not isinstance(judgment, Verdict):
         return None
     grade = judgment.value

@@ -19,6 +19,7 @@ from evenhand.errors import quoted
 from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.judgment import Failure, Judgment, Verdict
 from evenhand.kinds.check import Checked
+from evenhand.kinds.conversation import JudgingContext, converse
 from evenhand.kinds.custom_prompt import CustomPrompt, Unit, unit_of
 from evenhand.kinds.prompt import (
     Prompt,
@@ -29,7 +30,6 @@ from evenhand.kinds.prompt import (
     size_of,
 )
 from evenhand.kinds.protocol import Words
-from evenhand.kinds.shared.asking import Asking, converse
 from evenhand.kinds.weighted.check import Task, check_reply, failed_grade, under_weights
 from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
 from evenhand.kinds.weighted.form import (
@@ -76,10 +76,10 @@ class WeightedProtocol:
         default_factory=dict[tuple[str | None, Style], Form], compare=False
     )
 
-    async def judge(self, answer: Answer, asking: Asking) -> Judgment:
+    async def judge(self, answer: Answer, context: JudgingContext) -> Judgment:
         """Critical fails by code, then ask, check, ask again; settle or fail. A grade under new
         weights is rescaled and flagged; what they cannot be applied to is asked under them."""
-        judgment = await self._judge(answer, asking)
+        judgment = await self._judge(answer, context)
         if self.new_weights is None or not isinstance(judgment, Verdict):
             return judgment
         assert isinstance(judgment.value, Grade)
@@ -89,7 +89,7 @@ class WeightedProtocol:
         reweighed = under_weights(judgment.value, self.new_weights[task_type])
         if reweighed is None:
             renewed = replace(self, types=self.settled_types, new_weights=None, forms={})
-            return await renewed.judge(answer, asking)
+            return await renewed.judge(answer, context)
         grade, fixes = reweighed
         is_new = grade.weights != judgment.value.weights
         flags = (*judgment.flags, *["new_weights"] * is_new)
@@ -103,11 +103,11 @@ class WeightedProtocol:
         weights = self.new_weights
         return tuple(replace(kind, weights=weights[kind.id]) for kind in self.types)
 
-    async def _judge(self, answer: Answer, asking: Asking) -> Judgment:
-        style, size = asking.styles[0], size_of(answer.prompt, answer.answer, answer.extras)
-        hidden = await asking.aside(partial(_hidden, answer), size)
+    async def _judge(self, answer: Answer, context: JudgingContext) -> Judgment:
+        style, size = context.styles[0], size_of(answer.prompt, answer.answer, answer.extras)
+        hidden = await context.offload(partial(_hidden, answer), size)
         flags = [f"hidden_characters:{kind}" for kind in hidden]
-        decision = await asking.aside(partial(self.decided, answer), size)
+        decision = await context.offload(partial(self.decided, answer), size)
         if isinstance(decision, Hit):
             ungraded = self.words.phrases["ungraded"]
             grade = failed_grade(self.task(answer, style), self._reason(decision), ungraded)
@@ -117,8 +117,8 @@ class WeightedProtocol:
             detail = f"the pattern on line {line} of the rubric did not end in time"
             return Failure(reason="timeout", detail=detail)
         conversation = await converse(
-            asking,
-            await asking.aside(partial(self.question, answer, style), size),
+            context,
+            await context.offload(partial(self.question, answer, style), size),
             lambda reply: self.check(reply.text, answer, style, finish=reply.finish),
             self.prompts[style],
             self.words,
@@ -163,7 +163,9 @@ class WeightedProtocol:
         compact = style == "compact"
         return check_reply(text, self.task(answer, style), self.words, finish, is_compact=compact)
 
-    def check_elsewhere(self, text: str, answer: Answer, *, finish: str = "stop") -> Checked[Grade]:
+    def check_external_reply(
+        self, answer: Answer, text: str, finish: str = "stop"
+    ) -> Checked[Grade]:
         """The same for a reply made elsewhere, about an answer that code may have failed."""
         decision, task = self.decided(answer), self.task(answer, "full")
         if isinstance(decision, Hit):

@@ -30,20 +30,18 @@ from evenhand.kinds.blocks import (
 )
 from evenhand.kinds.shared.summary import Summary
 from evenhand.kinds.weighted.form import FULL_MARKS
-from evenhand.kinds.weighted.measure import measured
-from evenhand.kinds.weighted.unit import load_answer
+from evenhand.kinds.weighted.measure import measure_answer
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.units import Answer
 
 UNSURE = "\nlow confidence: list them with show --only low-confidence"
 
 
-def shown(body: str, judgments: Sequence[Judgment]) -> ShownUnit:
+def present(answer: Answer, judgments: Sequence[Judgment]) -> ShownUnit:
     """A task, the answer, and its grades."""
-    answer = load_answer(body)
     return ShownUnit(
         unit=list(_unit(answer)),
-        measured=measured(answer),
+        measured=measure_answer(answer),
         about=about_unit(answer.extras, answer.meta),
         judgments=[_judgment(judgment) for judgment in judgments],
     )
@@ -150,13 +148,13 @@ def _about(grade: Grade) -> Iterator[Piece]:
     yield Joined([Label("unit.confidence"), ": ", sure], "")
 
 
-def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
+def summary(verdicts: Iterable[tuple[Answer, Verdict]]) -> Summary:
     """Totals by model and task type: mean, range, critical fails, low confidence."""
     groups: dict[tuple[str, str], list[Grade]] = {}
-    for body, judgment in verdicts:
+    for answer, judgment in verdicts:
         grade = judgment.value
         assert isinstance(grade, Grade)
-        model = str(load_answer(body).meta.get("model", ""))
+        model = str(answer.meta.get("model", ""))
         groups.setdefault((model, grade.task_type or ""), []).append(grade)
     every = [grade for grades in groups.values() for grade in grades]
     unsure = sum(grade.is_unsure for grade in every)

@@ -22,9 +22,9 @@ from tests.unit.kinds.pairing import (
     SEEDS,
     TURNED,
     Judge,
-    asking,
     blocks,
     by_worth,
+    context_of,
     of_candidates,
     protocol,
     scripted,
@@ -60,7 +60,7 @@ async def test_every_pass_follows_the_rule(own: str, first_order: str) -> None:
     judged, pair = protocol(max_rounds=1, seed=SEEDS[first_order]), PAIR
     for marks in product(MARKS, repeat=5):
         said = pair_reply(dict(zip(CRITERIA, marks, strict=True)), own)
-        judgment = await judged.judge(pair, asking(Judge(lambda question, said=said: said)))
+        judgment = await judged.judge(pair, context_of(Judge(lambda question, said=said: said)))
         expected = rule(marks)
         by_order = {one.order: one for one in judgment.passes}
         assert [one.order for one in judgment.passes] == [first_order, TURNED_ORDER[first_order]]
@@ -96,7 +96,7 @@ def test_the_rule_turns_with_the_candidates(marks: list[str], orders: list[str])
 
 async def test_the_judge_sees_the_texts_in_the_order_of_the_pass_and_nothing_else() -> None:
     judge = Judge(by_worth)
-    await protocol().judge(PAIR, asking(judge))
+    await protocol().judge(PAIR, context_of(judge))
     for question in judge.asked:
         found = blocks(question)
         assert found.keys() == {"topic", "candidate_1", "candidate_2"}
@@ -113,7 +113,7 @@ async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(
     order: str, turn: int
 ) -> None:
     judge = Judge(by_worth)
-    judgment = await protocol(seed=SEEDS[order]).judge(PAIR, asking(judge, turn=turn))
+    judgment = await protocol(seed=SEEDS[order]).judge(PAIR, context_of(judge, judgment_index=turn))
     begins = order if turn % 2 == 0 else TURNED_ORDER[order]
     assert [one.order for one in judgment.passes] == [begins, TURNED_ORDER[begins]]
     assert judgment.output is not None
@@ -123,7 +123,7 @@ async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(
 @pytest.mark.parametrize("mark", MARKS)
 async def test_two_passes_that_agree_are_stable(mark: str) -> None:
     judge = Judge(steadily(mark))
-    judgment = await protocol().judge(PAIR, asking(judge))
+    judgment = await protocol().judge(PAIR, context_of(judge))
     assert judge.places == [(1, "12", 0), (1, "21", 0)]
     assert judgment.output == {
         "pair_id": "pair-17",
@@ -143,7 +143,7 @@ async def test_two_passes_that_agree_are_stable(mark: str) -> None:
 async def test_anything_but_the_same_winner_is_a_contradiction(first: str, second: str) -> None:
     """A win against a tie too."""
     judge = Judge(scripted((first, second), ("B+", "B+")))
-    judgment = await protocol().judge(PAIR, asking(judge))
+    judgment = await protocol().judge(PAIR, context_of(judge))
     output = judgment.output
     assert output is not None
     if first == second:
@@ -156,7 +156,7 @@ async def test_anything_but_the_same_winner_is_a_contradiction(first: str, secon
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 async def test_what_no_round_settles_is_uncertain(most: int) -> None:
     judge = Judge(lambda question: pair_reply("A+"))
-    judgment = await protocol(max_rounds=most).judge(PAIR, asking(judge))
+    judgment = await protocol(max_rounds=most).judge(PAIR, context_of(judge))
     assert judge.places == [(n, order, 0) for n in range(1, most + 1) for order in ("12", "21")]
     output = judgment.output
     assert output is not None
@@ -176,7 +176,7 @@ async def test_marks_come_from_the_round_that_settles_or_else_from_the_last() ->
         marks["C4"] = "tie" if question.order == "12" else marks["C4"]
         return pair_reply(marks)
 
-    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
+    judgment = await protocol().judge(PAIR, context_of(Judge(reply)))
     output = judgment.output
     assert output is not None
     assert (output["winner"], output["settled"], output["rounds"]) == ("A", "resolved", 2)
@@ -191,7 +191,7 @@ async def test_uncertain_marks_are_those_of_the_last_round() -> None:
             marks["C5"] = of_candidates(question, "B+")
         return pair_reply(marks)
 
-    judgment = await protocol().judge(PAIR, asking(Judge(reply)))
+    judgment = await protocol().judge(PAIR, context_of(Judge(reply)))
     assert judgment.output is not None
     assert judgment.output["winner"] == "uncertain"
     assert judgment.output["criteria"]["C5"] == "B+"
@@ -207,7 +207,7 @@ async def test_an_unstable_criterion_alone_starts_no_round() -> None:
         return {"C1": of_candidates(question, "A+"), "C3": "A+"}
 
     judge = Judge(reply)
-    judgment = await protocol().judge(PAIR, asking(judge))
+    judgment = await protocol().judge(PAIR, context_of(judge))
     assert len(judge.asked) == 2
     assert judgment.output is not None
     assert (judgment.output["winner"], judgment.output["unstable"]) == ("A", ["C3"])
@@ -252,8 +252,8 @@ def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize("turn", [0, 1])
 async def test_a_judge_of_content_says_the_same_whatever_comes_first(order: str, turn: int) -> None:
     judged = protocol(seed=SEEDS[order])
-    straight = await judged.judge(PAIR, asking(Judge(by_worth), turn=turn))
-    other = await judged.judge(turned_round(PAIR), asking(Judge(by_worth), turn=turn))
+    straight = await judged.judge(PAIR, context_of(Judge(by_worth), judgment_index=turn))
+    other = await judged.judge(turned_round(PAIR), context_of(Judge(by_worth), judgment_index=turn))
     assert straight.output is not None
     assert other.output is not None
     assert (straight.output["winner"], straight.output["settled"]) == ("A", "stable")
@@ -273,7 +273,7 @@ async def test_equal_texts_are_a_tie_without_a_call(
     first: str, second: str, is_equal: bool
 ) -> None:
     judge = Judge(steadily("A+"))
-    judgment = await protocol().judge(PAIR.with_texts(first, second), asking(judge))
+    judgment = await protocol().judge(PAIR.with_texts(first, second), context_of(judge))
     assert judgment.output is not None
     assert judgment.output["winner"] == ("tie" if is_equal else "A")
     assert len(judge.asked) == (0 if is_equal else 2)
@@ -293,7 +293,7 @@ async def test_hidden_characters_are_flagged_wherever_they_stand(where: str, kin
     texts[where] += hidden
     pair = replace(PAIR, topic=texts["topic"]).with_texts(texts["first"], texts["second"])
     judge = Judge(by_worth)
-    judgment = await protocol().judge(pair, asking(judge))
+    judgment = await protocol().judge(pair, context_of(judge))
     assert judgment.flags == (f"hidden_characters:{kind}",)
     assert hidden in "".join(message.content for message in judge.asked[0].messages)
 
@@ -305,7 +305,7 @@ async def test_a_breach_is_asked_about_within_its_pass(language: str) -> None:
         return pair_reply("A++") if spoilt else by_worth(question)
 
     judge = Judge(reply)
-    judgment = await protocol(language).judge(PAIR, asking(judge))
+    judgment = await protocol(language).judge(PAIR, context_of(judge))
     assert judge.places == [(1, "12", 0), (1, "21", 0), (1, "21", 1)]
     first, again = judge.asked[1:]
     assert again.messages[: len(first.messages)] == first.messages
@@ -325,7 +325,7 @@ async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repa
         return by_worth(question) if question.order == "12" else "I would rather not."
 
     judge = Judge(reply)
-    judgment = await protocol(repairs=repairs).judge(PAIR, asking(judge))
+    judgment = await protocol(repairs=repairs).judge(PAIR, context_of(judge))
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "not_json", None)
     assert len(judge.asked) == len(judgment.passes) == 2 + repairs
     assert judgment.passes[0].winner == "A"
@@ -343,7 +343,7 @@ async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count() -> N
         said["criteria"]["C3"]["mark"] = " A+ " if question.reask else "a+"
         return f"```json\n{json.dumps(said)}\n```"
 
-    judgment = await protocol(seed=SEEDS["12"]).judge(PAIR, asking(Judge(reply)))
+    judgment = await protocol(seed=SEEDS["12"]).judge(PAIR, context_of(Judge(reply)))
     assert judgment.status == "verdict"
     assert [(fix.code, fix.path) for fix in judgment.fixes] == [
         ("unwrapped", ""),
@@ -356,7 +356,7 @@ async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count() -> N
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
 async def test_what_the_provider_cut_off_is_no_pass(finish: Any) -> None:
     reply = Reply(text=pair_reply("A+"), finish=finish)
-    judgment = await protocol(repairs=0).judge(PAIR, asking(Judge(lambda question: reply)))
+    judgment = await protocol(repairs=0).judge(PAIR, context_of(Judge(lambda question: reply)))
     expected = {"length": "truncated", "filtered": "filtered", "refused": "refused"}[finish]
     assert (judgment.status, judgment.reason) == ("failure", expected)
 
@@ -364,9 +364,9 @@ async def test_what_the_provider_cut_off_is_no_pass(finish: Any) -> None:
 async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> None:
     judge = Judge(lambda question: pair_reply("A+"))
     styles = ("full", "compact", "full")
-    seats = asking(judge, judges=("one", "two", "three"), styles=styles)
+    seats = context_of(judge, judges=("one", "two", "three"), styles=styles)
     judgment = await protocol(max_rounds=4).judge(PAIR, seats)
-    assert [one.seat for one in judge.asked] == [0, 0, 1, 1, 2, 2, 0, 0]
+    assert [one.judge_index for one in judge.asked] == [0, 0, 1, 1, 2, 2, 0, 0]
     assert [one.judge for one in judgment.passes] == [
         name for name in ("one", "two", "three", "one") for _ in "12"
     ]
@@ -382,7 +382,7 @@ async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(
     pair = replace(PAIR, extras={"reference": "REF", "context": "CON", "messages": [{"a": "b"}]})
     for use in ((), ("reference",), ("reference", "context", "messages")):
         judge = Judge(by_worth)
-        await protocol(language, use=use).judge(pair, asking(judge, styles=(style,)))
+        await protocol(language, use=use).judge(pair, context_of(judge, styles=(style,)))
         found = blocks(judge.asked[0])
         names = {"reference": "reference", "context": "context", "messages": "earlier"}
         extra = {"topic", "candidate_1", "candidate_2"} | {names[name] for name in use}
@@ -391,7 +391,7 @@ async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(
 
 async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stand() -> None:
     judge = Judge(by_worth)
-    await protocol().judge(PAIR, asking(judge, styles=("compact",)))
+    await protocol().judge(PAIR, context_of(judge, styles=("compact",)))
     for one in judge.asked:
         assert one.schema is not None
         asked = one.schema.value["properties"]

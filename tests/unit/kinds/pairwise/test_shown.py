@@ -7,7 +7,7 @@ import json
 from msgspec.structs import replace
 
 from evenhand.exchange import Question, Reply
-from evenhand.kinds.shared.asking import Asking
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.units import Candidate, Pair
 from tests.unit.kinds.pairing import protocol
 
@@ -41,7 +41,7 @@ class Ties:
 async def test_names_that_are_all_the_difference_are_not_masked() -> None:
     judge = Ties()
     names = pair("It was GPT-4.", "It was Claude 2.", "Which model passed the bar exam first?")
-    judgment = await protocol(blind="mask").judge(names, Asking(ask=judge))
+    judgment = await protocol(blind="mask").judge(names, JudgingContext(ask=judge))
     assert len(judge.asked) == 2
     assert "It was GPT-4." in judge.sent
     assert "mask_hides_difference" in judgment.flags
@@ -53,7 +53,7 @@ async def test_what_stands_beside_the_candidates_is_masked_too() -> None:
     earlier = [{"role": "user", "content": "As GPT-4, help me.", "model": "gpt-4-0613"}]
     shown = pair("One.", "Two.", extras={"messages": earlier, "reference": "ChatGPT says one."})
     masking = protocol(blind="mask", use=("messages", "reference"))
-    await masking.judge(shown, Asking(ask=judge))
+    await masking.judge(shown, JudgingContext(ask=judge))
     assert "[model]" in judge.sent
     assert not [name for name in ("GPT-4", "gpt-4", "ChatGPT") if name in judge.sent]
 
@@ -62,7 +62,7 @@ async def test_of_earlier_messages_only_who_said_what_is_shown() -> None:
     judge = Ties()
     earlier = [{"role": "user", "content": "Hello.", "model": "gpt-4-0613", "id": "m1"}]
     shown = pair("One.", "Two.", extras={"messages": earlier})
-    await protocol(use=("messages",)).judge(shown, Asking(ask=judge))
+    await protocol(use=("messages",)).judge(shown, JudgingContext(ask=judge))
     assert '[{"role":"user","content":"Hello."}]' in judge.sent
     assert "0613" not in judge.sent
 
@@ -70,21 +70,21 @@ async def test_of_earlier_messages_only_who_said_what_is_shown() -> None:
 async def test_equal_texts_are_a_tie_even_for_a_judge_that_would_be_left_out() -> None:
     kin = pair("The same.", " The same. ")
     kin = replace(kin, first=replace(kin.first, model="gpt-4o"))
-    asking = Asking(ask=Ties(), judges=("openai/gpt-4.1-mini",))
-    judgment = await protocol(no_self_judging=True).judge(kin, asking)
+    context = JudgingContext(ask=Ties(), judges=("openai/gpt-4.1-mini",))
+    judgment = await protocol(no_self_judging=True).judge(kin, context)
     assert judgment.output is not None
     assert (judgment.output["winner"], judgment.flags) == ("tie", ("equal_text",))
 
 
 async def test_the_second_judge_of_a_relay_is_asked_as_for_the_first_time() -> None:
     judge = Ties("A+")  # both orders "first": a contradiction every time
-    asking = Asking(ask=judge, judges=("a", "b"), styles=("full", "full"))
-    judgment = await protocol(max_rounds=3).judge(pair("One.", "Two."), asking)
-    assert [(one.seat, one.round) for one in judge.asked[::2]] == [(0, 1), (1, 1), (0, 2)]
+    context = JudgingContext(ask=judge, judges=("a", "b"), styles=("full", "full"))
+    judgment = await protocol(max_rounds=3).judge(pair("One.", "Two."), context)
+    assert [(one.judge_index, one.round) for one in judge.asked[::2]] == [(0, 1), (1, 1), (0, 2)]
     assert [one.round for one in judgment.passes[::2]] == [1, 2, 3]
 
 
 async def test_a_judge_of_a_relay_that_was_never_asked_is_not_held_against_the_verdict() -> None:
     kin = replace(pair("One.", "Two."), first=Candidate(id="gpt-4o", text="One."))
-    asking = Asking(ask=Ties(), judges=("a", "openai/gpt-4.1"), styles=("full", "full"))
-    assert (await protocol().judge(kin, asking)).flags == ()
+    context = JudgingContext(ask=Ties(), judges=("a", "openai/gpt-4.1"), styles=("full", "full"))
+    assert (await protocol().judge(kin, context)).flags == ()

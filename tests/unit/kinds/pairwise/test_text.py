@@ -16,11 +16,11 @@ from evenhand.examples import example_files
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import MARKS, read_criteria, read_max_rounds, read_priority
 from evenhand.kinds.pairwise.rule import derived
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.shared.asking import Asking
 from tests.suites import CRITERIA
 from tests.unit.kinds.pairing import PAIR, protocol
 
@@ -147,7 +147,7 @@ def test_a_judge_that_follows_its_prompt_never_contradicts_the_rule(
     language: str, priority: tuple[str, ...]
 ) -> None:
     judged = protocol(language, priority=priority)
-    (question, _) = judged.questions(PAIR, Asking(ask=_nobody))
+    (question, _) = judged.questions(PAIR, JudgingContext(ask=_nobody))
     system, user = question.messages
     assert system.content.count(judged.form.rule) == 1
     assert judged.form.rule not in user.content
@@ -163,7 +163,7 @@ async def _nobody(question: Question) -> Reply:
 @each_language
 def test_a_small_model_is_asked_one_thing_and_cannot_contradict_the_rule(language: str) -> None:
     judged = protocol(language)
-    (question, _) = judged.questions(PAIR, Asking(ask=_nobody, styles=("compact",)))
+    (question, _) = judged.questions(PAIR, JudgingContext(ask=_nobody, styles=("compact",)))
     assert question.schema is not None
     form = question.schema.value["properties"]
     marks = {c: one["properties"]["mark"] for c, one in form["criteria"]["properties"].items()}

@@ -15,9 +15,9 @@ from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply
 from evenhand.judgment import Fix, Pass
 from evenhand.kinds import evidence
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.evidence import SearchText
 from evenhand.kinds.rubric.rubric import build_rubric
-from evenhand.kinds.shared.asking import Asking
 from evenhand.limits import PROBLEMS_SHOWN
 from evenhand.units import Sample
 from tests.unit.kinds.material import (
@@ -52,7 +52,7 @@ def prompt(question: Question) -> str:
 
 async def test_a_good_reply_settles_at_once():
     ask = Scripted([GOOD])
-    judgment = await protocol().judge(SAMPLE, Asking(ask=ask))
+    judgment = await protocol().judge(SAMPLE, JudgingContext(ask=ask))
     assert judgment.status == "verdict"
     assert jsontext.same(judgment.output["meta"], META)
     assert judgment.passes == (Pass(reask=0, problems=()),)
@@ -64,7 +64,7 @@ async def test_a_good_reply_settles_at_once():
 async def test_a_breach_is_asked_about_in_the_same_conversation(language, style):
     ask = Scripted([OFF, GOOD])
     judged = protocol(language)
-    judgment = await judged.judge(SAMPLE, Asking(ask=ask, styles=(style,)))
+    judgment = await judged.judge(SAMPLE, JudgingContext(ask=ask, styles=(style,)))
     first, second = ask.asked
     [problem] = judged.check(OFF, SAMPLE).problems
     complaint = second.messages[-1]
@@ -87,7 +87,7 @@ def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
     ask = Scripted([json.dumps(wrong)] * 3)
 
     def judge() -> None:
-        judgment = asyncio.run(protocol(repairs=2).judge(sample, Asking(ask=ask)))
+        judgment = asyncio.run(protocol(repairs=2).judge(sample, JudgingContext(ask=ask)))
         assert (judgment.reason, len(judgment.passes)) == ("evidence_missing", 3)
 
     once = calls_of(SearchText(sample.model_output).locate, "nowhere", of=evidence._composed)
@@ -97,7 +97,7 @@ def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
 @pytest.mark.parametrize("repairs", [0, 1, 2, 5])
 async def test_it_is_asked_again_at_most_so_often_and_fails_with_the_last_reason(repairs):
     ask = Scripted([OFF] * repairs + ["", GOOD])
-    judgment = await protocol(repairs=repairs).judge(SAMPLE, Asking(ask=ask))
+    judgment = await protocol(repairs=repairs).judge(SAMPLE, JudgingContext(ask=ask))
     assert len(ask.asked) == repairs + 1
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "empty", None)
     assert len(judgment.passes) == repairs + 1
@@ -107,14 +107,14 @@ async def test_it_is_asked_again_at_most_so_often_and_fails_with_the_last_reason
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
 async def test_a_reply_that_did_not_end_by_itself_fails_with_its_reason(finish):
     ask = Scripted([Reply(text=GOOD, finish=finish)])
-    judgment = await protocol(repairs=0).judge(SAMPLE, Asking(ask=ask))
+    judgment = await protocol(repairs=0).judge(SAMPLE, JudgingContext(ask=ask))
     assert judgment.reason == {"length": "truncated"}.get(finish, finish)
 
 
 async def test_of_very_many_problems_only_some_are_told_and_kept():
     many = json.dumps(good() | {f"k{n}": n for n in range(1000)})
     ask = Scripted([many, GOOD])
-    judgment = await protocol().judge(SAMPLE, Asking(ask=ask))
+    judgment = await protocol().judge(SAMPLE, JudgingContext(ask=ask))
     assert ask.asked[1].messages[-1].content.count("\n- ") == PROBLEMS_SHOWN
     assert len(judgment.passes[0].problems) == PROBLEMS_SHOWN
 
@@ -128,7 +128,7 @@ async def test_fixes_and_flags_come_with_the_verdict():
             "scores.brief.score": {"0": -0.1, "1": -2.4},
         },
     )
-    judgment = await protocol().judge(sample, Asking(ask=Scripted([reply])))
+    judgment = await protocol().judge(sample, JudgingContext(ask=Scripted([reply])))
     assert judgment.fixes == (Fix("unwrapped", ""),)
     assert judgment.flags == ("low_margin:scores.correct.score", "hidden_characters:zero_width")
 
@@ -166,7 +166,7 @@ async def test_an_exposed_meta_is_shown_as_it_is_spelled_and_asked_back(language
     judged = protocol(language, expose_meta=True)
     copy = f'{{"meta":{jsontext.dump(META)},{GOOD[1:]}'
     ask = Scripted([copy])
-    judgment = await judged.judge(SAMPLE, Asking(ask=ask))
+    judgment = await judged.judge(SAMPLE, JudgingContext(ask=ask))
     assert judgment.status == "verdict"
     text = prompt(ask.asked[0])
     assert f"\n{jsontext.dump(META)}\n[[/meta " in text

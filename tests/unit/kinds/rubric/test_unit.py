@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
-from evenhand.files.protocols import find_protocol, judging_of
-from evenhand.kinds.rubric.judging import RubricJudging
+from evenhand.files.protocols import find_protocol
+from evenhand.kinds.conversation import JudgingContext
+from evenhand.kinds.kind import ReadyKind, Terms
+from evenhand.kinds.rubric.kind import KIND
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
-from evenhand.kinds.shared.asking import Asking
 from evenhand.kinds.shared.rows import RowError
-from evenhand.manifest import JudgingRecord, rubric_json
 from tests.unit.kinds.material import RUBRIC_TEXT, Scripted, good
 
 RUBRIC = json.loads(RUBRIC_TEXT)
@@ -164,26 +164,25 @@ def test_the_store_keeps_the_spelling_of_numbers_in_meta():
     assert jsontext.dump(load_sample(sample_text(sample)).meta) == spelled
 
 
-def kind() -> RubricJudging:
+def ready(*languages: str) -> ReadyKind:
     settings = {"expose_meta": False, "repairs": 0, "use": []}
-    record = JudgingRecord(rubric_json=rubric_json(RUBRIC), settings=settings)
-    found = judging_of(find_protocol("rubric"), record)
-    assert isinstance(found, RubricJudging)
-    return found
+    terms = Terms("en", languages, 0, RUBRIC, settings)
+    return ReadyKind(KIND, find_protocol("rubric"), terms)
 
 
 async def test_a_unit_is_judged_in_its_own_language():
-    judging = kind()
+    judging = ready("en", "ja")
     for language, phrase in (("ja", "該当する根拠なし"), (None, "no evidence found")):
         ((ident, body),) = judging.read(row(language=language))
         reply = good()
         for scored in reply["scores"].values():
             scored |= {"evidence": [], "rationale": phrase}
-        judgment = await judging.judge(body, Asking(ask=Scripted([json.dumps(reply)])))
+        judgment = await judging.judge(
+            judging.load(body), JudgingContext(ask=Scripted([json.dumps(reply)]))
+        )
         assert (ident, judgment.status) == ("r1/m/v1/e/q1", "verdict")
 
 
 def test_a_language_that_the_protocol_does_not_speak_is_told_at_once():
-    english = RubricJudging({"en": kind().languages["en"]}, "en")
     with pytest.raises(RowError, match='the protocol speaks en, and "language" is ja'):
-        english.read(row(language="ja"))
+        ready("en").read(row(language="ja"))

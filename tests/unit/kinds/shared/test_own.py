@@ -15,10 +15,10 @@ from evenhand import jsontext
 from evenhand.exchange import Message
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.kinds import KINDS
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomPrompt, spelled, unit_of
 from evenhand.kinds.prompt import shown_extras
 from evenhand.kinds.protocol import LANGUAGES, OWN
-from evenhand.kinds.shared.asking import Asking
 from evenhand.manifest import JudgingRecord
 from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
@@ -103,7 +103,7 @@ def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -
     own = CustomPrompt.parse("{{topic}}{{question}}{{prompt}}")
     pair = changed(pairing.PAIR, topic=unsafe)
     judged = replace(pairing.protocol(), own=own)
-    for asked in judged.questions(pair, Asking(ask=Scripted([]))):
+    for asked in judged.questions(pair, JudgingContext(ask=Scripted([]))):
         assert unsafe in asked.messages[0].content
     sample = changed(material.SAMPLE, question=unsafe, model_output=unsafe)
     asked = material.protocol(own=own).question(sample, material.RUBRIC, "full")
@@ -217,7 +217,7 @@ def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
 ) -> None:
     words = find_protocol("pairwise", own={OWN: "Двойной прогон."}).words(language)
     judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"), words=words)
-    for checked in (judged.check(text), judged.check_elsewhere(text, pairing.PAIR)):
+    for checked in (judged.check(text), judged.check_external_reply(pairing.PAIR, text)):
         (problem,) = checked.problems
         assert problem.code == "ambiguous"
         assert "for the order in which the candidates are shown" in problem.message
@@ -229,7 +229,7 @@ def test_a_line_beside_an_object_is_asked_again_under_a_built_in_prompt_too() ->
         text = f"{pair_reply(MARKS, 'A')}\nx | {line}"
         checked = pairing.protocol().check(text)
         assert [problem.code for problem in checked.problems] == ["not_json"]
-        checked = pairing.protocol().check_elsewhere(text, pairing.PAIR)
+        checked = pairing.protocol().check_external_reply(pairing.PAIR, text)
         assert [problem.code for problem in checked.problems] == ["ambiguous"]
 
 
@@ -238,7 +238,7 @@ def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
     judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     line = f"x | {LINE.replace('because of C1', notes)}"
     for text in (line, f"{HEADER}\n{line}", f"So it is:\n```\n{line}\n```"):
-        for checked in (judged.check(text), judged.check_elsewhere(text, pairing.PAIR)):
+        for checked in (judged.check(text), judged.check_external_reply(pairing.PAIR, text)):
             assert checked.problems == ()
             assert checked.value is not None
             assert (checked.value.winner, checked.value.marks) == ("A", MARKS)
@@ -265,7 +265,7 @@ def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
     line = f'x | {LINE} {{"ok": true}}'
     pair = pairing.PAIR.with_texts(line, "two")
     judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
-    checked = judged.check_elsewhere(f"Candidate 1 says:\n{line}", pair)
+    checked = judged.check_external_reply(pair, f"Candidate 1 says:\n{line}")
     assert [problem.code for problem in checked.problems] == ["ambiguous"]
 
 
@@ -274,9 +274,9 @@ def test_a_prompt_that_demands_both_orders_is_preceded_by_one_sentence(language:
     for text, is_told in (("Сделай двойной прогон. {{topic}}", True), ("Сравни. {{topic}}", False)):
         record = JudgingRecord(language=language, settings={**PAIRWISE.settings, "use": []})
         judging = judging_of(find_protocol("pairwise", own={OWN: text}), record)
-        body = judging.read(pair_row("p", 1, 2))[0].body
+        pair = judging.load(judging.read(pair_row("p", 1, 2))[0].body)
         sentence = find_protocol("pairwise").words(language).phrases["one_order"]
-        for question in judging.opening(body, Asking(ask=Scripted([]))):
+        for question in judging.first_questions(pair, JudgingContext(ask=Scripted([]))):
             system = question.messages[0].content
             assert system.startswith(f"{sentence}\n\nСделай") is is_told
             assert system.endswith(text.replace("{{topic}}", "Which?"))
@@ -330,7 +330,7 @@ def test_meta_follows_only_where_it_is_exposed() -> None:
 def test_a_pair_follows_in_the_order_of_its_pass() -> None:
     judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
     pair = pairing.PAIR
-    asked = judged.questions(pair, Asking(ask=Scripted([])))
+    asked = judged.questions(pair, JudgingContext(ask=Scripted([])))
     assert [one.order for one in asked] == ["12", "21"]
     both = [json.loads(one.messages[1].content) for one in asked]
     assert [list(one) for one in both] == [["topic", "candidate_1", "candidate_2"]] * 2

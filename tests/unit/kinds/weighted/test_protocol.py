@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from evenhand.exchange import Question, Style
 from evenhand.judgment import Fix, Pass
+from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.shared.asking import Asking
 from tests.unit.kinds.grading import (
     ANSWER,
     DIMENSIONS,
@@ -49,7 +49,7 @@ def prompt(question: Question) -> str:
 
 async def test_a_good_reply_settles_at_once() -> None:
     ask = Scripted([said()])
-    judgment = await protocol().judge(ANSWER, Asking(ask=ask))
+    judgment = await protocol().judge(ANSWER, JudgingContext(ask=ask))
     assert (judgment.status, judgment.fixes, judgment.flags) == ("verdict", (), ())
     assert judgment.output is not None
     assert list(judgment.output) == KEYS
@@ -63,7 +63,7 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(
     language: str, style: Style
 ) -> None:
     ask = Scripted([said(61, 0, 0), said()])
-    judgment = await protocol(language).judge(ANSWER, Asking(ask=ask, styles=(style,)))
+    judgment = await protocol(language).judge(ANSWER, JudgingContext(ask=ask, styles=(style,)))
     assert judgment.status == "verdict"
     first, second = ask.asked
     assert second.messages[: len(first.messages)] == first.messages
@@ -75,21 +75,21 @@ async def test_a_breach_is_asked_about_in_the_same_conversation(
 
 async def test_after_the_repairs_it_is_a_failure_with_its_reason() -> None:
     ask = Scripted(["{}"] * 3)
-    judgment = await protocol(repairs=2).judge(ANSWER, Asking(ask=ask))
+    judgment = await protocol(repairs=2).judge(ANSWER, JudgingContext(ask=ask))
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "schema", None)
     assert len(judgment.passes) == 3
 
 
 async def test_what_the_check_flags_is_flagged_in_the_verdict() -> None:
     ask = Scripted([said(27, 15, 30, task_type="creative", confidence="low")])
-    judgment = await protocol().judge(ANSWER, Asking(ask=ask))
+    judgment = await protocol().judge(ANSWER, JudgingContext(ask=ask))
     assert judgment.flags == ("other_type", "low_confidence")
 
 
 async def test_low_confidence_is_a_flag() -> None:
     for confidence in ("high", "medium", "low"):
         judgment = await protocol().judge(
-            ANSWER, Asking(ask=Scripted([said(confidence=confidence)]))
+            ANSWER, JudgingContext(ask=Scripted([said(confidence=confidence)]))
         )
         assert judgment.flags == (("low_confidence",) if confidence == "low" else ())
 
@@ -101,7 +101,7 @@ async def test_what_code_can_decide_costs_no_call(language: str, kind: str, type
     condition, told = CONDITIONS[kind]
     rubric = f"{type_line}- a point\n\n## {TITLES[language]}\n\n- It lies.\n{condition}\n"
     ask = Scripted([])
-    judgment = await protocol(language).judge(under(rubric), Asking(ask=ask))
+    judgment = await protocol(language).judge(under(rubric), JudgingContext(ask=ask))
     assert (ask.asked, judgment.status, judgment.passes) == ([], "verdict", ())
     assert judgment.flags == ("decided_by_code",)
     output = judgment.output
@@ -121,7 +121,7 @@ async def test_the_reason_is_worded_in_the_protocols_language() -> None:
     rubric = under(f"## Critical Fail Conditions\n\n{CONDITIONS['max_chars'][0]}\n")
     reasons, ungraded = set(), set()
     for language in LANGUAGES:
-        output = (await protocol(language).judge(rubric, Asking(ask=Scripted([])))).output
+        output = (await protocol(language).judge(rubric, JudgingContext(ask=Scripted([])))).output
         assert output is not None
         reasons.add(output["critical_fail_reason"])
         ungraded.add(output["reasoning"][DIMENSIONS[0]])
@@ -133,7 +133,7 @@ async def test_what_holds_not_is_the_judges_to_decide() -> None:
     answer = under(FACT + conditions + "\n")
     failed = said(0, 0, 0, critical_fail=True, critical_fail_reason="It lies.")
     ask = Scripted([failed])
-    judgment = await protocol().judge(answer, Asking(ask=ask))
+    judgment = await protocol().judge(answer, JudgingContext(ask=ask))
     assert judgment.output is not None
     assert judgment.output["critical_fail_reason"] == "It lies."
     assert "decided_by_code" not in judgment.flags
@@ -143,7 +143,7 @@ async def test_what_holds_not_is_the_judges_to_decide() -> None:
 
 async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call() -> None:
     ask = Scripted([])
-    judgment = await protocol().judge(under(HOSTILE, "a" * 400 + "!"), Asking(ask=ask))
+    judgment = await protocol().judge(under(HOSTILE, "a" * 400 + "!"), JudgingContext(ask=ask))
     assert (judgment.status, judgment.reason) == ("failure", "timeout")
     assert "line 3" in judgment.detail
     assert ask.asked == []
@@ -152,7 +152,7 @@ async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call() -> None:
 async def test_what_was_found_cannot_run_away_with_the_reason() -> None:
     rubric = "## Critical Fail Conditions\n\n- must_not_match: /x.*/s\n"
     answer = under(rubric, "x{0}{limit}%s\x1b[31m" + "y" * 5000)
-    judgment = await protocol().judge(answer, Asking(ask=Scripted([])))
+    judgment = await protocol().judge(answer, JudgingContext(ask=Scripted([])))
     assert judgment.output is not None
     reason = judgment.output["critical_fail_reason"]
     assert "x{0}{limit}%s" in reason
@@ -231,10 +231,10 @@ def test_hidden_characters_are_flagged_also_where_code_decides() -> None:
 
     answer = under(FACT, "It is Paris.\u202e")
     ask = Scripted([said()])
-    judgment = asyncio.run(protocol().judge(answer, Asking(ask=ask)))
+    judgment = asyncio.run(protocol().judge(answer, JudgingContext(ask=ask)))
     assert judgment.flags == ("hidden_characters:bidi",)
     decided = under("## Critical Fail Conditions\n\n- max_chars: 3\n", answer.answer)
-    judgment = asyncio.run(protocol().judge(decided, Asking(ask=Scripted([]))))
+    judgment = asyncio.run(protocol().judge(decided, JudgingContext(ask=Scripted([]))))
     assert judgment.flags == ("decided_by_code", "hidden_characters:bidi")
 
 
@@ -278,7 +278,7 @@ def test_a_reply_made_elsewhere_is_held_to_what_code_decides(
     changes: dict[str, Any], problems: list[str], fixes: list[str]
 ) -> None:
     answer = under("## Critical Fail Conditions\n\n- max_chars: 5\n")
-    checked = protocol().check_elsewhere(said(**changes), answer)
+    checked = protocol().check_external_reply(answer, said(**changes))
     assert [one.code for one in checked.problems] == problems
     assert [f"{one.code} {one.path}" for one in checked.fixes] == fixes
     if checked.output is not None:
@@ -290,6 +290,6 @@ async def test_an_output_that_code_decided_passes_its_own_check() -> None:
     for rubric in ("- max_chars: 5\n", "- max_chars: 5\n- It lies.\n"):
         for kind in ("", "task_type: fact\n\n"):
             answer = under(f"{kind}## Critical Fail Conditions\n\n{rubric}")
-            output = (await protocol().judge(answer, Asking(ask=Scripted([])))).output
-            checked = protocol().check_elsewhere(json.dumps(output), answer)
+            output = (await protocol().judge(answer, JudgingContext(ask=Scripted([])))).output
+            checked = protocol().check_external_reply(answer, json.dumps(output))
             assert (checked.output, checked.problems, checked.fixes) == (output, (), ())

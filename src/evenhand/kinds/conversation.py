@@ -1,7 +1,7 @@
 """Ask, check, and ask again for what only the judge knows: the same for every kind.
 
-Conversations that do not wait for each other are held together, and work that grows with a text is
-done aside: how is the matter of whoever supplies `ask`, for a kind has no event loop.
+A kind has no event loop. Whoever supplies `ask` also supplies the way to hold several conversations
+at the same time, and to run work that grows with a text off the loop.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Conversation(NamedTuple, Generic[V]):
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """The record of each reply, in the order of asking."""
+        """The record of each reply, in the order of context."""
         return tuple(attempt.record for attempt in self.tries)
 
     @property
@@ -77,16 +77,15 @@ class Conversation(NamedTuple, Generic[V]):
 Converse = Callable[[], Awaitable[Conversation[V]]]
 
 
-class Together(Protocol):
-    """Holds conversations that do not wait for each other, and returns them in the order given. All
-    of them are brought to their end before an exception of one is raised, the first in that
-    order."""
+class GatherConversations(Protocol):
+    """Hold several conversations and return them in the order given. All are brought to their end
+    before the first exception, in that order, is raised."""
 
     async def __call__(self, conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]: ...
 
 
-async def in_turn(conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]:
-    """One after the other: for replies that are there already."""
+async def gather_in_order(conversations: Sequence[Converse[V]]) -> Sequence[Conversation[V]]:
+    """Hold one conversation after the other: for replies that are there already."""
     ended: list[Conversation[V]] = []
     stops: list[Exception] = []
     for begin in conversations:
@@ -102,32 +101,32 @@ async def in_turn(conversations: Sequence[Converse[V]]) -> Sequence[Conversation
 T = TypeVar("T")
 
 
-class Aside(Protocol):
-    """Does work that goes through `size` characters where it keeps no other judgment waiting, and
-    returns what comes of it."""
+class Offload(Protocol):
+    """Run work that goes through `size` characters off the event loop and return its result."""
 
     def __call__(self, work: Callable[[], T], size: int) -> Awaitable[T]: ...
 
 
-async def at_once(work: Callable[[], T], size: int) -> T:
-    """Here and now: where no other judgment is under way."""
+async def run_inline(work: Callable[[], T], size: int) -> T:
+    """Run work here and now: where no other judgment is under way."""
     return work()
 
 
-class Asking(Struct, frozen=True, kw_only=True):
-    """Who judges a unit: one judge, or those of a relay, of which the k-th is asked in round k."""
+class JudgingContext(Struct, frozen=True, kw_only=True):
+    """All that a kind gets of the world: `ask`, and who is asked. There is one judge, or those of a
+    relay, of which the k-th is asked in round k."""
 
     ask: Ask
-    together: Together = in_turn
-    aside: Aside = at_once
+    gather_conversations: GatherConversations = gather_in_order
+    offload: Offload = run_inline
     judges: Sequence[str] = ("",)
     styles: Sequence[Style] = ("full",)
-    turn: int = 0
-    """Which of the unit's judgments this is, over all judges and repeats."""
+    judgment_index: int = 0
+    """The index of this judgment among those of the unit, over all judges and repeats."""
 
 
 async def converse(
-    asking: Asking,
+    context: JudgingContext,
     question: Question,
     check: Callable[[Reply], Checked[V]],
     prompt: Prompt,
@@ -140,10 +139,10 @@ async def converse(
     tries: list[Try[V]] = []
     while True:
         try:
-            reply = await asking.ask(question)
+            reply = await context.ask(question)
         except CallError as loss:
             return Conversation(tries, loss)
-        checked = await asking.aside(partial(check, reply), size + len(reply.text))
+        checked = await context.offload(partial(check, reply), size + len(reply.text))
         tries.append(Try(question, reply, checked))
         problems = checked.problems
         if not problems or question.reask >= repairs:
