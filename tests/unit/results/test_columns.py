@@ -11,20 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from evenhand.errors import UsageError
-from evenhand.kinds.rubric.kind import RubricKind
 from evenhand.measures import PassVote, Voted
-from evenhand.results import columns
-from evenhand.results.columns import read_scores, score_table, vote_table
+from evenhand.results.columns import score_table, vote_table
 from evenhand.runs.imports import import_files
 from evenhand.runs.judge import judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.pairwise import preferred, under
-from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Fields, Scores, field_named
+from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, field_named
 from evenhand.store.ports import Archive
 from evenhand.suite import load_suite
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
@@ -72,34 +69,6 @@ def test_a_failed_judgment_is_a_row_without_a_score(tmp_path: Path) -> None:
     assert table.judge.tolist() == [0, 1, 1] * 2 and table.repeat.tolist() == [0, 0, 1] * 2
     assert table.id_fields == ("unit",)
     assert np.isnan(table.overall[1])
-
-
-def test_scores_read_by_the_page_are_those_read_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = samples(7)
-    meta = [{"n": 0}, {"n": 1.50, "model": "m"}, {"unit": "mine"}, {}, {"model": None}, {"n": -0.0}]
-    for row, values in zip(rows, meta, strict=False):
-        row["meta"] = values
-    judges = ({"model": "python/judge:good"}, {"model": "python/judge:bad", "repeats": 2})
-    with judged(write_suite(tmp_path, rows, *judges)) as (store, run):
-        monkeypatch.setattr(columns, "PAGE_ROWS", 3)
-        paged = read_scores(store, run)
-        whole = replace(RubricKind.measure, units=None, stored=None)
-        monkeypatch.setattr(RubricKind, "measure", whole)
-        single = read_scores(store, run)
-        counts = store.counts(run.scope, run.judgments_per_unit)
-    assert paged.failures == single.failures == counts.failures and not paged.left_out
-    for name in Scores.__dataclass_fields__:
-        one, other = getattr(paged.scores, name), getattr(single.scores, name)
-        if name == "fields":
-            assert _plain(one) == _plain(other)
-        else:
-            np.testing.assert_array_equal(one, other, err_msg=name, strict=True)
-
-
-def _plain(fields: Fields) -> list[tuple[str, list[int], tuple[str, ...]]]:
-    return [(name, field.codes.tolist(), field.levels) for name, field in fields.items()]
 
 
 def test_answers_give_points_and_a_total(tmp_path: Path) -> None:
