@@ -37,11 +37,12 @@ from evenhand.units import TOPIC_ID, Pair, named_pair_id, topic_id
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
-    settings, words, priority = terms.settings, protocol.words(language), read_priority(protocol)
+    settings, criteria = terms.settings, read_criteria(protocol, language)
+    words, priority = protocol.words(language), read_priority(protocol)
     return PairwiseProtocol(
         prompts=protocol.judge_prompts(language),
         words=words,
-        criteria=read_criteria(protocol, language),
+        criteria=criteria,
         priority=tuple(settings.get("priority", priority)),
         told_priority=priority,
         max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
