@@ -14,7 +14,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import Criterion
-from evenhand.kinds.pairwise.measure import voted
+from evenhand.kinds.pairwise.measure import measure_judgment
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.stats.pairwise import Judged
@@ -65,7 +65,7 @@ async def _judged(
     for pair in pairs:
         judgment = await protocol.judge(pair, JudgingContext(ask=ask))
         names = (pair.first.id, pair.second.id)
-        found.append(Judged(pair.row, 2, names, [("judge", voted(judgment))]))
+        found.append(Judged(pair.row, 2, names, [("judge", measure_judgment(judgment))]))
     return found
 
 

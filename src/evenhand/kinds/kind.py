@@ -8,10 +8,9 @@ values of its own type; outside of its folder they are only handed on.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from evenhand import jsontext
 from evenhand.exchange import Question
@@ -128,8 +127,7 @@ class Voting(Struct, frozen=True):
     judgment: Callable[[Judgment], Voted]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """One kind of judging, as the registry has it."""
 
     name: str
