@@ -26,7 +26,6 @@ Each message says what happened, where, and what to do.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
@@ -49,37 +48,12 @@ def quoted(value: object) -> str:
 
 
 def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that a wrong one was most likely meant to be; None where nothing is near, two
-    are equally near, or the nearest says the opposite: then what is there is better listed."""
-    from difflib import SequenceMatcher  # spares every start that goes well
+    """Return the known name that a wrong one was most likely meant to be; None if none is near."""
+    from difflib import get_close_matches  # spares every start that goes well
 
-    names = list(dict.fromkeys(candidates))
-    same = [candidate for candidate in names if candidate.casefold() == name.casefold()]
-    if len(same) == 1:
-        return same[0]
-    likeness = {candidate: SequenceMatcher(None, candidate, name).ratio() for candidate in names}
-    best = max(likeness.values(), default=0.0)
-    first, *others = [candidate for candidate in names if likeness[candidate] == best] or [""]
-    return None if best < cutoff or others or _is_opposite(name, first) else first
-
-
-_NEGATIONS = frozenset({"not", "no", "never", "without"})
-_OPPOSITES = (
-    *(("min", "max"), ("least", "most"), ("low", "high"), ("first", "second")),
-    *(("input", "output"), ("before", "after"), ("better", "worse")),
-)
-
-
-def _is_opposite(name: str, candidate: str) -> bool:
-    """Whether a word of one turns the meaning of the other: `must_x` and `must_not_x`."""
-    words, others = (set(re.split(r"[\W_]+", text.casefold())) for text in (name, candidate))
-    if bool(words & _NEGATIONS) != bool(others & _NEGATIONS):
-        return True
-    turned = [
-        (left in words, right in words, left in others, right in others)
-        for left, right in _OPPOSITES
-    ]
-    return any((a and d and not c) or (b and c and not d) for a, b, c, d in turned)
+    folded = {candidate.casefold(): candidate for candidate in candidates}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    return folded[close[0]] if close else None
 
 
 class EvenhandError(Exception):

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Style
@@ -53,16 +53,15 @@ class Source(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     wide: tuple[str, tuple[str, ...]] | None = None
     on_unreadable: Unreadable = "fail"
-    # What came later is left out where nothing is to be said: older runs keep their ids.
-    where: Mapping[str, tuple[str, ...]] | UnsetType = UNSET
+    where: Mapping[str, tuple[str, ...]] = {}
     """By column, the values of the rows that were read."""
-    failed: str | UnsetType | None = UNSET
+    failed: str | None = None
     """The column that says why a judgment failed."""
-    voters: str | UnsetType = UNSET
+    voters: str = ""
     """What voters are called that nobody tells apart."""
-    votes_from: str | UnsetType = UNSET
+    votes_from: str = ""
     """The column that named who was scored, where votes were made of scores."""
-    joined_by: tuple[str, ...] | UnsetType = UNSET
+    joined_by: tuple[str, ...] = ()
     """The columns by which a second table was joined, which `content` stands for too."""
 
 
@@ -159,7 +158,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     kind: str
     files: tuple[str, ...]
     criteria: tuple[str, ...] = ()
-    scale: tuple[float, float] | UnsetType = UNSET
+    scale: tuple[float, float] | None = None
     """The ends of the scale that all scores are on, where the other tool has one."""
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
@@ -402,11 +402,11 @@ def _judging(
             missing=tuple(shaping.missing),
             wide=None if wide is None else (wide.field, wide.columns),
             on_unreadable=options.on_unreadable,
-            where={name: tuple(values) for name, values in shaping.only.items()} or UNSET,
-            failed=shaping.failed or UNSET,
-            voters=options.voters or UNSET,
-            votes_from=options.votes_from_scores or UNSET,
-            joined_by=join.by if join else UNSET,
+            where={name: tuple(values) for name, values in shaping.only.items()},
+            failed=shaping.failed or None,
+            voters=options.voters or "",
+            votes_from=options.votes_from_scores or "",
+            joined_by=join.by if join else (),
         ),
     )
 
@@ -414,7 +414,7 @@ def _judging(
 def _facts(
     gathered: VoteRows | ScoreRows, kind: str, paths: Sequence[Path], layout: Layout
 ) -> Facts:
-    files, scale = tuple(path.name for path in paths), layout.scale or UNSET
+    files, scale = tuple(path.name for path in paths), layout.scale or None
     return Facts(kind=kind, files=files, criteria=tuple(gathered.criteria), scale=scale)
 
 
