@@ -17,7 +17,6 @@ from evenhand import limits
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import is_within, read_text
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.shared.languages import meant_language
 from evenhand.store.postgres.address import Address, is_postgres, read_address
 from evenhand.suite_file import TABLES, SuiteFile
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
@@ -317,12 +316,10 @@ def _example(name: str) -> str:
 
 
 def _no_language(name: str, where: str) -> UsageError:
-    code = meant_language(name)
-    meant = f'Did you mean "{code}"? ' if code else ""
     return UsageError(
         f"language: {quoted(name)} is not a language code",
         where=where,
-        advice=f"{meant}Built-in protocols speak {', '.join(LANGUAGES)}.",
+        advice=f"Built-in protocols speak {', '.join(LANGUAGES)}.",
     )
 
 

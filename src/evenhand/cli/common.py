@@ -55,10 +55,7 @@ class NearChoice(click.Choice[str]):
     """One of some names; what is none of them is answered with the one that was meant."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        from evenhand.kinds.shared.languages import meant_language
-
-        language = meant_language(str(value))
-        near = language if language in self.choices else nearest(str(value), self.choices)
+        near = nearest(str(value), self.choices)
         hint = f" Did you mean {near!r}?" if near else ""
         return super().get_invalid_choice_message(value, ctx) + hint
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from evenhand.kinds.protocol import (
     ProtocolError,
     kind_named,
 )
-from evenhand.kinds.shared.languages import meant_language
 from evenhand.limits import PROTOCOL_DEPTH, PROTOCOL_FILES
 from evenhand.manifest import JudgingRecord
 
@@ -49,14 +48,8 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
     raise UsageError(
         f"the protocol {protocol.name} has no prompt in {quoted(language)}",
         where=where,
-        advice=_meant_language(language, languages)
-        + f"It speaks {', '.join(languages) or 'no language yet'}.",
+        advice=f"It speaks {', '.join(languages) or 'no language yet'}.",
     )
-
-
-def _meant_language(language: str, languages: Sequence[str]) -> str:
-    code = meant_language(language)
-    return f'Did you mean "{code}"? ' if code in languages else ""
 
 
 def builtin_protocols() -> list[str]:

@@ -12,23 +12,20 @@ from msgspec import Struct
 
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
 from evenhand.kinds.protocol import Words
-from evenhand.kinds.reply import JudgedText, Readable, Unreadable, names_in, read, reasons_in
-from evenhand.kinds.shared.spoken import other_language
+from evenhand.kinds.reply import JudgedText, Readable, Unreadable, read
 from evenhand.limits import PROBLEMS_KEPT
 from evenhand.regexp import regexp
 from evenhand.unseen import IN_WORDS
 
-_SAID = regexp(rf"[^\W_{IN_WORDS}]")
-"""A letter or digit that can be seen."""
+_VISIBLE_LETTER = regexp(rf"[^\W_{IN_WORDS}]")
 _CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
-
 
 V = TypeVar("V", bound=VerdictValue)
 
 
 def is_blank(text: str) -> bool:
-    """Return True if a text says nothing: it has no letter and no digit."""
-    return _SAID.search(text) is None
+    """Return True if a text says nothing: it has no letter and no digit that can be seen."""
+    return _VISIBLE_LETTER.search(text) is None
 
 
 class Checked(Struct, Generic[V], frozen=True):
@@ -60,14 +57,16 @@ class Inspection:
         self.uncut: dict[str, str] = {}
 
     def breach(self, kind: str, code: Reason, path: str = "", **about: object) -> None:
+        """Note a problem: the key of its wording, its code, its place and what it is about."""
         if len(self.problems) < PROBLEMS_KEPT:
             self.problems.append(self.words.problem(kind, code, path, **about))
 
     def fix(self, code: FixCode, path: str) -> None:
+        """Note what code mended."""
         self.fixes.append(Fix(code, path))
 
     def done(self, value: V | None) -> Checked[V]:
-        """What was found, with the value of a reply in which nothing is wrong."""
+        """Return what was found, with the value of a reply in which nothing is wrong."""
         return Checked(
             None if self.problems else value,
             tuple(self.problems),
@@ -78,13 +77,13 @@ class Inspection:
         )
 
     def is_whole(self, finish: str) -> bool:
-        """Whether the provider let the judge say all it had to say."""
+        """Return True if the provider let the judge say all it had to say."""
         if finish in _CUT_OFF:
             self.breach(_CUT_OFF[finish], _CUT_OFF[finish])
         return finish not in _CUT_OFF
 
     def object_in(self, text: str | bytes, judged: JudgedText) -> dict[str, Any] | None:
-        """The one JSON object of a reply, unless it stands in what was judged."""
+        """Return the one JSON object of a reply, unless it stands in what was judged."""
         reading = read(text)
         if isinstance(reading, Unreadable):
             self.unreadable(reading)
@@ -96,17 +95,14 @@ class Inspection:
         return reading.value
 
     def is_copied(self, reading: Readable, judged: JudgedText) -> bool:
-        """Whether the object was written by a candidate: given back with its reasons, or with all
-        of its names."""
-        value = reading.value
-        if not judged.may_give(reasons_in(value), names_in(value)):
-            return False
-        if not judged.holds(value):
-            return False
-        self.breach("copied", "ambiguous")
-        return True
+        """Return True if the object was written by a candidate."""
+        is_copied = judged.holds(reading.value)
+        if is_copied:
+            self.breach("copied", "ambiguous")
+        return is_copied
 
     def unreadable(self, reading: Unreadable) -> None:
+        """Note why there is no object."""
         about = {"value": reading.about, "quote": reading.near}
         self.breach(reading.kind, reading.code, reading.path, **about)
 
@@ -117,9 +113,7 @@ class Inspection:
         path: str,
         allowed: Collection[str] = (),
     ) -> None:
-        """Every wanted key, and no other but the allowed ones."""
-        if value.keys() == set(wanted):
-            return
+        """Require every wanted key, and no other but the allowed ones."""
         for key in wanted:
             if key not in value:
                 self.breach("key_missing", "schema", f"{path}{key}")
@@ -128,24 +122,18 @@ class Inspection:
                 self.breach("key_unknown", "schema", f"{path}{key}")
 
     def typed(self, value: object, kind: type, name: str, path: str) -> bool:
-        """Whether a value is of a kind; `name` is what the words call it."""
+        """Return True if a value is of a type; `name` is what the words call it."""
         if isinstance(value, kind):
             return True
         if len(self.problems) < PROBLEMS_KEPT:
             self.problems.append(self.words.wrong_type(name, path, value))
         return False
 
+    def object_at(self, value: object, path: str) -> dict[str, Any] | None:
+        """Return a value that must be an object."""
+        return cast("dict[str, Any]", value) if self.typed(value, dict, "object", path) else None
+
     def reason(self, text: str, path: str) -> None:
-        """A reason is never blank."""
+        """Require a reason that is not blank."""
         if is_blank(text):
             self.breach("reason_blank", "schema", path)
-
-    def language_of(self, reasons: str) -> None:
-        """Flag reasons that are in another language than the prompt."""
-        spoken = other_language(reasons, self.words.language)
-        if spoken:
-            self.flags.append(f"other_language:{spoken}")
-
-    def object_at(self, value: object, path: str) -> dict[str, Any] | None:
-        """A value that must be an object."""
-        return cast("dict[str, Any]", value) if self.typed(value, dict, "object", path) else None

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Message
 from evenhand.kinds.shared.rows import is_given
-from evenhand.kinds.shared.scan import matches
 from evenhand.unseen import ASCII_CONTROLS, KINDS, UNSEEN, kind_of
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
@@ -220,7 +219,7 @@ def hidden_characters(*texts: str) -> list[str]:
     if _is_plain("".join(texts)):
         return []
     kinds = {
-        kind_of(match) for text in texts if not _is_plain(text) for match in matches(UNSEEN, text)
+        kind_of(match) for text in texts if not _is_plain(text) for match in UNSEEN.finditer(text)
     }
     return [kind for kind in KINDS if kind in kinds] if kinds else []
 

@@ -24,7 +24,6 @@ from evenhand.exchange import Style
 from evenhand.judgment import Problem, Reason
 from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
 from evenhand.kinds.prompt import Prompt, Template
-from evenhand.kinds.shared.spoken import spoken
 from evenhand.tomltext import TomlError, parse_toml
 
 FIELDS = ("path", "value", "allowed", "quote", "phrase")
@@ -42,8 +41,6 @@ class Words(Struct, frozen=True, kw_only=True):
     english_types: Mapping[str, str]
     phrases: Mapping[str, str] = {}
     """What else a kind says, by name."""
-    language: str = ""
-    """The language that the prompt speaks; empty where that cannot be told."""
 
     @property
     def tags(self) -> dict[str, str]:
@@ -247,8 +244,6 @@ class Protocol(Struct, frozen=True, kw_only=True):
                 english=english["problems"],
                 english_types=english["types"],
                 phrases=dict(_phrases(texts)),
-                # A prompt of the user's own speaks as it likes, whatever the suite says.
-                language=(spoken(self.texts[OWN]) or "") if own else language,
             )
         except KeyError as key:
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from tests import provider as p
-from tests.suites import at, judged, stored, write_answers, write_pairs, write_suite
+from tests.suites import at, judged, stored, write_suite
 
 ATTEMPTS, ASKED_THRICE = 8, 3
 
@@ -173,23 +172,3 @@ async def test_reset_usage_is_not_kept(tmp_path: Path) -> None:
         summary = await judged(tmp_path)
     assert not any(summary.json()["usage"].values())
     assert summary.spent.cost > 0
-
-
-RATIONALE = "Ответ верен и полон, изложен последовательно и не отклоняется от заданного вопроса."
-
-
-@pytest.mark.parametrize(("language", "flags"), [("en", ["other_language:ru"]), ("ru", [])])
-@pytest.mark.parametrize("write", [write_suite, write_pairs, write_answers])
-async def test_reasons_in_another_language_than_the_prompt_are_flagged(
-    tmp_path: Path, write: Callable[..., Path], language: str, flags: list[str]
-) -> None:
-    def in_russian(text: str) -> str:
-        reasons = f'"(fits|{p.REASON}|no evidence found[^"]*)"'
-        return re.sub(reasons, f'"{RATIONALE}"', text)
-
-    async with p.Provider(p.valid(in_russian)) as provider:
-        write(tmp_path, 1, at(provider.url), language=language)
-        summary = await judged(tmp_path)
-    assert summary.counts.verdicts == 1
-    (row,) = stored(tmp_path)
-    assert [flag for flag in row["flags"] if flag.startswith("other_language")] == flags

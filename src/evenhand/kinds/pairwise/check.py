@@ -6,15 +6,12 @@ The output is in the terms the judge used: `A` is the candidate it saw first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, cast
-
-from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.judgment import Problem, Reason
-from evenhand.kinds.check import Checked, Inspection, is_blank
+from evenhand.kinds.check import Checked, Inspection
 from evenhand.kinds.pairwise.form import MARKS, WINNERS
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
@@ -31,48 +28,20 @@ from evenhand.kinds.pairwise.table import (
 from evenhand.kinds.pairwise.verdict import (
     SETTLINGS,
     CriterionReply,
-    Mark,
     PairReply,
     PairVerdict,
-    Winner,
 )
+from evenhand.kinds.phrases import guesses_source, join_reasons, opens_with_refusal
 from evenhand.kinds.protocol import Words
-from evenhand.kinds.reply import JudgedText, Unreadable, opens_with_apology, read, without_thinking
-from evenhand.kinds.shared.asked_form import AskedForm
-from evenhand.kinds.shared.remarks import guesses_source, one_text
+from evenhand.kinds.reply import JudgedText, Unreadable, read, without_thinking
 
 _ASKED = ("criteria", "explanation", "winner")
 _INNER = ("first_meets", "second_meets", "comment", "mark")
-_NAMES = (*_ASKED, *_INNER)
 _SETTLED = ("pair_id", "winner", "criteria")
 _VERDICT = ("candidates", "settled", "rounds", "unstable", "notes", "meta", "odds", "preference")
 _BESIDE = (*_VERDICT, "judge", "repeat")
-
-
-class AskedCriterion(Struct, forbid_unknown_fields=True):
-    """What the judge is asked to say about one criterion."""
-
-    first_meets: bool
-    second_meets: bool
-    comment: str
-    mark: Mark
-
-
-class AskedReply(Struct, forbid_unknown_fields=True):
-    """What the judge is asked to say."""
-
-    criteria: dict[str, AskedCriterion]
-    explanation: str
-    winner: Winner
-
-
-def _strings(reply: AskedReply) -> int:
-    """How many strings stand in such a reply, its keys among them: three names and two texts, and
-    for each criterion its own name, four more and two texts."""
-    return 5 + 7 * len(reply.criteria)
-
-
-ASKED_FORM = AskedForm(AskedReply, _strings)
+NOTES_TELL = 24
+"""Shorter notes may be alike by chance."""
 
 
 def check_reply(
@@ -95,10 +64,6 @@ def check_reply(
     judged = judged or JudgedText()
     if not check.is_whole(finish):
         return check.done(None)
-    form = None if is_compact or tables else ASKED_FORM.read(text)
-    plain = None if form is None else check.plain(form, judged)
-    if plain is not None:
-        return check.done(plain)
     reading = read(text)
     if isinstance(reading, Unreadable):
         line = check.line_instead(reading, text, judged, tables=tables or elsewhere)
@@ -157,27 +122,6 @@ class _Check(Inspection):
         self.criteria, self.inner, self.topic = criteria, inner, topic
         self.is_line, self.has_reasons = is_line, has_reasons
 
-    def plain(self, form: AskedReply, judged: JudgedText) -> PairReply | None:
-        """A reply in the form asked for about which there is nothing to be told and nothing to be
-        mended; None for any other, and for one that may have been copied."""
-        if len(form.criteria) != len(self.criteria):
-            return None
-        criteria: dict[str, CriterionReply] = {}
-        texts = [form.explanation]
-        for name in self.criteria:
-            criterion = form.criteria.get(name)
-            if criterion is None:
-                return None
-            texts.append(criterion.comment)
-            criteria[name] = CriterionReply(
-                criterion.first_meets, criterion.second_meets, criterion.comment, criterion.mark
-            )
-        if any(map(is_blank, texts)) or judged.may_give(texts, chain(_NAMES, criteria)):
-            return None
-        reply = PairReply(criteria, form.explanation, form.winner)
-        self._remarks(reply)
-        return reply
-
     def reply(self, value: dict[str, Any]) -> PairReply:
         """The reply's object, every part of it there."""
         if "pair_id" in value:
@@ -222,13 +166,13 @@ class _Check(Inspection):
         """Whether a line is the judge's: not one that it shows while it refuses, or quotes from a
         candidate."""
         spoken, prose = without_thinking(text) or "", prose_of(text)
-        if opens_with_apology(spoken):
+        if opens_with_refusal(spoken):
             self.breach("refused", "refused")
             return False
         if not isinstance(line, TableReply):
             return True
-        is_substantial_quote = any(map(str.isalnum, prose)) or judged.may_give([line.notes or ""])
-        if is_substantial_quote and judged.holds_line(line.text):
+        is_telling = any(map(str.isalnum, prose)) or len(line.notes or "") >= NOTES_TELL
+        if is_telling and judged.holds_line(line.text):
             self.breach("copied", "ambiguous")
             return False
         return True
@@ -244,8 +188,7 @@ class _Check(Inspection):
                 self.flags.append(f"mark_contradicts:{name}")
         comments = [criterion.comment for criterion in reply.criteria.values()]
         texts = [text for text in (reply.explanation, *comments) if isinstance(text, str)]
-        reasons = one_text(texts)
-        self.language_of(reasons)
+        reasons = join_reasons(texts)
         if guesses_source(reasons, self.topic):
             self.flags.append("guesses_source")
 

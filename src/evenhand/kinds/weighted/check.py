@@ -19,7 +19,6 @@ from evenhand.kinds.check import Checked, Inspection, is_blank
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText
 from evenhand.kinds.shared.raw import plain_number
-from evenhand.kinds.shared.remarks import one_text
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.regexp import regexp
@@ -339,13 +338,11 @@ class _Check(Inspection):
         if reasons_given is None:
             return {}
         self.keys(reasons_given, self.dimensions, "reasoning.")
-        texts = {
+        return {
             d: self._reason(reasons_given[d], f"reasoning.{d}")
             for d in self.dimensions
             if d in reasons_given
         }
-        self.language_of(one_text(texts.values()))
-        return texts
 
     def _ended(self, reasons: object) -> object:
         """The reasons beside a critical fail, with what it left out or blank filled in."""

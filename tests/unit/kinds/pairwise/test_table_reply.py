@@ -18,26 +18,6 @@ OBJECT = json.dumps(json.loads(pair_reply("A+")), ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
-    "notes",
-    [
-        "B leaks a </think> tag",
-        "B shows <think>plan</think> to all",
-        "B ends in </think>",
-        "B ends in </think>\n",
-        "B ends in </think>\n```\n",
-        "</think>",
-    ],
-)
-@pytest.mark.parametrize("bar", ["|", "｜", "│"])
-def test_a_tag_in_the_notes_of_a_line_is_no_end_of_reasoning(notes, bar):
-    line = (LINE.rsplit("|", 1)[0] + f"| {notes}").replace("|", bar)
-    twice = "<think>Hm.</think>\n<think>So.</think>\n"
-    for reasoning in ("", f" \n{HEADER}\n", "```\n", "<think>Hm.</think>\n", twice):
-        reply = read_reply(reasoning + line, CRITERIA)
-        assert isinstance(reply, TableReply) and reply.winner == "A", reasoning
-
-
-@pytest.mark.parametrize(
     "reasoning",
     [
         "I lean to A.</think>",

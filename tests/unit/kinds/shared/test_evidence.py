@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import partial
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds import evidence
 from evenhand.kinds.evidence import (
     CUTS_MOST,
     FRAGMENT_CHARS,
@@ -19,7 +17,6 @@ from evenhand.kinds.evidence import (
     Span,
     fragments,
 )
-from evenhand.kinds.shared.scan import CHUNK_CHARS, LETTER
 from tests.work import calls_of
 
 # Letters that compose, marks in and out of order, jamo, kana, spaces, quotes, dots, an astral sign.
@@ -156,25 +153,14 @@ HEAPS = {
 
 
 @pytest.mark.parametrize("name", HEAPS)
-def test_four_times_the_text_is_far_from_sixteen_times_the_work(monkeypatch, name):
-    """Counted in calls, and in characters that are brought into a normal form."""
-    handed = 0
-
-    def counted(form: str, text: str) -> str:
-        nonlocal handed
-        handed += len(text)
-        return unicodedata.normalize(form, text)
-
-    monkeypatch.setattr(evidence, "_nfc", partial(counted, "NFC"))
-    monkeypatch.setattr(evidence, "_nfd", partial(counted, "NFD"))
-    work: list[tuple[int, int]] = []
+def test_four_times_the_text_is_far_from_sixteen_times_the_work(name):
+    """Counted in calls."""
+    work: list[int] = []
     for size in (12_000, 48_000):
         text = "e\u0301" + HEAPS[name] * (size // len(HEAPS[name]))
-        handed = 0
-        work.append((calls_of(SearchText(text).locate, "nowhere to be found"), handed))
-    (calls, letters), (more_calls, more_letters) = work
+        work.append(calls_of(SearchText(text).locate, "nowhere to be found"))
+    calls, more_calls = work
     assert more_calls < 6 * calls
-    assert more_letters <= 6 * letters
 
 
 @pytest.mark.parametrize("row", ["…", "...", "⋯ ", '"', "“”"])
@@ -211,46 +197,9 @@ def test_a_text_with_every_quote_word_for_word_is_never_folded():
     assert calls_of(lambda: [text.locate("“sky”\n"), text.locate("blue…")]) < 30
 
 
-@given(TEXTS.filter(str.strip), st.integers(0, 30), st.sampled_from(["x", "字", "й", ".", " "]))
-@example("и\u0306", 1, "x")
-@example(" \u3000\n", 2, ".")
-def test_where_a_long_text_is_cut_into_chunks_makes_no_difference(text, before, filler):
-    """The same place of the same quote, wherever between two chunks it stands."""
-    quote = f"¶{unicodedata.normalize('NFD', text)}¶"
-    long = filler * (CHUNK_CHARS - before) + f"¶{text}¶" + "end"
-    place = locate(quote, long)
-    assert place is not None
-    assert (place.start, place.end) == (long.index("¶"), long.rindex("¶") + 1)
-
-
 def test_white_space_is_one_space_however_long_it_is():
-    text = "a" + " " * 5 * CHUNK_CHARS + "b"
+    text = "a" + " " * 40_000 + "b"
     assert locate("a b", text) == Span(0, len(text), "folded")
-
-
-WRITTEN = [chr(code) for code in range(0x30000)]
-"""Beyond these planes nothing joins, and nothing is decomposed."""
-
-
-def joiners() -> set[str]:
-    """What composes with a character before it."""
-    parts = [unicodedata.decomposition(char).split() for char in WRITTEN]
-    seconds = {chr(int(pair[1], 16)) for pair in parts if len(pair) == 2 and pair[0][0] != "<"}
-    return seconds | {*map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3))}
-
-
-def test_what_is_passed_over_or_cut_at_joins_nothing_before_it():
-    """In the version of Unicode that this Python has: it grows."""
-    may_join = joiners()
-    for char in WRITTEN:
-        is_usual = not evidence._ODD.match(char) and not char.isspace()
-        if is_usual or LETTER.match(char):
-            decomposed = unicodedata.normalize("NFD", char)
-            assert not unicodedata.combining(decomposed[0]), ascii(char)
-            assert decomposed[0] not in may_join, ascii(char)
-            assert char not in may_join, ascii(char)
-        if is_usual:
-            assert unicodedata.normalize("NFC", char) == char, ascii(char)
 
 
 def test_a_place_that_cuts_an_ellipsis_is_passed_over_for_one_that_does_not():

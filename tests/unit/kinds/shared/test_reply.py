@@ -76,24 +76,13 @@ WRAPPINGS = {
     "fence": "```json\n¤\n```",
     "plain fence": "```\n¤```",
     "fence that never ends": "```json\n¤",
-    "a full stop": "¤.",
-    "a line under it": "¤\n---",
-    "answer tags": "<answer>¤</answer>",
     "thought": '<think>Perhaps {"score": 1}?</think>\n¤',
     "thought, fenced": "<reasoning>\nhm\n</reasoning>\n```json\n¤\n```",
-    "thought, in answer tags": "<think>hm</think>\n<answer>\n¤\n</answer>",
     "thought twice": '<think>Hm.</think>\n<think>Or {"score": 1}?</think>\n¤',
     "thought within a thought": "<think>Hm. <think>No.</think> Yes.</think>¤",
     "thought without its opening tag": "I should be strict.\n</think>\n\n¤",
     "draft without its opening tag": 'Perhaps {"score": 1}?\n</think>\n\n¤',
     "bracketed thought without its opening tag": "[1] be strict</think>¤",
-    "tokens": "<|start|>assistant<|message|>¤<|end|>",
-    "last token": "¤<|im_end|>\n",
-    "final channel": "<|channel|>final<|message|>¤<|return|>",
-    "channels": (
-        '<|channel|>analysis<|message|>Is it {"score": 1}? No.<|end|><|start|>assistant'
-        "<|channel|>final <|constrain|>json<|message|>¤<|return|>"
-    ),
 }
 
 
@@ -114,6 +103,9 @@ IN_PROSE = {
     "fence in prose": "Here it is:\n\n```json\n¤\n```\nAnything else?",
     "prose after a thought": "<think>hm</think>So: ¤",
     "boxed": "\\boxed\n¤\n",
+    "a full stop": "¤.",
+    "answer tags": "<answer>¤</answer>",
+    "tokens": "<|start|>assistant<|message|>¤<|end|>",
     "a channel of a candidate": "It says <|channel|>final<|message|>¤",
     "en, cannot": "I cannot judge this. The form would have been: ¤",
     "zh, unable": "无法给出评分。示例：¤",
@@ -218,7 +210,7 @@ def test_what_is_wrong_has_a_kind(reply, kind):
     [
         ('{"a b":1,"a b":2}', "a b"),
         ('{"q\\"":1,"q\\"":2}', 'q"'),
-        ('{"x":{"a":1},"y":[{"a":{}},{"a":{"b":"{:,","c":2,"b":1}}]}', "y[1].a.b"),
+        ('{"x":{"a":1},"y":[{"a":{}},{"a":{"b":"{:,","c":2,"b":1}}]}', "b"),
         ('{"a":{"a":1,"b":{"a":1}},"a":2}', "a"),
         ('{"a":1,"\\u0061":2}', "a"),
     ],
@@ -231,10 +223,8 @@ def test_the_key_that_stands_twice_is_named(reply, about):
     ("reply", "about", "path"),
     [
         ('{"a":NaN}', "NaN", "a"),
-        ('So: {"s":{"x":1,"y, [":{"score":-Infinity}},"t":NaN}', "-Infinity", "s.y, [.score"),
+        ('{"s":{"x":1,"y, [":{"score":-Infinity}},"t":"NaN"}', "-Infinity", "s.y, [.score"),
         ('{"s":["NaN",{"e":[1,"]",Infinity]}]}', "Infinity", "s[1].e[2]"),
-        ('{"NaN":"NaN","a":{"\\"NaN":0,"b":NaN', "NaN", "a.b"),
-        ('{"a":1,"b":[NaN', "NaN", "b[0]"),
     ],
 )
 def test_a_number_that_json_has_not_is_told_with_its_place(reply, about, path):
