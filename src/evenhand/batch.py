@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from evenhand.exchange import Question, Reply, Schema
+from evenhand.exchange import Judge, Question, Reply, Schema
 
 Phase = Literal["waiting", "ended", "refused", "unknown"]
 """`unknown`: in a state that no documentation names."""
@@ -102,7 +102,7 @@ ProviderRefused, as `Judge.answer` does."""
 
 
 @runtime_checkable
-class BatchJudge(Protocol):
+class BatchJudge(Judge, Protocol):
     """A judge whose questions can be written as lines of a batch."""
 
     @property

@@ -8,7 +8,7 @@
     │   └── ModelMissing    exit 2   the embedded model is not here yet
     ├── StoppedEarly        exit 5   deadline or provider down; run again to continue
     │   ├── LimitReached             budget or tokens_per_minute: no room for the next call
-    │   └── NoVerdicts               all judgments fail for one reason
+    │   └── NoVerdicts               all judgments fail
     ├── StoreError          exit 6   the store cannot be opened or is damaged
     │   ├── StoreMissing             there is no store yet
     │   ├── StoreBusy                another process judges the same run

@@ -164,10 +164,6 @@ BATCH_PAGES = 10
 # been made by a clock that goes otherwise, in seconds.
 BATCH_SEARCHES = 3
 BATCH_CLOCK_SECONDS = 300.0
-# Looks in a row that find a batch in a state that nobody knows: then it is not waited for.
-BATCH_UNKNOWN_LOOKS = 8
-# Batches in a row that were refused as too much, each of half the size: then it is enough.
-BATCH_REFUSALS = 8
 
 # An embedded judge that says nothing for so long hangs, in seconds; loading may take a minute.
 EMBEDDED_ANSWER_SECONDS = 300.0

@@ -19,9 +19,9 @@ import pytest
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from evenhand.engine.budget import Budget
+    from evenhand.engine.budget import CallBudget
+    from evenhand.engine.progress import Tally
     from evenhand.engine.stop import Stop
-    from evenhand.engine.tally import Tally
     from evenhand.errors import EvenhandError
     from evenhand.judgment import Judgment
 
@@ -225,7 +225,7 @@ class _Session:
         self._dollars = dollars(_setting(config, "budget"))
         self._workers = _workers(config)
         self.requires_key = _requires_key(config)
-        self._budget: Budget | None = None
+        self._budget: CallBudget | None = None
 
     def arguments(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What a test says, over what the session has."""
@@ -235,12 +235,12 @@ class _Session:
         options = Options(budget=self._shared_budget(), watch=self._watch)
         return {**defaults, "store": self._store, "options": options, **settings}
 
-    def _shared_budget(self) -> Budget | None:
+    def _shared_budget(self) -> CallBudget | None:
         if self._dollars is not None and self._budget is None:
-            from evenhand.engine.budget import Budget
+            from evenhand.engine.budget import CallBudget
             from evenhand.engine.prices import PICO
 
-            self._budget = Budget(int(self._dollars * PICO) // self._workers, advice=_RAISE)
+            self._budget = CallBudget(int(self._dollars * PICO) // self._workers, advice=_RAISE)
         return self._budget
 
     @contextmanager

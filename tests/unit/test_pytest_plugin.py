@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.engine.budget import Budget
+from evenhand.engine.budget import CallBudget
 from evenhand.engine.stop import Stop
 from evenhand.errors import StoppedEarly
 from evenhand.pytest_plugin import dollars
@@ -320,13 +320,13 @@ def test_all_tests_share_a_budget_that_is_never_exceeded(pytester: pytest.Pytest
 
 
 def test_a_budget_serves_one_event_loop_after_the_other() -> None:
-    budget, order = Budget(10), list[str]()
+    budget, order = CallBudget(10), list[str]()
 
     async def spender(name: str) -> None:
         await budget.reserve(8, Stop())
         order.append(name)
         await asyncio.sleep(0)
-        budget.spend(8, 1)
+        budget.settle(8, 1)
 
     async def both() -> None:
         await asyncio.gather(spender("one"), spender("two"))

@@ -14,9 +14,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from evenhand.engine.progress import Progress
+from evenhand.engine.progress import Progress, Tally
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted, quoted
 from evenhand.report.terminal.stream import unguarded
 from evenhand.runs.judge import Watch
@@ -72,7 +71,7 @@ class Watcher:
         if isinstance(stop.cause, Interrupted):
             self._write(f"left at once. {self._advice}", end="\n")
             os._exit(Interrupted.exit_code)
-        stop.throw(Interrupted("interrupted", advice=self._advice))
+        stop.request(Interrupted("interrupted", advice=self._advice))
         self._write("stopping: waiting for calls under way; Ctrl-C again leaves at once", end="\n")
 
     async def _tick(self, progress: Progress) -> None:

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from evenhand.engine.budget import Budget
-from evenhand.engine.schedule import Everything
+from evenhand.engine.budget import CallBudget
+from evenhand.engine.progress import Tally
+from evenhand.engine.run import FileOrder
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.errors import (
     EvenhandError,
     Interrupted,
@@ -39,12 +39,9 @@ from evenhand.jsontext import canonical
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.judges.trust import Trust, TrustedHosts
-from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.kinds.kind import ReadyKind
-from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import JudgeRecord
-from evenhand.runs.assembly import Parts
-from evenhand.runs.judge import make_paces
+from evenhand.runs.assembly import Parts, make_pacers
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.prepare import open_seat
 from evenhand.runs.recorded import Recorded, recorded_run
@@ -134,7 +131,7 @@ class RunActor:
         """Judge a chunk; an error is part of the result."""
         # What makes a run futile is counted over all chunks.
         self._stop, self._tally = Stop(), Tally(outcomes=self._tally.outcomes)
-        budget = Budget(chunk.money)
+        budget = CallBudget(chunk.money)
         error: BaseException | None = None
         try:
             async with self._ledger.claim(lane_name(self._run, chunk.lane)):
@@ -150,14 +147,14 @@ class RunActor:
 
     async def leave(self) -> None:
         """Send nothing new; what is under way is waited for."""
-        self._stop.throw(Interrupted("interrupted"))
+        self._stop.request(Interrupted("interrupted"))
 
     def _require_start(self, start: int) -> None:
         """Refuse work of a driver that is no longer there: another has counted the money."""
         if start_of(self._store.archive, self._run) != start:
             raise StoreBusy(f"run {self._run} was started again")
 
-    def _parts(self, chunk: Assignment, budget: Budget) -> Parts:
+    def _parts(self, chunk: Assignment, budget: CallBudget) -> Parts:
         suite = self._plan.suite
         share = {
             "concurrency": chunk.concurrency,
@@ -167,7 +164,6 @@ class RunActor:
         limits = suite.file.limits.model_copy(update=share)
         file = suite.file.model_copy(update={"limits": limits})
         plan = structs.replace(self._plan, suite=Suite(file, suite.folder))
-        again = tuple(RETRIED_BY_NEXT_RUN) if chunk.again else ()
         scope = Scope(self._run, positions=chunk.positions)
         return Parts(
             plan=plan,
@@ -175,10 +171,13 @@ class RunActor:
             ledger=self._ledger,
             stop=self._stop,
             tally=self._tally,
-            schedule=Everything(self._ledger, scope, [again]),
+            schedule=FileOrder(self._ledger, scope),
             budget=budget,
-            paces=make_paces(plan, self._store.archive, self._stop, BACKOFF_FIRST, self.counted),
-            sender=f"{self._driver}-{self._number}-",
+            pacers=make_pacers(
+                *(plan, self._store.archive, self._ledger, self._stop),
+                sender=f"{self._driver}-{self._number}-",
+                counted=self.counted,
+            ),
         )
 
     def counted(self, sendings: Sequence[Sending]) -> list[Sending]:
@@ -190,7 +189,7 @@ class RunActor:
         parts = before[self._number :: self._of]
         return sorted([*mine, *parts], key=lambda item: item.at)
 
-    def _result(self, error: BaseException | None, budget: Budget) -> ChunkResult:
+    def _result(self, error: BaseException | None, budget: CallBudget) -> ChunkResult:
         counts = tuple(getattr(self._tally, name) for name in COUNTED)
         silent, unrecorded = tuple(self._tally.silent), tuple(self._tally.unrecorded.items())
         result = ChunkResult(counts, budget.used, silent, unrecorded)

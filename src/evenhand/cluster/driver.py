@@ -36,9 +36,8 @@ from evenhand.cluster.actor import (
     versions_here,
 )
 from evenhand.engine.budget import budget_reached
-from evenhand.engine.recent import MINUTE
-from evenhand.engine.signal import Signal
-from evenhand.engine.stop import Stopped
+from evenhand.engine.pacing import MINUTE
+from evenhand.engine.stop import Signal, Stopped
 from evenhand.errors import (
     EvenhandError,
     Interrupted,
@@ -335,7 +334,7 @@ class _Driver:
                 if monotonic() > quiet and not any(actor.host for actor in self._actors):
                     quiet = float("inf")
                     self._tell("No actor has been started yet: has the cluster CPUs to spare?")
-                if self._stop.thrown:
+                if self._stop.requested:
                     await self._leave()
         finally:
             for task in tasks:
@@ -347,8 +346,8 @@ class _Driver:
         for error in ended:
             if isinstance(error, Exception):
                 raise error
-        if not (self._is_at_end or self._stop.thrown):
-            self._stop.throw(
+        if not (self._is_at_end or self._stop.requested):
+            self._stop.request(
                 StoppedEarly(
                     "no actor is left on the cluster, and the run is not at its end",
                     advice="See to the nodes, then run the same command again: it continues where"
@@ -359,7 +358,7 @@ class _Driver:
     def _is_over(self, tasks: Sequence[asyncio.Task[None]]) -> bool:
         if any(task.done() and task.exception() for task in tasks):
             return True
-        return self._is_at_end or self._stop.thrown or all(task.done() for task in tasks)
+        return self._is_at_end or self._stop.requested or all(task.done() for task in tasks)
 
     async def _leave(self) -> None:
         """Have the actors send nothing new, and wait for what is under way."""
@@ -384,7 +383,7 @@ class _Driver:
             return
         finally:
             actor.chunk, self._given_up[actor.number] = None, monotonic()
-            self._moved.give()
+            self._moved.notify_all()
 
     async def _start(self, actor: _Actor) -> bool:
         """Start an actor; False where it cannot judge."""
@@ -421,8 +420,8 @@ class _Driver:
             self._needed = max(self._needed, result.amount)
             self._units.give_back(chunk.positions, chunk.again)
         elif result.exit_code not in (0, Interrupted.exit_code):
-            self._stop.throw(_error(result, actor.host))
-        self._moved.give()
+            self._stop.request(_error(result, actor.host))
+        self._moved.notify_all()
         return True
 
     async def _bury(self, actor: _Actor, chunk: Assignment) -> None:
@@ -440,7 +439,7 @@ class _Driver:
         self._units.take_in(chunk.positions)
         self._units.give_back(chunk.positions, chunk.again)
         actor.end_chunk(actor.now)
-        self._moved.give()
+        self._moved.notify_all()
 
     async def _next(self, actor: _Actor) -> Assignment | None:
         """Return the next chunk with its share, when there is money for it; None at the end.
@@ -476,7 +475,7 @@ class _Driver:
             self._used = self._count_money()
         free = max(0, cap - self._used - granted)
         if not is_busy and self._needed > free:
-            self._stop.throw(budget_reached(cap, self._used, self._needed))
+            self._stop.request(budget_reached(cap, self._used, self._needed))
         money = max(self._needed, free // (2 * actors))
         return money <= free, money
 

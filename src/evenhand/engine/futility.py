@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from evenhand.engine.group import JudgeGroup
+from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
+from evenhand.engine.unit import JudgeGroup
 from evenhand.errors import NoVerdicts, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.limits import FUTILE_JUDGMENTS
@@ -54,21 +54,19 @@ def note_outcome(tally: Tally, group: JudgeGroup, judgment: Judgment, reply: str
 
 
 def stop_if_futile(stop: Stop, tally: Tally, group: JudgeGroup) -> None:
-    """Throw the switch if this command has 20 judgments or more by a judge, none of them is a
-    verdict, and more than half fail for the same reason."""
+    """Stop the run if this command paid for 20 judgments or more by a judge and none of them is a
+    verdict, for whatever reasons they failed."""
     outcomes = tally.outcomes.get(group.index, Counter())
-    total = outcomes.total()
-    if total < FUTILE_JUDGMENTS or outcomes[None]:
+    if outcomes.total() < FUTILE_JUDGMENTS or outcomes[None]:
         return
-    [(reason, number)] = outcomes.most_common(1)
-    if reason is None or 2 * number <= total:
-        return
+    reasons = [(reason, number) for reason, number in outcomes.most_common() if reason]
+    failed = ", ".join(f"{number:,} failed as {reason}" for reason, number in reasons)
     judge = quoted(" > ".join(group.names))
-    stop.throw(
+    stop.request(
         NoVerdicts(
-            f"none of {total:,} judgments by {judge} has a verdict: {number:,} failed as {reason}",
+            f"none of {outcomes.total():,} judgments by {judge} has a verdict: {failed}",
             advice=f"The last of them:\n{_cut(tally.last_failures[group.index])}\n"
-            f"  {failure_advice(reason)}\n"
+            f"  {failure_advice(reasons[0][0])}\n"
             "  Then run again: it goes on with the units that are not judged yet.",
         )
     )
@@ -77,9 +75,9 @@ def stop_if_futile(stop: Stop, tally: Tally, group: JudgeGroup) -> None:
 def _cut(reply: str) -> str:
     """Return the first lines of a reply, each set off by a bar."""
     lines = reply.strip().splitlines() or ["(empty)"]
-    shown = [
+    kept = [
         line if len(line) <= _REPLY_COLUMNS else line[: _REPLY_COLUMNS - 1] + "…"
         for line in lines[:_REPLY_LINES]
     ]
     more = ["…"] if len(lines) > _REPLY_LINES else []
-    return "\n".join(f"    | {line}" for line in [*shown, *more])
+    return "\n".join(f"    | {line}" for line in [*kept, *more])

@@ -1,13 +1,49 @@
-"""How far a run is, as one line: done, rate, cost, failures, time left."""
+"""What a command has done so far, and the line that shows it: done, rate, cost, time left."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from evenhand.engine.prices import usd
-from evenhand.engine.tally import Tally
+
+if TYPE_CHECKING:
+    from evenhand.judgment import Reason
+
+
+@dataclass(slots=True)
+class Tally:
+    """Calls, money and judgments of one command, counted as they happen."""
+
+    sent: int = 0
+    cached: int = 0
+    reasks: int = 0
+    cost: int = 0
+    unpriced: int = 0
+    verdicts: int = 0
+    failures: int = 0
+    left_out: int = 0
+    actors: list[str] = field(default_factory=list[str])
+    """What each actor on a cluster does now, in words; empty where this process judges."""
+    silent: dict[str, str] = field(default_factory=dict[str, str])
+    """Judges that lost calls and answered none, by name, with the last loss in words."""
+    outcomes: dict[int, Counter[Reason | None]] = field(
+        default_factory=dict[int, Counter["Reason | None"]]
+    )
+    """Paid judgments by the judge's index and the reason of the failure; None: verdicts."""
+    last_failures: dict[int, str] = field(default_factory=dict[int, str])
+    """By the judge's index, the last reply of a failure; without a reply, its detail."""
+    unrecorded: Counter[str] = field(default_factory=Counter[str])
+    """Judgments for which a judge of recorded replies has none, by the judge's name."""
+
+    def count_judgment(self, status: str) -> None:
+        """Count a judgment by its status."""
+        self.verdicts += status == "verdict"
+        self.failures += status == "failure"
+        self.left_out += status == "left_out"
 
 
 @dataclass(slots=True)
@@ -25,17 +61,16 @@ class Progress:
 
     @property
     def judged(self) -> int:
-        """Verdicts and failures."""
+        """Return the number of verdicts and failures."""
         return self.tally.verdicts + self.tally.failures
 
     @property
     def done(self) -> int:
-        """What is settled; a judgment left out was counted as planned when the run began."""
+        """Return the number of judgments made or left out."""
         return self.judged + self.tally.left_out
 
     def line(self) -> str:
-        """One line, without colour. What is left out is no longer counted as planned, as in the
-        summary of the run."""
+        """Return one line, without colour. What is left out no longer counts as planned."""
         tally = self.tally
         parts = [f"{self.judged}/{self.planned - tally.left_out} judged", self._rate()]
         if tally.cost:
@@ -44,7 +79,7 @@ class Progress:
             parts.append(f"{tally.failures} failed")
         if tally.reasks:
             parts.append(f"{tally.reasks} re-asked")
-        parts.append(self._left())
+        parts.append(self._time_left())
         if tally.left_out:
             parts.append(f"{tally.left_out} left out by no_self_judging")
         if tally.actors:
@@ -57,17 +92,17 @@ class Progress:
             return ""
         return f"{speed:.1f}/s" if speed >= 1 else f"{60 * speed:.1f}/min"
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         """Of what is open some will be left out, in no time, as of what is done."""
         speed, open_ = self._speed(self.done), self.planned - self.done
-        return f"{_span(open_ / speed)} left" if speed and open_ > 0 else ""
+        return f"{_format_seconds(open_ / speed)} left" if speed and open_ > 0 else ""
 
     def _speed(self, number: int) -> float:
         passed = self.clock() - self._began
         return (number - self._before) / passed if passed > 0 else 0.0
 
 
-def _span(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -3,23 +3,22 @@ actor that judges a part of it; what differs is handed in."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenhand.engine.ask import CallPath
-from evenhand.engine.budget import Budget
-from evenhand.engine.pace import Pace
-from evenhand.engine.retry import Patience
-from evenhand.engine.run import Engine, Pool
-from evenhand.engine.schedule import Schedule
+from evenhand.engine.budget import CallBudget
+from evenhand.engine.call import CallStack, RetryPolicy
+from evenhand.engine.pacing import Pacer, SentLog, account_name, ages
+from evenhand.engine.progress import Tally
+from evenhand.engine.run import Engine, Pool, Schedule
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated
-from evenhand.store.ports import Ledger, Scope, Store
+from evenhand.store.ports import Archive, Ledger, Scope, Sending, Store
 
 
 class Course(NamedTuple):
@@ -43,62 +42,67 @@ class Parts(Struct, frozen=True, kw_only=True):
     stop: Stop
     tally: Tally
     schedule: Schedule
-    budget: Budget
-    paces: Mapping[Hashable, Pace]
-    sender: str = ""
-    """How the names of its requests begin in the store, where rates are divided."""
+    budget: CallBudget
+    pacers: Mapping[Hashable, Pacer]
     notice: Callable[[str], None] = lambda message: None
     backoff_first: float = BACKOFF_FIRST
 
     def engine(self) -> Engine:
-        """What judges."""
+        """Return the engine that judges."""
         concurrency = self.plan.suite.file.limits.concurrency
-        call_paths = [self._call_path(seat) for seat in self.plan.seats]
-        pools = [
-            Pool(group=group, call_paths=members, width=_width(concurrency, members))
-            for group, members in seated(self.plan.judge_groups, call_paths)
-        ]
+        stacks = [self._call_stack(seat) for seat in self.plan.seats]
         return Engine(
             kind=self.plan.judging,
             ledger=self.ledger,
             run_id=self.run,
             schedule=self.schedule,
-            pools=pools,
+            pools=[
+                Pool(group=group, stacks=members, concurrency=concurrency)
+                for group, members in seated(self.plan.judge_groups, stacks)
+            ],
             stop=self.stop,
             tally=self.tally,
-            recorded=[pool.group.index for pool in pools if _is_recorded(pool)],
         )
 
-    def _call_path(self, seat: Seat) -> CallPath:
+    def _call_stack(self, seat: Seat) -> CallStack:
         limits = self.plan.suite.file.limits
-        return CallPath(
+        return CallStack(
             judge=seat.judge,
             run=self.run,
             ledger=self.ledger,
             stop=self.stop,
-            pace=self.paces[seat.judge.account],
-            patience=Patience(
+            tally=self.tally,
+            pacer=self.pacers[seat.judge.account],
+            retry=RetryPolicy(
                 call_seconds=limits.call_seconds,
                 attempt_seconds=limits.attempt_seconds,
                 backoff_first=self.backoff_first,
             ),
-            notice=self.notice,
             budget=self.budget,
             price=seat.price,
             max_tokens=seat.spec.max_tokens,
-            tally=self.tally,
-            sender=self.sender,
+            notice=self.notice,
         )
 
 
-def _is_recorded(pool: Pool) -> bool:
-    """Return True if all judges of a pool only have recorded replies."""
-    providers = {path.judge.identity.get("provider") for path in pool.call_paths}
-    return providers == {"replay"}
-
-
-def _width(concurrency: int, members: Sequence[CallPath]) -> int:
-    """How many units are under way at once: a judge that takes few requests bounds its own group,
-    but not a relay, in which it may never be asked."""
-    slots = members[0].judge.slots if len(members) == 1 else None
-    return min(concurrency, slots or concurrency)
+def make_pacers(
+    plan: Plan,
+    archive: Archive,
+    ledger: Ledger,
+    stop: Stop,
+    *,
+    backoff_first: float = BACKOFF_FIRST,
+    sender: str = "",
+    counted: Callable[[Sequence[Sending]], Sequence[Sending]] = lambda sendings: sendings,
+) -> dict[Hashable, Pacer]:
+    """Return the pacer of each account, which begins with the requests of the last minute; of these
+    with those that `counted` returns. Names of new requests begin with `sender`."""
+    limits, pacers = plan.suite.file.limits, dict[Hashable, Pacer]()
+    rates = limits.requests_per_minute, limits.tokens_per_minute
+    for account in {seat.judge.account for seat in plan.seats}:
+        log = SentLog(ledger, account, sender)
+        pacers[account] = pacer = Pacer(stop, *rates, log=log, backoff_first=backoff_first)
+        if pacer.is_limited:
+            sendings = counted(archive.sendings(account_name(account)))
+            pacer.remember(ages(sendings, time.time()))
+    return pacers

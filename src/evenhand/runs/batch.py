@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from evenhand import limits
 from evenhand.batch import BatchJudge
-from evenhand.engine.batches import BatchDesk, BatchPath, Purse
-from evenhand.engine.retry import Patience
+from evenhand.engine.batch import BatchSender
+from evenhand.engine.budget import BatchBudget
+from evenhand.engine.call import RetryPolicy
 from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
 from evenhand.runs.assembly import Course
@@ -71,44 +72,45 @@ async def ask_by_batch(
     """Judge by waves until too little is left for one. Where nothing may be asked live, what no
     batch answered stops the run."""
     plan, stop = course.plan, course.stop
-    async with course.store.batches() as book:
-        purse = Purse(plan.budget_cap)
-        desks = [
-            _desk(course, seat, book, purse, options, backoff_first, notice) for seat in plan.seats
+    async with course.store.batches() as batch_store:
+        budget = BatchBudget(plan.budget_cap)
+        senders = [
+            _sender(course, seat, batch_store, budget, options, backoff_first, notice)
+            for seat in plan.seats
         ]
         judges = [seat.judge for seat in plan.seats]
         sides = zip(
-            seated(plan.judge_groups, judges), seated(plan.judge_groups, desks), strict=True
+            seated(plan.judge_groups, judges), seated(plan.judge_groups, senders), strict=True
         )
         waves = Waves(
             kind=plan.judging,
             ledger=course.ledger,
-            book=book,
+            batch_store=batch_store,
             run_id=course.scope.run,
             schedule=course.schedule,
             groups=[
-                WaveGroup(group=group, judges=members, desks=of_members)
+                WaveGroup(group=group, judges=members, senders=of_members)
                 for (group, members), (_, of_members) in sides
             ],
             stop=stop,
             tally=course.tally,
-            purse=purse,
+            budget=budget,
             used=lambda: plan.used(course.store.archive.spent(course.scope.run)),
             then_live=options.then_live,
             tell=options.tell,
             look_first=options.look_first,
         )
         await waves.run()
-    is_batched = all(desk is not None for desk in desks)
-    if waves.left and not stop.thrown and not options.then_live and is_batched:
-        stop.throw(
+    is_batched = all(sender is not None for sender in senders)
+    if waves.left and not stop.requested and not options.then_live and is_batched:
+        stop.request(
             StoppedEarly(
                 f"batches left {waves.left:,} questions without an answer",
                 advice="Ask them live: the same command without --batch, or with"
                 " --batch-then-live 50.",
             )
         )
-    elif waves.left and not stop.thrown:
+    elif waves.left and not stop.requested:
         is_one = waves.left == 1
         rest = "question is left: it is" if is_one else "questions are left: they are"
         options.tell(f"{waves.left:,} {rest} asked live")
@@ -122,37 +124,34 @@ def _keep(folder: Path, name: str, data: bytes) -> str:
     return str(path)
 
 
-def _desk(
+def _sender(
     course: Course,
     seat: Seat,
-    book: Batches,
-    purse: Purse,
+    batch_store: Batches,
+    budget: BatchBudget,
     options: BatchOptions,
     backoff_first: float,
     notice: Callable[[str], None],
-) -> BatchDesk | None:
-    """The desk of a judge; None for one that cannot be asked by the batch."""
+) -> BatchSender | None:
+    """Return the sender of a judge; None for one that cannot be asked by the batch."""
     judge = seat.judge
     if not isinstance(judge, BatchJudge) or judge.batches is None:
         return None
     scored = seat.spec.probabilities
     most = min(options.requests_most, limits.BATCH_SCORED_REQUESTS if scored else 10**9)
-    return BatchDesk(
-        BatchPath(
-            judge=seat.judge,
-            lines=judge,
-            endpoint=judge.batches,
-            run=course.scope.run,
-            book=book,
-            stop=course.stop,
-            purse=purse,
-            patience=Patience(backoff_first=backoff_first),
-            price=seat.batch_price,
-            max_tokens=seat.spec.max_tokens,
-            requests_most=most,
-            tally=course.tally,
-            keep=partial(_keep, course.plan.suite.folder),
-            notice=notice,
-            tell=options.tell,
-        )
+    return BatchSender(
+        judge=judge,
+        endpoint=judge.batches,
+        run=course.scope.run,
+        batch_store=batch_store,
+        stop=course.stop,
+        budget=budget,
+        retry=RetryPolicy(backoff_first=backoff_first),
+        price=seat.batch_price,
+        max_tokens=seat.spec.max_tokens,
+        requests_most=most,
+        tally=course.tally,
+        keep=partial(_keep, course.plan.suite.folder),
+        notice=notice,
+        tell=options.tell,
     )

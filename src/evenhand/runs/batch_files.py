@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from evenhand.batch import BatchAnswer, BatchJudge
-from evenhand.engine.ask import routed
-from evenhand.engine.attempt import Endpoint
 from evenhand.engine.budget import most_tokens
+from evenhand.engine.call import AskFn, route
 from evenhand.engine.prices import token_bound
-from evenhand.engine.settle import settle
+from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stopped
-from evenhand.engine.tally import Tally
+from evenhand.engine.unit import judge_unit
 from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError, quoted
 from evenhand.exchange import Judge, Question
 from evenhand.judges import JudgeOptions, split_name
@@ -78,7 +77,7 @@ async def write_wave(recorded: Recorded, archive: Archive, write: Callable[[byte
     judges = chat_judges(recorded)
     seen: set[str] = set()
 
-    def endpoint(record: JudgeRecord, judge: BatchJudge) -> Endpoint:
+    def endpoint(record: JudgeRecord, judge: BatchJudge) -> AskFn:
         key_of = call_keys(record.identity)
 
         async def ask(question: Question) -> Call:
@@ -99,7 +98,7 @@ async def write_wave(recorded: Recorded, archive: Archive, write: Callable[[byte
         for repeat in range(group.repeats):
             for unit in archive.units(recorded.scope):
                 if _is_open(recorded, archive, unit, group.index, repeat):
-                    await _tried(recorded, group, repeat, unit, routed(members))
+                    await _tried(recorded, group, repeat, unit, route(members))
     return len(seen)
 
 
@@ -114,12 +113,12 @@ def _is_open(
 
 
 async def _tried(
-    recorded: Recorded, group: Any, repeat: int, unit: StoredUnit, endpoint: Endpoint
+    recorded: Recorded, group: Any, repeat: int, unit: StoredUnit, endpoint: AskFn
 ) -> Any:
     """The judgment of a unit; None where a question of it has no answer."""
     await asyncio.sleep(0)  # Ctrl-C is heard
     try:
-        return await settle(recorded.judging, group, repeat, unit, endpoint, Tally())
+        return await judge_unit(recorded.judging, group, repeat, unit, endpoint, Tally())
     except Stopped:
         return None
 
@@ -140,7 +139,7 @@ async def take_answers(recorded: Recorded, store: Store, path: Path) -> BatchFil
                     for unit in store.archive.units(recorded.scope):
                         if not _is_open(recorded, store.archive, unit, group.index, repeat):
                             continue
-                        settled = await _tried(recorded, group, repeat, unit, routed(members))
+                        settled = await _tried(recorded, group, repeat, unit, route(members))
                         if settled is not None:
                             result.verdicts += settled.judgment.status == "verdict"
                             await ledger.settle(recorded.id, settled.stored)
@@ -186,9 +185,7 @@ class _Answers:
         [line] = read_lines(self.file.readline(LINE_BYTES))
         return line_answer(line)
 
-    def endpoint(
-        self, run: str, record: JudgeRecord, judge: BatchJudge, ledger: Ledger
-    ) -> Endpoint:
+    def endpoint(self, run: str, record: JudgeRecord, judge: BatchJudge, ledger: Ledger) -> AskFn:
         """`ask` over the ledger, and over the file for what is not there yet."""
         key_of, read = call_keys(record.identity), judge.batch_reader()
 

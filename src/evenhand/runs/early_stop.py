@@ -1,6 +1,6 @@
 """Stopping early: units in a seeded random order, until a sequential test decides a comparison.
 
-Everything about one question is judged together and gives the test one value. Values enter in the
+FileOrder about one question is judged together and gives the test one value. Values enter in the
 order that was drawn, whatever ends first: a question waits until all before it have ended, so that
 quick units are not preferred. The order and the judgments in the store are the whole state, so that
 a run that was cut off comes to the same decision.
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import fsum
 
-from evenhand.engine.group import JudgeGroup
-from evenhand.engine.schedule import Work
+from evenhand.engine.run import Work
+from evenhand.engine.unit import JudgeGroup
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting

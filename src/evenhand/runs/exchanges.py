@@ -10,11 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evenhand.engine.ask import routed
-from evenhand.engine.attempt import Endpoint
-from evenhand.engine.settle import judging_context
+from evenhand.engine.call import AskFn, route
+from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stopped
-from evenhand.engine.tally import Tally
+from evenhand.engine.unit import judging_context
 from evenhand.errors import ReplyAltered
 from evenhand.exchange import Question, Reply
 from evenhand.manifest import JudgeRecord
@@ -23,12 +22,12 @@ from evenhand.store.keys import call_keys
 from evenhand.store.ports import Archive, Call, StoredJudgment, StoredUnit
 
 
-def recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> Endpoint:
+def recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> AskFn:
     """`ask` over recorded replies alone."""
-    return routed([_recorded_endpoint(judge.identity, archive, tally) for judge in judges])
+    return route([_recorded_endpoint(judge.identity, archive, tally) for judge in judges])
 
 
-def _recorded_endpoint(identity: Mapping[str, Any], archive: Archive, tally: Tally) -> Endpoint:
+def _recorded_endpoint(identity: Mapping[str, Any], archive: Archive, tally: Tally) -> AskFn:
     key_of = call_keys(identity)
 
     async def ask(question: Question) -> Call:

@@ -10,11 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evenhand.engine.group import JudgeGroup
 from evenhand.engine.prices import PICO, dollars, token_bound, token_guess
-from evenhand.engine.schedule import Everything, Schedule
-from evenhand.engine.settle import judging_context
+from evenhand.engine.run import FileOrder, Schedule
 from evenhand.engine.stop import Stopped
+from evenhand.engine.unit import JudgeGroup, judging_context
 from evenhand.errors import ProviderRefused
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
@@ -91,7 +90,7 @@ class Forecast:
 async def forecast(
     plan: Plan, archive: Archive | None, limit: int | None, *, retry_failures: bool = False
 ) -> Forecast:
-    """Everything a run would do up to the first call of each judgment that is not in the ledger,
+    """FileOrder a run would do up to the first call of each judgment that is not in the ledger,
     and no call. The data is read as by a run, into a store that vanishes."""
     file = plan.suite.file
     result, budget_usd = Forecast(), file.limits.budget_usd
@@ -171,7 +170,7 @@ class _Lookahead:
         is_enough: Callable[[], bool],
     ) -> None:
         """All units that are wanted, when what the store holds has been taken into account."""
-        if not isinstance(schedule, Everything):
+        if not isinstance(schedule, FileOrder):
             self.forecast.until_decided = True
             for unit in units():
                 for stored in self._known(unit):

@@ -6,8 +6,7 @@ In every summary planned = verdicts + failures + pending.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,19 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from evenhand.engine.budget import Budget
+from evenhand.engine.budget import CallBudget
 from evenhand.engine.futility import failure_advice
-from evenhand.engine.pace import Pace
 from evenhand.engine.prices import dollars
-from evenhand.engine.recent import account_name, ages
-from evenhand.engine.schedule import Everything
+from evenhand.engine.progress import Tally
+from evenhand.engine.run import FileOrder
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import DataRecord, Manifest
-from evenhand.runs.assembly import Course, Parts
+from evenhand.runs.assembly import Course, Parts, make_pacers
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run
@@ -41,7 +38,6 @@ from evenhand.store.ports import (
     Ledger,
     RunRow,
     Scope,
-    Sending,
     Spent,
     Store,
     StoredUnit,
@@ -152,7 +148,7 @@ class Options:
     tell_changes: Callable[[Changes, Sequence[str]], None] | None = None
     """Told before anything is sent how the data differ from those of the last run of the name, and
     what of the judging does; they are compared only where somebody is to be told."""
-    budget: Budget | None = None
+    budget: CallBudget | None = None
     """Money that is shared with other runs; else what the suite says is the run's own."""
     backoff_first: float = BACKOFF_FIRST
     """The longest first pause before a lost call is tried again, in seconds."""
@@ -293,10 +289,10 @@ def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
 
 def run_schedule(
     plan: Plan, archive: Archive, ledger: Ledger, begun: Begun
-) -> Everything | UntilDecided:
-    """Everything, or as much as decides what the suite wants decided; raises UsageError."""
+) -> FileOrder | UntilDecided:
+    """FileOrder, or as much as decides what the suite wants decided; raises UsageError."""
     if not begun.manifest.is_sequential:
-        return Everything(ledger, begun.scope)
+        return FileOrder(ledger, begun.scope)
     from evenhand.runs.early_stop import schedule
 
     width = plan.suite.file.limits.concurrency
@@ -311,7 +307,7 @@ async def _judge_begun(
     schedule = run_schedule(plan, archive, ledger, begun)
     before = archive.counts(scope, plan.judgments_per_unit)
     tally = _tally_so_far(before)
-    budget = options.budget or Budget(plan.budget_cap, plan.used(archive.spent(scope.run)))
+    budget = options.budget or CallBudget(plan.budget_cap, plan.used(archive.spent(scope.run)))
     parts = Parts(
         plan=plan,
         run=scope.run,
@@ -320,7 +316,7 @@ async def _judge_begun(
         tally=tally,
         schedule=schedule,
         budget=budget,
-        paces=make_paces(plan, archive, stop, options.backoff_first),
+        pacers=make_pacers(plan, archive, ledger, stop, backoff_first=options.backoff_first),
         notice=options.notice,
         backoff_first=options.backoff_first,
     )
@@ -334,7 +330,7 @@ async def _judge_begun(
                 budget.used = plan.used(archive.spent(scope.run))
             await (options.crew.judge(course) if options.crew else parts.engine().run())
     summary = _summary(plan, archive, scope, tally, stop)
-    decided = None if isinstance(schedule, Everything) else schedule.result()
+    decided = None if isinstance(schedule, FileOrder) else schedule.result()
     return replace(summary, decided=decided)
 
 
@@ -360,25 +356,6 @@ def _tally_so_far(before: Counts) -> Tally:
     return Tally(cached=before.calls - again, verdicts=before.verdicts, failures=failures)
 
 
-def make_paces(
-    plan: Plan,
-    archive: Archive,
-    stop: Stop,
-    backoff_first: float,
-    counted: Callable[[Sequence[Sending]], Sequence[Sending]] = lambda sendings: sendings,
-) -> dict[Hashable, Pace]:
-    """Return the pace of each account, which begins with what was sent within the last minute; of
-    that, with what `counted` leaves."""
-    limits, paces = plan.suite.file.limits, dict[Hashable, Pace]()
-    rates = limits.requests_per_minute, limits.tokens_per_minute
-    for account in {seat.judge.account for seat in plan.seats}:
-        paces[account] = pace = Pace(stop, *rates, backoff_first=backoff_first)
-        if pace.is_limited:
-            sendings = counted(archive.sendings(account_name(account)))
-            pace.remember(ages(sendings, time.time()))
-    return paces
-
-
 @asynccontextmanager
 async def _in_time(stop: Stop, seconds: float | None) -> AsyncIterator[None]:
     """Work to its end, or to the deadline of the run."""
@@ -387,7 +364,7 @@ async def _in_time(stop: Stop, seconds: float | None) -> AsyncIterator[None]:
         advice="Run the same command again; it continues where it stopped.",
     )
     loop = asyncio.get_running_loop()
-    timer = loop.call_later(seconds, stop.throw, late) if seconds else None
+    timer = loop.call_later(seconds, stop.request, late) if seconds else None
     try:
         yield
     finally:

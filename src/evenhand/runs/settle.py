@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
-from evenhand.engine.attempt import Endpoint
-from evenhand.engine.group import JudgeGroup
-from evenhand.engine.settle import settle
+from evenhand.engine.call import AskFn
+from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stopped
-from evenhand.engine.tally import Tally
+from evenhand.engine.unit import JudgeGroup, judge_unit
 from evenhand.errors import UsageError
 from evenhand.files.protocols import judging_of
 from evenhand.kinds.kind import ReadyKind
@@ -93,12 +92,12 @@ async def _compute(
     group: JudgeGroup,
     repeat: int,
     unit: StoredUnit,
-    endpoint: Endpoint,
+    endpoint: AskFn,
     tally: Tally,
 ) -> None:
     """One judgment computed anew, or dropped where a reply is missing."""
     try:
-        judgment = await settle(judging, group, repeat, unit, endpoint, tally)
+        judgment = await judge_unit(judging, group, repeat, unit, endpoint, tally)
     except Stopped:
         await ledger.forget(run, unit.no, group.index, repeat)
     else:

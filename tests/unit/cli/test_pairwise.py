@@ -111,7 +111,7 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(
 async def test_show_a_pair_whose_second_pass_was_lost(tmp_path: Path) -> None:
     """The first pass is shown; there is nothing that says in which round the other failed."""
     async with p.Provider([p.comparing(p.by_number), p.failing(503)]) as provider:
-        write_pairs(tmp_path, 1, at(provider.url), limits={"call_seconds": 0.2})
+        write_pairs(tmp_path, 1, at(provider.url))
         await judged(tmp_path)
     said = evenhand("show", "latest", "p0", cwd=tmp_path)
     assert said.returncode == 0, said.stderr

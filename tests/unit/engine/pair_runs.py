@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.errors import Interrupted
 from evenhand.exchange import Question, Reply
 from evenhand.results.pairs import figures_of_pairs
@@ -65,7 +65,7 @@ class Interrupting:
 
     def __call__(self) -> None:
         if self.tally.sent == self.after:
-            self.stop.throw(Interrupted("interrupted"))
+            self.stop.request(Interrupted("interrupted"))
 
 
 async def interrupted(folder: Path, stop_after: int) -> tuple[Summary, Summary]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.engine.budget import Budget
+from evenhand.engine.budget import CallBudget
 from evenhand.engine.prices import token_bound
 from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted, StoppedEarly, StoreError
@@ -40,7 +40,7 @@ class Scene:
     """A suite whose runs share a budget, and an event that says that a point is reached."""
 
     folder: Path
-    budget: Budget = field(default_factory=lambda: Budget(10**20))
+    budget: CallBudget = field(default_factory=lambda: CallBudget(10**20))
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     most: int = 0
     """The most that a call may cost, once one was asked."""
@@ -123,7 +123,7 @@ async def at_money(scene: Scene) -> None:
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    scene.budget.spend(amount, 0)
+    scene.budget.settle(amount, 0)
 
 
 async def at_reservation(scene: Scene) -> None:

@@ -10,46 +10,33 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from evenhand.engine.attempt import Attempt
-from evenhand.engine.breaker import Breaker
-from evenhand.engine.pace import Pace, paced
-from evenhand.engine.retry import Patience, retried
 from evenhand.engine.stop import Stopped
-from evenhand.engine.tally import Tally
 from evenhand.errors import CallLost, StoppedEarly
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Reply
 from tests import provider as p
 from tests.suites import at, judged, write_suite
-from tests.unit.engine.virtual import Clock, VirtualStop
+from tests.unit.engine.virtual import VirtualCalls
 
 CALLS, WIDE = 400, 64
 MOST_REQUESTS = 1.5 * CALLS
 
 
-class Server:
+class Server(VirtualCalls):
     """A provider on a virtual clock, that many ask at once: `refuses` tells whether it is busy."""
 
     def __init__(self, seconds: float, refuses: Callable[[Server], bool], asked: float = 0) -> None:
-        self.clock = Clock()
+        super().__init__(self.answer)
         self.requests: list[float] = []
         self.answers: list[float] = []
         self.under_way = 0
         self._seconds, self._refuses, self._asked = seconds, refuses, asked
-        self.stop = VirtualStop(self.clock)
-        self._layer = retried(
-            paced(self.answer, Pace(self.stop, clock=self.clock), max_tokens=1),
-            patience=Patience(call_seconds=1e9),
-            stop=self.stop,
-            breaker=Breaker(self.stop, Tally(), "judge"),
-            notice=lambda message: None,
-        )
 
     @property
     def now(self) -> float:
         """Seconds since the first request."""
         return self.clock.now - self.requests[0]
 
-    async def answer(self, attempt: Attempt) -> Reply:
+    async def answer(self) -> Reply:
         self.requests.append(self.clock.now)
         self.under_way += 1
         try:
@@ -68,7 +55,7 @@ class Server:
 
         async def worker() -> None:
             for _ in left:
-                await self._layer(Attempt(Question(messages=()), "key", 1))
+                await self.ask()
 
         await self.clock.run(*(worker() for _ in range(wide)))
 
@@ -103,7 +90,7 @@ async def test_a_storm_of_refusals_costs_few_requests(
     await server.judge()
     assert len(server.answers) == CALLS
     assert len(server.requests) <= MOST_REQUESTS
-    assert not server.stop.thrown
+    assert not server.stop.requested
 
 
 async def test_after_a_pause_that_is_asked_for_nobody_storms_back() -> None:

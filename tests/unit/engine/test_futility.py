@@ -116,7 +116,7 @@ async def test_one_verdict_keeps_a_run_going(tmp_path: Path) -> None:
     assert (summary.counts.verdicts, summary.counts.failures) == (1, {"not_json": 59})
 
 
-async def test_reasons_of_which_none_prevails_keep_a_run_going(tmp_path: Path) -> None:
+async def test_failures_for_many_reasons_stop_a_run_like_those_for_one(tmp_path: Path) -> None:
     units = 0
 
     async def answer(question: Question) -> Reply:
@@ -125,8 +125,9 @@ async def test_reasons_of_which_none_prevails_keep_a_run_going(tmp_path: Path) -
         return Reply(text=["", "no", "{}"][units % 3], usage=Usage())
 
     summary = await judged(seated(prepared(write(tmp_path, 30)), Scripted(answer)))
-    assert summary.stopped is None
-    assert len(summary.counts.failures) == 3
+    assert isinstance(summary.stopped, NoVerdicts)
+    assert sorted(summary.counts.failures.values()) == [6, 7, 7]
+    assert all(f"failed as {reason}" in summary.stopped.what for reason in summary.counts.failures)
 
 
 @pytest.mark.parametrize("units", [3, 20])

@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 
 from evenhand.engine.prices import PICO, dollars, given_price, listed_price, usd
-from evenhand.engine.progress import Progress
-from evenhand.engine.tally import Tally
+from evenhand.engine.progress import Progress, Tally
 from evenhand.exchange import Usage
 from tests.unit.engine.virtual import Clock
 

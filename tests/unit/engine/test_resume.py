@@ -73,15 +73,17 @@ async def test_a_changed_unit_is_judged_anew_and_its_old_verdict_stays_with_the_
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "reason"),
-    [(p.failing(500), "transport"), (p.never(), "timeout")],
+    ("behaviour", "reason", "limits"),
+    [
+        (p.failing(500), "transport", {}),
+        (p.never(), "timeout", {"attempt_seconds": 0.1, "call_seconds": 0.3}),
+    ],
     ids=["transport", "timeout"],
 )
 async def test_what_was_lost_is_tried_by_the_next_run(
-    tmp_path: Path, behaviour: p.Behaviour, reason: str
+    tmp_path: Path, behaviour: p.Behaviour, reason: str, limits: dict[str, float]
 ) -> None:
     async with p.Provider(behaviour) as provider:
-        limits = {"attempt_seconds": 0.1, "call_seconds": 0.3}
         write_suite(tmp_path, 2, at(provider.url), limits=limits)
         first = await judged(tmp_path)
         provider.script = [p.valid()]

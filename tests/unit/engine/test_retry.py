@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.engine.attempt import Attempt
-from evenhand.engine.breaker import Breaker
-from evenhand.engine.retry import Patience, retried
-from evenhand.engine.stop import Stop, Stopped
-from evenhand.engine.tally import Tally
+from evenhand.engine.call import RetryPolicy
+from evenhand.engine.stop import Stopped
 from evenhand.errors import CallError, CallLost, CallRejected, JudgeCrashed, StoppedEarly
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Reply
 from evenhand.limits import ATTEMPTS, BACKOFF_MOST, LOST_IN_A_ROW, UNREACHABLE_TRIES
-from tests.unit.engine.virtual import Clock, VirtualStop
+from tests.unit.engine.virtual import VirtualCalls
 
 LOST = CallLost("transport", "lost")
 
 
-class Trying:
-    """The layer of retries on a virtual clock, and the outcomes it is given."""
+class Trying(VirtualCalls):
+    """A judge with these outcomes, one after the other, the last of them for ever."""
 
     def __init__(self, *outcomes: Exception | None, call_seconds: float = 1e6) -> None:
-        self.clock = Clock()
-        self.stop: Stop = VirtualStop(self.clock)
+        super().__init__(self.answer, RetryPolicy(call_seconds=call_seconds))
         self.tried: list[float] = []
         self._outcomes = outcomes
-        self._layer = retried(
-            self.answer,
-            patience=Patience(call_seconds=call_seconds),
-            stop=self.stop,
-            breaker=Breaker(self.stop, Tally(), "judge"),
-            notice=lambda message: None,
-        )
 
-    async def answer(self, attempt: Attempt) -> Reply:
+    async def answer(self) -> Reply:
         outcome = self._outcomes[min(len(self.tried), len(self._outcomes) - 1)]
         self.tried.append(self.clock.now)
         if outcome is not None:
@@ -41,7 +30,7 @@ class Trying:
         return Reply(text="done")
 
     async def run(self) -> None:
-        await self.clock.run(self._layer(Attempt(Question(messages=()), "key", 1)))
+        await self.clock.run(self.ask())
 
 
 async def test_lost_calls_are_tried_again_with_growing_jitter() -> None:
@@ -92,7 +81,7 @@ async def test_a_pause_too_long_to_wait_stops_the_run_and_leaves_the_unit_pendin
 async def test_many_lost_calls_in_a_row_stop_the_run(loss: CallError) -> None:
     trying = Trying(loss)
     for lost in range(LOST_IN_A_ROW):
-        assert not trying.stop.thrown, lost
+        assert not trying.stop.requested, lost
         with pytest.raises(type(loss)):
             await trying.run()
     assert isinstance(trying.stop.cause, StoppedEarly)
@@ -119,14 +108,14 @@ async def test_a_judge_that_goes_away_for_a_while_is_tried_as_often_as_any() -> 
     await trying.run()
     await trying.run()
     assert len(trying.tried) == 1 + ATTEMPTS
-    assert not trying.stop.thrown
+    assert not trying.stop.requested
 
 
 async def test_a_loss_that_is_final_is_not_tried_again_and_counts() -> None:
     trying = Trying(CallLost("transport", "no", is_final=True))
     for _ in range(LOST_IN_A_ROW):
-        assert not trying.stop.thrown
+        assert not trying.stop.requested
         with pytest.raises(CallLost):
             await trying.run()
     assert len(trying.tried) == LOST_IN_A_ROW
-    assert trying.stop.thrown
+    assert trying.stop.requested

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.engine.progress import Progress
+from evenhand.engine.progress import Progress, Tally
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.runs.forecast import forecast
 from evenhand.runs.stores import open_archive
 from tests import provider as p

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.errors import (
     CallLost,
     CallRejected,
@@ -65,7 +65,7 @@ class Fated:
         if fate in FATES:
             raise FATES[fate]
         if fate == "interrupt":
-            self.stop.throw(Interrupted("interrupted"))
+            self.stop.request(Interrupted("interrupted"))
         self.answered[question.unit, question.reask] += 1
         return Reply(text="{}") if fate == "bad" else good_reply(question)
 
@@ -145,7 +145,7 @@ async def test_a_run_answered_by_the_ledger_still_hears_ctrl_c(tmp_path: Path, w
 
     @contextmanager
     def interrupting(tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
-        asyncio.get_running_loop().call_soon(stop.throw, Interrupted("interrupted"))
+        asyncio.get_running_loop().call_soon(stop.request, Interrupted("interrupted"))
         yield
 
     summary = await judged(tmp_path, watch=interrupting)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from evenhand.engine.signal import Signal
-from evenhand.engine.stop import Stop
+from evenhand.engine.budget import CallBudget
+from evenhand.engine.call import CallStack, RetryPolicy
+from evenhand.engine.pacing import Pacer
+from evenhand.engine.progress import Tally
+from evenhand.engine.stop import Signal, Stop
+from evenhand.exchange import Message, Question, Reply
+from tests.suites import Scripted
 
 TURNS = 40
 
@@ -57,3 +63,50 @@ class VirtualStop(Stop):
         assert seconds is not None
         await self._clock.sleep(seconds, *signals)
         self.check()
+
+
+class EmptyLedger:
+    """A ledger that knows no reply, and keeps none."""
+
+    questions = None
+
+    async def find(self, key: str) -> None:
+        return None
+
+    async def record(self, call: Any, attempt: str = "") -> None:
+        return None
+
+    async def reserve(self, run: str, key: str, attempt: str, amount: int) -> None:
+        return None
+
+    async def release(self, key: str, attempt: str) -> None:
+        return None
+
+
+class VirtualCalls:
+    """Calls on a virtual clock to a judge that answers as it is told, each with a question of its
+    own."""
+
+    def __init__(
+        self, answer: Callable[[], Awaitable[Reply]], retry: RetryPolicy | None = None
+    ) -> None:
+        self.clock = Clock()
+        self.stop = VirtualStop(self.clock)
+        self._number = 0
+        ledger: Any = EmptyLedger()
+        self._stack = CallStack(
+            judge=Scripted(lambda question: answer()),
+            run="run",
+            ledger=ledger,
+            stop=self.stop,
+            tally=Tally(),
+            pacer=Pacer(self.stop, clock=self.clock),
+            retry=retry or RetryPolicy(call_seconds=1e9),
+            budget=CallBudget(),
+            price=None,
+            max_tokens=1,
+        )
+
+    async def ask(self) -> None:
+        self._number += 1
+        await self._stack.ask(Question(messages=(Message("user", str(self._number)),)))

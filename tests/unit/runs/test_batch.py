@@ -376,16 +376,6 @@ async def test_an_account_without_money_ends_the_run_before_anything_is_made(
     assert (len(server.batches), summary.spent.reserved) == (0, 0)
 
 
-async def test_a_batch_that_is_too_much_is_halved(tmp_path: Path) -> None:
-    said = "token_limit_exceeded: Enqueued token limit reached"
-    async with BatchProvider(faults=Faults(refuse=[said, said])) as server:
-        write_suite(tmp_path, 8, server.judge("openai"))
-        summary = await by_batch(tmp_path)
-    sizes = [len(batch.requests) for batch in server.batches.values()]
-    assert (summary.counts.verdicts, sizes[:2]) == (8, [8, 4])
-    assert set(server.paid.values()) == {1}
-
-
 async def test_a_batch_that_is_refused_as_a_whole_ends_the_run(tmp_path: Path) -> None:
     async with BatchProvider(faults=Faults(refuse=["the model is gone"])) as server:
         write_suite(tmp_path, 8, server.judge("openai", price=PRICE))
@@ -393,6 +383,7 @@ async def test_a_batch_that_is_refused_as_a_whole_ends_the_run(tmp_path: Path) -
     assert summary.stopped is not None
     assert (summary.stopped.exit_code, summary.counts.pending) == (4, 8)
     assert "the model is gone" in summary.stopped.what
+    assert "--limit" in summary.stopped.advice
 
 
 async def test_a_batch_that_is_refused_for_a_line_is_sent_without_it(tmp_path: Path) -> None:
@@ -450,7 +441,7 @@ async def interrupted(plan: Any, folder: Path) -> Summary:
         yield
 
     def tell(message: str) -> None:
-        stops[0].throw(Interrupted("interrupted"))
+        stops[0].request(Interrupted("interrupted"))
 
     batch = BatchOptions(then_live=0, look_first=0.001, tell=tell)
     summary = await judged(plan, ENV, batch=batch, watch=watch)

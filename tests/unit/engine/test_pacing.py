@@ -11,20 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.engine.attempt import Attempt
-from evenhand.engine.breaker import Breaker
-from evenhand.engine.pace import Pace, paced
-from evenhand.engine.recent import ages
-from evenhand.engine.retry import Patience, retried
+from evenhand.engine.pacing import Pacer, ages
 from evenhand.engine.stop import Stop
-from evenhand.engine.tally import Tally
 from evenhand.errors import CallLost, Interrupted, StoppedEarly
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Question, Reply, Usage
 from evenhand.judges.secrets import Account, Secret
 from evenhand.store.ports import Sending
 from tests.suites import Scripted, good_reply, judged, prepared, seated, write_suite
 from tests.unit.engine.pair_runs import Interrupting
-from tests.unit.engine.virtual import Clock, VirtualStop
+from tests.unit.engine.virtual import Clock, VirtualCalls, VirtualStop
 
 # (pause before asking, tokens reserved, tokens really used)
 REQUESTS = st.lists(
@@ -44,15 +39,16 @@ def test_no_minute_holds_more_than_is_allowed(
     clock = Clock()
     sent: list[tuple[float, int]] = []
 
-    async def ask(pace: Pace, pause: float, bound: int, used: int) -> None:
+    async def ask(pacer: Pacer, pause: float, bound: int, used: int) -> None:
         await clock.sleep(pause)
-        turn = await pace.admit(bound)
-        pace.correct(turn, min(used, bound))
-        sent.append((clock.now, turn.tokens))
+        async with pacer.permit(bound) as permit:
+            permit.is_sent = True
+            permit.count_tokens(Usage(input_tokens=min(used, bound), output_tokens=0))
+            sent.append((clock.now, permit.tokens))
 
     async def all_of_them() -> None:
-        pace = Pace(VirtualStop(clock), a_minute, tokens, clock)
-        await clock.run(*(ask(pace, *request) for request in requests))
+        pacer = Pacer(VirtualStop(clock), a_minute, tokens, clock=clock)
+        await clock.run(*(ask(pacer, *request) for request in requests))
 
     asyncio.run(all_of_them())
     assert len(sent) == len(requests)
@@ -62,57 +58,57 @@ def test_no_minute_holds_more_than_is_allowed(
 
 async def test_without_limits_nobody_waits() -> None:
     clock = Clock()
-    pace = Pace(VirtualStop(clock), clock=clock)
-    assert [(await pace.admit(10**9)).at for _ in range(3)] == [clock.now] * 3
+    pacer, given = Pacer(VirtualStop(clock), clock=clock), list[float]()
+    for _ in range(3):
+        async with pacer.permit(10**9) as permit:
+            given.append(permit.at)
+    assert given == [clock.now] * 3
 
 
 async def test_a_request_that_never_fits_is_told() -> None:
     with pytest.raises(StoppedEarly, match="tokens_per_minute"):
-        await Pace(Stop(), tokens_per_minute=100).admit(101)
+        async with Pacer(Stop(), tokens_per_minute=100).permit(101):
+            raise AssertionError
 
 
 async def test_retry_after_holds_every_caller_of_the_judge_to_the_second() -> None:
-    clock = Clock()
-    stop = VirtualStop(clock)
-    pace = Pace(stop, clock=clock)
     sent: list[float] = []
 
-    async def answer(attempt: Attempt) -> Reply:
-        sent.append(clock.now)
+    async def answer() -> Reply:
+        sent.append(calls.clock.now)
         if len(sent) == 1:
             raise CallLost("transport", "busy", retry_after=17)
         return Reply(text="")
 
-    layer = retried(
-        paced(answer, pace, max_tokens=1),
-        patience=Patience(),
-        stop=stop,
-        breaker=Breaker(stop, Tally(), "judge"),
-        notice=lambda message: None,
-    )
+    calls = VirtualCalls(answer)
 
     async def ask(after: float) -> None:
-        await clock.sleep(after)
-        await layer(Attempt(Question(messages=()), "key", 1))
+        await calls.clock.sleep(after)
+        await calls.ask()
 
-    await clock.run(ask(0), ask(5), ask(5))
+    await calls.clock.run(ask(0), ask(5), ask(5))
     assert sent[:2] == [1000, 1017]
     assert 1017 <= sent[2] <= sent[3] < 1021
 
 
-async def test_a_corrected_count_makes_room_before_the_minute_is_over() -> None:
+@pytest.mark.parametrize(("is_sent", "used"), [(True, 10), (False, None)])
+async def test_a_permit_that_ends_makes_room_before_the_minute_is_over(
+    is_sent: bool, used: int | None
+) -> None:
+    """With its true count of tokens, or with none where it was not used."""
     clock = Clock()
     begun = clock.now
-    pace = Pace(VirtualStop(clock), tokens_per_minute=100, clock=clock)
+    pacer = Pacer(VirtualStop(clock), tokens_per_minute=100, clock=clock)
 
     async def first() -> None:
-        turn = await pace.admit(90)
-        await clock.sleep(1)
-        pace.correct(turn, 10)
+        async with pacer.permit(90) as permit:
+            await clock.sleep(1)
+            permit.is_sent = is_sent
+            permit.count_tokens(Usage(input_tokens=used))
 
     async def second() -> None:
-        await pace.admit(50)
-        assert clock.now == begun + 1
+        async with pacer.permit(50):
+            assert clock.now == begun + 1
 
     await clock.run(first(), second())
 
@@ -132,7 +128,7 @@ async def asked_at_once(folder: Path, accounts: tuple[str, str], limits: dict[st
             asked.append(name)
             for _ in range(50):
                 await asyncio.sleep(0)
-            interrupting.stop.throw(Interrupted("enough"))
+            interrupting.stop.request(Interrupted("enough"))
             return good_reply(question)
 
         scripted = Scripted(answer)
@@ -221,12 +217,18 @@ async def _good(question: Question) -> Reply:
     return good_reply(question)
 
 
-def test_what_was_sent_is_remembered_by_its_age() -> None:
+async def test_what_was_sent_is_remembered_by_its_age() -> None:
     clock = Clock()
-    pace = Pace(VirtualStop(clock), requests_per_minute=2, clock=clock)
-    pace.remember([(10.0, 5), (50.0, 5), (55.0, 5)])
-    # Two of the three must be a minute old, and the last half a minute away.
-    assert pace._pause(1, clock()) == 20.0
+    begun = clock.now
+    pacer = Pacer(VirtualStop(clock), requests_per_minute=2, clock=clock)
+    pacer.remember([(10.0, 5), (50.0, 5), (55.0, 5)])
+
+    async def ask() -> None:
+        async with pacer.permit(1) as permit:
+            # Two of the three must be a minute old, and the last half a minute away.
+            assert permit.at == begun + 20
+
+    await clock.run(ask())
     assert [age for age, _ in ages([Sending("a", "b", 1e9, 5)], 5.0)] == [0.0]
 
 

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from evenhand.engine.signal import Signal, first_of
-from evenhand.engine.stop import Stop, Stopped
+from evenhand.engine.stop import Signal, Stop, Stopped, wait_any
 from evenhand.errors import Interrupted
 
 
@@ -18,30 +17,30 @@ async def turns() -> None:
 
 async def test_a_signal_wakes_all_who_wait_now_and_nobody_later() -> None:
     signal, other = Signal(), Signal()
-    waiting = [asyncio.create_task(first_of(signal, other)) for _ in range(3)]
+    waiting = [asyncio.create_task(wait_any(signal, other)) for _ in range(3)]
     await turns()
     assert not any(task.done() for task in waiting)
-    signal.give()
+    signal.notify_all()
     await asyncio.gather(*waiting)
-    late = asyncio.create_task(first_of(signal, other))
+    late = asyncio.create_task(wait_any(signal, other))
     await turns()
     assert not late.done()
-    other.give()
+    other.notify_all()
     await late
 
 
 async def test_who_waits_so_long_is_woken_by_the_clock() -> None:
-    await first_of(Signal(), seconds=0)
+    await wait_any(Signal(), seconds=0)
 
 
 async def test_who_is_cancelled_waits_no_more() -> None:
     signal = Signal()
-    waiting = asyncio.create_task(first_of(signal, seconds=600))
+    waiting = asyncio.create_task(wait_any(signal, seconds=600))
     await turns()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    signal.give()
+    signal.notify_all()
     await turns()
 
 
@@ -49,7 +48,7 @@ async def test_nobody_waits_beyond_the_switch() -> None:
     stop, signal = Stop(), Signal()
     waiting = asyncio.create_task(stop.sleep(None, signal))
     await turns()
-    stop.throw(Interrupted("enough"))
+    stop.request(Interrupted("enough"))
     with pytest.raises(Stopped):
         await waiting
     with pytest.raises(Stopped):
@@ -60,8 +59,8 @@ async def test_a_signal_serves_one_event_loop_after_the_other() -> None:
     signal = Signal()
 
     async def woken() -> None:
-        asyncio.get_running_loop().call_soon(signal.give)
-        await first_of(signal)
+        asyncio.get_running_loop().call_soon(signal.notify_all)
+        await wait_any(signal)
 
     for _ in range(2):
         await asyncio.to_thread(asyncio.run, woken())

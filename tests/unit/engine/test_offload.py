@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evenhand.engine.aside import one_aside
+from evenhand.engine.loop import offloader
 from evenhand.exchange import Ask, Question, Reply
 from evenhand.judgment import Judgment
 from evenhand.kinds.conversation import JudgingContext
@@ -69,7 +69,7 @@ JUDGED = [judge_sample, judge_pair, judge_answer]
 
 @pytest.mark.parametrize("judge", JUDGED)
 async def test_the_loop_goes_on_while_a_long_unit_is_judged(judge):
-    aside = one_aside()
+    aside = offloader()
     alone = await turns_during(judge(lambda ask: JudgingContext(ask=ask), 200_000))
     beside = await turns_during(
         judge(lambda ask: JudgingContext(ask=ask, offload=aside), 2_000_000)
@@ -80,19 +80,19 @@ async def test_the_loop_goes_on_while_a_long_unit_is_judged(judge):
 
 @pytest.mark.parametrize("judge", JUDGED)
 async def test_a_judgment_is_the_same_wherever_it_is_worked_out(judge):
-    aside = one_aside()
+    aside = offloader()
     here = await judge(lambda ask: JudgingContext(ask=ask), 200_000)
     assert here == await judge(lambda ask: JudgingContext(ask=ask, offload=aside), 200_000)
 
 
 async def test_short_work_is_done_here_and_long_work_elsewhere():
-    aside, here = one_aside(), threading.get_ident()
+    aside, here = offloader(), threading.get_ident()
     assert await aside(threading.get_ident, ASIDE_CHARS) == here
     assert await aside(threading.get_ident, LONG) != here
 
 
 async def test_short_work_of_several_is_done_step_by_step_for_all_of_them():
-    aside, steps = one_aside(), list[str]()
+    aside, steps = offloader(), list[str]()
 
     async def judged(name: str) -> None:
         for step in range(3):
@@ -103,7 +103,7 @@ async def test_short_work_of_several_is_done_step_by_step_for_all_of_them():
 
 
 async def test_long_work_is_done_one_after_the_other():
-    aside = one_aside()
+    aside = offloader()
     under_way, most = 0, 0
 
     def work() -> None:
@@ -119,7 +119,7 @@ async def test_long_work_is_done_one_after_the_other():
 
 @pytest.mark.parametrize("size", [0, LONG])
 async def test_what_goes_wrong_aside_goes_wrong_here(size):
-    aside = one_aside()
+    aside = offloader()
     with pytest.raises(ZeroDivisionError):
         await aside(lambda: 1 / 0, size)
     assert await aside(lambda: "next", size) == "next"
