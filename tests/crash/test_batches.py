@@ -115,7 +115,7 @@ async def test_killed_after_a_part_was_recorded_the_rest_is_asked_live(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was answered proves that the batch is ours, and what it left is asked once."""
-    monkeypatch.setattr("evenhand.engine.batches._RECORDED_AT_ONCE", UNITS // 2)
+    monkeypatch.setattr("evenhand.engine.batch._RECORDED_AT_ONCE", UNITS // 2)
     async with BatchProvider(faults=Faults(lines=missing)) as server:
         write_suite(tmp_path, UNITS, server.judge("anthropic", price=PRICE))
         with monkeypatch.context() as patch:

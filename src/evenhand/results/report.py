@@ -106,7 +106,7 @@ class ReportOptions:
 
 
 def make_report(store: Archive, recorded: Recorded, options: ReportOptions | None = None) -> Report:
-    """FileOrder that is to be said about a run; raises UsageError for names that nobody has."""
+    """Everything that is to be said about a run; raises UsageError for names that nobody has."""
     options = options or ReportOptions()
     language = options.language or _spoken(recorded)
     measure = recorded.kind.measure

@@ -1,6 +1,6 @@
 """Stopping early: units in a seeded random order, until a sequential test decides a comparison.
 
-FileOrder about one question is judged together and gives the test one value. Values enter in the
+Everything about one question is judged together and gives the test one value. Values enter in the
 order that was drawn, whatever ends first: a question waits until all before it have ended, so that
 quick units are not preferred. The order and the judgments in the store are the whole state, so that
 a run that was cut off comes to the same decision.

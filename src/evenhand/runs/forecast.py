@@ -90,7 +90,7 @@ class Forecast:
 async def forecast(
     plan: Plan, archive: Archive | None, limit: int | None, *, retry_failures: bool = False
 ) -> Forecast:
-    """FileOrder a run would do up to the first call of each judgment that is not in the ledger,
+    """Everything a run would do up to the first call of each judgment that is not in the ledger,
     and no call. The data is read as by a run, into a store that vanishes."""
     file = plan.suite.file
     result, budget_usd = Forecast(), file.limits.budget_usd

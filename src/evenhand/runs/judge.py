@@ -290,7 +290,7 @@ def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
 def run_schedule(
     plan: Plan, archive: Archive, ledger: Ledger, begun: Begun
 ) -> FileOrder | UntilDecided:
-    """FileOrder, or as much as decides what the suite wants decided; raises UsageError."""
+    """Everything, or as much as decides what the suite wants decided; raises UsageError."""
     if not begun.manifest.is_sequential:
         return FileOrder(ledger, begun.scope)
     from evenhand.runs.early_stop import schedule
