@@ -22,8 +22,8 @@ from evenhand.engine.unit import JudgeGroup, gather_conversations, judge_unit
 from evenhand.errors import NothingRecorded, StoreError
 from evenhand.exchange import Question
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
-from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.conversation import Offload
+from evenhand.kinds.kind import ReadyKind
 from evenhand.store.ports import Call, Ledger, Scope, StoredUnit
 
 Work = AsyncGenerator[tuple[int, Sequence[StoredUnit]], None]

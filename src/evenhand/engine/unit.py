@@ -17,7 +17,6 @@ from evenhand.engine.progress import Tally
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import Judgment, write_judgment
 from evenhand.kinds.check import V
-from evenhand.kinds.check import V
 from evenhand.kinds.conversation import (
     Conversation,
     Converse,

@@ -26,8 +26,8 @@ from evenhand.engine.stop import Stop, Stopped
 from evenhand.engine.unit import JudgeGroup, judge_unit
 from evenhand.errors import NothingRecorded, StoppedEarly
 from evenhand.exchange import Judge, Question
-from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.conversation import Offload
+from evenhand.kinds.kind import ReadyKind
 from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST
 from evenhand.store.batches import Batches, OpenBatch
 from evenhand.store.keys import call_keys
